@@ -1,0 +1,2 @@
+//! Metrics, SLOs, summaries: functions of a run's record.
+#![forbid(unsafe_code)]

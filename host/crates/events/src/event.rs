@@ -1,0 +1,130 @@
+//! The closed set of things that happen in a run.
+
+use veeksha_model::{Nanos, RequestId, SessionId};
+
+use crate::RequestRecord;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The clock started.
+    RunStarted(RunInfo),
+    /// A session's first nodes became known to the scheduler and its start instant was fixed.
+    SessionStarted {
+        /// Which session.
+        session: SessionId,
+        /// The instant its roots count from.
+        at: Nanos,
+        /// Nodes known at that time (an agent's session grows).
+        requests: u32,
+    },
+    /// A request was handed to a client.
+    Dispatched {
+        /// Which request.
+        request: RequestId,
+        /// The instant the schedule asked for.
+        intended: Nanos,
+        /// When it was handed over.
+        at: Nanos,
+    },
+    /// A request was answered or failed.
+    Finished(Box<RequestRecord>),
+    /// A request that was known and was never sent.
+    NeverSent {
+        /// Which request.
+        request: RequestId,
+        /// Why.
+        reason: NeverSentReason,
+        /// When that was decided.
+        at: Nanos,
+    },
+    /// A session is over.
+    SessionFinished {
+        /// Which session.
+        session: SessionId,
+        /// When its last node completed, or when it was given up.
+        at: Nanos,
+        /// How it ended.
+        end: SessionEnd,
+        /// All nodes it ever had.
+        requests: u32,
+    },
+    /// The scheduler wanted a session that the plugin had not delivered yet.
+    Starved {
+        /// When the session was due.
+        due: Nanos,
+        /// When it came.
+        at: Nanos,
+    },
+    /// `benchmark_timeout` passed: what finishes from now on is drained, not measured.
+    TimeoutReached {
+        /// When.
+        at: Nanos,
+    },
+    /// The user asked to stop.
+    Interrupted {
+        /// When.
+        at: Nanos,
+    },
+    /// Nothing more will happen.
+    RunEnded {
+        /// When.
+        at: Nanos,
+    },
+}
+
+/// What is known at the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunInfo {
+    /// Wall-clock nanoseconds since 1970 at the run's zero.
+    pub epoch_wall_nanos: u64,
+    /// `CLOCK_MONOTONIC` at the run's zero, in nanoseconds: relates the run to logs of the same machine.
+    pub epoch_monotonic_nanos: u64,
+}
+
+/// Why a request was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NeverSentReason {
+    /// An earlier request of the session failed and `cancel_session_on_failure` is on.
+    SessionCancelled,
+    /// The run ended (timeout, grace or Ctrl-C) before it was due.
+    RunEnded,
+    /// Its session's plugin failed.
+    PluginFailed,
+}
+
+impl NeverSentReason {
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            NeverSentReason::SessionCancelled => "session_cancelled",
+            NeverSentReason::RunEnded => "run_ended",
+            NeverSentReason::PluginFailed => "plugin_failed",
+        }
+    }
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SessionEnd {
+    /// All its requests were answered.
+    Completed,
+    /// At least one request failed, and all were tried.
+    Errored,
+    /// A failure withdrew the requests that had not been sent.
+    Cancelled,
+    /// The run ended first.
+    Incomplete,
+}
+
+impl SessionEnd {
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionEnd::Completed => "completed",
+            SessionEnd::Errored => "errored",
+            SessionEnd::Cancelled => "cancelled",
+            SessionEnd::Incomplete => "incomplete",
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What a run records.
+//!
+//! A run is a sequence of [`Event`]s; every number is a function of them. The enum is closed: a consumer that does not
+//! handle a kind of event does not compile. The wire forms (one JSON object a line) live in this crate only, so that the
+//! types of the model need no serialisation.
+#![forbid(unsafe_code)]
+
+mod event;
+mod record;
+mod wire;
+
+pub use event::{Event, NeverSentReason, RunInfo, SessionEnd};
+pub use record::{RequestRecord, Status};
+pub use wire::{Latencies, request_line, trace_line};

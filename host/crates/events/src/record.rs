@@ -1,0 +1,93 @@
+//! Everything known of one request that was sent.
+
+use veeksha_model::{Chunk, ErrorClass, Label, Nanos, NodeId, RequestId, Usage};
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Answered.
+    Ok {
+        /// Why generation ended, in the server's word.
+        finish_reason: String,
+    },
+    /// Failed or given up.
+    Failed {
+        /// Where.
+        class: ErrorClass,
+        /// One line for a person.
+        message: String,
+    },
+}
+
+/// The record of one request that was sent: times, sizes, outcome. Nothing in it is derived.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestRecord {
+    /// Which request.
+    pub id: RequestId,
+    /// Nodes of its session known when it finished.
+    pub session_requests: u32,
+    /// The nodes it waited for.
+    pub parents: Vec<NodeId>,
+    /// The node whose conversation it continued.
+    pub history_parent: Option<NodeId>,
+    /// Its think time.
+    pub wait_after_ready: Nanos,
+    /// The instant the schedule asked for (`scheduler_ready_at`).
+    pub intended: Nanos,
+    /// `scheduler_dispatched_at`.
+    pub dispatched_at: Nanos,
+    /// `client_picked_up_at`.
+    pub picked_up_at: Option<Nanos>,
+    /// The last request byte was handed to the socket.
+    pub sent_at: Option<Nanos>,
+    /// The first byte of the answer was read.
+    pub first_byte_at: Option<Nanos>,
+    /// `client_completed_at`.
+    pub completed_at: Nanos,
+    /// `result_processed_at`.
+    pub processed_at: Nanos,
+    /// Every event of the stream.
+    pub chunks: Vec<Chunk>,
+    /// How it ended.
+    pub status: Status,
+    /// HTTP status, if one came.
+    pub http_status: Option<u16>,
+    /// Tokens of the new messages that the workload asked for.
+    pub target_prompt_tokens: u32,
+    /// Tokens of the new messages, by the host's tokenizer.
+    pub prompt_tokens: u32,
+    /// Tokens of history and new messages, by the host's tokenizer.
+    pub total_prompt_tokens: u32,
+    /// Tokens that the workload asked the server to generate.
+    pub target_output_tokens: Option<u32>,
+    /// Tokens generated; 0 where nothing came.
+    pub output_tokens: u32,
+    /// Whether `output_tokens` is the server's own count (else the host's tokenizer's).
+    pub output_tokens_from_usage: bool,
+    /// The server's counts.
+    pub usage: Option<Usage>,
+    /// Whether the connection had carried an earlier request.
+    pub connection_reused: bool,
+    /// TCP connect time of a new connection.
+    pub connect: Option<Nanos>,
+    /// TLS handshake time of a new connection.
+    pub tls: Option<Nanos>,
+    /// Whether it was sent again on a fresh connection.
+    pub retried: bool,
+    /// Whether it counts: false for what was dispatched after `benchmark_timeout` (drained).
+    pub measured: bool,
+    /// Labels of session and request.
+    pub labels: Vec<Label>,
+}
+
+impl RequestRecord {
+    /// Whether it was answered.
+    pub fn is_ok(&self) -> bool {
+        matches!(self.status, Status::Ok { .. })
+    }
+
+    /// Arrival times of the chunks that carried something generated, in order.
+    pub fn generated_at(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.chunks.iter().filter(|chunk| chunk.kind.is_generated()).map(|chunk| chunk.at)
+    }
+}

@@ -1,0 +1,197 @@
+//! One JSON object a line. Times are seconds since the start of the run, at full precision.
+
+use serde::Serialize;
+use veeksha_model::{Label, Nanos};
+
+use crate::{Event, RequestRecord, Status};
+
+fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e9
+}
+
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum TraceLine<'a> {
+    RunStarted { epoch_unix: f64, epoch_monotonic: f64 },
+    SessionStarted { session_id: u64, at: f64, requests: u32 },
+    Dispatched { request_id: String, session_id: u64, node_id: u32, intended: f64, dispatched_at: f64 },
+    Finished { request_id: String, session_id: u64, node_id: u32, at: f64, success: bool },
+    NeverSent { request_id: String, session_id: u64, node_id: u32, at: f64, reason: &'a str },
+    SessionFinished { session_id: u64, at: f64, end: &'a str, requests: u32 },
+    Starved { due: f64, at: f64 },
+    TimeoutReached { at: f64 },
+    Interrupted { at: f64 },
+    RunEnded { at: f64 },
+}
+
+/// The line of `traces/trace.jsonl` for an event, without the line's end.
+pub fn trace_line(event: &Event) -> serde_json::Result<String> {
+    let line = match event {
+        Event::RunStarted(info) => TraceLine::RunStarted {
+            epoch_unix: seconds(info.epoch_wall_nanos),
+            epoch_monotonic: seconds(info.epoch_monotonic_nanos),
+        },
+        Event::SessionStarted { session, at, requests } => {
+            TraceLine::SessionStarted { session_id: session.0, at: seconds(*at), requests: *requests }
+        }
+        Event::Dispatched { request, intended, at } => TraceLine::Dispatched {
+            request_id: request.to_string(),
+            session_id: request.session.0,
+            node_id: request.node.0,
+            intended: seconds(*intended),
+            dispatched_at: seconds(*at),
+        },
+        Event::Finished(record) => TraceLine::Finished {
+            request_id: record.id.to_string(),
+            session_id: record.id.session.0,
+            node_id: record.id.node.0,
+            at: seconds(record.completed_at),
+            success: record.is_ok(),
+        },
+        Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
+            request_id: request.to_string(),
+            session_id: request.session.0,
+            node_id: request.node.0,
+            at: seconds(*at),
+            reason: reason.name(),
+        },
+        Event::SessionFinished { session, at, end, requests } => TraceLine::SessionFinished {
+            session_id: session.0,
+            at: seconds(*at),
+            end: end.name(),
+            requests: *requests,
+        },
+        Event::Starved { due, at } => TraceLine::Starved { due: seconds(*due), at: seconds(*at) },
+        Event::TimeoutReached { at } => TraceLine::TimeoutReached { at: seconds(*at) },
+        Event::Interrupted { at } => TraceLine::Interrupted { at: seconds(*at) },
+        Event::RunEnded { at } => TraceLine::RunEnded { at: seconds(*at) },
+    };
+    serde_json::to_string(&line)
+}
+
+/// Veeksha's keys of `request_level_metrics.jsonl`, and beside them what it leaves out.
+/// A request without tokens has `null` latencies, never 0.
+#[derive(Serialize)]
+struct RequestLine<'a> {
+    request_id: String,
+    session_id: u64,
+    node_id: u32,
+    session_total_requests: u32,
+    success: bool,
+    measured: bool,
+    error_class: Option<&'a str>,
+    error_message: Option<&'a str>,
+    http_status: Option<u16>,
+    finish_reason: Option<&'a str>,
+    scheduler_ready_at: f64,
+    scheduler_dispatched_at: f64,
+    client_picked_up_at: Option<f64>,
+    sent_at: Option<f64>,
+    first_byte_at: Option<f64>,
+    client_completed_at: f64,
+    result_processed_at: f64,
+    num_delta_prompt_tokens: u32,
+    num_total_prompt_tokens: u32,
+    target_num_delta_prompt_tokens: u32,
+    num_output_tokens: u32,
+    num_requested_output_tokens: Option<u32>,
+    num_total_tokens: u32,
+    output_tokens_source: Option<&'static str>,
+    usage_prompt_tokens: Option<u32>,
+    usage_completion_tokens: Option<u32>,
+    usage_cached_tokens: Option<u32>,
+    usage_reasoning_tokens: Option<u32>,
+    is_stream: bool,
+    ttfc: Option<f64>,
+    ttfc_from_intended: Option<f64>,
+    tpot: Option<f64>,
+    end_to_end_latency: Option<f64>,
+    e2e_from_intended: Option<f64>,
+    normalized_end_to_end_latency: Option<f64>,
+    output_throughput: Option<f64>,
+    tbc: Vec<f64>,
+    merged_chunks: usize,
+    connection_reused: bool,
+    connect_seconds: Option<f64>,
+    tls_seconds: Option<f64>,
+    retried: bool,
+    #[serde(skip_serializing_if = "<[Label]>::is_empty")]
+    labels: &'a [Label],
+}
+
+/// The line of `metrics/request_level_metrics.jsonl` for a record, without the line's end. The latencies are computed by
+/// the caller, so that there is one definition of each: see [`Latencies`].
+pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json::Result<String> {
+    let (finish_reason, class, message) = match &record.status {
+        Status::Ok { finish_reason } => (Some(finish_reason.as_str()), None, None),
+        Status::Failed { class, message } => (None, Some(class.name()), Some(message.as_str())),
+    };
+    let usage = record.usage;
+    serde_json::to_string(&RequestLine {
+        request_id: record.id.to_string(),
+        session_id: record.id.session.0,
+        node_id: record.id.node.0,
+        session_total_requests: record.session_requests,
+        success: record.is_ok(),
+        measured: record.measured,
+        error_class: class,
+        error_message: message,
+        http_status: record.http_status,
+        finish_reason,
+        scheduler_ready_at: seconds(record.intended),
+        scheduler_dispatched_at: seconds(record.dispatched_at),
+        client_picked_up_at: record.picked_up_at.map(seconds),
+        sent_at: record.sent_at.map(seconds),
+        first_byte_at: record.first_byte_at.map(seconds),
+        client_completed_at: seconds(record.completed_at),
+        result_processed_at: seconds(record.processed_at),
+        num_delta_prompt_tokens: record.prompt_tokens,
+        num_total_prompt_tokens: record.total_prompt_tokens,
+        target_num_delta_prompt_tokens: record.target_prompt_tokens,
+        num_output_tokens: record.output_tokens,
+        num_requested_output_tokens: record.target_output_tokens,
+        num_total_tokens: record.total_prompt_tokens + record.output_tokens,
+        output_tokens_source: (record.output_tokens > 0)
+            .then_some(if record.output_tokens_from_usage { "usage" } else { "tokenizer" }),
+        usage_prompt_tokens: usage.map(|usage| usage.prompt),
+        usage_completion_tokens: usage.map(|usage| usage.completion),
+        usage_cached_tokens: usage.and_then(|usage| usage.cached),
+        usage_reasoning_tokens: usage.and_then(|usage| usage.reasoning),
+        is_stream: true,
+        ttfc: latencies.ttfc,
+        ttfc_from_intended: latencies.ttfc_from_intended,
+        tpot: latencies.tpot,
+        end_to_end_latency: latencies.end_to_end,
+        e2e_from_intended: latencies.end_to_end_from_intended,
+        normalized_end_to_end_latency: latencies.normalized_end_to_end,
+        output_throughput: latencies.output_throughput,
+        tbc: latencies.tbc.clone(),
+        merged_chunks: record.chunks.iter().filter(|chunk| chunk.merged).count(),
+        connection_reused: record.connection_reused,
+        connect_seconds: record.connect.map(seconds),
+        tls_seconds: record.tls.map(seconds),
+        retried: record.retried,
+        labels: &record.labels,
+    })
+}
+
+/// The latencies of one request in seconds, as `veeksha-evaluate` defines them; `None` where they do not exist.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latencies {
+    /// First generated chunk − dispatched.
+    pub ttfc: Option<f64>,
+    /// First generated chunk − intended.
+    pub ttfc_from_intended: Option<f64>,
+    /// (Last generated chunk − first) / (output tokens − 1); needs two tokens.
+    pub tpot: Option<f64>,
+    /// Last generated chunk − dispatched.
+    pub end_to_end: Option<f64>,
+    /// Last generated chunk − intended.
+    pub end_to_end_from_intended: Option<f64>,
+    /// End to end / output tokens.
+    pub normalized_end_to_end: Option<f64>,
+    /// Output tokens / end to end.
+    pub output_throughput: Option<f64>,
+    /// Gaps between successive generated chunks.
+    pub tbc: Vec<f64>,
+}

@@ -1,0 +1,2 @@
+//! Sandboxed Luau: scenario files, session functions, agents as coroutines.
+#![forbid(unsafe_code)]

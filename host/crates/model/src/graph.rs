@@ -1,0 +1,185 @@
+//! Whether the requests of a session form a graph that can be run to its end.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{NodeId, Request};
+
+/// Why a session's graph was refused. The text names the nodes, so that a plugin's author finds the place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// Nothing to send.
+    #[error("the session has no requests")]
+    Empty,
+    /// A node id occurs twice.
+    #[error("node {0} is defined twice")]
+    DuplicateNode(NodeId),
+    /// A parent does not exist.
+    #[error("node {node} names the parent {parent}, which the session does not have")]
+    DanglingParent {
+        /// The child.
+        node: NodeId,
+        /// The missing parent.
+        parent: NodeId,
+    },
+    /// A parent is listed twice.
+    #[error("node {node} lists the parent {parent} twice")]
+    DuplicateParent {
+        /// The child.
+        node: NodeId,
+        /// The repeated parent.
+        parent: NodeId,
+    },
+    /// The history parent is not a parent.
+    #[error("node {node} continues the history of {parent}, which is not one of its parents")]
+    HistoryNotParent {
+        /// The child.
+        node: NodeId,
+        /// The node whose history it wants.
+        parent: NodeId,
+    },
+    /// Some nodes wait for one another.
+    #[error("the nodes {} wait for one another", list(.0))]
+    Cycle(Vec<NodeId>),
+    /// A request without any message.
+    #[error("node {0} has no messages")]
+    NoMessages(NodeId),
+}
+
+fn list(nodes: &[NodeId]) -> String {
+    nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Checks a step of a session: `requests` are new, `known` are the nodes that earlier steps brought (empty for a planned
+/// session).
+pub fn check_session(requests: &[Request], known: &HashSet<NodeId>) -> Result<(), GraphError> {
+    if requests.is_empty() && known.is_empty() {
+        return Err(GraphError::Empty);
+    }
+    let mut index = HashMap::with_capacity(requests.len());
+    for (i, request) in requests.iter().enumerate() {
+        if known.contains(&request.node) || index.insert(request.node, i).is_some() {
+            return Err(GraphError::DuplicateNode(request.node));
+        }
+    }
+    for request in requests {
+        check_edges(request, |parent| known.contains(&parent) || index.contains_key(&parent))?;
+    }
+    check_acyclic(requests, &index)
+}
+
+fn check_edges(request: &Request, exists: impl Fn(NodeId) -> bool) -> Result<(), GraphError> {
+    let node = request.node;
+    if request.messages.is_empty() {
+        return Err(GraphError::NoMessages(node));
+    }
+    let mut seen = HashSet::with_capacity(request.parents.len());
+    for &parent in &request.parents {
+        if !exists(parent) {
+            return Err(GraphError::DanglingParent { node, parent });
+        }
+        if !seen.insert(parent) {
+            return Err(GraphError::DuplicateParent { node, parent });
+        }
+    }
+    match request.history_parent {
+        Some(parent) if !seen.contains(&parent) => Err(GraphError::HistoryNotParent { node, parent }),
+        _ => Ok(()),
+    }
+}
+
+/// Kahn's algorithm: what cannot be released at last is on, or behind, a cycle.
+fn check_acyclic(requests: &[Request], index: &HashMap<NodeId, usize>) -> Result<(), GraphError> {
+    let mut waiting = vec![0usize; requests.len()];
+    let mut children = vec![Vec::new(); requests.len()];
+    for (child, request) in requests.iter().enumerate() {
+        for parent in request.parents.iter().filter_map(|parent| index.get(parent)) {
+            waiting[child] += 1;
+            children[*parent].push(child);
+        }
+    }
+    let mut free: Vec<usize> = (0..requests.len()).filter(|&i| waiting[i] == 0).collect();
+    let mut released = 0;
+    while let Some(node) = free.pop() {
+        released += 1;
+        for &child in &children[node] {
+            waiting[child] -= 1;
+            if waiting[child] == 0 {
+                free.push(child);
+            }
+        }
+    }
+    if released == requests.len() {
+        return Ok(());
+    }
+    let stuck = requests.iter().zip(&waiting).filter(|(_, left)| **left > 0);
+    Err(GraphError::Cycle(stuck.map(|(request, _)| request.node).take(8).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Message, OutputSpec, Role, Segment};
+
+    fn request(node: u32, parents: &[u32], history: Option<u32>) -> Request {
+        Request {
+            node: NodeId(node),
+            parents: parents.iter().copied().map(NodeId).collect(),
+            history_parent: history.map(NodeId),
+            wait_after_ready: 0,
+            messages: vec![Message {
+                role: Role::User,
+                content: vec![Segment::Text("hello".into())],
+                tool_call_id: None,
+            }],
+            output: OutputSpec::default(),
+            body: None,
+            labels: Vec::new(),
+        }
+    }
+
+    fn check(requests: &[Request]) -> Result<(), GraphError> {
+        check_session(requests, &HashSet::new())
+    }
+
+    #[test]
+    fn a_diamond_is_a_graph() {
+        let graph =
+            [request(0, &[], None), request(1, &[0], Some(0)), request(2, &[0], None), request(3, &[1, 2], Some(2))];
+        assert_eq!(check(&graph), Ok(()));
+    }
+
+    #[test]
+    fn every_defect_is_named() {
+        let cases: [(&[Request], GraphError); 6] = [
+            (&[], GraphError::Empty),
+            (&[request(1, &[], None), request(1, &[], None)], GraphError::DuplicateNode(NodeId(1))),
+            (&[request(0, &[9], None)], GraphError::DanglingParent { node: NodeId(0), parent: NodeId(9) }),
+            (
+                &[request(0, &[], None), request(1, &[0, 0], None)],
+                GraphError::DuplicateParent { node: NodeId(1), parent: NodeId(0) },
+            ),
+            (
+                &[request(0, &[], None), request(1, &[], None), request(2, &[1], Some(0))],
+                GraphError::HistoryNotParent { node: NodeId(2), parent: NodeId(0) },
+            ),
+            (
+                &[request(0, &[], None), request(1, &[2], None), request(2, &[1], None)],
+                GraphError::Cycle(vec![NodeId(1), NodeId(2)]),
+            ),
+        ];
+        for (graph, expected) in cases {
+            assert_eq!(check(graph), Err(expected));
+        }
+    }
+
+    #[test]
+    fn a_later_step_may_name_earlier_nodes_but_not_redefine_them() {
+        let known = HashSet::from([NodeId(0)]);
+        assert_eq!(check_session(&[request(1, &[0], Some(0))], &known), Ok(()));
+        assert_eq!(
+            check_session(&[request(0, &[], None)], &known),
+            Err(GraphError::DuplicateNode(NodeId(0)))
+        );
+        assert_eq!(check_session(&[], &known), Ok(()));
+    }
+}

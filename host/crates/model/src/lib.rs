@@ -1,0 +1,19 @@
+//! Ids, sessions, requests, responses: plain data that every floor above shares.
+//!
+//! Nothing here does IO, reads a clock or knows a serialised form: files have their wire types in
+//! `veeksha-events` and `veeksha-scenario`, the plugin boundary has its own in `veeksha-wasm`.
+//!
+//! All times are [`Nanos`]: nanoseconds on one monotonic clock, relative to the start of the run.
+#![forbid(unsafe_code)]
+
+mod graph;
+mod ids;
+mod prompt;
+mod response;
+mod session;
+
+pub use graph::{GraphError, check_session};
+pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
+pub use prompt::{History, Prepared, PreparedMessage};
+pub use response::{Chunk, ChunkKind, ErrorClass, FailureReason, Response, ToolCall, Usage};
+pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};

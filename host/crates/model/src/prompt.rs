@@ -1,0 +1,69 @@
+//! A request whose text exists, and the conversation before it.
+
+use std::sync::Arc;
+
+use crate::{MediaKind, Request, Response, Role};
+
+/// A message with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// The materialised text of all its text segments. Shared, because prefixes repeat.
+    pub text: Arc<str>,
+    /// Media parts, in order, after the text.
+    pub media: Vec<(MediaKind, String)>,
+    /// For [`Role::Tool`]: the call that this message answers.
+    pub tool_call_id: Option<String>,
+}
+
+/// A request that can be sent: made ahead of time, off the timed path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// What the plugin asked for.
+    pub request: Request,
+    /// The new messages of this turn, as text.
+    pub messages: Vec<PreparedMessage>,
+    /// Tokens of the new messages that were asked for.
+    pub target_tokens: u32,
+    /// Tokens of the new messages as the tokenizer counts the finished text.
+    pub prompt_tokens: u32,
+}
+
+/// A finished turn that a later request continues; a shared list that grows at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History<P> {
+    /// The turn before, back to the root of the conversation.
+    pub before: Option<Arc<History<P>>>,
+    /// What was asked.
+    pub request: Arc<P>,
+    /// What the model really answered; `None` after a failure that did not cancel the session.
+    pub response: Option<Arc<Response>>,
+}
+
+impl<P> History<P> {
+    /// The turns from the root of the conversation to the newest.
+    pub fn turns(history: &Option<Arc<History<P>>>) -> Vec<Arc<History<P>>> {
+        let mut turns = Vec::new();
+        let mut next = history.clone();
+        while let Some(turn) = next {
+            next = turn.before.clone();
+            turns.push(turn);
+        }
+        turns.reverse();
+        turns
+    }
+}
+
+/// A long conversation is a long list; dropping it link by link would recurse once per turn.
+impl<P> Drop for History<P> {
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(turn) = next {
+            match Arc::try_unwrap(turn) {
+                Ok(mut turn) => next = turn.before.take(),
+                Err(_) => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What came back: the answer, its chunks, or the reason why there is none.
+
+use crate::{Nanos, RequestId};
+
+/// A function call that the model asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The server's id of the call.
+    pub id: String,
+    /// The function's name.
+    pub name: String,
+    /// Its arguments: JSON text, as the server sent it.
+    pub arguments: String,
+}
+
+/// Token counts that the server reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the prompt, as the server counted them (chat template included).
+    pub prompt: u32,
+    /// Tokens generated.
+    pub completion: u32,
+    /// Prompt tokens that were served from the prefix cache.
+    pub cached: Option<u32>,
+    /// Generated tokens that were reasoning.
+    pub reasoning: Option<u32>,
+}
+
+/// A complete answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The visible text.
+    pub text: String,
+    /// The reasoning text, where the server sends it apart.
+    pub reasoning: String,
+    /// The tool calls asked for.
+    pub tool_calls: Vec<ToolCall>,
+    /// Why generation ended, in the server's own word (`stop`, `length`, `tool_calls`, ...).
+    pub finish_reason: String,
+    /// Token counts, if the server gave them.
+    pub usage: Option<Usage>,
+    /// Output tokens: from `usage`, else counted by the host's tokenizer.
+    pub output_tokens: u32,
+}
+
+/// What an event of a stream carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChunkKind {
+    /// The role, or an empty delta: nothing was generated.
+    Role,
+    /// Reasoning text.
+    Reasoning,
+    /// Visible text.
+    Content,
+    /// A part of a tool call.
+    Tool,
+    /// A finish reason without text.
+    Finish,
+    /// Token counts.
+    Usage,
+    /// The end marker `[DONE]`.
+    Done,
+    /// A comment (keep-alive).
+    Comment,
+}
+
+impl ChunkKind {
+    /// Whether the event carried something that the model generated.
+    pub fn is_generated(self) -> bool {
+        matches!(self, ChunkKind::Reasoning | ChunkKind::Content | ChunkKind::Tool)
+    }
+
+    /// The lower-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChunkKind::Role => "role",
+            ChunkKind::Reasoning => "reasoning",
+            ChunkKind::Content => "content",
+            ChunkKind::Tool => "tool",
+            ChunkKind::Finish => "finish",
+            ChunkKind::Usage => "usage",
+            ChunkKind::Done => "done",
+            ChunkKind::Comment => "comment",
+        }
+    }
+}
+
+/// One event of a stream, with the time at which it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// When the read that completed the event returned.
+    pub at: Nanos,
+    /// Bytes of the event's data.
+    pub bytes: u32,
+    /// What it carried.
+    pub kind: ChunkKind,
+    /// Whether an earlier event came out of the same read: its own arrival is then not known better than the read's.
+    pub merged: bool,
+}
+
+/// Where a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// The name did not resolve, or the connection was refused, reset or timed out before anything was sent.
+    Connect,
+    /// The TLS handshake failed.
+    Tls,
+    /// The request's total deadline passed.
+    Timeout,
+    /// The server answered with a status other than 2xx.
+    Status,
+    /// The answer was not what the dialect says: not HTTP, not JSON, not an event stream.
+    Protocol,
+    /// An `error` event inside a stream that had begun with 200.
+    InStream,
+    /// The stream ended without a finish reason.
+    Truncated,
+    /// The request was withdrawn while in flight (Ctrl-C, end of the grace period).
+    Cancelled,
+}
+
+impl ErrorClass {
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorClass::Connect => "connect",
+            ErrorClass::Tls => "tls",
+            ErrorClass::Timeout => "timeout",
+            ErrorClass::Status => "status",
+            ErrorClass::Protocol => "protocol",
+            ErrorClass::InStream => "in_stream",
+            ErrorClass::Truncated => "truncated",
+            ErrorClass::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureReason {
+    /// Which request.
+    pub request: RequestId,
+    /// Where it failed.
+    pub class: ErrorClass,
+    /// The HTTP status, or the code of an in-stream error.
+    pub status: Option<u16>,
+    /// One line for a person; the server's own words where it gave any (cut to 500 characters).
+    pub message: String,
+    /// When it failed.
+    pub at: Nanos,
+}

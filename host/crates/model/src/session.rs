@@ -1,0 +1,126 @@
+//! A session as a plugin describes it: a graph of requests whose content is segments, not text.
+
+use crate::{Nanos, NodeId, Seed};
+
+/// A name and a value that a workload attaches to a session or a request; carried to every record.
+pub type Label = (String, String);
+
+/// A piece of a message. The host turns it into text with the target's tokenizer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Segment {
+    /// Sent verbatim.
+    Text(String),
+    /// Exactly `tokens` tokens of text that depends on (seed, tokens) and the tokenizer alone.
+    Synthetic {
+        /// Equal seeds give equal text.
+        seed: Seed,
+        /// Length in tokens of the target's tokenizer.
+        tokens: u32,
+    },
+    /// A reference to a blob.
+    Media {
+        /// What the blob is.
+        kind: MediaKind,
+        /// Where it is: a granted file name or a URL.
+        source: String,
+    },
+}
+
+/// The kinds of media a message may refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MediaKind {
+    /// A still picture.
+    Image,
+    /// Sound.
+    Audio,
+    /// Moving pictures.
+    Video,
+}
+
+impl MediaKind {
+    /// The lower-case name, as it stands in configuration and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            MediaKind::Image => "image",
+            MediaKind::Audio => "audio",
+            MediaKind::Video => "video",
+        }
+    }
+}
+
+/// Who speaks in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The user's turn.
+    User,
+    /// The model's turn (recorded history).
+    Assistant,
+    /// The result of a tool call.
+    Tool,
+}
+
+impl Role {
+    /// The name on the wire of the OpenAI dialects.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        }
+    }
+}
+
+/// One message of a request, before its text exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order, without separators.
+    pub content: Vec<Segment>,
+    /// For [`Role::Tool`]: the call that this message answers.
+    pub tool_call_id: Option<String>,
+}
+
+/// How long an answer is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// Tokens to ask for; `None` leaves it to the server.
+    pub target_tokens: Option<u32>,
+    /// Whether the server is asked to produce exactly that many (`ignore_eos`, minimum tokens).
+    pub exact: bool,
+}
+
+/// One node of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its name in the session.
+    pub node: NodeId,
+    /// The nodes that must be complete before this one is ready.
+    pub parents: Vec<NodeId>,
+    /// The parent whose conversation this request continues; one of `parents`.
+    pub history_parent: Option<NodeId>,
+    /// Think time: the node is ready this long after its last parent completed (a root: after the session started).
+    pub wait_after_ready: Nanos,
+    /// The new messages of this turn; history comes before them.
+    pub messages: Vec<Message>,
+    /// The answer asked for.
+    pub output: OutputSpec,
+    /// A JSON object merged into the request body, over everything the host puts there.
+    pub body: Option<String>,
+    /// Carried to the record.
+    pub labels: Vec<Label>,
+}
+
+/// A session as a planned generator returns it: its whole graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// The nodes, in the order in which they were generated.
+    pub requests: Vec<Request>,
+    /// The recorded arrival instant, for traffic that replays one.
+    pub arrives_at: Option<Nanos>,
+    /// Carried to every request's record.
+    pub labels: Vec<Label>,
+}

@@ -1,0 +1,13 @@
+//! The traits that the pipeline needs, and nothing of how they are met.
+//!
+//! `veeksha-wasm` and `veeksha-lua` provide [`Workload`]s, `veeksha-transport` provides a [`Transport`]; the binary joins
+//! them. The pipeline knows only this crate.
+#![forbid(unsafe_code)]
+
+mod plugin_failure;
+mod transport;
+mod workload;
+
+pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
+pub use transport::{ConnectionUse, Job, Outcome, OutcomeSink, Timings, Transport};
+pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

@@ -1,0 +1,117 @@
+//! How a plugin fails, in enough detail for its author.
+
+use std::fmt;
+
+/// One frame of a guest's stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The demangled function name.
+    pub function: String,
+    /// Source file, where the component carries line tables.
+    pub file: Option<String>,
+    /// Line in that file.
+    pub line: Option<u32>,
+}
+
+/// What went wrong in a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginFailureKind {
+    /// It could not be loaded: unreadable, not a component, wrong contract version, missing export, syntax error.
+    Load,
+    /// It answered with an error of its own (the contract's `error` record).
+    Refused {
+        /// The plugin's error code.
+        code: String,
+        /// What the plugin advises.
+        hint: Option<String>,
+        /// The place in the plugin's configuration, as a JSON pointer or a dotted path.
+        path: Option<String>,
+    },
+    /// It stopped on a bug: a trap, a panic, an uncaught exception.
+    Trap,
+    /// It used more time than one call is allowed.
+    Deadline {
+        /// The allowance in milliseconds.
+        allowed_ms: u64,
+    },
+    /// It asked for more memory than it is allowed.
+    Memory {
+        /// Bytes it asked for.
+        asked: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
+    /// What it returned cannot be used: too large, or a graph that cannot run.
+    Result,
+}
+
+/// A failure of a plugin: which plugin, which function, why, where, and on what input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginFailure {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The function of the contract that was called (`workload.sessions`), or `load`.
+    pub function: String,
+    /// What went wrong.
+    pub kind: PluginFailureKind,
+    /// One line that says why.
+    pub message: String,
+    /// The guest's stack, innermost first; only frames that help.
+    pub frames: Vec<Frame>,
+    /// The call's input, shortened (`first = 0, count = 64`).
+    pub input: Option<String>,
+    /// The last lines that the plugin wrote to its standard error.
+    pub stderr: Option<String>,
+}
+
+impl PluginFailure {
+    /// A failure with only the essentials; the rest can be set on the fields.
+    pub fn new(
+        plugin: impl Into<String>,
+        function: impl Into<String>,
+        kind: PluginFailureKind,
+        message: impl Into<String>,
+    ) -> Self {
+        PluginFailure {
+            plugin: plugin.into(),
+            function: function.into(),
+            kind,
+            message: message.into(),
+            frames: Vec::new(),
+            input: None,
+            stderr: None,
+        }
+    }
+}
+
+impl std::error::Error for PluginFailure {}
+
+/// One line for the cause, then one indented line for each thing known about it.
+impl fmt::Display for PluginFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "plugin `{}` failed in `{}`: {}", self.plugin, self.function, self.message)?;
+        if let PluginFailureKind::Refused { code, path, .. } = &self.kind {
+            write!(f, " [{code}]")?;
+            if let Some(path) = path {
+                write!(f, "\n  config: {path}")?;
+            }
+        }
+        if let Some(input) = &self.input {
+            write!(f, "\n  input: {input}")?;
+        }
+        for frame in &self.frames {
+            write!(f, "\n  at {}", frame.function)?;
+            match (&frame.file, frame.line) {
+                (Some(file), Some(line)) => write!(f, " ({file}:{line})")?,
+                (Some(file), None) => write!(f, " ({file})")?,
+                _ => {}
+            }
+        }
+        if let Some(stderr) = &self.stderr {
+            for line in stderr.lines() {
+                write!(f, "\n  stderr: {line}")?;
+            }
+        }
+        Ok(())
+    }
+}

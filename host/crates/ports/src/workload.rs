@@ -1,0 +1,83 @@
+//! Where sessions come from.
+
+use veeksha_model::{FailureReason, Request, Response, Session, SessionId};
+
+use crate::PluginFailure;
+
+/// What a workload says of itself before any session exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadInfo {
+    /// The plugin's name, as messages and files call it.
+    pub name: String,
+    /// The plugin's version.
+    pub version: String,
+    /// One line about it.
+    pub summary: String,
+    /// `wasm` or `lua`.
+    pub engine: &'static str,
+    /// BLAKE3 of the component or of the script, in hex.
+    pub digest: String,
+    /// Host interfaces the plugin imports and was given (`log`, `random`, ...), in the order of their names.
+    pub granted: Vec<String>,
+}
+
+/// Makes workloads. One factory serves all plugin threads; each thread opens an instance of its own, on that thread.
+pub trait WorkloadFactory: Send + Sync {
+    /// What the plugin is.
+    fn info(&self) -> &WorkloadInfo;
+
+    /// Opens an instance. Called on the thread that will use it.
+    fn open(&self) -> Result<Workload, PluginFailure>;
+}
+
+/// An open instance: of one of the two kinds.
+pub enum Workload {
+    /// Whole graphs ahead of time.
+    Planned(Box<dyn SessionSource>),
+    /// Nodes in answer to completions.
+    Reactive(Box<dyn AgentSource>),
+}
+
+/// A planned generator. Session `i` depends on (plugin, config, seed, `i`) and on nothing else.
+pub trait SessionSource {
+    /// How many sessions there are; `None`: endless.
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure>;
+
+    /// Sessions `first .. first + count`; fewer only where the workload ends. Each one has passed
+    /// [`veeksha_model::check_session`].
+    fn sessions(&mut self, first: u64, count: u32) -> Result<Vec<Session>, PluginFailure>;
+}
+
+/// What an agent wants next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentStep {
+    /// New nodes; they may name earlier nodes of the session as parents.
+    pub requests: Vec<Request>,
+    /// No further nodes will come. The session ends when all its nodes have completed.
+    pub done: bool,
+}
+
+/// A reactive generator: many live sessions, each answered step by step. Steps have passed
+/// [`veeksha_model::check_session`] against the nodes of the session's earlier steps.
+pub trait AgentSource {
+    /// How many sessions there are; `None`: endless.
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure>;
+
+    /// Begins session `session`.
+    fn start(&mut self, session: SessionId) -> Result<AgentStep, PluginFailure>;
+
+    /// A request of the session was answered.
+    fn answered(
+        &mut self,
+        session: SessionId,
+        node: veeksha_model::NodeId,
+        response: &Response,
+        completed_at: veeksha_model::Nanos,
+    ) -> Result<AgentStep, PluginFailure>;
+
+    /// A request of the session failed.
+    fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure>;
+
+    /// The session is over; its state can go. Unknown sessions are ignored.
+    fn finish(&mut self, session: SessionId);
+}

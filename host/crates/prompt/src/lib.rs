@@ -1,0 +1,2 @@
+//! Tokenizers, materialising segments into exact text, token counts.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Files of a run, terminal summary, progress line.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Counter-based randomness, distributions, percentiles, histograms: pure numbers.
+#![forbid(unsafe_code)]

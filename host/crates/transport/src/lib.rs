@@ -1,0 +1,2 @@
+//! HTTP clients, SSE decoding, endpoint dialects, per-chunk timestamps.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The composition root of `veeksha-host`.
+#![forbid(unsafe_code)]

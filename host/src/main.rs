@@ -1,0 +1,4 @@
+//! The `veeksha-host` binary.
+#![forbid(unsafe_code)]
+
+fn main() {}
