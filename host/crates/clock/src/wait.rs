@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use rustix::thread::{ClockId, NanosleepRelativeResult, clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::Timespec;
 use veeksha_model::Nanos;
 
