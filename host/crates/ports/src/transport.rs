@@ -17,6 +17,10 @@ pub struct Job {
     pub request: Arc<Prepared>,
     /// The conversation before them.
     pub history: Option<Arc<History<Prepared>>>,
+    /// Nodes of the session known when it was dispatched; carried to the record.
+    pub session_requests: u32,
+    /// Whether it counts (false once `benchmark_timeout` has passed); carried to the record.
+    pub measured: bool,
 }
 
 /// How a request met its connection.
