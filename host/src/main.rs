@@ -1,4 +1,8 @@
-//! The `veeksha-host` binary.
+//! The `veeksha-host` binary: everything is in the library beside it.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    veeksha_host::main()
+}

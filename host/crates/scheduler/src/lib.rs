@@ -1,2 +1,30 @@
-//! Sessions, traffic shapes, ready queue, history: a state machine that takes the time as an argument.
+//! When which request is sent: sessions, traffic shapes, readiness, history, and the end of a run.
+//!
+//! [`Scheduler`] is a state machine. It reads no clock and does no IO: every [`Input`] comes with the time, every decision
+//! leaves as an [`Action`]. The shell of a real run drives it with the run's clock, a simulation with a virtual one, and
+//! both get the same decisions for the same inputs.
+//!
+//! * [`SchedulerConfig`] says what traffic is offered and when it ends.
+//! * A session arrives as a [`SessionPlan`]: its nodes, their edges and think times, and a payload of any type.
+//! * Planned sessions bring their whole graph; reactive ones grow by [`Input::Step`], in answer to [`Action::AskAgent`].
+//!
+//! Every instant is taken from the schedule, never from the moment at which the scheduler happened to be called: `intended`
+//! is the arrival that the traffic asked for, or the completion of the last parent plus the think time. What was late stays
+//! visible as the difference between `intended` and the dispatch.
 #![forbid(unsafe_code)]
+
+mod admission;
+mod arrivals;
+mod config;
+mod contract;
+mod deadline;
+mod intake;
+mod ready;
+mod scheduler;
+mod session;
+mod slots;
+
+pub use arrivals::Arrivals;
+pub use config::{Grace, Interval, SchedulerConfig, Shard, Traffic};
+pub use contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
+pub use scheduler::{LOOKAHEAD, Scheduler};

@@ -1,0 +1,110 @@
+//! Completion: outcomes become answers for the scheduler, then records.
+
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender};
+use veeksha_clock::RunClock;
+use veeksha_events::{Event, RequestRecord, Status};
+use veeksha_model::{FailureReason, History, Prepared, Response};
+use veeksha_ports::Outcome;
+use veeksha_prompt::Tokenizer;
+use veeksha_scheduler::Input;
+
+/// The work of one completion thread: ends at an end mark (`None`).
+pub(crate) fn complete(
+    clock: RunClock,
+    tokenizer: &Tokenizer,
+    outcomes: &Receiver<Option<Outcome>>,
+    dispatchers: &[Sender<Input<Prepared>>],
+    events: &Sender<Event>,
+) {
+    while let Ok(Some(outcome)) = outcomes.recv() {
+        let processed_at = clock.now();
+        let answer = count_output(tokenizer, outcome);
+        // The scheduler first: a child may be due at once.
+        let request = answer.outcome.job.id;
+        let at = answer.outcome.timings.completed_at;
+        let input = match &answer.result {
+            Ok(response) => Input::Answered { request, response: response.clone(), at },
+            Err(reason) => Input::Failed { request, reason: reason.clone(), at },
+        };
+        let shard = (request.session.0 % dispatchers.len() as u64) as usize;
+        // A dispatcher that has ended wants no more answers, and the collector outlives the run.
+        let _ = dispatchers[shard].send(input);
+        let _ = events.send(Event::Finished(Box::new(record(answer, processed_at))));
+    }
+}
+
+struct Answer {
+    outcome: Outcome,
+    result: Result<Arc<Response>, Arc<FailureReason>>,
+    from_usage: bool,
+}
+
+/// Output tokens are the server's count; where it gave none, the tokenizer's.
+fn count_output(tokenizer: &Tokenizer, mut outcome: Outcome) -> Answer {
+    let from_usage = matches!(&outcome.result, Ok(response) if response.usage.is_some());
+    let result = std::mem::replace(&mut outcome.result, Ok(Response::default()));
+    let result = result.map_err(Arc::new).map(|mut response| {
+        if !from_usage {
+            response.output_tokens = tokenizer.count(&response.reasoning) + tokenizer.count(&response.text);
+        }
+        Arc::new(response)
+    });
+    Answer { outcome, result, from_usage }
+}
+
+fn record(answer: Answer, processed_at: u64) -> RequestRecord {
+    let Answer { outcome, result, from_usage } = answer;
+    let Outcome { job, timings, connection, status: http_status, chunks, .. } = outcome;
+    let (status, usage, output_tokens) = match &result {
+        Ok(response) => {
+            let finish_reason = response.finish_reason.clone();
+            (Status::Ok { finish_reason }, response.usage, response.output_tokens)
+        }
+        Err(reason) => (Status::Failed { class: reason.class, message: reason.message.clone() }, None, 0),
+    };
+    let request = &job.request.request;
+    RequestRecord {
+        id: job.id,
+        session_requests: job.session_requests,
+        parents: request.parents.clone(),
+        history_parent: request.history_parent,
+        wait_after_ready: request.wait_after_ready,
+        intended: job.intended,
+        dispatched_at: job.dispatched_at,
+        picked_up_at: timings.picked_up_at,
+        sent_at: timings.sent_at,
+        first_byte_at: timings.first_byte_at,
+        completed_at: timings.completed_at,
+        processed_at,
+        chunks,
+        status,
+        http_status,
+        target_prompt_tokens: job.request.target_tokens,
+        prompt_tokens: job.request.prompt_tokens,
+        total_prompt_tokens: job.request.prompt_tokens + history_tokens(&job.history),
+        target_output_tokens: request.output.target_tokens,
+        output_tokens,
+        output_tokens_from_usage: from_usage,
+        usage,
+        connection_reused: connection.reused,
+        connect: connection.connect,
+        tls: connection.tls,
+        retried: connection.retried,
+        measured: job.measured,
+        labels: request.labels.clone(),
+    }
+}
+
+/// Tokens of the conversation before a request: every turn's new messages and its answer.
+pub(crate) fn history_tokens(history: &Option<Arc<History<Prepared>>>) -> u32 {
+    let mut tokens = 0;
+    let mut next = history.as_ref();
+    while let Some(turn) = next {
+        tokens += turn.request.prompt_tokens;
+        tokens += turn.response.as_ref().map_or(0, |response| response.output_tokens);
+        next = turn.before.as_ref();
+    }
+    tokens
+}

@@ -1,0 +1,40 @@
+//! Stopping a run from outside, for example on Ctrl-C.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+/// A handle with which another thread asks a run to stop. Clones share the request.
+#[derive(Clone, Debug)]
+pub struct Control {
+    asked: Arc<AtomicBool>,
+    wake: Sender<()>,
+    woken: Receiver<()>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        let (wake, woken) = bounded(1);
+        Control { asked: Arc::new(AtomicBool::new(false)), wake, woken }
+    }
+}
+
+impl Control {
+    /// Asks the run to stop: nothing more is sent, what is in flight is given up, results so far are kept.
+    /// May be called before the run starts and more than once.
+    pub fn stop(&self) {
+        self.asked.store(true, Ordering::Release);
+        // Full means that a wake-up is already under way.
+        let _ = self.wake.try_send(());
+    }
+
+    /// Whether a stop has been asked for.
+    pub fn is_stopped(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn woken(&self) -> &Receiver<()> {
+        &self.woken
+    }
+}

@@ -1,0 +1,129 @@
+//! A dispatcher: owns a scheduler, waits for the next instant or input, carries out actions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use veeksha_clock::RunClock;
+use veeksha_events::Event;
+use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
+use veeksha_ports::{Job, Transport};
+use veeksha_scheduler::{Action, Input, Scheduler};
+
+/// What a dispatcher tells the coordinator.
+pub(crate) enum Notice {
+    /// A session began: one more may be made.
+    SessionStarted,
+    /// An agent has to be asked.
+    Ask { session: SessionId, node: NodeId, answer: Result<Arc<Response>, Arc<FailureReason>>, at: Nanos },
+    /// An agent's session is over.
+    Forget { session: SessionId },
+    /// This dispatcher wants nothing more to be in flight.
+    CancelInFlight,
+    /// This dispatcher has ended.
+    Done,
+}
+
+/// What a dispatcher talks to.
+pub(crate) struct Lines {
+    pub(crate) clock: RunClock,
+    pub(crate) inbox: Receiver<Input<Prepared>>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) events: Sender<Event>,
+    pub(crate) notices: Sender<Notice>,
+}
+
+/// The work of one dispatcher thread: ends when its scheduler is done.
+pub(crate) fn dispatch(mut scheduler: Scheduler<Prepared>, lines: &Lines) {
+    // Refused in some sandboxes; waits then end up to 50 µs later, which the lateness figures show.
+    veeksha_clock::minimal_timer_slack();
+    veeksha_clock::sleep_until(lines.clock, 0);
+    let mut actions = Vec::new();
+    loop {
+        let now = lines.clock.now();
+        let input = match scheduler.next_wake() {
+            Some(wake) if wake <= now => Input::Tick,
+            Some(wake) => match lines.inbox.recv_timeout(Duration::from_nanos(wake - now)) {
+                Ok(input) => input,
+                Err(RecvTimeoutError::Timeout) => Input::Tick,
+                Err(RecvTimeoutError::Disconnected) => break,
+            },
+            None => match lines.inbox.recv() {
+                Ok(input) => input,
+                Err(_) => break,
+            },
+        };
+        scheduler.on(lines.clock.now(), input, &mut actions);
+        if carry_out(&mut actions, lines) == Progress::Done {
+            break;
+        }
+    }
+    let _ = lines.notices.send(Notice::Done);
+}
+
+#[derive(PartialEq)]
+enum Progress {
+    Running,
+    Done,
+}
+
+fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
+    let mut progress = Progress::Running;
+    for action in actions.drain(..) {
+        // Neither the collector of events nor the coordinator ends before the dispatchers do.
+        match action {
+            Action::Dispatch { id, intended, payload, history, measured, session_requests } => {
+                let at = lines.clock.now();
+                let job = Job {
+                    id,
+                    intended,
+                    dispatched_at: at,
+                    request: payload,
+                    history,
+                    session_requests,
+                    measured,
+                };
+                lines.transport.submit(job);
+                let _ = lines.events.send(Event::Dispatched { request: id, intended, at });
+            }
+            Action::SessionStarted { session, at, requests } => {
+                let _ = lines.notices.send(Notice::SessionStarted);
+                let _ = lines.events.send(Event::SessionStarted { session, at, requests });
+            }
+            Action::AskAgent { session, node, answer, at } => {
+                let _ = lines.notices.send(Notice::Ask { session, node, answer, at });
+            }
+            Action::ForgetAgent { session } => {
+                let _ = lines.notices.send(Notice::Forget { session });
+            }
+            Action::CancelInFlight => {
+                let _ = lines.notices.send(Notice::CancelInFlight);
+            }
+            Action::Done => progress = Progress::Done,
+            other => {
+                if let Some(event) = recorded(other) {
+                    let _ = lines.events.send(event);
+                }
+            }
+        }
+    }
+    progress
+}
+
+/// The actions that are only to be written down.
+pub(crate) fn recorded<P>(action: Action<P>) -> Option<Event> {
+    Some(match action {
+        Action::NeverSent { request, reason, at } => Event::NeverSent { request, reason, at },
+        Action::SessionFinished { session, at, end, requests } => {
+            Event::SessionFinished { session, at, end, requests }
+        }
+        Action::Starved { due, at } => Event::Starved { due, at },
+        Action::TimeoutReached { at } => Event::TimeoutReached { at },
+        Action::SessionStarted { session, at, requests } => Event::SessionStarted { session, at, requests },
+        Action::Dispatch { .. }
+        | Action::AskAgent { .. }
+        | Action::ForgetAgent { .. }
+        | Action::CancelInFlight
+        | Action::Done => return None,
+    })
+}

@@ -1,0 +1,63 @@
+//! What a run is asked to do, and how it ended.
+
+use veeksha_model::Nanos;
+use veeksha_ports::PluginFailure;
+use veeksha_scheduler::SchedulerConfig;
+
+use crate::MinTokensPrompt;
+
+/// The resolved shape of a run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Traffic, limits and seed; its shard is set by the pipeline.
+    pub scheduler: SchedulerConfig,
+    /// Dispatcher threads: sessions are dealt out over them by index. At least 1.
+    pub dispatchers: u32,
+    /// Threads that turn outcomes into records. At least 1.
+    pub completion_threads: u32,
+    /// Threads that run plugins, each with an instance of its own. At least 1.
+    pub plugin_threads: u32,
+    /// Generate every session before the clock starts.
+    pub pregenerate: bool,
+    /// Ask for the minimum output length in the prompt.
+    pub min_tokens_prompt: Option<MinTokensPrompt>,
+}
+
+/// How a run ended. The record of what happened went through the event channel.
+#[derive(Clone, Debug, Default)]
+pub struct RunEnd {
+    /// When nothing more could happen, on the run's clock.
+    pub at: Nanos,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+    /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are kept).
+    pub plugin_failures: Vec<PluginFailure>,
+}
+
+/// Why a run could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The plugin failed before the first request was due.
+    #[error(transparent)]
+    Plugin(#[from] PluginFailure),
+    /// A thread could not be made.
+    #[error("cannot start the thread `{name}`: {source}")]
+    Thread {
+        /// Its name.
+        name: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The transport could not be started.
+    #[error("{0}")]
+    Transport(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Starts a named thread.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: String,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<std::thread::JoinHandle<T>, PipelineError> {
+    let builder = std::thread::Builder::new().name(name.clone());
+    builder.spawn(body).map_err(|source| PipelineError::Thread { name, source })
+}

@@ -1,0 +1,96 @@
+//! What traffic is offered, by whom, and when it ends.
+
+use veeksha_model::Nanos;
+
+/// Everything that decides when sessions start and when the run ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchedulerConfig {
+    /// How sessions are admitted.
+    pub traffic: Traffic,
+    /// After a failure, withdraw what a planned session has not sent yet. Reactive sessions are asked instead: their agent
+    /// sees the failure and may try again.
+    pub cancel_session_on_failure: bool,
+    /// Sessions of the whole run, over all shards; `None`: as many as the source has.
+    pub max_sessions: Option<u64>,
+    /// What is dispatched from this instant on is not measured; `None`: the run has no such limit.
+    pub benchmark_timeout: Option<Nanos>,
+    /// How long requests that were dispatched before the timeout may still take.
+    pub grace: Grace,
+    /// The seed of the arrivals.
+    pub seed: u64,
+    /// The part of the sessions that this scheduler drives.
+    pub shard: Shard,
+}
+
+/// How sessions are admitted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Traffic {
+    /// Open loop: sessions arrive by a schedule, however slow the target is. The first arrives at 0.
+    Rate(Interval),
+    /// Closed loop: a number of sessions is kept active. A session is active until its last node is over, think time
+    /// included.
+    Concurrent {
+        /// Sessions that are active at once after the ramp, over all shards.
+        target: u32,
+        /// The target grows linearly from 0 to `target` over this time, in whole sessions; 0: full from the start.
+        ramp: Nanos,
+    },
+}
+
+/// The gap between two arrivals. No distribution is clipped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Interval {
+    /// Always the same gap; arrival `i` is exactly `i * interval`.
+    Fixed {
+        /// Seconds.
+        interval: f64,
+    },
+    /// Exponential gaps: a Poisson process.
+    Poisson {
+        /// Mean arrivals per second.
+        rate: f64,
+    },
+    /// Gamma gaps with shape `1 / cv^2` and scale `1 / (rate * shape)`: mean `1 / rate`, coefficient of variation `cv`.
+    Gamma {
+        /// Mean arrivals per second.
+        rate: f64,
+        /// Coefficient of variation of the gaps; 1 is Poisson, above 1 is burstier.
+        cv: f64,
+    },
+}
+
+/// How long the run waits, after the timeout, for the requests that were dispatched before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grace {
+    /// Until each of them has its result.
+    Unbounded,
+    /// At most this long; 0 leaves at once.
+    Bounded(Nanos),
+}
+
+/// Which sessions a scheduler owns: those whose id is `index` modulo `count`.
+///
+/// All shards together do exactly what one scheduler alone would do: arrivals are a function of the session's id, and the
+/// concurrent target is split so that the parts always add up to the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// This shard, from 0.
+    pub index: u32,
+    /// How many there are; 0 is taken as 1.
+    pub count: u32,
+}
+
+impl Shard {
+    /// The only shard.
+    pub const WHOLE: Shard = Shard { index: 0, count: 1 };
+
+    /// How many shards there are, never 0.
+    pub(crate) fn parts(self) -> u64 {
+        u64::from(self.count.max(1))
+    }
+
+    /// Whether the shard drives the session of this id.
+    pub fn owns(self, id: u64) -> bool {
+        id % self.parts() == u64::from(self.index)
+    }
+}

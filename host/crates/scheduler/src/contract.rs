@@ -1,0 +1,169 @@
+//! What goes into the scheduler and what comes out of it.
+
+use std::sync::Arc;
+
+use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_model::{FailureReason, History, Nanos, NodeId, RequestId, Response, SessionId};
+
+/// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
+#[derive(Clone, Debug)]
+pub struct NodePlan<P> {
+    /// Its name in the session.
+    pub node: NodeId,
+    /// The nodes that must be complete first.
+    pub parents: Vec<NodeId>,
+    /// The parent whose conversation this node continues.
+    pub history_parent: Option<NodeId>,
+    /// Think time after the last parent's completion; without parents, after the session's start.
+    pub wait_after_ready: Nanos,
+    /// What is sent.
+    pub payload: Arc<P>,
+}
+
+/// Where a session's nodes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionKind {
+    /// All nodes are known from the start.
+    Planned,
+    /// An agent adds nodes in answer to completions.
+    Reactive,
+}
+
+/// A session that can be started. Its nodes have passed [`veeksha_model::check_session`].
+#[derive(Clone, Debug)]
+pub struct SessionPlan<P> {
+    /// Which session.
+    pub id: SessionId,
+    /// Its nodes. A reactive session may begin with none: its first nodes then come by [`Input::Step`].
+    pub nodes: Vec<NodePlan<P>>,
+    /// Planned or reactive.
+    pub kind: SessionKind,
+}
+
+/// What happens to the scheduler.
+#[derive(Clone, Debug)]
+pub enum Input<P> {
+    /// The source delivered a session. Order does not matter; a session that was delivered before, or that belongs to
+    /// another shard, is ignored.
+    Session(SessionPlan<P>),
+    /// The source has no further sessions.
+    SourceEnded,
+    /// An agent answered one [`Action::AskAgent`], or delivers its first step. Steps of sessions that are over, or whose
+    /// agent has said `done`, are ignored.
+    Step {
+        /// Which session.
+        session: SessionId,
+        /// New nodes; they may name earlier nodes as parents.
+        nodes: Vec<NodePlan<P>>,
+        /// No further nodes will come.
+        done: bool,
+    },
+    /// The agent of a session cannot go on. What it has not sent is withdrawn.
+    AgentFailed {
+        /// Which session.
+        session: SessionId,
+    },
+    /// A request was answered.
+    Answered {
+        /// Which request. Unknown requests, and those that have a result already, are ignored.
+        request: RequestId,
+        /// The answer.
+        response: Arc<Response>,
+        /// When it was complete.
+        at: Nanos,
+    },
+    /// A request failed.
+    Failed {
+        /// Which request. Unknown requests, and those that have a result already, are ignored.
+        request: RequestId,
+        /// Why.
+        reason: Arc<FailureReason>,
+        /// When.
+        at: Nanos,
+    },
+    /// Time has passed.
+    Tick,
+    /// Stop now (Ctrl-C): nothing more is dispatched, what is in flight is cancelled.
+    Stop,
+}
+
+/// What the scheduler decided.
+#[derive(Clone, Debug)]
+pub enum Action<P> {
+    /// A session started.
+    SessionStarted {
+        /// Which session.
+        session: SessionId,
+        /// Its arrival, or the instant at which its slot became free: what its roots are counted from.
+        at: Nanos,
+        /// Nodes known so far.
+        requests: u32,
+    },
+    /// Send this now.
+    Dispatch {
+        /// Which request.
+        id: RequestId,
+        /// The instant at which it should have been sent.
+        intended: Nanos,
+        /// What to send.
+        payload: Arc<P>,
+        /// The conversation before it.
+        history: Option<Arc<History<P>>>,
+        /// Whether it is dispatched before the timeout and so counts.
+        measured: bool,
+        /// Nodes of its session known so far.
+        session_requests: u32,
+    },
+    /// Ask the agent for the next step; the answer is an [`Input::Step`] or an [`Input::AgentFailed`].
+    AskAgent {
+        /// Which session.
+        session: SessionId,
+        /// The node that completed.
+        node: NodeId,
+        /// How.
+        answer: Result<Arc<Response>, Arc<FailureReason>>,
+        /// When.
+        at: Nanos,
+    },
+    /// A reactive session is over (or will never start); its agent's state can go.
+    ForgetAgent {
+        /// Which session.
+        session: SessionId,
+    },
+    /// A request of a started session will never be sent.
+    NeverSent {
+        /// Which request.
+        request: RequestId,
+        /// Why.
+        reason: NeverSentReason,
+        /// When that was decided.
+        at: Nanos,
+    },
+    /// A session is over.
+    SessionFinished {
+        /// Which session.
+        session: SessionId,
+        /// When its last node completed, or when it was given up.
+        at: Nanos,
+        /// How it ended.
+        end: SessionEnd,
+        /// All nodes it ever had.
+        requests: u32,
+    },
+    /// A session was due before the source had delivered it.
+    Starved {
+        /// When it was due.
+        due: Nanos,
+        /// When it came.
+        at: Nanos,
+    },
+    /// The benchmark timeout passed: what is dispatched from now on is not measured.
+    TimeoutReached {
+        /// The timeout.
+        at: Nanos,
+    },
+    /// Give up every request in flight; each must still come back, as [`Input::Failed`] or as [`Input::Answered`].
+    CancelInFlight,
+    /// Nothing more will happen. Comes exactly once, as the last action.
+    Done,
+}

@@ -1,0 +1,61 @@
+//! The end of a run by time: timeout, then grace.
+
+use veeksha_model::Nanos;
+
+use crate::Grace;
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// What is dispatched is measured.
+    Measuring,
+    /// The timeout has passed. Load is held until the measured requests are complete, at the latest until `until`.
+    Draining { until: Option<Nanos> },
+    /// Nothing more is dispatched; what is in flight comes back.
+    Stopping,
+    /// Nothing more happens.
+    Done,
+}
+
+/// The configured end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    timeout: Option<Nanos>,
+    grace: Grace,
+}
+
+impl Deadline {
+    pub(crate) fn new(timeout: Option<Nanos>, grace: Grace) -> Self {
+        Deadline { timeout, grace }
+    }
+
+    /// The timeout, if the phase is before it and it has passed.
+    pub(crate) fn passed(&self, phase: Phase, now: Nanos) -> Option<Nanos> {
+        self.timeout.filter(|timeout| phase == Phase::Measuring && *timeout <= now)
+    }
+
+    /// The phase after the timeout.
+    pub(crate) fn drain(&self, timeout: Nanos) -> Phase {
+        match self.grace {
+            Grace::Unbounded => Phase::Draining { until: None },
+            Grace::Bounded(grace) => Phase::Draining { until: Some(timeout.saturating_add(grace)) },
+        }
+    }
+
+    /// Whether draining is over.
+    pub(crate) fn drained(&self, phase: Phase, now: Nanos, measured_in_flight: usize) -> bool {
+        match phase {
+            Phase::Draining { until } => measured_in_flight == 0 || until.is_some_and(|until| until <= now),
+            _ => false,
+        }
+    }
+
+    /// The next instant at which the phase may change by time alone.
+    pub(crate) fn next(&self, phase: Phase) -> Option<Nanos> {
+        match phase {
+            Phase::Measuring => self.timeout,
+            Phase::Draining { until } => until,
+            Phase::Stopping | Phase::Done => None,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The two APIs of OpenAI that inference servers speak, and what their events look like.
+
+mod error_body;
+mod wire;
+
+pub(crate) use error_body::{ServerError, error_in, status_failure};
+pub(crate) use wire::{ChoiceDelta, Event, ToolCallDelta, UsageWire};
+
+/// Which API a target speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// `POST chat/completions`: messages with roles.
+    ChatCompletions,
+    /// `POST completions`: one text.
+    Completions,
+}
+
+impl Dialect {
+    /// The path behind the base URL.
+    pub fn default_path(self) -> &'static str {
+        match self {
+            Dialect::ChatCompletions => "chat/completions",
+            Dialect::Completions => "completions",
+        }
+    }
+
+    /// The field that limits the answer's tokens, where the configuration names none.
+    pub fn default_max_tokens_param(self) -> &'static str {
+        match self {
+            Dialect::ChatCompletions => "max_completion_tokens",
+            Dialect::Completions => "max_tokens",
+        }
+    }
+}

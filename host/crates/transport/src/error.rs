@@ -1,0 +1,62 @@
+//! Why a transport could not be set up. What happens to a single request is a [`crate::Failure`], not an error.
+
+use std::path::PathBuf;
+
+/// A transport that cannot start, or an untimed request that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The URL is of no use.
+    #[error("client.api_base `{url}` cannot be used: {reason}")]
+    Url {
+        /// What was given, without credentials.
+        url: String,
+        /// What is wrong with it and what would be right.
+        reason: String,
+    },
+    /// A header cannot be sent.
+    #[error("the header `{name}` cannot be sent: {reason}")]
+    Header {
+        /// Its name; the value may be a secret.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// No client threads.
+    #[error("the number of client threads is 0; at least 1 is needed")]
+    NoThreads,
+    /// The file of trusted certificates is of no use.
+    #[error("the certificate file `{}` cannot be used: {reason}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// TLS could not be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+    /// A thread or its runtime could not be started.
+    #[error("client thread {index} cannot be started: {source}")]
+    Thread {
+        /// Which one.
+        index: usize,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// An untimed request got no usable answer.
+    #[error("{url}: {reason}")]
+    Untimed {
+        /// What was asked.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// A download could not be written.
+    #[error("`{}` cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}

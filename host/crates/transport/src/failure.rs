@@ -1,0 +1,69 @@
+//! Why one request failed, before it is tied to the request and the time.
+
+use veeksha_model::ErrorClass;
+
+/// The longest message that is kept, in characters.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// A request's failure: the class decides how it is counted, the message is for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Where it failed.
+    pub class: ErrorClass,
+    /// The HTTP status, or the code of an error inside a stream.
+    pub status: Option<u16>,
+    /// One line; the server's own words where it gave any.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure without a status.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Failure { class, status: None, message: message.into() }
+    }
+
+    /// A failure with the status or code that the server gave.
+    pub(crate) fn with_status(class: ErrorClass, status: Option<u16>, message: impl Into<String>) -> Self {
+        Failure { class, status, message: message.into() }
+    }
+}
+
+/// Brings a server's words onto one line of at most 500 characters: control characters and line ends become spaces.
+pub(crate) fn one_line(text: &str) -> String {
+    shorten(text, MAX_MESSAGE_CHARS)
+}
+
+/// As [`one_line`], with a limit of its own.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    for (count, word) in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).enumerate() {
+        if count > 0 {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > limit * 4 {
+            break;
+        }
+    }
+    match line.char_indices().nth(limit) {
+        Some((end, _)) => {
+            line.truncate(end);
+            line.push('…');
+            line
+        }
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_of_limited_length() {
+        assert_eq!(one_line("  a\n\tb\r\n\u{7}c "), "a b c");
+        assert_eq!(shorten("äöüß", 3), "äöü…");
+        assert_eq!(shorten("äöü", 3), "äöü");
+        assert_eq!(one_line(&"x".repeat(100_000)).chars().count(), 501);
+    }
+}

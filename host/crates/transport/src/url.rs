@@ -1,0 +1,129 @@
+//! From `client.api_base` and a path to what a connection and a request line need.
+
+use hyper::http::uri::{Authority, Uri};
+
+use crate::TransportError;
+
+/// Where to connect and what to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    /// `https`.
+    pub(crate) tls: bool,
+    /// Host name or address, without the brackets of IPv6.
+    pub(crate) host: String,
+    /// TCP port.
+    pub(crate) port: u16,
+    /// Value of the `Host` header.
+    pub(crate) authority: String,
+    /// Request target: path and query.
+    pub(crate) path_and_query: String,
+}
+
+impl Endpoint {
+    /// Joins base URL and path. A query of the base (`?api-version=...`) stays behind the joined path.
+    pub(crate) fn parse(api_base: &str, path: &str) -> Result<Self, TransportError> {
+        let base = api_base.trim();
+        let refuse = |reason: &str| TransportError::Url { url: without_credentials(base), reason: reason.to_owned() };
+        let uri: Uri = base.parse().map_err(|error| {
+            refuse(&format!("{error}; expected something like `http://localhost:8000/v1`"))
+        })?;
+        let tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            Some(other) => return Err(refuse(&format!("the scheme `{other}` is not http or https"))),
+            None => return Err(refuse("the scheme is missing; write `http://` or `https://` before it")),
+        };
+        let authority: &Authority = uri.authority().ok_or_else(|| refuse("the host is missing"))?;
+        if authority.as_str().contains('@') {
+            return Err(refuse("credentials do not belong in the URL; use client.api_key or a header"));
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err(refuse("the host is missing"));
+        }
+        if authority.as_str().len() > authority.host().len() && authority.port_u16().is_none() {
+            return Err(refuse("the port is not a number between 0 and 65535"));
+        }
+        let mut path_and_query = uri.path().trim_end_matches('/').to_owned();
+        let path = path.trim_matches('/');
+        if !path.is_empty() {
+            path_and_query.push('/');
+            path_and_query.push_str(path);
+        }
+        if path_and_query.is_empty() {
+            path_and_query.push('/');
+        }
+        if let Some(query) = uri.query() {
+            path_and_query.push(if path.contains('?') { '&' } else { '?' });
+            path_and_query.push_str(query);
+        }
+        path_and_query
+            .parse::<hyper::http::uri::PathAndQuery>()
+            .map_err(|error| refuse(&format!("with the path `{path}`: {error}")))?;
+        Ok(Endpoint {
+            tls,
+            port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
+            authority: authority.as_str().to_owned(),
+            host,
+            path_and_query,
+        })
+    }
+
+    /// `host:port`, as messages call it.
+    pub(crate) fn place(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// The URL as it may be printed.
+fn without_credentials(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) if at > scheme => format!("{}://***@{}", &url[..scheme], &url[at + 1..]),
+        (None, Some(at)) => format!("***@{}", &url[at + 1..]),
+        _ => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(base: &str, path: &str) -> (bool, String, String) {
+        let endpoint = Endpoint::parse(base, path).unwrap();
+        (endpoint.tls, endpoint.place(), endpoint.path_and_query)
+    }
+
+    #[test]
+    fn base_and_path_are_joined_with_one_slash() {
+        for base in ["http://h:1/v1", "http://h:1/v1/", " http://h:1/v1 "] {
+            for path in ["chat/completions", "/chat/completions"] {
+                assert_eq!(parsed(base, path), (false, "h:1".into(), "/v1/chat/completions".into()));
+            }
+        }
+        assert_eq!(parsed("http://h", ""), (false, "h:80".into(), "/".into()));
+        assert_eq!(parsed("https://h/v1?a=b", "x"), (true, "h:443".into(), "/v1/x?a=b".into()));
+        assert_eq!(parsed("http://[::1]:9/", "x"), (false, "[::1]:9".into(), "/x".into()));
+        assert_eq!(Endpoint::parse("http://[::1]:9", "").unwrap().host, "::1");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_a_reason() {
+        for (base, reason) in [
+            ("localhost:8000/v1", "scheme"),
+            ("localhost", "scheme"),
+            ("ftp://h/v1", "not http or https"),
+            ("http://h:99999/", "port"),
+            ("http://", "cannot be used"),
+            ("", "cannot be used"),
+            ("http://u:pass@h/", "credentials"),
+        ] {
+            let message = Endpoint::parse(base, "x").unwrap_err().to_string();
+            assert!(message.contains(reason), "{base}: {message}");
+            assert!(!message.contains("pass@"), "{message}");
+        }
+    }
+}

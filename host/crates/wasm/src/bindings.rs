@@ -1,0 +1,14 @@
+//! The Rust face of the contract, generated once from `wit/0.1.0`.
+//!
+//! A later major version of the contract gets a module of its own beside this one.
+
+wasmtime::component::bindgen!({
+    path: "../../../wit/0.1.0",
+    world: "everything",
+    imports: { default: trappable },
+    with: { "veeksha:plugin/blobs.blob": crate::capabilities::OpenBlob },
+});
+
+pub(crate) use exports::veeksha::plugin::agent_generator;
+pub(crate) use exports::veeksha::plugin::session_generator;
+pub(crate) use veeksha::plugin::{blobs, log, random, tokens, types};

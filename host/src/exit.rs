@@ -1,0 +1,30 @@
+//! The exit codes: documented, constant, and the same for every command.
+
+/// Done, and every SLO was met.
+pub const DONE: u8 = 0;
+/// A bug of this program, or the system refused something that it should not (a thread, a result file).
+pub const INTERNAL: u8 = 1;
+/// The command line or the scenario is wrong.
+pub const USAGE: u8 = 2;
+/// The run is good and an SLO was not met.
+pub const SLO_FAILED: u8 = 3;
+/// A plugin failed.
+pub const PLUGIN: u8 = 4;
+/// The target could not be reached, or every request failed.
+pub const TARGET: u8 = 5;
+/// The measurement is invalid.
+pub const INVALID: u8 = 6;
+/// Interrupted; the results so far are written.
+pub const INTERRUPTED: u8 = 130;
+
+/// The table of `--help`.
+pub const HELP: &str = "\
+Exit codes:
+  0    done, SLOs met
+  1    internal error
+  2    wrong usage or configuration
+  3    an SLO was not met
+  4    a plugin failed
+  5    the target could not be reached, or every request failed
+  6    the measurement is invalid
+  130  interrupted (the results so far are written)";

@@ -1,0 +1,1 @@
+//! Real runs, seen from outside.
