@@ -44,7 +44,10 @@ impl Admission {
             Traffic::Rate(interval) => Gate::Arrivals(Arrivals::new(interval, config.seed, config.shard)),
             Traffic::Concurrent { target, ramp } => Gate::Slots(Slots::new(target, ramp, config.shard)),
         };
-        Admission { gate, held: BTreeMap::new() }
+        Admission {
+            gate,
+            held: BTreeMap::new(),
+        }
     }
 
     /// Takes a delivered session in. Each session comes once.
@@ -58,16 +61,20 @@ impl Admission {
 
     /// The next session that may start, lowest id first.
     pub(crate) fn admit(&mut self, now: Nanos) -> Option<Admitted> {
+        if let Gate::Slots(slots) = &mut self.gate {
+            slots.advance(now);
+        }
         let (id, held) = self.held.first_key_value().map(|(id, held)| (*id, *held))?;
         let due = match &mut self.gate {
             Gate::Arrivals(_) => (held.arrival <= now).then_some(held.arrival)?,
-            Gate::Slots(slots) => {
-                slots.advance(now);
-                slots.take()?
-            }
+            Gate::Slots(slots) => slots.take()?,
         };
         self.held.remove(&id);
-        Some(Admitted { id, due, delivered: held.delivered })
+        Some(Admitted {
+            id,
+            due,
+            delivered: held.delivered,
+        })
     }
 
     /// A started session is over.

@@ -25,7 +25,13 @@ pub struct Arrivals {
 impl Arrivals {
     /// The arrivals of a shard.
     pub fn new(interval: Interval, seed: u64, shard: Shard) -> Self {
-        Arrivals { interval, seed, shard, next: (0, 0), passed: BTreeMap::new() }
+        Arrivals {
+            interval,
+            seed,
+            shard,
+            next: (0, 0),
+            passed: BTreeMap::new(),
+        }
     }
 
     /// The arrival of a session of this shard. Each can be taken once; a second time it is `None`.
@@ -84,13 +90,19 @@ mod tests {
     }
 
     fn gaps(interval: Interval, n: u64) -> Vec<f64> {
-        all(interval, n + 1).windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9).collect()
+        all(interval, n + 1)
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64 / 1e9)
+            .collect()
     }
 
     fn moments(values: &[f64]) -> (f64, f64) {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
-        (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
+        (
+            mean,
+            (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt(),
+        )
     }
 
     #[test]
@@ -110,7 +122,10 @@ mod tests {
         assert!((deviation - 0.2).abs() < 0.004, "{deviation}");
         let beyond = gaps.iter().filter(|gap| **gap > 0.6).count() as f64 / n as f64;
         let p = (-3.0f64).exp();
-        assert!((beyond - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt(), "{beyond}");
+        assert!(
+            (beyond - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt(),
+            "{beyond}"
+        );
     }
 
     #[test]
@@ -118,8 +133,15 @@ mod tests {
         for cv in [0.3, 1.0, 2.5] {
             let n = 200_000;
             let (mean, deviation) = moments(&gaps(Interval::Gamma { rate: 10.0, cv }, n));
-            assert!((mean - 0.1).abs() < 5.0 * 0.1 * cv / (n as f64).sqrt(), "{cv}: {mean}");
-            assert!((deviation / mean - cv).abs() < 0.03 * cv.max(1.0), "{cv}: {}", deviation / mean);
+            assert!(
+                (mean - 0.1).abs() < 5.0 * 0.1 * cv / (n as f64).sqrt(),
+                "{cv}: {mean}"
+            );
+            assert!(
+                (deviation / mean - cv).abs() < 0.03 * cv.max(1.0),
+                "{cv}: {}",
+                deviation / mean
+            );
         }
     }
 

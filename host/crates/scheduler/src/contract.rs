@@ -48,8 +48,11 @@ pub enum Input<P> {
     Session(SessionPlan<P>),
     /// The source has no further sessions.
     SourceEnded,
-    /// An agent answered one [`Action::AskAgent`], or delivers its first step. Steps of sessions that are over, or whose
-    /// agent has said `done`, are ignored.
+    /// An agent's step: the answer to one [`Action::AskAgent`], or, before any was asked, the first nodes of a plan that had
+    /// none, or only `done`. Steps of sessions that are over, or whose agent has said `done`, are ignored.
+    ///
+    /// A step that leaves a session with nothing to send, nothing in flight and no question open, and is not `done`, comes
+    /// from an agent that would never be asked again; the session ends as errored.
     Step {
         /// Which session.
         session: SessionId,

@@ -31,14 +31,17 @@ impl Deadline {
 
     /// The timeout, if the phase is before it and it has passed.
     pub(crate) fn passed(&self, phase: Phase, now: Nanos) -> Option<Nanos> {
-        self.timeout.filter(|timeout| phase == Phase::Measuring && *timeout <= now)
+        self.timeout
+            .filter(|timeout| phase == Phase::Measuring && *timeout <= now)
     }
 
     /// The phase after the timeout.
     pub(crate) fn drain(&self, timeout: Nanos) -> Phase {
         match self.grace {
             Grace::Unbounded => Phase::Draining { until: None },
-            Grace::Bounded(grace) => Phase::Draining { until: Some(timeout.saturating_add(grace)) },
+            Grace::Bounded(grace) => Phase::Draining {
+                until: Some(timeout.saturating_add(grace)),
+            },
         }
     }
 

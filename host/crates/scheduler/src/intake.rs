@@ -68,12 +68,21 @@ mod tests {
     fn deliveries_out_of_order_are_each_taken_once() {
         let mut intake = Intake::new(Shard { index: 1, count: 3 }, Some(12));
         // The shard owns 1, 4, 7, 10.
-        assert_eq!((intake.next_wanted(), intake.remaining()), (Some(SessionId(1)), 4));
+        assert_eq!(
+            (intake.next_wanted(), intake.remaining()),
+            (Some(SessionId(1)), 4)
+        );
         assert!(intake.accept(SessionId(7)));
-        assert_eq!((intake.next_wanted(), intake.remaining()), (Some(SessionId(1)), 3));
+        assert_eq!(
+            (intake.next_wanted(), intake.remaining()),
+            (Some(SessionId(1)), 3)
+        );
         assert!(intake.accept(SessionId(1)));
         assert!(intake.accept(SessionId(4)));
-        assert_eq!((intake.next_wanted(), intake.remaining()), (Some(SessionId(10)), 1));
+        assert_eq!(
+            (intake.next_wanted(), intake.remaining()),
+            (Some(SessionId(10)), 1)
+        );
         for refused in [1, 4, 7, 2, 13] {
             assert!(!intake.accept(SessionId(refused)), "{refused}");
         }

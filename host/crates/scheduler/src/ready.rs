@@ -50,7 +50,12 @@ impl ReadyQueue {
     pub(crate) fn withdraw(&mut self, count: usize, wanted: impl Fn(RequestId) -> bool) {
         self.withdrawn += count;
         if self.withdrawn * 2 > self.heap.len() {
-            self.heap.retain(|Reverse((_, session, node))| wanted(RequestId { session: *session, node: *node }));
+            self.heap.retain(|Reverse((_, session, node))| {
+                wanted(RequestId {
+                    session: *session,
+                    node: *node,
+                })
+            });
             self.withdrawn = 0;
         }
     }
@@ -67,7 +72,10 @@ mod tests {
     use super::*;
 
     fn request(session: u64, node: u32) -> RequestId {
-        RequestId { session: SessionId(session), node: NodeId(node) }
+        RequestId {
+            session: SessionId(session),
+            node: NodeId(node),
+        }
     }
 
     #[test]

@@ -21,7 +21,16 @@ pub(crate) struct Slots {
 
 impl Slots {
     pub(crate) fn new(target: u32, ramp: Nanos, shard: Shard) -> Self {
-        Slots { target, ramp, shard, opened: 0, free: BinaryHeap::new() }
+        let mut slots = Slots {
+            target,
+            ramp,
+            shard,
+            opened: 0,
+            free: BinaryHeap::new(),
+        };
+        // Without a ramp everything is open from the start, and look-ahead should know it before the first tick.
+        slots.advance(0);
+        slots
     }
 
     /// When the ramp opens this shard's next place; `None` when all are open.
@@ -30,7 +39,8 @@ impl Slots {
     /// `floor((n + count - 1 - index) / count)`. So the shard's place `k` (from 0) opens when the whole reaches
     /// `k * count + index + 1`, and the whole reaches `n` at `ceil(n * ramp / target)`.
     pub(crate) fn next_opening(&self) -> Option<Nanos> {
-        let whole = u128::from(self.opened) * u128::from(self.shard.parts()) + u128::from(self.shard.index) + 1;
+        let whole =
+            u128::from(self.opened) * u128::from(self.shard.parts()) + u128::from(self.shard.index) + 1;
         let target = u128::from(self.target);
         (whole <= target).then(|| (whole * u128::from(self.ramp)).div_ceil(target) as Nanos)
     }
@@ -88,10 +98,15 @@ mod tests {
     fn the_parts_of_all_shards_add_up_to_the_whole_at_every_instant() {
         for (target, ramp) in [(7u32, 100u64), (1, 9), (10, 0), (3, 1000)] {
             for count in 1..=5 {
-                let mut shards: Vec<Slots> =
-                    (0..count).map(|index| Slots::new(target, ramp, Shard { index, count })).collect();
+                let mut shards: Vec<Slots> = (0..count)
+                    .map(|index| Slots::new(target, ramp, Shard { index, count }))
+                    .collect();
                 for now in 0..=ramp + 1 {
-                    let whole = if now >= ramp { target } else { (u64::from(target) * now / ramp) as u32 };
+                    let whole = if now >= ramp {
+                        target
+                    } else {
+                        (u64::from(target) * now / ramp) as u32
+                    };
                     let mut sum = 0;
                     for (index, slots) in shards.iter_mut().enumerate() {
                         slots.advance(now);

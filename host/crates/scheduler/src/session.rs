@@ -1,0 +1,382 @@
+//! The state of one session: its nodes, what they wait for, and how it ended.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_model::{History, Nanos, NodeId, RequestId, Response, SessionId};
+
+use crate::contract::{Action, NodePlan, SessionKind};
+use crate::ready::ReadyQueue;
+
+/// A session that is held or live.
+#[derive(Debug)]
+pub(crate) struct SessionState<P> {
+    pub(crate) id: SessionId,
+    pub(crate) kind: SessionKind,
+    nodes: BTreeMap<NodeId, Node<P>>,
+    /// Its start; `None` while it is held.
+    start: Option<Nanos>,
+    /// The last completion so far, or the start.
+    latest: Nanos,
+    /// Nodes that are waiting or queued.
+    unsent: usize,
+    in_flight: usize,
+    /// Steps that the agent owes: one for each completion it was asked about, and the first if the plan was empty.
+    asks: usize,
+    agent: Agent,
+    fate: SessionEnd,
+}
+
+/// What may still come from a session's agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Agent {
+    /// Steps.
+    Open,
+    /// Nothing: the session is planned, or the agent said so, or its steps make no difference any more.
+    Closed,
+    /// Nothing: it failed.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Node<P> {
+    history_parent: Option<NodeId>,
+    wait: Nanos,
+    payload: Arc<P>,
+    children: Vec<NodeId>,
+    state: NodeState<P>,
+}
+
+#[derive(Debug)]
+enum NodeState<P> {
+    /// `left` parents are not complete; the last of the others completed at `base` (`None`: no parents).
+    Waiting { left: usize, base: Option<Nanos> },
+    /// In the ready queue.
+    Queued,
+    /// Dispatched, with this conversation before it.
+    InFlight {
+        measured: bool,
+        history: Option<Arc<History<P>>>,
+    },
+    /// Its result is there; the conversation up to and with it.
+    Complete { at: Nanos, turn: Arc<History<P>> },
+    /// Will never be sent.
+    Withdrawn,
+}
+
+/// What the dispatch of a node needs.
+pub(crate) struct Departure<P> {
+    pub(crate) payload: Arc<P>,
+    pub(crate) history: Option<Arc<History<P>>>,
+    pub(crate) session_requests: u32,
+}
+
+impl<P> SessionState<P> {
+    pub(crate) fn new(id: SessionId, kind: SessionKind) -> Self {
+        let agent = match kind {
+            SessionKind::Planned => Agent::Closed,
+            SessionKind::Reactive => Agent::Open,
+        };
+        SessionState {
+            id,
+            kind,
+            nodes: BTreeMap::new(),
+            start: None,
+            latest: 0,
+            unsent: 0,
+            in_flight: 0,
+            asks: 0,
+            agent,
+            fate: SessionEnd::Completed,
+        }
+    }
+
+    /// Nodes it ever had.
+    pub(crate) fn requests(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// When its last completion was, or its start.
+    pub(crate) fn latest(&self) -> Nanos {
+        self.latest
+    }
+
+    /// Whether it has left the look-ahead.
+    pub(crate) fn has_started(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// Whether its agent may still add nodes.
+    pub(crate) fn agent_open(&self) -> bool {
+        self.agent == Agent::Open
+    }
+
+    /// Whether a node waits in the ready queue.
+    pub(crate) fn is_queued(&self, node: NodeId) -> bool {
+        matches!(
+            self.nodes.get(&node),
+            Some(Node {
+                state: NodeState::Queued,
+                ..
+            })
+        )
+    }
+
+    /// Adds nodes; those whose id is taken are ignored. Parents that do not exist count as complete.
+    pub(crate) fn add(&mut self, plans: Vec<NodePlan<P>>, ready: &mut ReadyQueue) {
+        let mut added = Vec::with_capacity(plans.len());
+        for plan in plans {
+            if let Entry::Vacant(slot) = self.nodes.entry(plan.node) {
+                slot.insert(Node {
+                    history_parent: plan.history_parent,
+                    wait: plan.wait_after_ready,
+                    payload: plan.payload,
+                    children: Vec::new(),
+                    state: NodeState::Waiting { left: 0, base: None },
+                });
+                added.push((plan.node, plan.parents));
+            }
+        }
+        self.unsent += added.len();
+        for (node, parents) in added {
+            self.link(node, &parents);
+            self.queue_if_free(node, ready);
+        }
+    }
+
+    /// Enters a node with its parents and notes what it waits for.
+    fn link(&mut self, node: NodeId, parents: &[NodeId]) {
+        let (mut waiting, mut completed) = (0, None);
+        for parent in parents {
+            match self.nodes.get_mut(parent) {
+                Some(Node {
+                    state: NodeState::Complete { at, .. },
+                    ..
+                }) => completed = completed.max(Some(*at)),
+                Some(parent) => {
+                    parent.children.push(node);
+                    waiting += 1;
+                }
+                None => {}
+            }
+        }
+        if let Some(Node {
+            state: NodeState::Waiting { left, base },
+            ..
+        }) = self.nodes.get_mut(&node)
+        {
+            *left = waiting;
+            *base = completed;
+        }
+    }
+
+    /// Moves a node whose parents are complete into the ready queue, once the session has started.
+    ///
+    /// A node without parents counts from the session's start. If an agent adds one later, it counts from the last
+    /// completion: the earliest instant at which the agent can have thought of it.
+    fn queue_if_free(&mut self, id: NodeId, ready: &mut ReadyQueue) {
+        let Some(_) = self.start else { return };
+        let latest = self.latest;
+        if let Some(node) = self.nodes.get_mut(&id)
+            && let NodeState::Waiting { left: 0, base } = node.state
+        {
+            node.state = NodeState::Queued;
+            let intended = base.unwrap_or(latest).saturating_add(node.wait);
+            ready.push(
+                intended,
+                RequestId {
+                    session: self.id,
+                    node: id,
+                },
+            );
+        }
+    }
+
+    /// The agent will deliver the first nodes by a step.
+    pub(crate) fn await_first_step(&mut self) {
+        if self.agent == Agent::Open && self.nodes.is_empty() {
+            self.asks = 1;
+        }
+    }
+
+    /// Starts the session.
+    pub(crate) fn begin(&mut self, at: Nanos, ready: &mut ReadyQueue) {
+        self.start = Some(at);
+        self.latest = at;
+        let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
+        for node in nodes {
+            self.queue_if_free(node, ready);
+        }
+    }
+
+    /// Takes a queued node out for dispatch.
+    pub(crate) fn depart(&mut self, node: NodeId, measured: bool) -> Option<Departure<P>> {
+        if !self.is_queued(node) {
+            return None;
+        }
+        let history =
+            self.nodes
+                .get(&node)?
+                .history_parent
+                .and_then(|parent| match &self.nodes.get(&parent)?.state {
+                    NodeState::Complete { turn, .. } => Some(turn.clone()),
+                    _ => None,
+                });
+        let session_requests = self.requests();
+        let node = self.nodes.get_mut(&node)?;
+        node.state = NodeState::InFlight {
+            measured,
+            history: history.clone(),
+        };
+        self.unsent -= 1;
+        self.in_flight += 1;
+        Some(Departure {
+            payload: node.payload.clone(),
+            history,
+            session_requests,
+        })
+    }
+
+    /// Notes the result of a node in flight; returns whether it was measured, or `None` if it was not in flight.
+    pub(crate) fn complete(
+        &mut self,
+        node: NodeId,
+        at: Nanos,
+        response: Option<Arc<Response>>,
+    ) -> Option<bool> {
+        let node = self.nodes.get_mut(&node)?;
+        let NodeState::InFlight { measured, history } = &mut node.state else {
+            return None;
+        };
+        let measured = *measured;
+        let failed = response.is_none();
+        let turn = Arc::new(History {
+            before: history.take(),
+            request: node.payload.clone(),
+            response,
+        });
+        node.state = NodeState::Complete { at, turn };
+        self.in_flight -= 1;
+        self.latest = self.latest.max(at);
+        if failed {
+            self.worsen(SessionEnd::Errored);
+        }
+        Some(measured)
+    }
+
+    /// Tells the children of a complete node.
+    pub(crate) fn release_children(&mut self, node: NodeId, ready: &mut ReadyQueue) {
+        let Some(parent) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        let NodeState::Complete { at, .. } = parent.state else {
+            return;
+        };
+        for child in std::mem::take(&mut parent.children) {
+            if let Some(Node {
+                state: NodeState::Waiting { left, base },
+                ..
+            }) = self.nodes.get_mut(&child)
+            {
+                *left -= 1;
+                *base = (*base).max(Some(at));
+            }
+            self.queue_if_free(child, ready);
+        }
+    }
+
+    /// Gives up every node that was not sent, lowest id first. Returns how many of them were in the ready queue.
+    pub(crate) fn withdraw(
+        &mut self,
+        reason: NeverSentReason,
+        at: Nanos,
+        actions: &mut Vec<Action<P>>,
+    ) -> usize {
+        let mut queued = 0;
+        if self.unsent == 0 {
+            return queued;
+        }
+        for (id, node) in &mut self.nodes {
+            match node.state {
+                NodeState::Queued => queued += 1,
+                NodeState::Waiting { .. } => {}
+                _ => continue,
+            }
+            node.state = NodeState::Withdrawn;
+            let request = RequestId {
+                session: self.id,
+                node: *id,
+            };
+            actions.push(Action::NeverSent { request, reason, at });
+        }
+        self.unsent = 0;
+        self.worsen(match reason {
+            NeverSentReason::SessionCancelled => SessionEnd::Cancelled,
+            NeverSentReason::RunEnded => SessionEnd::Incomplete,
+            NeverSentReason::PluginFailed => SessionEnd::Errored,
+        });
+        queued
+    }
+
+    /// The agent was asked about a completion.
+    pub(crate) fn asked(&mut self) {
+        self.asks += 1;
+    }
+
+    /// The agent answered; `done`: it will add nothing more.
+    pub(crate) fn answered(&mut self, done: bool) {
+        self.asks = self.asks.saturating_sub(1);
+        if done {
+            self.agent = Agent::Closed;
+        }
+    }
+
+    /// The agent cannot go on.
+    pub(crate) fn agent_failed(&mut self) {
+        self.agent = Agent::Failed;
+        self.worsen(SessionEnd::Errored);
+    }
+
+    /// Whether the agent failed.
+    pub(crate) fn has_failed_agent(&self) -> bool {
+        self.agent == Agent::Failed
+    }
+
+    /// Ends a session whose agent neither adds a node nor says `done`, although nothing is left that it could react to.
+    /// Called after a step and at the start.
+    pub(crate) fn give_up_if_stuck(&mut self) {
+        if self.start.is_some() && self.agent == Agent::Open && self.unsent + self.in_flight + self.asks == 0
+        {
+            self.agent = Agent::Closed;
+            self.worsen(SessionEnd::Errored);
+        }
+    }
+
+    /// The run ends: an agent that had more to say leaves its session incomplete.
+    pub(crate) fn cut(&mut self) {
+        if self.agent == Agent::Open {
+            self.agent = Agent::Closed;
+            self.worsen(SessionEnd::Incomplete);
+        }
+    }
+
+    /// A request was lost because the run ended.
+    pub(crate) fn lost(&mut self) {
+        self.worsen(SessionEnd::Incomplete);
+    }
+
+    /// How it ended, once it has.
+    pub(crate) fn end(&self) -> Option<SessionEnd> {
+        let over = self.start.is_some() && self.unsent + self.in_flight == 0 && self.agent != Agent::Open;
+        over.then_some(self.fate)
+    }
+
+    /// Keeps the worst: completed, errored, cancelled, incomplete. What a failure cancelled stays cancelled.
+    fn worsen(&mut self, end: SessionEnd) {
+        if self.fate != SessionEnd::Cancelled {
+            self.fate = self.fate.max(end);
+        }
+    }
+}
