@@ -1,2 +1,32 @@
 //! Metrics, SLOs, summaries: functions of a run's record.
+//!
+//! An [`Evaluator`] takes the events of a run in the order in which they come and holds what the figures need: one
+//! number per sample, and the sessions and requests that are still open. It reads no clock and does no IO, so the same
+//! figures come out live, from a simulation and from an old record. [`Evaluator::live`] gives figures on the way,
+//! [`Evaluator::finish`] the exact ones.
+//!
+//! **What counts.** A metric is computed from *measured* requests only (`RequestRecord::measured`); drained ones are
+//! counted apart. Latencies, token counts and throughput come from answered requests; failures are counted by class.
+//! Whatever could not be observed is absent (`null` in files), never 0.
 #![forbid(unsafe_code)]
+
+mod counts;
+mod evaluation;
+mod evaluator;
+mod host_figures;
+mod json;
+mod latencies;
+mod metric;
+mod samples;
+mod sessions;
+mod slo;
+mod throughput;
+
+pub use counts::Counts;
+pub use evaluation::{Evaluation, MetricSummary, RunEnd};
+pub use evaluator::{Evaluator, Live};
+pub use host_figures::HostFigures;
+pub use latencies::latencies;
+pub use metric::{Metric, Scope, UnknownMetric};
+pub use slo::{Slo, SloResult, SloResults};
+pub use throughput::Throughput;

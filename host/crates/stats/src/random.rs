@@ -14,7 +14,10 @@ impl RandomStream {
     /// The stream of a seed, a session and a name.
     pub fn new(seed: u64, session: u64, name: &str) -> Self {
         let key = mix(seed ^ mix(fnv1a(name)));
-        RandomStream { key: [key as u32, (key >> 32) as u32], session }
+        RandomStream {
+            key: [key as u32, (key >> 32) as u32],
+            session,
+        }
     }
 
     /// Word `index`.
@@ -39,12 +42,24 @@ impl RandomStream {
 
     /// Draws from the beginning of the stream, in order.
     pub fn draws(self) -> Draws {
-        Draws { stream: self, next: 0, words: [0; 4] }
+        Draws {
+            stream: self,
+            next: 0,
+            words: [0; 4],
+        }
     }
 
     fn block(&self, number: u64) -> [u32; 4] {
         let session = self.session;
-        block(self.key, [number as u32, (number >> 32) as u32, session as u32, (session >> 32) as u32])
+        block(
+            self.key,
+            [
+                number as u32,
+                (number >> 32) as u32,
+                session as u32,
+                (session >> 32) as u32,
+            ],
+        )
     }
 }
 
@@ -176,11 +191,17 @@ mod tests {
         let n = 200_000;
         let values: Vec<f64> = (0..n).map(|_| sample()).collect();
         let mean = values.iter().sum::<f64>() / n as f64;
-        (mean, values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n as f64)
+        (
+            mean,
+            values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n as f64,
+        )
     }
 
     fn near(value: f64, expected: f64, tolerance: f64) {
-        assert!((value - expected).abs() < tolerance, "{value} is not {expected} ± {tolerance}");
+        assert!(
+            (value - expected).abs() < tolerance,
+            "{value} is not {expected} ± {tolerance}"
+        );
     }
 
     /// Mean and variance from the distributions' formulas; tolerances are about five standard errors at n = 200,000.

@@ -42,7 +42,17 @@ impl Summary {
         let mean = (0..count).map(&at).sum::<f64>() / count as f64;
         let variance = (0..count).map(|rank| (at(rank) - mean).powi(2)).sum::<f64>() / count as f64;
         // Rounding may carry the mean of equal values past them.
-        Some(Summary { count, mean: mean.clamp(min, max), std: variance.sqrt(), min, max, p50, p90, p95, p99 })
+        Some(Summary {
+            count,
+            mean: mean.clamp(min, max),
+            std: variance.sqrt(),
+            min,
+            max,
+            p50,
+            p90,
+            p95,
+            p99,
+        })
     }
 
     /// Whether the 99th percentile rests on fewer than 100 values, so that it is little more than the largest one.

@@ -1,0 +1,143 @@
+//! The shapes of Veeksha's result files: its keys, and ours beside them.
+
+use serde_json::{Map, Value, json};
+use veeksha_stats::Summary;
+
+use crate::{Evaluation, HostFigures, SloResult};
+
+pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
+    let mut file = Map::new();
+    add_request_counts(&mut file, evaluation);
+    add_session_counts(&mut file, evaluation);
+    let mut thin = Vec::new();
+    for entry in &evaluation.metrics {
+        let name = entry.metric.display_name();
+        for (figure, value) in figures(&entry.summary) {
+            file.insert(format!("{name} ({figure})"), value);
+        }
+        if entry.summary.p99_is_thin() {
+            thin.push(format!("{name} (P99)"));
+        }
+    }
+    file.insert("P99 of Fewer than 100 Samples".into(), thin.into());
+    file.insert("host".into(), host(&evaluation.host));
+    file.insert("record_complete".into(), evaluation.end.complete.into());
+    file.insert("interrupted".into(), evaluation.end.interrupted.into());
+    Value::Object(file)
+}
+
+fn add_request_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
+    let counts = &evaluation.counts;
+    let never_sent: Map<String, Value> = counts
+        .never_sent
+        .iter()
+        .map(|(reason, count)| (reason.name().to_owned(), (*count).into()))
+        .collect();
+    let entries = [
+        ("Number of Requests", json!(counts.requests)),
+        ("Number of Completed Requests", json!(counts.completed)),
+        ("Number of Errored Requests", json!(counts.errored)),
+        ("Number of Cancelled Requests", json!(counts.cancelled)),
+        ("Number of Unfinished Requests", json!(counts.unfinished)),
+        ("Number of Drained Requests", json!(counts.drained)),
+        ("Number of Never Sent Requests", json!(counts.never_sent_total())),
+        ("Number of Intended Requests", json!(counts.intended())),
+        ("Number of Empty Answers", json!(counts.empty_answers)),
+        ("Number of Retried Requests", json!(counts.retried)),
+        ("Error Rate", json!(counts.error_rate())),
+        ("Cancellation Rate", json!(counts.cancellation_rate())),
+        ("error_code_freq", json!(counts.errors)),
+        ("never_sent_freq", Value::Object(never_sent)),
+    ];
+    file.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+}
+
+fn add_session_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
+    let counts = &evaluation.counts;
+    let entries = [
+        ("Number of Sessions Seen", json!(counts.sessions)),
+        ("Successful Sessions", json!(counts.successful_sessions)),
+        ("Errored Sessions", json!(counts.errored_sessions)),
+        ("Cancelled Sessions", json!(counts.cancelled_sessions)),
+        ("Incomplete Sessions", json!(counts.incomplete_sessions)),
+        (
+            "Observed Session Dispatch Rate",
+            json!(evaluation.session_dispatch_rate),
+        ),
+    ];
+    file.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+}
+
+fn figures(summary: &Summary) -> [(&'static str, Value); 9] {
+    [
+        ("Count", json!(summary.count)),
+        ("Mean", json!(summary.mean)),
+        ("Std", json!(summary.std)),
+        ("Min", json!(summary.min)),
+        ("P50", json!(summary.p50)),
+        ("P90", json!(summary.p90)),
+        ("P95", json!(summary.p95)),
+        ("P99", json!(summary.p99)),
+        ("Max", json!(summary.max)),
+    ]
+}
+
+fn host(host: &HostFigures) -> Value {
+    let spread = |summary: &Option<Summary>| match summary {
+        None => Value::Null,
+        Some(summary) => figures(summary)
+            .into_iter()
+            .map(|(figure, value)| (figure.to_lowercase(), value))
+            .collect(),
+    };
+    json!({
+        "dispatch_lateness": spread(&host.dispatch_lateness),
+        "pickup_delay": spread(&host.pickup_delay),
+        "send_lateness": spread(&host.send_lateness),
+        "processing_delay": spread(&host.processing_delay),
+        "connect_time": spread(&host.connect_time),
+        "tls_time": spread(&host.tls_time),
+        "merged_chunk_share": host.merged_chunk_share,
+        "connection_reuse_share": host.connection_reuse_share,
+        "starvations": host.starvations,
+        "starved_seconds": host.starved_seconds,
+    })
+}
+
+pub(crate) fn throughput_metrics(evaluation: &Evaluation) -> Value {
+    let throughput = &evaluation.throughput;
+    json!({
+        "tpot_based_throughput": throughput.tpot_based,
+        "tbc_based_throughput": throughput.tbc_based,
+        "window_seconds": throughput.window_seconds,
+        "requests_per_second": throughput.requests_per_second,
+        "input_tokens_per_second": throughput.input_tokens_per_second,
+        "output_tokens_per_second": throughput.output_tokens_per_second,
+        "total_tokens_per_second": throughput.total_tokens_per_second,
+        "input_tokens": throughput.input_tokens,
+        "output_tokens": throughput.output_tokens,
+        "cached_tokens": throughput.cached_tokens,
+        "goodput": evaluation.slos.goodput,
+        "good_requests_per_second": evaluation.slos.good_requests_per_second,
+    })
+}
+
+pub(crate) fn slo_results(evaluation: &Evaluation) -> Value {
+    let results: Vec<Value> = evaluation.slos.results.iter().map(slo_result).collect();
+    json!({ "all_slos_met": evaluation.slos.all_met(), "results": results })
+}
+
+fn slo_result(result: &SloResult) -> Value {
+    let slo = &result.slo;
+    json!({
+        "met": result.met,
+        "slo_metric_key": slo.key(),
+        "observed_value": result.observed,
+        "threshold": slo.value,
+        "percentile": slo.percentile,
+        "metric": slo.metric.slo_name(),
+        "name": slo.name,
+        "lower_is_better": slo.metric.lower_is_better(),
+        "sample_count": result.sample_count,
+    })
+}

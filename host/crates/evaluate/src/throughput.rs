@@ -1,0 +1,84 @@
+//! What the system delivered per second.
+
+use veeksha_events::RequestRecord;
+use veeksha_model::Nanos;
+
+use crate::latencies::seconds_between;
+
+/// Rates over the measured window: from the earliest instant that the schedule asked a measured request for, to the last
+/// completion of a measured request, whether answered or failed. Only answered requests are counted into the rates.
+/// A rate is `None` where there is no window or nothing was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Throughput {
+    /// Length of the window in seconds.
+    pub window_seconds: Option<f64>,
+    /// Answered requests / s.
+    pub requests_per_second: Option<f64>,
+    /// Prompt tokens (history and new messages) of answered requests / s.
+    pub input_tokens_per_second: Option<f64>,
+    /// Output tokens of answered requests / s.
+    pub output_tokens_per_second: Option<f64>,
+    /// Both / s.
+    pub total_tokens_per_second: Option<f64>,
+    /// Prompt tokens of answered requests.
+    pub input_tokens: u64,
+    /// Output tokens of answered requests.
+    pub output_tokens: u64,
+    /// Prompt tokens that servers say came from their prefix cache; `None` if no answer said so.
+    pub cached_tokens: Option<u64>,
+    /// Veeksha's `tpot_based_throughput`: 1 / mean TPOT, in tokens/s of one request.
+    pub tpot_based: Option<f64>,
+    /// Veeksha's `tbc_based_throughput`: 1 / P99 TBC, in chunks/s of one request.
+    pub tbc_based: Option<f64>,
+}
+
+/// Sums from which [`Throughput`] is computed.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    window: Option<(Nanos, Nanos)>,
+    answered: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cached_tokens: Option<u64>,
+}
+
+impl Totals {
+    pub(crate) fn add_measured(&mut self, record: &RequestRecord) {
+        let (begin, end) = self.window.unwrap_or((record.intended, record.completed_at));
+        self.window = Some((begin.min(record.intended), end.max(record.completed_at)));
+        if record.is_ok() {
+            self.answered += 1;
+            self.input_tokens += u64::from(record.total_prompt_tokens);
+            self.output_tokens += u64::from(record.output_tokens);
+            if let Some(cached) = record.usage.and_then(|usage| usage.cached) {
+                *self.cached_tokens.get_or_insert(0) += u64::from(cached);
+            }
+        }
+    }
+
+    /// `tpot_mean` and `tbc_p99` in seconds.
+    pub(crate) fn throughput(&self, tpot_mean: Option<f64>, tbc_p99: Option<f64>) -> Throughput {
+        let window = self
+            .window
+            .map(|(begin, end)| seconds_between(begin, end))
+            .filter(|window| *window > 0.0);
+        let rate = |amount: u64| {
+            window
+                .filter(|_| self.answered > 0)
+                .map(|window| amount as f64 / window)
+        };
+        let inverse = |seconds: Option<f64>| seconds.filter(|seconds| *seconds > 0.0).map(f64::recip);
+        Throughput {
+            window_seconds: window,
+            requests_per_second: rate(self.answered),
+            input_tokens_per_second: rate(self.input_tokens),
+            output_tokens_per_second: rate(self.output_tokens),
+            total_tokens_per_second: rate(self.input_tokens + self.output_tokens),
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cached_tokens: self.cached_tokens,
+            tpot_based: inverse(tpot_mean),
+            tbc_based: inverse(tbc_p99),
+        }
+    }
+}
