@@ -1,1 +1,92 @@
-//! Placeholder.
+//! Plugins of veeksha-host, in Rust.
+//!
+//! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]) or decides them step by step
+//! ([`Agent`]). This crate is the contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a
+//! macro, build for `wasm32-unknown-unknown`.
+//!
+//! ```
+//! use veeksha_plugin::{Error, Random, Request, Session, SessionGenerator, synthetic};
+//!
+//! /// Questions about a document that everybody asks about: a long shared prefix, a short question of one's own.
+//! struct SharedDocument {
+//!     document_tokens: u32,
+//! }
+//!
+//! #[derive(serde::Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Config {
+//!     document_tokens: u32,
+//! }
+//!
+//! impl SessionGenerator for SharedDocument {
+//!     type Config = Config;
+//!     const NAME: &'static str = "shared_document";
+//!     const VERSION: &'static str = "0.1.0";
+//!     const SUMMARY: &'static str = "short questions about one long document";
+//!
+//!     fn open(config: Config) -> Result<Self, Error> {
+//!         if config.document_tokens == 0 {
+//!             return Err(Error::config("/document_tokens", "a document has at least one token"));
+//!         }
+//!         Ok(SharedDocument { document_tokens: config.document_tokens })
+//!     }
+//!
+//!     fn session(&self, index: u64, random: Random) -> Result<Session, Error> {
+//!         let question = random.stream("question").between(20, 60);
+//!         Ok(Request::new(0)
+//!             .system(synthetic(1, self.document_tokens))
+//!             .user(synthetic(index + 2, question))
+//!             .output_exactly(128)
+//!             .into())
+//!     }
+//! }
+//!
+//! veeksha_plugin::export_session_generator!(SharedDocument);
+//!
+//! // The logic runs natively, so an ordinary test can look at it:
+//! let workload = SharedDocument::open(Config { document_tokens: 4000 })?;
+//! let session = workload.session(7, Random::seeded(42, 7))?;
+//! assert_eq!(session, workload.session(7, Random::seeded(42, 7))?);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! What the crate does for the author: it batches; it reads the configuration and turns what does not fit into errors
+//! with a path and the nearest name ([`config`]); it sends panics with their place to the user's log; and the component
+//! imports only what the code calls. Optional powers of the host are [`log`], [`Random`], [`tokens`] and [`blobs`].
+#![forbid(unsafe_code)]
+
+mod agent;
+mod bindings;
+pub mod config;
+mod error;
+mod generator;
+pub mod log;
+mod random;
+mod session;
+
+pub use agent::{Agent, Step};
+pub use bindings::capabilities::veeksha::plugin::types::{
+    Descriptor, Error, Failure, Media, MediaKind, Message, Nanos, Output, Request, Response, Role, Seed,
+    Segment, Session, SyntheticText, ToolCall, Usage,
+};
+pub use generator::SessionGenerator;
+pub use random::{Draws, Random};
+pub use session::{synthetic, text};
+
+/// The target's tokenizer. Only the host has one: in a native test these functions panic.
+pub mod tokens {
+    pub use crate::bindings::capabilities::veeksha::plugin::tokens::{count, vocabulary};
+}
+
+/// Files that the user granted to the plugin, by name. Only the host has any: in a native test they panic.
+pub mod blobs {
+    pub use crate::bindings::capabilities::veeksha::plugin::blobs::Blob;
+}
+
+/// What the export macros need.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::agent::Exported as ExportedAgent;
+    pub use crate::bindings::{agent_generator, session_generator};
+    pub use crate::generator::Exported as ExportedGenerator;
+}

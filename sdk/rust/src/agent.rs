@@ -1,0 +1,179 @@
+//! Plugins that decide a session step by step.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use serde::de::DeserializeOwned;
+
+use crate::bindings::agent_generator::exports::veeksha::plugin::agent_generator as contract;
+use crate::{Descriptor, Error, Failure, Random, Request, Response, config, log};
+
+pub use contract::Step;
+
+/// One live session that answers what the model said.
+///
+/// A session must depend on (configuration, seed, index, the answers) and on nothing else.
+pub trait Agent: Sized + 'static {
+    /// What the user writes under the generator's name; see [`SessionGenerator::Config`](crate::SessionGenerator::Config).
+    type Config: DeserializeOwned + 'static;
+
+    /// The name of the generator.
+    const NAME: &'static str;
+    /// Its version.
+    const VERSION: &'static str;
+    /// What it does, in one line.
+    const SUMMARY: &'static str;
+
+    /// JSON schema of the configuration; the host checks against it before `start`. By default everything is allowed.
+    fn config_schema() -> String {
+        "{}".into()
+    }
+
+    /// Begins session `index`.
+    ///
+    /// # Errors
+    /// A configuration that cannot be; say where with [`Error::config`].
+    fn start(config: &Self::Config, index: u64, random: Random) -> Result<(Self, Step), Error>;
+
+    /// A node was answered.
+    ///
+    /// # Errors
+    /// An answer that the agent cannot go on from; it ends the session.
+    fn answered(&mut self, response: Response) -> Result<Step, Error>;
+
+    /// A node failed. By default the session ends.
+    ///
+    /// # Errors
+    /// A failure that the agent cannot go on from; it ends the session.
+    fn failed(&mut self, failure: Failure) -> Result<Step, Error> {
+        let _ = failure;
+        Ok(Step::done())
+    }
+}
+
+impl Step {
+    /// Sends nothing now: other answers are still to come.
+    pub fn wait() -> Self {
+        Step {
+            requests: Vec::new(),
+            done: false,
+        }
+    }
+
+    /// Sends one request.
+    pub fn request(request: Request) -> Self {
+        Step::requests([request])
+    }
+
+    /// Sends several requests.
+    pub fn requests(requests: impl Into<Vec<Request>>) -> Self {
+        Step {
+            requests: requests.into(),
+            done: false,
+        }
+    }
+
+    /// Sends nothing and ends the session once every node is complete.
+    pub fn done() -> Self {
+        Step {
+            requests: Vec::new(),
+            done: true,
+        }
+    }
+
+    /// Says that no further requests will come.
+    pub fn last(mut self) -> Self {
+        self.done = true;
+        self
+    }
+}
+
+/// An agent generator as the contract sees it.
+pub struct Exported<T>(PhantomData<T>);
+
+/// A live session as the contract sees it.
+pub struct Live<T>(RefCell<T>);
+
+impl<T: Agent> contract::Guest for Exported<T> {
+    type Agent = Live<T>;
+
+    fn describe() -> Descriptor {
+        log::report_panics();
+        Descriptor {
+            name: T::NAME.into(),
+            version: T::VERSION.into(),
+            summary: T::SUMMARY.into(),
+            config_schema: T::config_schema(),
+        }
+    }
+}
+
+impl<T: Agent> contract::GuestAgent for Live<T> {
+    fn start(config: String, index: u64) -> Result<(contract::Agent, Step), Error> {
+        log::report_panics();
+        let (agent, step) = T::start(&*parsed::<T::Config>(config)?, index, Random::of_session(index))?;
+        Ok((contract::Agent::new(Live(RefCell::new(agent))), step))
+    }
+
+    fn answered(&self, response: Response) -> Result<Step, Error> {
+        self.0.borrow_mut().answered(response)
+    }
+
+    fn failed(&self, failure: Failure) -> Result<Step, Error> {
+        self.0.borrow_mut().failed(failure)
+    }
+}
+
+thread_local! {
+    /// The newest configuration, by its text. A run has one, and starts many sessions with it.
+    static PARSED: RefCell<Option<(String, Rc<dyn Any>)>> = const { RefCell::new(None) };
+}
+
+fn parsed<C: DeserializeOwned + 'static>(text: String) -> Result<Rc<C>, Error> {
+    PARSED.with_borrow_mut(|slot| {
+        if let Some((known, config)) = slot
+            && *known == text
+            && let Ok(config) = Rc::clone(config).downcast::<C>()
+        {
+            return Ok(config);
+        }
+        let config: Rc<C> = Rc::new(config::from_json(&text)?);
+        *slot = Some((text, config.clone()));
+        Ok(config)
+    })
+}
+
+/// Makes a type that is an [`Agent`] the agent generator of this component.
+///
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
+/// natively.
+#[macro_export]
+macro_rules! export_agent {
+    ($agent:ty) => {
+        const _: () = {
+            type VeekshaExported = $crate::__private::ExportedAgent<$agent>;
+            const fn is_an_agent<T: $crate::Agent>() {}
+            is_an_agent::<$agent>();
+            #[cfg(target_family = "wasm")]
+            $crate::__private::agent_generator::export!(
+                VeekshaExported with_types_in $crate::__private::agent_generator
+            );
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_parsed_once_and_a_new_text_again() {
+        let first = parsed::<u32>("7".into()).unwrap();
+        assert!(Rc::ptr_eq(&first, &parsed::<u32>("7".into()).unwrap()));
+        assert_eq!(*parsed::<u32>("8".into()).unwrap(), 8);
+        assert_eq!(*parsed::<u64>("8".into()).unwrap(), 8);
+        assert!(parsed::<u32>("x".into()).is_err());
+    }
+}

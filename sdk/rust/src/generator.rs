@@ -1,0 +1,160 @@
+//! Plugins that plan whole sessions ahead of time.
+
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
+
+use crate::bindings::session_generator::exports::veeksha::plugin::session_generator as contract;
+use crate::{Descriptor, Error, Random, Session, config, log};
+
+/// Plans sessions. Session `index` must depend on (configuration, seed, index) and on nothing else: the host asks in any
+/// order, from several instances, and may ask twice. Randomness comes from the [`Random`] at hand.
+pub trait SessionGenerator: Sized + 'static {
+    /// What the user writes under the generator's name. Derive `Deserialize` and deny unknown fields; an enum is read as
+    /// an object tagged by `type` (see [`config`](crate::config)).
+    type Config: DeserializeOwned;
+
+    /// The name of the generator.
+    const NAME: &'static str;
+    /// Its version.
+    const VERSION: &'static str;
+    /// What it does, in one line.
+    const SUMMARY: &'static str;
+
+    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
+    fn config_schema() -> String {
+        "{}".into()
+    }
+
+    /// Opens a workload.
+    ///
+    /// # Errors
+    /// A configuration that cannot be; say where with [`Error::config`].
+    fn open(config: Self::Config) -> Result<Self, Error>;
+
+    /// How many sessions there are; `None`: endless.
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    /// Session `index`, which is below [`length`](Self::length).
+    ///
+    /// # Errors
+    /// A session that cannot be made; it ends the run.
+    fn session(&self, index: u64, random: Random) -> Result<Session, Error>;
+}
+
+/// The sessions `first .. first + count`, fewer where the workload ends: what the host gets for one call.
+pub(crate) fn batch<T: SessionGenerator>(
+    generator: &T,
+    first: u64,
+    count: u32,
+    random: impl Fn(u64) -> Random,
+) -> Result<Vec<Session>, Error> {
+    let end = first
+        .saturating_add(u64::from(count))
+        .min(generator.length().unwrap_or(u64::MAX));
+    (first..end)
+        .map(|index| generator.session(index, random(index)))
+        .collect()
+}
+
+/// A generator as the contract sees it.
+pub struct Exported<T>(PhantomData<T>);
+
+/// An open workload as the contract sees it.
+pub struct Workload<T>(T);
+
+impl<T: SessionGenerator> contract::Guest for Exported<T> {
+    type Workload = Workload<T>;
+
+    fn describe() -> Descriptor {
+        log::report_panics();
+        Descriptor {
+            name: T::NAME.into(),
+            version: T::VERSION.into(),
+            summary: T::SUMMARY.into(),
+            config_schema: T::config_schema(),
+        }
+    }
+}
+
+impl<T: SessionGenerator> contract::GuestWorkload for Workload<T> {
+    fn open(config: String) -> Result<contract::Workload, Error> {
+        log::report_panics();
+        let generator = T::open(config::from_json(&config)?)?;
+        Ok(contract::Workload::new(Workload(generator)))
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.0.length()
+    }
+
+    fn sessions(&self, first: u64, count: u32) -> Result<Vec<Session>, Error> {
+        batch(&self.0, first, count, Random::of_session)
+    }
+}
+
+/// Makes a type that is a [`SessionGenerator`] the session generator of this component.
+///
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
+/// natively.
+#[macro_export]
+macro_rules! export_session_generator {
+    ($generator:ty) => {
+        const _: () = {
+            type VeekshaExported = $crate::__private::ExportedGenerator<$generator>;
+            const fn is_a_session_generator<T: $crate::SessionGenerator>() {}
+            is_a_session_generator::<$generator>();
+            #[cfg(target_family = "wasm")]
+            $crate::__private::session_generator::export!(
+                VeekshaExported with_types_in $crate::__private::session_generator
+            );
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Request;
+
+    struct Five;
+
+    impl SessionGenerator for Five {
+        type Config = ();
+        const NAME: &'static str = "five";
+        const VERSION: &'static str = "1";
+        const SUMMARY: &'static str = "five sessions";
+
+        fn open(_config: ()) -> Result<Self, Error> {
+            Ok(Five)
+        }
+
+        fn length(&self) -> Option<u64> {
+            Some(5)
+        }
+
+        fn session(&self, index: u64, _random: Random) -> Result<Session, Error> {
+            if index == 3 {
+                Err(Error::new("three", "no third"))
+            } else {
+                Ok(Request::new(index as u32).into())
+            }
+        }
+    }
+
+    fn nodes(first: u64, count: u32) -> Result<Vec<u32>, Error> {
+        let sessions = batch(&Five, first, count, |index| Random::seeded(0, index))?;
+        Ok(sessions.iter().map(|session| session.requests[0].node).collect())
+    }
+
+    #[test]
+    fn a_batch_ends_where_the_workload_ends() {
+        assert_eq!(nodes(0, 3), Ok(vec![0, 1, 2]));
+        assert_eq!(nodes(4, 8), Ok(vec![4]));
+        assert_eq!(nodes(5, 1), Ok(vec![]));
+        assert_eq!(nodes(u64::MAX, 2), Ok(vec![]));
+        assert_eq!(nodes(2, 2), Err(Error::new("three", "no third")));
+    }
+}
