@@ -1,1 +1,13 @@
-//! Real runs, seen from outside.
+//! Real runs, seen from outside: sockets, files, exit codes.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod documents;
+mod faults;
+mod guests;
+mod interrupts;
+mod llama;
+mod quickstart;
+mod truth;
+mod virtual_time;

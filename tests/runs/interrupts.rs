@@ -1,0 +1,55 @@
+//! Ctrl-C: once keeps the results, twice ends at once.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::{interrupt, json, latest, lines, program};
+
+fn start(output_dir: &str) -> std::process::Child {
+    let mut command = program();
+    command.args(["run", "scenarios/quickstart.lua", "--output_dir", output_dir]);
+    command.args(["--runtime.max_sessions", "10000", "--runtime.benchmark_timeout", "600"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Waits until some requests have been written.
+fn wait_for_rows(folder: &std::path::Path) {
+    for _ in 0..200 {
+        std::thread::sleep(Duration::from_millis(100));
+        let rows = std::fs::read_to_string(folder.join("latest/metrics/request_level_metrics.jsonl"));
+        if rows.is_ok_and(|rows| rows.lines().count() >= 3) {
+            return;
+        }
+    }
+    panic!("no rows after 20 s");
+}
+
+#[test]
+fn once_keeps_the_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = start(folder.path().to_str().expect("UTF-8"));
+    wait_for_rows(folder.path());
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = latest(folder.path());
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let summary = json(&run, "metrics/summary_stats.json");
+    let answered = rows.iter().filter(|row| row["success"] == true).count();
+    assert!(answered >= 3);
+    assert_eq!(summary["Number of Completed Requests"], answered);
+    let trace = lines(&run, "traces/trace.jsonl");
+    assert!(trace.iter().any(|line| line["event"] == "interrupted"));
+    assert!(trace.iter().any(|line| line["event"] == "run_ended"));
+}
+
+#[test]
+fn twice_ends_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = start(folder.path().to_str().expect("UTF-8"));
+    wait_for_rows(folder.path());
+    interrupt(&child);
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+}
