@@ -12,34 +12,90 @@ fn seconds(nanos: Nanos) -> f64 {
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum TraceLine<'a> {
-    RunStarted { epoch_unix: f64, epoch_monotonic: f64 },
-    SessionStarted { session_id: u64, at: f64, requests: u32 },
-    Dispatched { request_id: String, session_id: u64, node_id: u32, intended: f64, dispatched_at: f64 },
-    Finished { request_id: String, session_id: u64, node_id: u32, at: f64, success: bool },
-    NeverSent { request_id: String, session_id: u64, node_id: u32, at: f64, reason: &'a str },
-    SessionFinished { session_id: u64, at: f64, end: &'a str, requests: u32 },
-    Starved { due: f64, at: f64 },
-    TimeoutReached { at: f64 },
-    Interrupted { at: f64 },
-    RunEnded { at: f64 },
+    RunStarted {
+        epoch_unix: f64,
+        epoch_monotonic: f64,
+    },
+    SessionStarted {
+        session_id: u64,
+        at: f64,
+        requests: u32,
+    },
+    Dispatched {
+        request_id: String,
+        session_id: u64,
+        node_id: u32,
+        intended: f64,
+        dispatched_at: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a str>,
+    },
+    Finished {
+        request_id: String,
+        session_id: u64,
+        node_id: u32,
+        at: f64,
+        success: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a str>,
+    },
+    NeverSent {
+        request_id: String,
+        session_id: u64,
+        node_id: u32,
+        at: f64,
+        reason: &'a str,
+    },
+    SessionFinished {
+        session_id: u64,
+        at: f64,
+        end: &'a str,
+        requests: u32,
+    },
+    Starved {
+        due: f64,
+        at: f64,
+    },
+    TimeoutReached {
+        at: f64,
+    },
+    Interrupted {
+        at: f64,
+    },
+    RunEnded {
+        at: f64,
+    },
 }
 
-/// The line of `traces/trace.jsonl` for an event, without the line's end.
-pub fn trace_line(event: &Event) -> serde_json::Result<String> {
+/// The line of `traces/trace.jsonl` for an event, without the line's end. `content` is what was said, where the run is to
+/// record it: the text sent (of [`Event::Dispatched`]) or the text answered (of [`Event::Finished`]); other events have
+/// none, and it is left out there.
+pub fn trace_line(event: &Event, content: Option<&str>) -> serde_json::Result<String> {
     let line = match event {
         Event::RunStarted(info) => TraceLine::RunStarted {
             epoch_unix: seconds(info.epoch_wall_nanos),
             epoch_monotonic: seconds(info.epoch_monotonic_nanos),
         },
-        Event::SessionStarted { session, at, requests } => {
-            TraceLine::SessionStarted { session_id: session.0, at: seconds(*at), requests: *requests }
-        }
-        Event::Dispatched { request, intended, at } => TraceLine::Dispatched {
+        Event::SessionStarted {
+            session,
+            at,
+            requests,
+        } => TraceLine::SessionStarted {
+            session_id: session.0,
+            at: seconds(*at),
+            requests: *requests,
+        },
+        Event::Dispatched {
+            request,
+            intended,
+            at,
+        } => TraceLine::Dispatched {
             request_id: request.to_string(),
             session_id: request.session.0,
             node_id: request.node.0,
             intended: seconds(*intended),
             dispatched_at: seconds(*at),
+            content,
         },
         Event::Finished(record) => TraceLine::Finished {
             request_id: record.id.to_string(),
@@ -47,6 +103,7 @@ pub fn trace_line(event: &Event) -> serde_json::Result<String> {
             node_id: record.id.node.0,
             at: seconds(record.completed_at),
             success: record.is_ok(),
+            content,
         },
         Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
             request_id: request.to_string(),
@@ -55,13 +112,21 @@ pub fn trace_line(event: &Event) -> serde_json::Result<String> {
             at: seconds(*at),
             reason: reason.name(),
         },
-        Event::SessionFinished { session, at, end, requests } => TraceLine::SessionFinished {
+        Event::SessionFinished {
+            session,
+            at,
+            end,
+            requests,
+        } => TraceLine::SessionFinished {
             session_id: session.0,
             at: seconds(*at),
             end: end.name(),
             requests: *requests,
         },
-        Event::Starved { due, at } => TraceLine::Starved { due: seconds(*due), at: seconds(*at) },
+        Event::Starved { due, at } => TraceLine::Starved {
+            due: seconds(*due),
+            at: seconds(*at),
+        },
         Event::TimeoutReached { at } => TraceLine::TimeoutReached { at: seconds(*at) },
         Event::Interrupted { at } => TraceLine::Interrupted { at: seconds(*at) },
         Event::RunEnded { at } => TraceLine::RunEnded { at: seconds(*at) },
@@ -77,6 +142,9 @@ struct RequestLine<'a> {
     session_id: u64,
     node_id: u32,
     session_total_requests: u32,
+    parents: Vec<u32>,
+    history_parent: Option<u32>,
+    wait_after_ready: f64,
     success: bool,
     measured: bool,
     error_class: Option<&'a str>,
@@ -95,7 +163,7 @@ struct RequestLine<'a> {
     target_num_delta_prompt_tokens: u32,
     num_output_tokens: u32,
     num_requested_output_tokens: Option<u32>,
-    num_total_tokens: u32,
+    num_total_tokens: u64,
     output_tokens_source: Option<&'static str>,
     usage_prompt_tokens: Option<u32>,
     usage_completion_tokens: Option<u32>,
@@ -109,7 +177,7 @@ struct RequestLine<'a> {
     e2e_from_intended: Option<f64>,
     normalized_end_to_end_latency: Option<f64>,
     output_throughput: Option<f64>,
-    tbc: Vec<f64>,
+    tbc: &'a [f64],
     merged_chunks: usize,
     connection_reused: bool,
     connect_seconds: Option<f64>,
@@ -132,6 +200,9 @@ pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json
         session_id: record.id.session.0,
         node_id: record.id.node.0,
         session_total_requests: record.session_requests,
+        parents: record.parents.iter().map(|parent| parent.0).collect(),
+        history_parent: record.history_parent.map(|parent| parent.0),
+        wait_after_ready: seconds(record.wait_after_ready),
         success: record.is_ok(),
         measured: record.measured,
         error_class: class,
@@ -150,9 +221,12 @@ pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json
         target_num_delta_prompt_tokens: record.target_prompt_tokens,
         num_output_tokens: record.output_tokens,
         num_requested_output_tokens: record.target_output_tokens,
-        num_total_tokens: record.total_prompt_tokens + record.output_tokens,
-        output_tokens_source: (record.output_tokens > 0)
-            .then_some(if record.output_tokens_from_usage { "usage" } else { "tokenizer" }),
+        num_total_tokens: u64::from(record.total_prompt_tokens) + u64::from(record.output_tokens),
+        output_tokens_source: (record.output_tokens > 0).then_some(if record.output_tokens_from_usage {
+            "usage"
+        } else {
+            "tokenizer"
+        }),
         usage_prompt_tokens: usage.map(|usage| usage.prompt),
         usage_completion_tokens: usage.map(|usage| usage.completion),
         usage_cached_tokens: usage.and_then(|usage| usage.cached),
@@ -165,7 +239,7 @@ pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json
         e2e_from_intended: latencies.end_to_end_from_intended,
         normalized_end_to_end_latency: latencies.normalized_end_to_end,
         output_throughput: latencies.output_throughput,
-        tbc: latencies.tbc.clone(),
+        tbc: &latencies.tbc,
         merged_chunks: record.chunks.iter().filter(|chunk| chunk.merged).count(),
         connection_reused: record.connection_reused,
         connect_seconds: record.connect.map(seconds),

@@ -1,0 +1,124 @@
+//! The folder of a run.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use crate::{LatencyDefinition, RecordWriter, ReportError, Trace};
+
+/// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with `config.yml`, `metrics/`
+/// and `traces/`; `<output_dir>/latest` links to it. Whole files appear at once (written beside, then renamed).
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+/// Distinguishes temporary names within the process; the process id does so between processes.
+static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
+
+impl RunFolder {
+    /// Makes the folder of a new run. `config_yaml` is written as it is: the caller has removed secrets from it.
+    /// `utc_stamp` is `DD_MM_YYYY-HH_MM_SS`. Two runs never share a folder, also not when two processes start at once.
+    pub fn create(output_dir: &Path, config_yaml: &str, utc_stamp: &str) -> Result<Self, ReportError> {
+        create_all(output_dir)?;
+        let digest = blake3::hash(config_yaml.as_bytes()).to_hex();
+        let name = format!("{utc_stamp}-{}", &digest[..8]);
+        let name = create_unique(output_dir, &name)?;
+        let folder = RunFolder {
+            path: output_dir.join(&name),
+        };
+        create_all(&folder.path.join("metrics"))?;
+        create_all(&folder.path.join("traces"))?;
+        folder.write_text("config.yml", config_yaml)?;
+        link_latest(output_dir, &name)?;
+        Ok(folder)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a value as indented JSON to `relative`, for example `metrics/summary_stats.json`.
+    pub fn write_json(&self, relative: &str, value: &impl Serialize) -> Result<(), ReportError> {
+        let mut text = serde_json::to_string_pretty(value).map_err(|source| ReportError::Serialise {
+            path: self.path.join(relative),
+            source,
+        })?;
+        text.push('\n');
+        self.write_text(relative, &text)
+    }
+
+    /// Writes a text to `relative`. A reader sees the old file or the whole new one, also after a crash.
+    pub fn write_text(&self, relative: &str, text: &str) -> Result<(), ReportError> {
+        let path = self.path.join(relative);
+        let temporary = temporary_beside(&path);
+        let written = write_and_sync(&temporary, text).and_then(|()| fs::rename(&temporary, &path));
+        written.map_err(|source| {
+            // What is left of the attempt is of no use; that it cannot be removed changes nothing.
+            let _ = fs::remove_file(&temporary);
+            ReportError::Write { path, source }
+        })
+    }
+
+    /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with [`Trace::On`], to
+    /// `traces/trace.jsonl`.
+    pub fn writer(&self, trace: Trace, latencies: LatencyDefinition) -> Result<RecordWriter, ReportError> {
+        RecordWriter::start(&self.path, trace, latencies)
+    }
+}
+
+fn create_all(path: &Path) -> Result<(), ReportError> {
+    fs::create_dir_all(path).map_err(|source| ReportError::CreateFolder {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Making a folder that must not exist is atomic, so the one who made it owns it.
+fn create_unique(output_dir: &Path, name: &str) -> Result<String, ReportError> {
+    let mut candidate = name.to_owned();
+    for number in 2u64.. {
+        let path = output_dir.join(&candidate);
+        match fs::create_dir(&path) {
+            Ok(()) => break,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                candidate = format!("{name}-{number}");
+            }
+            Err(source) => return Err(ReportError::CreateFolder { path, source }),
+        }
+    }
+    Ok(candidate)
+}
+
+/// Points `latest` at `name`, relative, so that the output folder can be moved. Renaming replaces the old link at once.
+fn link_latest(output_dir: &Path, name: &str) -> Result<(), ReportError> {
+    let path = output_dir.join("latest");
+    if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_symlink()) {
+        return Err(ReportError::LatestNotALink { path });
+    }
+    let temporary = temporary_beside(&path);
+    let linked = symlink(name, &temporary).and_then(|()| fs::rename(&temporary, &path));
+    linked.map_err(|source| {
+        // As above: best effort.
+        let _ = fs::remove_file(&temporary);
+        ReportError::Link { path, source }
+    })
+}
+
+fn temporary_beside(path: &Path) -> PathBuf {
+    let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.{number}.tmp", process::id()))
+}
+
+fn write_and_sync(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}

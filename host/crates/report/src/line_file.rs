@@ -1,0 +1,100 @@
+//! A file to which whole lines are appended.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::ReportError;
+
+/// Lines wait in memory until there are this many bytes of them, or until the next flush.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// Appends whole lines only. After the first error the file is cut back to its last whole line and takes no more; what is
+/// lost from then on is counted.
+#[derive(Debug)]
+pub(crate) struct LineFile {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    lines_in_buffer: u64,
+    whole_bytes: u64,
+    failure: Option<io::Error>,
+    lines_lost: u64,
+}
+
+impl LineFile {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, ReportError> {
+        let opened = OpenOptions::new().append(true).create(true).open(&path);
+        let opened = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata.len())));
+        match opened {
+            Ok((file, whole_bytes)) => Ok(LineFile {
+                path,
+                file,
+                whole_bytes,
+                buffer: Vec::with_capacity(BUFFER_BYTES),
+                lines_in_buffer: 0,
+                failure: None,
+                lines_lost: 0,
+            }),
+            Err(source) => Err(ReportError::Write { path, source }),
+        }
+    }
+
+    /// Adds a line (without its end).
+    pub(crate) fn push(&mut self, line: serde_json::Result<String>) {
+        match line {
+            Ok(line) if self.failure.is_none() => {
+                self.buffer.extend_from_slice(line.as_bytes());
+                self.buffer.push(b'\n');
+                self.lines_in_buffer += 1;
+                if self.buffer.len() >= BUFFER_BYTES {
+                    self.flush();
+                }
+            }
+            Ok(_) => self.lines_lost += 1,
+            Err(error) => {
+                self.lines_lost += 1;
+                self.failure.get_or_insert(error.into());
+            }
+        }
+    }
+
+    /// Hands the waiting lines to the system.
+    pub(crate) fn flush(&mut self) {
+        if self.buffer.is_empty() {
+            return;
+        }
+        match self.file.write_all(&self.buffer) {
+            Ok(()) => self.whole_bytes += self.buffer.len() as u64,
+            Err(error) => {
+                // Half a line would break its readers. Cutting frees space, so it works on a full disk too; where it does
+                // not, the error that is reported stays the first one.
+                let _ = self.file.set_len(self.whole_bytes);
+                self.failure.get_or_insert(error);
+                self.lines_lost += self.lines_in_buffer;
+            }
+        }
+        self.buffer.clear();
+        self.lines_in_buffer = 0;
+    }
+
+    /// What went wrong so far.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure
+            .as_ref()
+            .map(|source| format!("cannot write {}: {source}", self.path.display()))
+    }
+
+    /// Writes what is left.
+    pub(crate) fn close(mut self) -> Result<(), ReportError> {
+        self.flush();
+        match self.failure {
+            None => Ok(()),
+            Some(source) => Err(ReportError::RecordCut {
+                path: self.path,
+                source,
+                lines_lost: self.lines_lost,
+            }),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Numbers with units, for people. Files hold the full figures.
+
+/// A duration given in seconds, to three significant digits in the unit that suits it: `12.3 ms`, `1.23 s`, `-45 µs`.
+pub fn duration(seconds: f64) -> String {
+    let seconds = three_digits(seconds);
+    let (scale, unit) = match seconds.abs() {
+        size if size == 0.0 || size >= 1.0 => (1.0, "s"),
+        size if size >= 1e-3 => (1e3, "ms"),
+        size if size >= 1e-6 => (1e6, "µs"),
+        _ => (1e9, "ns"),
+    };
+    format!("{} {unit}", number(seconds * scale))
+}
+
+/// A number to three significant digits, integer digits never cut: `0.0123`, `12.3`, `1234`.
+pub fn number(value: f64) -> String {
+    let value = three_digits(value);
+    if value == 0.0 || !value.is_finite() {
+        return if value.is_finite() { "0".into() } else { "-".into() };
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = (2 - magnitude).clamp(0, 12) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// A share (`0.0..=1.0`) in percent: `99.2 %`. Only a whole is `100 %`, and only nothing is `0 %`.
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    if share > 0.0 && percent < 0.01 {
+        "<0.01 %".into()
+    } else if share < 1.0 && percent > 99.99 {
+        ">99.99 %".into()
+    } else if (1.0..=99.0).contains(&percent) {
+        format!("{} %", trimmed(&format!("{percent:.1}")))
+    } else {
+        format!("{} %", trimmed(&format!("{percent:.2}")))
+    }
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_end_matches('0').trim_end_matches('.')
+}
+
+/// Rounds to three significant digits where there is a fraction to drop; larger numbers to integers.
+fn three_digits(value: f64) -> f64 {
+    if value.abs() >= 100.0 {
+        return value.round();
+    }
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_the_unit_that_suits_them() {
+        let cases = [
+            (0.0, "0 s"),
+            (1.2345, "1.23 s"),
+            (83.24, "83.2 s"),
+            (3600.4, "3600 s"),
+            (0.01234, "12.3 ms"),
+            (0.25, "250 ms"),
+            (0.000_999_96, "1 ms"),
+            (-0.000_045, "-45 µs"),
+            (0.000_000_12, "120 ns"),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(duration(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_integer_digits() {
+        let cases = [
+            (1234.5, "1235"),
+            (99.96, "100"),
+            (12.34, "12.3"),
+            (0.012_34, "0.0123"),
+            (5.0, "5"),
+            (100.0, "100"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(number(value), expected);
+        }
+        assert_eq!(number(f64::NAN), "-");
+    }
+
+    #[test]
+    fn only_a_whole_is_a_hundred_percent() {
+        let cases = [
+            (1.0, "100 %"),
+            (0.99999, ">99.99 %"),
+            (0.9921, "99.21 %"),
+            (0.5, "50 %"),
+            (0.005, "0.5 %"),
+            (0.00001, "<0.01 %"),
+            (0.0, "0 %"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(share(value), expected);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The summary at the end of a run, as text.
+
+use std::env;
+use std::io::IsTerminal;
+
+/// A titled part of the summary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// Headings of the cells; may be empty.
+    pub columns: Vec<String>,
+    /// Its rows, in order.
+    pub rows: Vec<Row>,
+}
+
+/// One line of a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// What the line is about; stands at the left.
+    pub name: String,
+    /// Values, aligned at the right of their columns.
+    pub cells: Vec<String>,
+    /// A remark after the cells, for example `P99 of 12 samples`.
+    pub note: Option<String>,
+    /// How it stands out.
+    pub mark: Mark,
+}
+
+/// How a row stands out. Colour never carries it alone: the sign is there without colour too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// It does not.
+    #[default]
+    Plain,
+    /// Good: `✓`, green.
+    Good,
+    /// To be read with care: `!`, yellow.
+    Warning,
+    /// Bad: `✗`, red.
+    Bad,
+}
+
+/// Whether text is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// With ANSI escapes.
+    Ansi,
+    /// Without.
+    Plain,
+}
+
+impl Colour {
+    /// Colours if standard output is a terminal and `NO_COLOR` (<https://no-color.org>) is not set.
+    pub fn of_stdout() -> Self {
+        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if std::io::stdout().is_terminal() && !refused {
+            Colour::Ansi
+        } else {
+            Colour::Plain
+        }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Colour::Ansi if !text.is_empty() && !code.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl Mark {
+    fn sign(self) -> &'static str {
+        match self {
+            Mark::Plain => " ",
+            Mark::Good => "✓",
+            Mark::Warning => "!",
+            Mark::Bad => "✗",
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Mark::Plain => "",
+            Mark::Good => "32",
+            Mark::Warning => "33",
+            Mark::Bad => "31",
+        }
+    }
+}
+
+/// Names are cut to no fewer characters than this.
+const NARROWEST_NAME: usize = 12;
+
+/// The sections below one another. A line that would be longer than `width` characters has its name cut (`…`), and its note
+/// put on a line of its own.
+pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> String {
+    let rendered: Vec<String> = sections
+        .iter()
+        .filter(|section| !section.rows.is_empty())
+        .map(|section| render(section, width, colour))
+        .collect();
+    rendered.join("\n")
+}
+
+fn render(section: &Section, width: usize, colour: Colour) -> String {
+    let widths = column_widths(section);
+    let cells_width: usize = widths.iter().map(|width| width + 2).sum();
+    let longest = section
+        .rows
+        .iter()
+        .map(|row| length(&row.name))
+        .chain([length(&section.title)])
+        .max();
+    let room = width.saturating_sub(cells_width + 2).max(NARROWEST_NAME);
+    let name_width = longest.unwrap_or(0).min(room);
+
+    let mut text = String::new();
+    let title = pad_right(&cut(&section.title, name_width + 2), name_width + 2);
+    let heading = aligned(&section.columns, &widths);
+    push_line(
+        &mut text,
+        &format!("{}{}", colour.paint("1", &title), colour.paint("2", &heading)),
+    );
+    for row in &section.rows {
+        let sign = colour.paint(row.mark.code(), row.mark.sign());
+        let name = pad_right(&cut(&row.name, name_width), name_width);
+        let cells = colour.paint(row.mark.code(), &aligned(&row.cells, &widths));
+        let line = format!("{sign} {name}{cells}");
+        match &row.note {
+            None => push_line(&mut text, &line),
+            Some(note) if 2 + name_width + cells_width + 2 + length(note) <= width => {
+                push_line(&mut text, &format!("{line}  {}", colour.paint("2", note)));
+            }
+            Some(note) => {
+                push_line(&mut text, &line);
+                push_line(&mut text, &format!("    {}", colour.paint("2", note)));
+            }
+        }
+    }
+    text
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line.trim_end());
+    text.push('\n');
+}
+
+fn column_widths(section: &Section) -> Vec<usize> {
+    let count = section
+        .rows
+        .iter()
+        .map(|row| row.cells.len())
+        .chain([section.columns.len()])
+        .max()
+        .unwrap_or(0);
+    let lines = || {
+        section
+            .rows
+            .iter()
+            .map(|row| &row.cells)
+            .chain([&section.columns])
+    };
+    let widest = |column: usize| {
+        lines()
+            .filter_map(|cells| cells.get(column))
+            .map(|cell| length(cell))
+            .max()
+    };
+    (0..count).map(|column| widest(column).unwrap_or(0)).collect()
+}
+
+/// Cells at the right of their columns; a row with fewer cells leaves the last columns empty.
+fn aligned(cells: &[String], widths: &[usize]) -> String {
+    let mut text = String::new();
+    for (place, width) in widths.iter().enumerate() {
+        let cell = cells.get(place).map_or("", String::as_str);
+        text.extend(std::iter::repeat_n(' ', 2 + width - length(cell)));
+        text.push_str(cell);
+    }
+    text
+}
+
+fn pad_right(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(length(text));
+    format!("{text}{}", " ".repeat(missing))
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if length(text) <= width {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
