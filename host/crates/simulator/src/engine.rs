@@ -1,0 +1,213 @@
+//! Continuous batching as a discrete-event model.
+//!
+//! The engine works in steps. At the beginning of a step it makes sure that every decoding sequence has room for its next token
+//! (the youngest sequences lose their memory otherwise and are computed again later), admits waiting requests while a slot of
+//! the batch and KV blocks for the whole prompt are free, and plans one token for each decoding sequence and up to
+//! `max_prefill_tokens_per_step` prompt tokens, oldest sequence first. At the step's end all its tokens come out at once. A
+//! sequence whose prompt is complete gives its first token at the end of that step.
+//!
+//! At least one token of every prompt is computed, also if all of it is in the cache. Blocks of a prompt enter the cache at the
+//! end of the step that computed them; blocks of answers do not.
+
+mod admission;
+mod faults;
+mod kv;
+mod messages;
+mod sequence;
+mod steps;
+
+use std::collections::VecDeque;
+
+use veeksha_model::Nanos;
+
+pub use messages::{EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
+
+use crate::Profile;
+use kv::Kv;
+use sequence::Sequence;
+
+/// What the engine is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// A step runs and ends then.
+    Busy(Nanos),
+    /// Nothing runs; the next step may begin then, if at all.
+    Idle(Option<Nanos>),
+}
+
+/// The model. Drive it with [`submit`](Engine::submit), [`cancel`](Engine::cancel) and [`advance`](Engine::advance), with times
+/// that never go back; between calls nothing happens before [`next_wake`](Engine::next_wake).
+///
+/// Equal profile, seed and calls give equal events, bit for bit. Every request that is submitted gets exactly one terminal event
+/// ([`EngineEvent::is_terminal`]), unless it is cancelled: then it gets no more events at all.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    profile: Profile,
+    costs: Costs,
+    seed: u64,
+    /// The latest time that the engine knows of.
+    now: Nanos,
+    phase: Phase,
+    /// In the order of admission; the last is the youngest.
+    running: Vec<Sequence>,
+    waiting: VecDeque<Sequence>,
+    /// Requests that a slow start holds back, in the order of their time.
+    delayed: VecDeque<(Nanos, Sequence)>,
+    kv: Kv,
+    stats: EngineStats,
+}
+
+/// The profile's times in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    prefill_base: f64,
+    prefill_token: f64,
+    decode_base: f64,
+    decode_sequence: f64,
+    start_delay: Nanos,
+    stall: Nanos,
+}
+
+impl Costs {
+    fn new(profile: &Profile) -> Self {
+        let nanos = |ms: f64| ms * 1e6;
+        Costs {
+            prefill_base: nanos(profile.prefill_base_ms),
+            prefill_token: nanos(profile.prefill_ms_per_token),
+            decode_base: nanos(profile.decode_base_ms),
+            decode_sequence: nanos(profile.decode_ms_per_sequence),
+            start_delay: nanos(profile.faults.start_delay_ms).round() as Nanos,
+            stall: nanos(profile.faults.stall_ms).round() as Nanos,
+        }
+    }
+}
+
+impl Engine {
+    /// An idle engine with empty memory. The profile should have passed [`Profile::check`]; with one that has not, requests may
+    /// wait for ever, but nothing panics.
+    pub fn new(profile: Profile, seed: u64) -> Self {
+        let kv = Kv::new(profile.kv_blocks());
+        let stats = EngineStats {
+            kv_capacity_tokens: profile.kv_blocks() * u64::from(profile.block_size),
+            ..EngineStats::default()
+        };
+        Engine {
+            costs: Costs::new(&profile),
+            profile,
+            seed,
+            now: 0,
+            phase: Phase::Idle(None),
+            running: Vec::new(),
+            waiting: VecDeque::new(),
+            delayed: VecDeque::new(),
+            kv,
+            stats,
+        }
+    }
+
+    /// The profile that the engine follows.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Hands in a request. Ids are the caller's and should be unique among requests that have not ended.
+    ///
+    /// Everything that is due before `now` happens first and is reported; what is due at `now` itself waits for
+    /// [`advance`](Engine::advance), so that requests that arrive at the same instant can begin in the same step. A refusal is
+    /// reported at once.
+    pub fn submit(&mut self, now: Nanos, request: EngineRequest, events: &mut Vec<EngineEvent>) {
+        let now = now.max(self.now);
+        if let Some(before) = now.checked_sub(1) {
+            self.run_until(before, events);
+        }
+        self.now = now;
+        let ordinal = self.stats.requests_total;
+        self.stats.requests_total += 1;
+        let id = request.id;
+        match self.accept(ordinal, request) {
+            Err((status, message)) => {
+                self.stats.rejected_total += 1;
+                events.push(EngineEvent::Rejected { id, status, message });
+            }
+            Ok(None) => {
+                self.stats.faulted_total += 1;
+                events.push(EngineEvent::Fault {
+                    id,
+                    at: now,
+                    fault: Fault::DropConnection,
+                });
+            }
+            Ok(Some(sequence)) if self.costs.start_delay > 0 => {
+                let due = now.saturating_add(self.costs.start_delay);
+                self.delayed.push_back((due, sequence));
+                self.wake_by(due);
+            }
+            Ok(Some(sequence)) => {
+                self.waiting.push_back(sequence);
+                self.wake_by(now);
+            }
+        }
+    }
+
+    /// Withdraws a request that has not ended: its slot and memory are free at once, its work in the current step is lost. An
+    /// unknown id is ignored. Like [`submit`](Engine::submit) it takes effect at `now`, but reports nothing: call
+    /// [`advance`](Engine::advance) first if events before `now` matter.
+    pub fn cancel(&mut self, now: Nanos, id: u64) {
+        self.now = self.now.max(now);
+        if let Some(index) = self.running.iter().position(|sequence| sequence.id == id) {
+            let sequence = self.running.remove(index);
+            self.kv.release(sequence.holding);
+            if !self.waiting.is_empty() {
+                self.wake_by(self.now);
+            }
+        } else if let Some(index) = self.waiting.iter().position(|sequence| sequence.id == id) {
+            self.waiting.remove(index);
+        } else if let Some(index) = self.delayed.iter().position(|(_, sequence)| sequence.id == id) {
+            self.delayed.remove(index);
+        } else {
+            return;
+        }
+        self.stats.cancelled_total += 1;
+    }
+
+    /// When something will happen next without further calls; `None` if nothing will.
+    pub fn next_wake(&self) -> Option<Nanos> {
+        match self.phase {
+            Phase::Busy(ends) => Some(ends),
+            Phase::Idle(wake) => wake,
+        }
+    }
+
+    /// Lets everything happen that is due at `now` or earlier. Events carry their own times, which may lie before `now`, and
+    /// come in the order of time.
+    pub fn advance(&mut self, now: Nanos, events: &mut Vec<EngineEvent>) {
+        self.run_until(now, events);
+        self.now = self.now.max(now);
+    }
+
+    /// Counters and levels at this moment.
+    pub fn stats(&self) -> EngineStats {
+        EngineStats {
+            running: self.running.len() as u64,
+            waiting: (self.waiting.len() + self.delayed.len()) as u64,
+            kv_used_tokens: self.kv.used() * u64::from(self.profile.block_size),
+            ..self.stats
+        }
+    }
+
+    fn run_until(&mut self, until: Nanos, events: &mut Vec<EngineEvent>) {
+        while let Some(at) = self.next_wake().filter(|at| *at <= until) {
+            if let Phase::Busy(_) = self.phase {
+                self.finish_step(at, events);
+            }
+            self.begin_step(at, events);
+        }
+    }
+
+    /// An idle engine looks again at `at`, if it would not do so earlier.
+    fn wake_by(&mut self, at: Nanos) {
+        if let Phase::Idle(wake) = self.phase {
+            self.phase = Phase::Idle(Some(wake.map_or(at, |earlier| earlier.min(at))));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What will go wrong with a request, decided when it arrives.
+
+use veeksha_stats::{Draws, RandomStream};
+
+use crate::Faults;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FaultKind {
+    Drop,
+    Error,
+    Truncate,
+    Stall,
+}
+
+/// A fault that takes the place of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlannedFault {
+    pub(super) kind: FaultKind,
+    /// Tokens that come before it.
+    pub(super) after: u32,
+}
+
+/// What the door does with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    Open,
+    Refuse,
+    Status(u16),
+}
+
+/// The draws of one request. Always the same number is drawn, so that raising one probability does not reshuffle the rest.
+pub(super) struct Fate {
+    door: f64,
+    inside: f64,
+    place: Draws,
+}
+
+impl Fate {
+    pub(super) fn of(seed: u64, ordinal: u64) -> Self {
+        let mut draws = RandomStream::new(seed, ordinal, "simulator faults").draws();
+        Fate {
+            door: draws.unit(),
+            inside: draws.unit(),
+            place: draws,
+        }
+    }
+
+    pub(super) fn door(&self, faults: &Faults) -> Door {
+        let table = [
+            (faults.refuse_probability, Door::Refuse),
+            (faults.status_429_probability, Door::Status(429)),
+            (faults.status_500_probability, Door::Status(500)),
+            (faults.status_503_probability, Door::Status(503)),
+        ];
+        pick(self.door, &table).unwrap_or(Door::Open)
+    }
+
+    /// The fault inside an answer of `length` tokens.
+    pub(super) fn inside(mut self, faults: &Faults, length: u32) -> Option<PlannedFault> {
+        let table = [
+            (faults.drop_connection_probability, FaultKind::Drop),
+            (faults.midstream_error_probability, FaultKind::Error),
+            (faults.truncate_probability, FaultKind::Truncate),
+            (faults.stall_probability, FaultKind::Stall),
+        ];
+        let kind = pick(self.inside, &table)?;
+        let after = match faults.after_tokens {
+            Some(tokens) => tokens.min(length.saturating_sub(1)),
+            None => self.place.below(length),
+        };
+        Some(PlannedFault { kind, after })
+    }
+}
+
+/// The entry into whose share of `[0, 1)` the draw falls.
+fn pick<T: Copy>(draw: f64, table: &[(f64, T)]) -> Option<T> {
+    let mut upper = 0.0;
+    table.iter().find_map(|&(probability, value)| {
+        upper += probability;
+        (draw < upper).then_some(value)
+    })
+}
+
+/// The status's meaning, as the message of a refusal.
+pub(super) fn status_message(status: u16) -> &'static str {
+    match status {
+        429 => "too many requests: the simulated rate limit was hit (faults.status_429_probability)",
+        500 => "the simulated engine failed (faults.status_500_probability)",
+        _ => "the simulated engine is not available (faults.status_503_probability)",
+    }
+}

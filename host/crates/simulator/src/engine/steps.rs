@@ -1,0 +1,268 @@
+//! One step: memory for the running, admission of the waiting, work; and what comes out at its end.
+
+use veeksha_model::Nanos;
+use veeksha_stats::RandomStream;
+
+use super::faults::{FaultKind, PlannedFault};
+use super::kv::{Holding, Kv};
+use super::messages::{EngineEvent, EngineStats, Fault, FinishReason};
+use super::sequence::{Sequence, Work};
+use super::{Engine, Phase};
+
+impl Engine {
+    /// Begins a step at `at`, or finds out when to look again.
+    pub(super) fn begin_step(&mut self, at: Nanos, events: &mut Vec<EngineEvent>) {
+        self.now = self.now.max(at);
+        while let Some((_, sequence)) = self.delayed.pop_front_if(|(due, _)| *due <= at) {
+            self.waiting.push_back(sequence);
+        }
+        // A step that had to take memory away admits nobody: the preempted would take it back at once.
+        if !self.make_room(at) {
+            self.admit(at, events);
+        }
+        let (prefill, decode) = self.plan(at);
+        if prefill == 0 && decode == 0 {
+            let stalled = self.running.iter().map(|sequence| sequence.stalled_until);
+            let delayed = self.delayed.front().map(|(due, _)| *due);
+            self.phase = Phase::Idle(stalled.chain(delayed).filter(|wake| *wake > at).min());
+            return;
+        }
+        self.phase = Phase::Busy(at.saturating_add(self.duration(prefill, decode)));
+        self.stats.steps_total += 1;
+    }
+
+    /// Makes sure that every sequence that is about to decode has room for its next token. Returns whether others lost theirs.
+    fn make_room(&mut self, at: Nanos) -> bool {
+        let block = u64::from(self.profile.block_size.max(1));
+        let mut preempted = false;
+        let mut index = 0;
+        while let Some(sequence) = self.running.get_mut(index) {
+            let decodes = !sequence.prefilling() && !sequence.stalled(at);
+            if decodes && sequence.holding.blocks() * block < u64::from(sequence.next_context()) {
+                if !self.kv.grow(&mut sequence.holding) {
+                    // The youngest gives way; that may be the sequence itself.
+                    preempted = true;
+                    self.preempt_youngest();
+                    continue;
+                }
+            }
+            index += 1;
+        }
+        preempted
+    }
+
+    fn preempt_youngest(&mut self) {
+        let Some(mut sequence) = self.running.pop() else {
+            return;
+        };
+        self.kv.release(std::mem::take(&mut sequence.holding));
+        sequence.computed = 0;
+        sequence.published = 0;
+        sequence.target = sequence.next_context();
+        sequence.work = Work::Nothing;
+        self.waiting.push_front(sequence);
+        self.stats.preemptions_total += 1;
+    }
+
+    /// Admits waiting sequences, in their order, while a slot and memory for all that they have to compute are free.
+    fn admit(&mut self, at: Nanos, events: &mut Vec<EngineEvent>) {
+        let block = self.profile.block_size.max(1);
+        while self.running.len() < self.profile.max_batch as usize {
+            let Some(sequence) = self.waiting.front() else {
+                return;
+            };
+            // The last token has to be computed in any case: its output is the next token.
+            let most = (sequence.target.saturating_sub(1) / block) as usize;
+            let hits = match self.profile.prefix_cache {
+                true => self
+                    .kv
+                    .leading_hits(&sequence.blocks[..sequence.blocks.len().min(most)]),
+                false => 0,
+            };
+            let fresh = u64::from(sequence.target.div_ceil(block)) - hits as u64;
+            let Some(holding) = self.kv.acquire(&sequence.blocks[..hits], fresh) else {
+                return;
+            };
+            let Some(mut sequence) = self.waiting.pop_front() else {
+                return;
+            };
+            sequence.holding = holding;
+            sequence.published = hits;
+            sequence.computed = hits as u32 * block;
+            if sequence.cached.is_none() {
+                let cached_tokens = sequence.computed;
+                sequence.cached = Some(cached_tokens);
+                self.stats.prompt_tokens_total += u64::from(sequence.prompt);
+                if self.profile.prefix_cache {
+                    self.stats.prefix_queries_tokens += u64::from(sequence.prompt);
+                    self.stats.prefix_hits_tokens += u64::from(cached_tokens);
+                }
+                events.push(EngineEvent::Started {
+                    id: sequence.id,
+                    at,
+                    cached_tokens,
+                });
+            }
+            self.running.push(sequence);
+        }
+    }
+
+    /// Gives every sequence its work; returns the prompt tokens and the decoding sequences of the step.
+    fn plan(&mut self, at: Nanos) -> (u32, u32) {
+        let budget = self.profile.max_prefill_tokens_per_step;
+        let (mut prefill, mut decode) = (0, 0);
+        for sequence in &mut self.running {
+            sequence.work = if sequence.stalled(at) {
+                Work::Nothing
+            } else if !sequence.prefilling() {
+                decode += 1;
+                Work::Decode
+            } else {
+                match (sequence.target - sequence.computed).min(budget - prefill) {
+                    0 => Work::Nothing,
+                    tokens => {
+                        prefill += tokens;
+                        Work::Prefill(tokens)
+                    }
+                }
+            };
+        }
+        (prefill, decode)
+    }
+
+    /// What the step costs: at least one nanosecond, so that time goes on.
+    fn duration(&self, prefill: u32, decode: u32) -> Nanos {
+        let costs = &self.costs;
+        let mut nanos = 0.0;
+        if prefill > 0 {
+            nanos += costs.prefill_base + costs.prefill_token * f64::from(prefill);
+        }
+        if decode > 0 {
+            nanos += costs.decode_base + costs.decode_sequence * f64::from(decode);
+        }
+        let cv = self.profile.noise_cv;
+        if cv > 0.0 {
+            let shape = 1.0 / (cv * cv);
+            let mut draws = RandomStream::new(self.seed, self.stats.steps_total, "simulator noise").draws();
+            nanos *= draws.gamma(shape) / shape;
+        }
+        (nanos.round() as Nanos).max(1)
+    }
+
+    /// Takes the step's results out.
+    pub(super) fn finish_step(&mut self, at: Nanos, events: &mut Vec<EngineEvent>) {
+        self.now = self.now.max(at);
+        let mut step = StepEnd {
+            at,
+            stall: self.costs.stall,
+            block: self.profile.block_size.max(1),
+            publishes: self.profile.prefix_cache,
+            kv: &mut self.kv,
+            stats: &mut self.stats,
+            events,
+        };
+        self.running.retain_mut(|sequence| step.finish(sequence));
+    }
+}
+
+/// The end of a step, for one sequence after the other.
+struct StepEnd<'a> {
+    at: Nanos,
+    stall: Nanos,
+    block: u32,
+    publishes: bool,
+    kv: &'a mut Kv,
+    stats: &'a mut EngineStats,
+    events: &'a mut Vec<EngineEvent>,
+}
+
+impl StepEnd<'_> {
+    /// Returns whether the sequence stays in the batch.
+    fn finish(&mut self, sequence: &mut Sequence) -> bool {
+        match std::mem::replace(&mut sequence.work, Work::Nothing) {
+            Work::Nothing => return true,
+            Work::Prefill(tokens) => {
+                sequence.computed += tokens;
+                self.publish(sequence);
+                if sequence.prefilling() {
+                    return true;
+                }
+            }
+            Work::Decode => sequence.computed = sequence.next_context(),
+        }
+        let stays = match sequence.fault.take_if(|fault| fault.after == sequence.generated) {
+            Some(fault) => self.break_down(sequence, fault),
+            None => self.emit(sequence),
+        };
+        if !stays {
+            self.kv
+                .release(std::mem::replace(&mut sequence.holding, Holding::default()));
+        }
+        stays
+    }
+
+    fn publish(&mut self, sequence: &mut Sequence) {
+        if !self.publishes {
+            return;
+        }
+        let complete = ((sequence.computed / self.block) as usize).min(sequence.blocks.len());
+        for &hash in sequence
+            .blocks
+            .get(sequence.published..complete)
+            .unwrap_or_default()
+        {
+            self.kv.publish(hash, &mut sequence.holding);
+        }
+        sequence.published = sequence.published.max(complete);
+    }
+
+    fn break_down(&mut self, sequence: &mut Sequence, fault: PlannedFault) -> bool {
+        let fault = match fault.kind {
+            FaultKind::Drop => Fault::DropConnection,
+            FaultKind::Error => Fault::MidStreamError,
+            FaultKind::Truncate => Fault::Truncate,
+            FaultKind::Stall => {
+                sequence.stalled_until = self.at.saturating_add(self.stall);
+                Fault::Stall {
+                    until: sequence.stalled_until,
+                }
+            }
+        };
+        self.events.push(EngineEvent::Fault {
+            id: sequence.id,
+            at: self.at,
+            fault,
+        });
+        let goes_on = matches!(fault, Fault::Stall { .. });
+        if !goes_on {
+            self.stats.faulted_total += 1;
+        }
+        goes_on
+    }
+
+    fn emit(&mut self, sequence: &mut Sequence) -> bool {
+        self.events.push(EngineEvent::Token {
+            id: sequence.id,
+            at: self.at,
+            index: sequence.generated,
+        });
+        sequence.generated += 1;
+        self.stats.generation_tokens_total += 1;
+        if sequence.generated < sequence.length {
+            return true;
+        }
+        match sequence.reason {
+            FinishReason::Stop => self.stats.finished_stop_total += 1,
+            FinishReason::Length => self.stats.finished_length_total += 1,
+        }
+        self.events.push(EngineEvent::Finished {
+            id: sequence.id,
+            at: self.at,
+            reason: sequence.reason,
+            prompt_tokens: sequence.prompt,
+            cached_tokens: sequence.cached.unwrap_or(0),
+            completion_tokens: sequence.generated,
+        });
+        false
+    }
+}
