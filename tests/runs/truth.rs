@@ -1,0 +1,53 @@
+//! What the host says of time, held against the server's own log on the same clock.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::support::{Sim, assert_code, latest, lines, veeksha};
+
+/// Seconds on the machine's monotonic clock.
+fn first_content(truth: &Value) -> f64 {
+    let chunks = truth["chunks"].as_array().expect("chunks");
+    let first = chunks.iter().find(|chunk| chunk["kind"] == "content").expect("a content chunk");
+    first["at"].as_f64().expect("a time")
+}
+
+#[test]
+fn every_request_and_every_chunk_is_where_the_server_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let truth_file = folder.path().join("truth.jsonl");
+    let sim = Sim::start(&["--truth", truth_file.to_str().expect("UTF-8")]);
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    let arguments = ["run", "scenarios/quickstart.lua", "--output_dir", output_dir, "--client.api_base", &sim.api_base];
+    assert_code(&veeksha(arguments), 0);
+    sim.stop();
+
+    let run = latest(folder.path());
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let trace = lines(&run, "traces/trace.jsonl");
+    let epoch = trace[0]["epoch_monotonic"].as_f64().expect("the run's zero on the machine's clock");
+    let truth = lines(folder.path(), "truth.jsonl");
+    let truth: HashMap<&str, &Value> =
+        truth.iter().filter_map(|line| Some((line["request_id"].as_str()?, line))).collect();
+    assert_eq!(truth.len(), rows.len(), "as many requests arrived as were sent");
+
+    let mut errors = Vec::new();
+    for row in &rows {
+        let id = row["request_id"].as_str().expect("an id");
+        let seen = truth.get(id).unwrap_or_else(|| panic!("the server never saw {id}"));
+        let number = |key: &str| row[key].as_f64().expect("a time");
+        let chunks = seen["chunks"].as_array().expect("chunks");
+        let contents = chunks.iter().filter(|chunk| chunk["kind"] == "content").count();
+        assert_eq!(row["tbc"].as_array().expect("tbc").len() + 1, contents, "{id}");
+        // Cause before effect, on one clock: sent, arrived, answered, received.
+        let arrived = seen["arrived_at"].as_f64().expect("a time");
+        assert!(epoch + number("scheduler_dispatched_at") <= arrived, "{id}");
+        let received = epoch + number("scheduler_dispatched_at") + number("ttfc");
+        let error = received - first_content(seen);
+        assert!(error >= 0.0, "{id}: received {error} s before it was sent");
+        errors.push(error);
+    }
+    errors.sort_by(f64::total_cmp);
+    println!("client lag of the first chunk: median {:.1} µs of {}", errors[errors.len() / 2] * 1e6, errors.len());
+}
