@@ -1,2 +1,40 @@
-//! What the user typed, checked and resolved into a plan; JSON schema; nearest-name errors.
+//! What the user typed, turned into a checked plan.
+//!
+//! A loader makes a tree of [`Node`]s, each with its file and line: [`Document::from_yaml`] here, the Lua loader
+//! elsewhere. [`Document::set`] and [`dotted_flags`] put the command line's overrides on top. [`Document::check`]
+//! holds the tree against the schema and the rules that a schema cannot say, and gives a [`Scenario`] with every default
+//! filled in, or all [`Problems`], each with its path, its line and the nearest valid name.
+//!
+//! The types of the plan are the single source: their comments are the user's documentation, [`json_schema`] is derived
+//! from them, [`Document::check`] validates against that schema, and [`lua_annotations`] are generated from it.
+//!
+//! Nothing here reads a file, the environment or the clock.
 #![forbid(unsafe_code)]
+
+mod annotations;
+mod check;
+mod document;
+mod error;
+mod flags;
+mod nearest;
+mod path;
+mod plan;
+mod problem;
+mod schema;
+mod text;
+mod tree;
+mod word;
+mod yaml;
+
+pub use annotations::lua_annotations;
+pub use check::check_value;
+pub use document::Document;
+pub use error::ScenarioError;
+pub use flags::{Split, dotted_flags};
+pub use plan::{
+    Channel, Client, ClientKind, Concurrent, Evaluator, Generator, Grace, Intervals, LuaKind, Performance,
+    PluginLimits, Rate, Runtime, Scenario, Secret, Slo, SloMetric, Tls, TraceRecorder, Traffic,
+};
+pub use problem::{Problem, Problems};
+pub use schema::json_schema;
+pub use tree::{Node, Place, Value};

@@ -1,0 +1,382 @@
+//! The walk that finds problems.
+
+use serde_json::Value as Json;
+
+use super::kind::{chosen, either, follow, name, shown, types};
+use super::variant::{Choice, choose, text};
+use crate::nearest::nearest;
+use crate::tree::shortened;
+use crate::{Node, Problem, Value, path, word};
+
+/// More problems than this are not worth reading at once.
+const MOST_PROBLEMS: usize = 20;
+/// Schemas may refer to themselves, and a plugin's schema is a stranger's.
+const DEEPEST: u32 = 128;
+/// Steps of one check; a hostile schema cannot make it endless.
+const MOST_STEPS: u32 = 2_000_000;
+
+/// Everything about `node` that does not fit `schema`; at most 20 problems, then one that says that there are more.
+/// Their paths begin with `path`.
+pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
+    let mut checker = Checker {
+        root: schema,
+        problems: Vec::new(),
+        steps: 0,
+        exhausted: false,
+    };
+    checker.check(schema, node, path, 0);
+    let mut problems = checker.problems;
+    if problems.len() > MOST_PROBLEMS {
+        problems.truncate(MOST_PROBLEMS);
+        problems.push(Problem {
+            path: path.to_owned(),
+            place: None,
+            message: "there are more problems; they are shown when these are solved".to_owned(),
+            nearest: None,
+        });
+    }
+    problems
+}
+
+struct Checker<'s> {
+    root: &'s Json,
+    problems: Vec<Problem>,
+    steps: u32,
+    exhausted: bool,
+}
+
+impl<'s> Checker<'s> {
+    fn report(&mut self, node: &Node, path: &str, message: String) {
+        self.report_near(node, path, message, None);
+    }
+
+    fn report_near(&mut self, node: &Node, path: &str, message: String, nearest: Option<String>) {
+        let place = node.place.clone();
+        self.problems.push(Problem {
+            path: path.to_owned(),
+            place,
+            message,
+            nearest,
+        });
+    }
+
+    fn check(&mut self, schema: &'s Json, node: &Node, path: &str, depth: u32) {
+        self.steps += 1;
+        if self.exhausted || self.problems.len() > MOST_PROBLEMS {
+            return;
+        }
+        if depth > DEEPEST || self.steps > MOST_STEPS {
+            self.exhausted = true;
+            self.report(node, path, "is nested too deep to be checked".to_owned());
+            return;
+        }
+        if schema.get("x-not-supported-yet") == Some(&Json::Bool(true)) {
+            if !node.is_switched_off() {
+                self.report(
+                    node,
+                    path,
+                    "not supported by this version yet; remove it".to_owned(),
+                );
+            }
+            return;
+        }
+        if schema == &Json::Bool(false) {
+            self.report(node, path, "no value is allowed here".to_owned());
+            return;
+        }
+        if let Some(all) = schema.get("allOf").and_then(Json::as_array) {
+            for part in all {
+                self.check(part, node, path, depth + 1);
+            }
+        }
+        if schema.get("$ref").is_some() {
+            self.check(follow(self.root, schema), node, path, depth + 1);
+            return;
+        }
+        if let Some(variants) = schema
+            .get("oneOf")
+            .or_else(|| schema.get("anyOf"))
+            .and_then(Json::as_array)
+        {
+            self.check_choice(schema, variants, node, path, depth);
+        }
+        if self.check_constants(schema, node, path) {
+            self.check_kind(schema, node, path, depth);
+        }
+    }
+
+    fn check_choice(&mut self, schema: &Json, variants: &'s [Json], node: &Node, path: &str, depth: u32) {
+        match choose(self.root, variants, node) {
+            Choice::Variant(variant) => self.check(variant, node, path, depth + 1),
+            Choice::Constants(values) => self.check_one_of(&values, node, path),
+            Choice::UnknownTag { tag, known } => {
+                let later: Vec<&str> = schema
+                    .get("x-not-supported-yet")
+                    .and_then(Json::as_array)
+                    .map(|names| names.iter().filter_map(Json::as_str).collect())
+                    .unwrap_or_default();
+                let given = node.get(tag).unwrap_or(node);
+                let path = path::join(path, tag);
+                let list = either(&known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
+                match text(given) {
+                    Some(text) if later.iter().any(|name| name.eq_ignore_ascii_case(text)) => {
+                        let message = format!("`{text}` is not supported by this version yet; it has {list}");
+                        self.report(given, &path, message);
+                    }
+                    Some(text) => {
+                        let nearest = nearest(text, known);
+                        let message = format!("unknown {tag} `{}`; it must be {list}", shortened(text));
+                        self.report_near(given, &path, message, nearest);
+                    }
+                    None => {
+                        self.report(given, &path, format!("expected {list}, got {}", given.value));
+                    }
+                }
+            }
+            Choice::MissingTag { tag, known } => {
+                let list = either(&known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
+                self.report(node, path, format!("`{tag}` is missing; it must be {list}"));
+            }
+            Choice::WrongKind(kinds) => self.report_kind(&kinds, node, path),
+            Choice::Try(variants) => {
+                // Nothing tells them apart: the one with the fewest problems is the one that was meant.
+                let mut best: Option<Vec<Problem>> = None;
+                for variant in variants {
+                    let before = std::mem::take(&mut self.problems);
+                    self.check(variant, node, path, depth + 1);
+                    let found = std::mem::replace(&mut self.problems, before);
+                    if best.as_ref().is_none_or(|best| found.len() < best.len()) {
+                        best = Some(found);
+                    }
+                }
+                self.problems.extend(best.unwrap_or_default());
+            }
+        }
+    }
+
+    /// `const` and `enum`; whether the value is still worth a look.
+    fn check_constants(&mut self, schema: &'s Json, node: &Node, path: &str) -> bool {
+        let before = self.problems.len();
+        if let Some(value) = schema.get("const") {
+            self.check_one_of(&[value], node, path);
+        } else if let Some(values) = schema.get("enum").and_then(Json::as_array) {
+            self.check_one_of(&values.iter().collect::<Vec<_>>(), node, path);
+        }
+        self.problems.len() == before
+    }
+
+    fn check_one_of(&mut self, values: &[&Json], node: &Node, path: &str) {
+        if values.iter().any(|value| super::resolve::equals(node, value)) {
+            return;
+        }
+        let list = either(&values.iter().map(|value| shown(value)).collect::<Vec<_>>());
+        let near =
+            text(node).and_then(|typed| nearest(typed, values.iter().filter_map(|value| value.as_str())));
+        self.report_near(node, path, format!("expected {list}, got {}", node.value), near);
+    }
+
+    fn report_kind(&mut self, kinds: &[&str], node: &Node, path: &str) {
+        // A number includes a whole one; do not name both.
+        let names: Vec<String> = kinds
+            .iter()
+            .filter(|kind| !(**kind == "integer" && kinds.contains(&"number")))
+            .filter(|kind| !(**kind == "null" && kinds.len() > 1))
+            .map(|kind| name(kind).to_owned())
+            .collect();
+        self.report(
+            node,
+            path,
+            format!("expected {}, got {}", either(&names), node.value),
+        );
+    }
+
+    fn check_kind(&mut self, schema: &'s Json, node: &Node, path: &str, depth: u32) {
+        let kinds = types(schema);
+        let kind = chosen(node, &kinds);
+        if !kinds.is_empty() && kind.is_none() {
+            self.report_kind(&kinds, node, path);
+            return;
+        }
+        match &node.value {
+            Value::Function if kind != Some("function") => {
+                if schema.get("oneOf").is_none() && schema.get("anyOf").is_none() {
+                    self.report(node, path, "a function cannot stand here".to_owned());
+                }
+            }
+            Value::Int(value) => self.check_number(schema, *value as f64, kind, node, path),
+            Value::Float(value) => self.check_number(schema, *value, kind, node, path),
+            Value::Word(typed) if matches!(kind, Some("integer" | "number")) => {
+                if let Some(number) = word::number(typed) {
+                    let number = match number {
+                        Value::Int(value) => value as f64,
+                        Value::Float(value) => value,
+                        _ => return,
+                    };
+                    self.check_number(schema, number, kind, node, path);
+                }
+            }
+            Value::Word(_) if kind == Some("array") => {
+                // One word where a list belongs is a list of one.
+                if let Some(items) = schema.get("items") {
+                    self.check(items, node, &path::item(path, 0), depth + 1);
+                }
+                self.check_length(schema, 1, "minItems", "maxItems", "items", node, path);
+            }
+            Value::Text(typed) | Value::Word(typed) if kind != Some("null") => {
+                let length = typed.chars().count();
+                self.check_length(schema, length, "minLength", "maxLength", "characters", node, path);
+            }
+            Value::List(items) if kind == Some("object") && items.is_empty() => {
+                self.check_map(schema, &[], node, path, depth);
+            }
+            Value::Map(entries) if kind == Some("array") && entries.is_empty() => {
+                self.check_length(schema, 0, "minItems", "maxItems", "items", node, path);
+            }
+            Value::List(items) => {
+                self.check_length(schema, items.len(), "minItems", "maxItems", "items", node, path);
+                let of = schema.get("items").unwrap_or(&Json::Bool(true));
+                for (index, item) in items.iter().enumerate() {
+                    self.check(of, item, &path::item(path, index), depth + 1);
+                }
+                if schema.get("uniqueItems") == Some(&Json::Bool(true)) {
+                    for (index, item) in items.iter().enumerate() {
+                        if items[..index].iter().any(|earlier| earlier.value == item.value) {
+                            self.report(
+                                item,
+                                &path::item(path, index),
+                                "stands in the list twice".to_owned(),
+                            );
+                        }
+                    }
+                }
+            }
+            Value::Map(entries) => self.check_map(schema, entries, node, path, depth),
+            _ => {}
+        }
+    }
+
+    fn check_number(&mut self, schema: &Json, value: f64, kind: Option<&str>, node: &Node, path: &str) {
+        if !value.is_finite() {
+            self.report(
+                node,
+                path,
+                format!("expected a finite number, got {}", node.value),
+            );
+            return;
+        }
+        let given = &node.value;
+        if kind == Some("integer")
+            && matches!(given, Value::Float(_) | Value::Word(_))
+            && value.abs() > 9.2e18
+        {
+            self.report(node, path, format!("must be at most {}, got {given}", i64::MAX));
+            return;
+        }
+        let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
+        let shown = |bound: f64| Json::from(bound).to_string().trim_end_matches(".0").to_owned();
+        let message = if let Some(least) = bound("minimum").filter(|least| value < *least) {
+            format!("must be at least {}, got {given}", shown(least))
+        } else if let Some(least) = bound("exclusiveMinimum").filter(|least| value <= *least) {
+            format!("must be more than {}, got {given}", shown(least))
+        } else if let Some(most) = bound("maximum").filter(|most| value > *most) {
+            format!("must be at most {}, got {given}", shown(most))
+        } else if let Some(most) = bound("exclusiveMaximum").filter(|most| value >= *most) {
+            format!("must be less than {}, got {given}", shown(most))
+        } else {
+            return;
+        };
+        self.report(node, path, message);
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "lists and texts share the rule and differ in its words"
+    )]
+    fn check_length(
+        &mut self,
+        schema: &Json,
+        length: usize,
+        least: &str,
+        most: &str,
+        unit: &str,
+        node: &Node,
+        path: &str,
+    ) {
+        let bound = |key: &str| schema.get(key).and_then(Json::as_u64);
+        let length = length as u64;
+        if let Some(least) = bound(least).filter(|least| length < *least) {
+            let message = match (length, least) {
+                (0, 1) => "must not be empty".to_owned(),
+                _ => format!("must have at least {least} {unit}, got {length}"),
+            };
+            self.report(node, path, message);
+        } else if let Some(most) = bound(most).filter(|most| length > *most) {
+            self.report(
+                node,
+                path,
+                format!("must have at most {most} {unit}, got {length}"),
+            );
+        }
+    }
+
+    fn check_map(
+        &mut self,
+        schema: &'s Json,
+        entries: &[(String, Node)],
+        node: &Node,
+        path: &str,
+        depth: u32,
+    ) {
+        let properties = schema.get("properties").and_then(Json::as_object);
+        let others = schema.get("additionalProperties").unwrap_or(&Json::Bool(true));
+        for (index, (key, value)) in entries.iter().enumerate() {
+            let below = path::join(path, key);
+            if entries[..index].iter().any(|(earlier, _)| earlier == key) {
+                self.report(value, &below, "is given twice".to_owned());
+            }
+            match properties.and_then(|properties| properties.get(key)) {
+                Some(of) => self.check(of, value, &below, depth + 1),
+                None if others == &Json::Bool(false) => {
+                    let names = properties.into_iter().flat_map(|properties| properties.iter());
+                    let names = names
+                        .filter(|(_, of)| of.get("x-not-supported-yet").is_none())
+                        .map(|(name, _)| name.as_str())
+                        .filter(|name| !entries.iter().any(|(given, _)| given == name));
+                    let near = nearest(key, names);
+                    self.report_near(value, &below, unknown_key(schema, near.is_some()), near);
+                }
+                None => self.check(others, value, &below, depth + 1),
+            }
+        }
+        let required = schema
+            .get("required")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten();
+        for key in required.filter_map(Json::as_str) {
+            if !entries.iter().any(|(given, _)| given == key) {
+                self.report(node, path, format!("`{key}` is missing"));
+            }
+        }
+    }
+}
+
+/// With no name near, the valid ones are listed.
+fn unknown_key(schema: &Json, has_nearest: bool) -> String {
+    if has_nearest {
+        return "unknown key".to_owned();
+    }
+    let names: Vec<String> = schema
+        .get("properties")
+        .and_then(Json::as_object)
+        .into_iter()
+        .flatten()
+        .filter(|(_, of)| of.get("x-not-supported-yet").is_none())
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    if names.is_empty() {
+        "unknown key".to_owned()
+    } else {
+        format!("unknown key; there are {}", names.join(", "))
+    }
+}

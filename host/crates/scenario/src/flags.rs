@@ -1,0 +1,86 @@
+//! Veeksha's dotted flags, told apart from the program's own.
+
+use crate::ScenarioError;
+
+/// The rest of the command line, and the overrides found in it in their order.
+pub type Split = (Vec<String>, Vec<(String, String)>);
+
+/// Takes out of a command line what overrides the scenario, for [`crate::Document::set`]:
+///
+/// - `--traffic_scheduler.interval_generator.arrival_rate 5` and `--a.b=5`: every flag with a dot or a bracket in its name;
+/// - `--seed 7`, `--output_dir out` and `--output-dir out`: the plain keys of the scenario's root;
+/// - `--a.values 128 256 512`: where the first value is a number, all numbers that follow belong to it. Any other list
+///   is written as YAML, `--a.names '[x, y]'`.
+///
+/// Everything else, and everything after a lone `--`, is left for the program's own parser, in its order.
+///
+/// # Errors
+/// A dotted flag without a value.
+pub fn dotted_flags(arguments: Vec<String>) -> Result<Split, ScenarioError> {
+    let mut rest = Vec::new();
+    let mut overrides = Vec::new();
+    let mut arguments = arguments.into_iter().peekable();
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            rest.push(argument);
+            rest.extend(arguments);
+            break;
+        }
+        let Some((path, given)) = override_flag(&argument) else {
+            rest.push(argument);
+            continue;
+        };
+        let first = match given {
+            Some(value) => {
+                overrides.push((path, value));
+                continue;
+            }
+            None => arguments
+                .next_if(|next| !next.starts_with("--"))
+                .ok_or_else(|| ScenarioError::FlagWithoutValue { flag: path.clone() })?,
+        };
+        let mut values = vec![first];
+        if is_number(&values[0]) {
+            while let Some(next) = arguments.next_if(|next| is_number(next)) {
+                values.push(next);
+            }
+        }
+        let value = if values.len() == 1 {
+            values.remove(0)
+        } else {
+            format!("[{}]", values.join(", "))
+        };
+        overrides.push((path, value));
+    }
+    Ok((rest, overrides))
+}
+
+/// The path and, where it was given with `=`, the value; `None` for a flag of the program.
+fn override_flag(argument: &str) -> Option<(String, Option<String>)> {
+    let flag = argument.strip_prefix("--")?;
+    // An `=` inside brackets (`headers[a=b]`) belongs to the name.
+    let mut in_brackets = false;
+    let equals = flag.find(|character| {
+        in_brackets = match character {
+            '[' => true,
+            ']' => false,
+            _ => in_brackets,
+        };
+        character == '=' && !in_brackets
+    });
+    let (name, value) = match equals {
+        Some(at) => (&flag[..at], Some(flag[at + 1..].to_owned())),
+        None => (flag, None),
+    };
+    let path = match name {
+        "seed" => "seed".to_owned(),
+        "output_dir" | "output-dir" => "output_dir".to_owned(),
+        _ if name.contains(['.', '[']) && !name.starts_with(['.', '[']) => name.to_owned(),
+        _ => return None,
+    };
+    Some((path, value))
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(f64::is_finite)
+}

@@ -1,0 +1,194 @@
+//! From the checked tree to the typed plan.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::secret::REMOVED;
+use super::{
+    Client, Evaluator, Generator, LuaKind, Runtime, Scenario, Secret, TraceRecorder, Traffic, rules,
+};
+use crate::{Node, Problem, Problems, check, json_schema};
+
+/// The keys of a scenario. `session_generator` depends on the shipped components, so its schema is put in later.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Sheet {
+    /// The folder that runs are written to, each in a folder of its own.
+    #[schemars(length(min = 1))]
+    output_dir: String,
+    /// The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests.
+    #[schemars(extend("minimum" = 0))]
+    seed: i64,
+    /// Where sessions come from.
+    session_generator: Json,
+    /// When sessions start.
+    traffic_scheduler: Traffic,
+    /// What is judged, and against which objectives.
+    #[schemars(length(min = 1))]
+    evaluators: Vec<Evaluator>,
+    /// The server, and how it is spoken to.
+    client: Client,
+    /// A server that is already there: its values take the place of the client's.
+    endpoint: Option<Endpoint>,
+    /// How long, how many, on how many threads.
+    runtime: Runtime,
+    /// What the trace holds.
+    trace_recorder: TraceRecorder,
+}
+
+impl Default for Sheet {
+    fn default() -> Self {
+        Sheet {
+            output_dir: "benchmark_output".to_owned(),
+            seed: 42,
+            session_generator: Json::Null,
+            traffic_scheduler: Traffic::default(),
+            evaluators: vec![Evaluator::Performance(super::Performance::default())],
+            client: Client::default(),
+            endpoint: None,
+            runtime: Runtime::default(),
+            trace_recorder: TraceRecorder::default(),
+        }
+    }
+}
+
+/// A server that is already there.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct Endpoint {
+    /// Its address, in place of `client.api_base`.
+    api_base: String,
+    /// The model, in place of `client.model`.
+    #[serde(default)]
+    model: Option<String>,
+    /// The key, in place of `client.api_key`.
+    #[serde(default)]
+    api_key: Option<Secret>,
+}
+
+/// The schema of [`Sheet`], as derived.
+pub(crate) fn sheet_schema() -> Json {
+    schemars::SchemaGenerator::default()
+        .into_root_schema_for::<Sheet>()
+        .to_value()
+}
+
+/// Checks a tree and decodes it.
+pub(crate) fn check(root: &Node, generators: &BTreeMap<String, Json>) -> Result<Scenario, Problems> {
+    let schema = json_schema(generators);
+    let problems = check::check_value(&schema, root, "");
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    let resolved = check::resolve(&schema, root);
+    let sheet: Sheet = serde_json::from_value(resolved).map_err(|error| {
+        let place = root.place.clone();
+        Problems(vec![Problem {
+            path: String::new(),
+            place,
+            message: error.to_string(),
+            nearest: None,
+        }])
+    })?;
+    let problems = rules::broken(root, &sheet.session_generator, &sheet_of_rules(&sheet));
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    let mut notes = Vec::new();
+    let mut client = sheet.client;
+    if let Some(endpoint) = sheet.endpoint {
+        client.api_base = Some(endpoint.api_base);
+        client.model = endpoint.model.or(client.model);
+        client.api_key = endpoint.api_key.or(client.api_key);
+    }
+    forget_removed(&mut client, &mut notes);
+    Ok(Scenario {
+        output_dir: PathBuf::from(sheet.output_dir),
+        seed: sheet.seed.unsigned_abs(),
+        session_generator: generator(root, sheet.session_generator),
+        traffic_scheduler: sheet.traffic_scheduler,
+        evaluators: sheet.evaluators,
+        client,
+        runtime: sheet.runtime,
+        trace_recorder: sheet.trace_recorder,
+        notes,
+    })
+}
+
+fn sheet_of_rules(sheet: &Sheet) -> rules::Sheet<'_> {
+    rules::Sheet {
+        api_base: sheet.client.api_base.as_deref(),
+        endpoint: sheet.endpoint.as_ref().map(|endpoint| endpoint.api_base.as_str()),
+        client: &sheet.client,
+        runtime: &sheet.runtime,
+        evaluators: &sheet.evaluators,
+    }
+}
+
+/// A resolved configuration holds `***` where secrets were: that is nobody's key.
+fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
+    if client.api_key.as_ref().is_some_and(|key| key.expose() == REMOVED) {
+        client.api_key = None;
+        notes.push(
+            "client.api_key was removed from this configuration when it was written; the environment variable \
+             OPENAI_API_KEY is used"
+                .to_owned(),
+        );
+    }
+    client.headers.retain(|name, value| {
+        let keep = value != REMOVED;
+        if !keep {
+            notes.push(format!(
+                "client.headers[{name}] was removed from this configuration when it was written; it is not sent"
+            ));
+        }
+        keep
+    });
+}
+
+/// Takes the resolved `session_generator` apart. Its schema has made sure of everything that is not there to be handled.
+fn generator(root: &Node, resolved: Json) -> Generator {
+    let mut map = match resolved {
+        Json::Object(map) => map,
+        _ => Map::new(),
+    };
+    let name = match map.remove("type") {
+        Some(Json::String(name)) => name,
+        _ => String::new(),
+    };
+    match name.as_str() {
+        "wasm" => Generator::Wasm {
+            path: map.get("path").and_then(Json::as_str).unwrap_or_default().into(),
+            config: map.remove("config").unwrap_or_else(|| Json::Object(Map::new())),
+            files: map
+                .get("files")
+                .and_then(Json::as_object)
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, path)| Some((name.clone(), PathBuf::from(path.as_str()?))))
+                .collect(),
+        },
+        "lua" => {
+            let kind = if map.contains_key("agent") {
+                LuaKind::Agent
+            } else {
+                LuaKind::Sessions
+            };
+            Generator::Lua {
+                kind,
+                length: map.get("length").and_then(Json::as_u64),
+                place: root
+                    .nearest_to(&format!("session_generator.{}", kind.key()))
+                    .place
+                    .clone(),
+            }
+        }
+        _ => Generator::Shipped {
+            name,
+            config: Json::Object(map),
+        },
+    }
+}

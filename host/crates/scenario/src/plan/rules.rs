@@ -1,0 +1,260 @@
+//! What a schema cannot say: rules that join several keys, and the form of addresses.
+
+use serde_json::Value as Json;
+
+use super::client::parse_parameters;
+use super::secret::REMOVED;
+use super::{Client, Evaluator, Runtime, Slo};
+use crate::{Node, Problem, Value, path};
+
+/// What the rules look at.
+pub(super) struct Sheet<'a> {
+    pub(super) api_base: Option<&'a str>,
+    pub(super) endpoint: Option<&'a str>,
+    pub(super) client: &'a Client,
+    pub(super) runtime: &'a Runtime,
+    pub(super) evaluators: &'a [Evaluator],
+}
+
+/// Every rule that is broken.
+pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Problem> {
+    let mut found = Found {
+        root,
+        problems: Vec::new(),
+    };
+    addresses(&mut found, sheet);
+    parameters(&mut found);
+    headers(&mut found, sheet.client);
+    names_of_parameters(&mut found, sheet.client);
+    if sheet.runtime.max_sessions == 0 {
+        found.add(
+            "runtime.max_sessions",
+            "no session would run; give a positive number, or -1 for no limit",
+        );
+    }
+    if sheet.runtime.pregenerate_sessions && sheet.runtime.max_sessions <= 0 {
+        found.add(
+            "runtime.pregenerate_sessions",
+            "needs a positive `runtime.max_sessions`",
+        );
+    }
+    let grace = sheet.runtime.post_timeout_grace_seconds;
+    if grace < 0.0 && grace != -1.0 {
+        found.add(
+            "runtime.post_timeout_grace_seconds",
+            "must be -1 (wait for all), 0 or more",
+        );
+    }
+    if sheet.evaluators.len() > 1 {
+        found.add(
+            "evaluators[1]",
+            "there is a `performance` evaluator already; put all `slos` into one",
+        );
+    }
+    for (index, Evaluator::Performance(performance)) in sheet.evaluators.iter().enumerate() {
+        objectives(&mut found, index, &performance.slos);
+    }
+    if generator.get("type").and_then(Json::as_str) == Some("lua") {
+        match (
+            generator.get("sessions").is_some(),
+            generator.get("agent").is_some(),
+        ) {
+            (true, true) => found.add("session_generator.agent", "give `sessions` or `agent`, not both"),
+            (false, false) => {
+                found.add(
+                    "session_generator",
+                    "a `lua` generator needs a function: `sessions` or `agent`",
+                );
+            }
+            _ => {}
+        }
+    }
+    ranges(&mut found, generator, "session_generator");
+    found.problems
+}
+
+struct Found<'a> {
+    root: &'a Node,
+    problems: Vec<Problem>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, path: &str, message: impl Into<String>) {
+        self.problems.push(Problem {
+            path: path.to_owned(),
+            place: self.root.nearest_to(path).place.clone(),
+            message: message.into(),
+            nearest: None,
+        });
+    }
+}
+
+fn addresses(found: &mut Found<'_>, sheet: &Sheet<'_>) {
+    for (path, address) in [
+        ("client.api_base", sheet.api_base),
+        ("endpoint.api_base", sheet.endpoint),
+    ] {
+        if let Some(message) = address.and_then(wrong_address) {
+            found.add(path, message);
+        }
+    }
+}
+
+/// What is wrong with a server's address.
+fn wrong_address(address: &str) -> Option<String> {
+    let shown = super::secret::address_without_secrets(address);
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return Some(format!("`{shown}` has no scheme; write `http://{shown}`"));
+    };
+    if !["http", "https", "sim"].contains(&scheme.to_ascii_lowercase().as_str()) {
+        return Some(format!(
+            "the scheme `{scheme}` is unknown; it must be `http`, `https` or `sim`"
+        ));
+    }
+    if address
+        .chars()
+        .any(|character| character.is_whitespace() || character.is_control())
+    {
+        return Some("an address has no blanks".to_owned());
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    if host.is_empty() || host.starts_with(':') {
+        let example = if scheme.eq_ignore_ascii_case("sim") {
+            "sim://PROFILE"
+        } else {
+            "http://localhost:8000/v1"
+        };
+        return Some(format!("`{shown}` names no host; write it as in `{example}`"));
+    }
+    let port = host
+        .rsplit_once(':')
+        .filter(|_| !host.ends_with(']'))
+        .map(|(_, port)| port);
+    match port {
+        Some(port) if port.parse::<u16>().map_or(true, |port| port == 0) => Some(format!(
+            "`{port}` is not a port; a port is a number from 1 to 65535"
+        )),
+        _ => None,
+    }
+}
+
+fn parameters(found: &mut Found<'_>) {
+    let path = "client.additional_sampling_params";
+    let node = found
+        .root
+        .get("client")
+        .and_then(|client| client.get("additional_sampling_params"));
+    if let Some(Node {
+        value: Value::Text(text) | Value::Word(text),
+        ..
+    }) = node
+        && let Err(message) = parse_parameters(text)
+    {
+        found.add(path, message);
+    }
+}
+
+fn headers(found: &mut Found<'_>, client: &Client) {
+    const TOKEN: &str = "!#$%&'*+-.^_`|~";
+    for (name, value) in &client.headers {
+        let path = path::join("client.headers", name);
+        if name.is_empty()
+            || !name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || TOKEN.contains(c))
+        {
+            found.add(
+                &path,
+                "not a header's name: letters, digits and dashes, no blanks",
+            );
+        } else if value.chars().any(|c| c.is_control() && c != '\t') || !value.is_ascii() {
+            found.add(&path, "a header's value is one line of ASCII");
+        } else if ["host", "content-length", "transfer-encoding", "connection"]
+            .iter()
+            .any(|own| name.eq_ignore_ascii_case(own))
+        {
+            found.add(&path, "this header is set by the client itself");
+        }
+    }
+    if let Some(key) = &client.api_key
+        && key.expose() != REMOVED
+        && (key.expose().trim() != key.expose()
+            || !key.expose().chars().all(|c| c.is_ascii_graphic() || c == ' '))
+    {
+        found.add(
+            "client.api_key",
+            "a key is one line of ASCII without blanks at its ends",
+        );
+    }
+}
+
+fn names_of_parameters(found: &mut Found<'_>, client: &Client) {
+    for (key, name) in [
+        ("max_tokens_param", &client.max_tokens_param),
+        ("min_tokens_param", &client.min_tokens_param),
+    ] {
+        if name.as_deref() == Some("") {
+            found.add(&format!("client.{key}"), "must not be empty; null sends none");
+        }
+    }
+    if client.max_tokens_param.is_some() && client.max_tokens_param == client.min_tokens_param {
+        found.add("client.min_tokens_param", "must differ from `max_tokens_param`");
+    }
+    if client.use_min_tokens_prompt_fallback && !client.min_tokens_prompt.contains("{tokens}") {
+        found.add(
+            "client.min_tokens_prompt",
+            "must contain `{tokens}`, which becomes the number",
+        );
+    }
+}
+
+fn objectives(found: &mut Found<'_>, evaluator: usize, slos: &[Slo]) {
+    let label = |slo: &Slo| {
+        let Slo::Constant {
+            metric,
+            percentile,
+            name,
+            ..
+        } = slo;
+        name.clone()
+            .unwrap_or_else(|| format!("{} {percentile}", metric.name()))
+    };
+    for (index, slo) in slos.iter().enumerate() {
+        if slos[..index].iter().any(|earlier| label(earlier) == label(slo)) {
+            found.add(
+                &format!("evaluators[{evaluator}].slos[{index}]"),
+                format!(
+                    "a second objective called `{}`; give it a `name` of its own",
+                    label(slo)
+                ),
+            );
+        }
+    }
+}
+
+/// Wherever a generator's configuration has a `min` and a `max`, they are in order.
+fn ranges(found: &mut Found<'_>, value: &Json, at: &str) {
+    match value {
+        Json::Object(entries) => {
+            let number = |key: &str| entries.get(key).and_then(Json::as_f64);
+            if let (Some(min), Some(max)) = (number("min"), number("max"))
+                && min > max
+            {
+                found.add(
+                    &path::join(at, "min"),
+                    format!("must be at most `max`: {min} is more than {max}"),
+                );
+            }
+            for (key, value) in entries {
+                ranges(found, value, &path::join(at, key));
+            }
+        }
+        Json::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                ranges(found, value, &path::item(at, index));
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,322 @@
+//! The JSON schema of a scenario: the derived one, tidied, with the shipped components' own schemas in it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::plan::{self, ClientKind};
+
+/// The schema of scenario files (draft 2020-12), for editors and for [`crate::Document::check`]. `generators` are the
+/// shipped session generators: each name with the schema of its configuration, whose keys stand beside `type`.
+pub fn json_schema(generators: &BTreeMap<String, Json>) -> Json {
+    let mut schema = plan::sheet_schema();
+    inline_variants(&mut schema);
+    let mut definitions = match schema.get_mut("$defs").map(Json::take) {
+        Some(Json::Object(definitions)) => definitions,
+        _ => Map::new(),
+    };
+    if let Some(client) = definitions.remove("Client") {
+        definitions.insert("Client".to_owned(), client_choice(&client));
+    }
+    let generator = generator_choice(generators, &mut definitions);
+    definitions.insert("SessionGenerator".to_owned(), generator);
+    for (choice, later) in [
+        ("Traffic", &["sequential_launch"][..]),
+        ("Client", &["openai_router", "tts", "streaming_tts", "stt"]),
+        ("Evaluator", &["accuracy_lmeval", "audio_quality"]),
+        ("SessionGenerator", &["trace", "lmeval"]),
+    ] {
+        if let Some(choice) = definitions.get_mut(choice) {
+            choice["x-not-supported-yet"] = json!(later);
+        }
+    }
+    if let Some(endpoint) = definitions.get_mut("Endpoint") {
+        later_keys(endpoint, &["engine_type", "health_url", "host", "port"]);
+    }
+    if let Some(performance) = definitions
+        .get_mut("Evaluator")
+        .and_then(|choice| choice.pointer_mut("/oneOf/0"))
+    {
+        later_keys(
+            performance,
+            &["text_channel", "image_channel", "audio_channel", "video_channel"],
+        );
+    }
+    later_keys(&mut schema, &["server", "wandb"]);
+    if let Some(properties) = schema.get_mut("properties") {
+        properties["session_generator"] = json!({
+            "$ref": "#/$defs/SessionGenerator",
+            "description": "Where sessions come from.",
+        });
+        if generators.contains_key(DEFAULT_GENERATOR) {
+            properties["session_generator"]["default"] = json!({"type": DEFAULT_GENERATOR});
+        } else {
+            schema["required"] = json!(["session_generator"]);
+        }
+    }
+    schema["$defs"] = Json::Object(definitions);
+    close(&mut schema);
+    drop_unused(&mut schema);
+    schema["title"] = "veeksha-host scenario".into();
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("description");
+    }
+    schema
+}
+
+/// The generator of a scenario that names none, as in Veeksha.
+const DEFAULT_GENERATOR: &str = "synthetic";
+
+fn later_keys(schema: &mut Json, keys: &[&str]) {
+    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+        for key in keys {
+            properties.insert(
+                (*key).to_owned(),
+                json!({"description": "Not supported by this version yet.", "x-not-supported-yet": true}),
+            );
+        }
+    }
+}
+
+/// The derived schema of a tagged enum's variant is its tag beside a reference; here the referred keys join the tag, so
+/// that the variant can be closed. A variant marked as the default does not need its tag.
+fn inline_variants(schema: &mut Json) {
+    let definitions = schema.get("$defs").cloned().unwrap_or_default();
+    walk(schema, &mut |schema| {
+        let Some(variants) = schema.get_mut("oneOf").and_then(Json::as_array_mut) else {
+            return;
+        };
+        for variant in variants {
+            let reference = variant
+                .get("$ref")
+                .and_then(Json::as_str)
+                .and_then(|reference| reference.strip_prefix("#/$defs/"));
+            if let Some(target) = reference.and_then(|name| definitions.get(name)).cloned()
+                && let Some(object) = variant.as_object_mut()
+            {
+                object.remove("$ref");
+                join(object, &target);
+            }
+            let is_default = variant
+                .as_object_mut()
+                .and_then(|object| object.remove("x-default-variant"))
+                .is_some();
+            if is_default {
+                unrequire(variant, "type");
+            }
+        }
+    });
+}
+
+fn unrequire(schema: &mut Json, key: &str) {
+    if let Some(Json::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| name.as_str() != Some(key));
+        if required.is_empty()
+            && let Some(object) = schema.as_object_mut()
+        {
+            object.remove("required");
+        }
+    }
+}
+
+/// Adds the keys of one object schema to another.
+fn join(object: &mut Map<String, Json>, other: &Json) {
+    if let Some(more) = other.get("properties").and_then(Json::as_object) {
+        let properties = object.entry("properties").or_insert_with(|| json!({}));
+        for (key, of) in more {
+            if properties.get(key).is_none() {
+                properties[key] = of.clone();
+            }
+        }
+    }
+    if let Some(more) = other.get("required").and_then(Json::as_array) {
+        if let Some(required) = object
+            .entry("required")
+            .or_insert_with(|| json!([]))
+            .as_array_mut()
+        {
+            required.extend(more.iter().cloned());
+        }
+    }
+    for (key, value) in other.as_object().into_iter().flatten() {
+        if !["title", "$schema", "$defs", "default", "$id"].contains(&key.as_str()) {
+            object.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+/// One variant for each kind of client: the same keys, with the defaults that its interface needs.
+fn client_choice(client: &Json) -> Json {
+    let variants: Vec<Json> = [
+        (
+            ClientKind::OpenaiChatCompletions,
+            "OpenAI's chat completions, streamed.",
+        ),
+        (ClientKind::OpenaiCompletions, "OpenAI's completions, streamed."),
+    ]
+    .into_iter()
+    .map(|(kind, description)| {
+        let mut variant = client.clone();
+        variant["description"] = description.into();
+        variant["properties"]["type"] = json!({"type": "string", "const": kind.name()});
+        variant["properties"]["address_append_value"]["default"] = kind.default_path().into();
+        variant["properties"]["max_tokens_param"]["default"] = kind.default_max_tokens_param().into();
+        if kind != ClientKind::default() {
+            variant["required"] = json!(["type"]);
+        }
+        variant
+    })
+    .collect();
+    json!({"description": "The server, and how it is spoken to.", "oneOf": variants})
+}
+
+fn generator_choice(generators: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
+    let mut variants = Vec::new();
+    for (name, config) in generators {
+        variants.push(shipped(name, config, definitions));
+    }
+    variants.push(json!({
+        "description": "A component in a file.",
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "const": "wasm"},
+            "path": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The component's file, relative to the scenario's folder.",
+            },
+            "config": {
+                "type": "object",
+                "additionalProperties": true,
+                "default": {},
+                "description": "Its configuration, checked against the schema that the component brings.",
+            },
+            "files": {
+                "type": "object",
+                "additionalProperties": {"type": "string", "minLength": 1},
+                "default": {},
+                "description": "Files that it may read: the name that it knows each by, and where it is.",
+            },
+        },
+        "required": ["type", "path"],
+        "additionalProperties": false,
+    }));
+    variants.push(json!({
+        "description": "A function of this Lua scenario: `sessions` or `agent`.",
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "const": "lua"},
+            "sessions": {
+                "x-function": "fun(index: integer, rng: veeksha.Rng): veeksha.Session",
+                "description": "Makes session `index` (from 0) as a whole. It must depend on its arguments alone.",
+            },
+            "agent": {
+                "x-function": "fun(session: veeksha.AgentSession)",
+                "description": "Plays one session step by step: it sends a request, waits for the answer, and goes on.",
+            },
+            "length": {
+                "type": ["integer", "null"],
+                "minimum": 1,
+                "default": null,
+                "description": "How many sessions there are; null for no end.",
+            },
+        },
+        "required": ["type"],
+        "additionalProperties": false,
+    }));
+    json!({"description": "Where sessions come from.", "oneOf": variants})
+}
+
+/// A shipped component's keys beside its name. Its definitions move to the root under names of their own.
+fn shipped(name: &str, config: &Json, definitions: &mut Map<String, Json>) -> Json {
+    let mut config = config.clone();
+    let own = config.get_mut("$defs").map(Json::take).unwrap_or_default();
+    let prefix = format!("{name}.");
+    let rename = |schema: &mut Json| {
+        walk(schema, &mut |schema| {
+            let renamed = schema
+                .get("$ref")
+                .and_then(Json::as_str)
+                .and_then(|reference| reference.strip_prefix("#/$defs/"))
+                .map(|target| format!("#/$defs/{prefix}{target}"));
+            if let Some(renamed) = renamed {
+                schema["$ref"] = renamed.into();
+            }
+        });
+    };
+    rename(&mut config);
+    for (key, mut definition) in own.as_object().cloned().unwrap_or_default() {
+        rename(&mut definition);
+        definitions.insert(format!("{prefix}{key}"), definition);
+    }
+    let mut variant = Map::new();
+    variant.insert("type".to_owned(), "object".into());
+    variant.insert(
+        "properties".to_owned(),
+        json!({"type": {"type": "string", "const": name}}),
+    );
+    let target = config
+        .get("$ref")
+        .and_then(Json::as_str)
+        .and_then(|reference| definitions.get(reference.strip_prefix("#/$defs/")?))
+        .cloned();
+    join(&mut variant, target.as_ref().unwrap_or(&config));
+    if name != DEFAULT_GENERATOR {
+        let required = variant.entry("required").or_insert_with(|| json!([]));
+        if let Some(required) = required.as_array_mut() {
+            required.insert(0, "type".into());
+        }
+    }
+    Json::Object(variant)
+}
+
+/// Closes every object that lists its keys: another key is an error. Formats that only describe a Rust type are dropped.
+fn close(schema: &mut Json) {
+    walk(schema, &mut |schema| {
+        if let Some(object) = schema.as_object_mut() {
+            if object.get("properties").is_some_and(Json::is_object) {
+                object.entry("additionalProperties").or_insert(Json::Bool(false));
+            }
+            if matches!(
+                object.get("format").and_then(Json::as_str),
+                Some("uint32" | "int32" | "uint64" | "int64" | "double" | "float" | "uint8" | "uint16")
+            ) {
+                object.remove("format");
+            }
+        }
+    });
+}
+
+fn drop_unused(schema: &mut Json) {
+    loop {
+        let text = schema.to_string();
+        let Some(definitions) = schema.get_mut("$defs").and_then(Json::as_object_mut) else {
+            return;
+        };
+        let before = definitions.len();
+        definitions.retain(|name, _| text.contains(&format!("\"#/$defs/{name}\"")));
+        if definitions.len() == before {
+            return;
+        }
+    }
+}
+
+/// Visits a schema and every schema within it.
+pub(crate) fn walk(schema: &mut Json, visit: &mut impl FnMut(&mut Json)) {
+    visit(schema);
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    for (keyword, value) in object {
+        match (keyword.as_str(), value) {
+            ("properties" | "$defs" | "patternProperties", Json::Object(named)) => {
+                named.values_mut().for_each(|schema| walk(schema, visit));
+            }
+            ("oneOf" | "anyOf" | "allOf" | "prefixItems", Json::Array(several)) => {
+                several.iter_mut().for_each(|schema| walk(schema, visit));
+            }
+            ("items" | "additionalProperties" | "not", value @ Json::Object(_)) => walk(value, visit),
+            _ => {}
+        }
+    }
+}

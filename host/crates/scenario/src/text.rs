@@ -1,0 +1,120 @@
+//! The resolved scenario as YAML, without secrets.
+
+use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
+use serde_json::{Map, Value as Json, json};
+
+use crate::plan::{REMOVED, is_secret_header, without_secrets};
+use crate::{Client, Generator, Scenario};
+
+impl Scenario {
+    /// The scenario as a YAML file: every default filled in, secrets replaced by `***`, a Lua function by a note of
+    /// where it was written. Reading it again gives this scenario, but for secrets and functions.
+    pub fn to_yaml(&self) -> String {
+        let json = |value: serde_json::Result<Json>| value.unwrap_or(Json::Null);
+        let root = [
+            (
+                "output_dir",
+                self.output_dir.to_string_lossy().into_owned().into(),
+            ),
+            ("seed", self.seed.into()),
+            (
+                "session_generator",
+                without_secrets(&generator(&self.session_generator)),
+            ),
+            (
+                "traffic_scheduler",
+                json(serde_json::to_value(&self.traffic_scheduler)),
+            ),
+            ("client", client(&self.client)),
+            ("evaluators", json(serde_json::to_value(&self.evaluators))),
+            ("runtime", json(serde_json::to_value(&self.runtime))),
+            ("trace_recorder", json(serde_json::to_value(&self.trace_recorder))),
+        ];
+        let mut mapping = Mapping::new();
+        for (key, value) in &root {
+            mapping.insert(text(key), yaml(value));
+        }
+        let mut written = String::new();
+        // Writing to a string fails only for what the emitter cannot express, and `yaml` makes nothing of the kind.
+        if YamlEmitter::new(&mut written)
+            .dump(&Yaml::Mapping(mapping))
+            .is_err()
+        {
+            written.clear();
+        }
+        let mut written = written.strip_prefix("---\n").unwrap_or(&written).to_owned();
+        written.push('\n');
+        written
+    }
+}
+
+fn client(client: &Client) -> Json {
+    let mut value = serde_json::to_value(client).unwrap_or(Json::Null);
+    if let Some(address) = &client.api_base {
+        value["api_base"] = crate::plan::address_without_secrets(address).into();
+    }
+    let headers: Map<String, Json> = client
+        .headers
+        .iter()
+        .map(|(name, value)| {
+            let shown = if is_secret_header(name) {
+                REMOVED
+            } else {
+                value.as_str()
+            };
+            (name.clone(), shown.into())
+        })
+        .collect();
+    value["headers"] = Json::Object(headers);
+    value["additional_sampling_params"] =
+        without_secrets(&Json::Object(client.additional_sampling_params.clone()));
+    value
+}
+
+fn generator(generator: &Generator) -> Json {
+    match generator {
+        Generator::Shipped { name, config } => {
+            let mut value = config.clone();
+            value["type"] = name.clone().into();
+            value
+        }
+        Generator::Wasm { path, config, files } => {
+            json!({"type": "wasm", "path": path, "config": config, "files": files})
+        }
+        Generator::Lua { kind, length, place } => {
+            let note = match place {
+                Some(place) => format!("function at {place}"),
+                None => "function".to_owned(),
+            };
+            json!({"type": "lua", "length": length, kind.key(): note})
+        }
+    }
+}
+
+fn text(text: &str) -> Yaml<'static> {
+    Yaml::Value(Scalar::String(text.to_owned().into()))
+}
+
+/// `type` comes first, then the keys by name.
+fn yaml(value: &Json) -> Yaml<'static> {
+    match value {
+        Json::Null => Yaml::Value(Scalar::Null),
+        Json::Bool(value) => Yaml::Value(Scalar::Boolean(*value)),
+        Json::Number(number) => Yaml::Value(match number.as_i64() {
+            Some(value) => Scalar::Integer(value),
+            None => Scalar::FloatingPoint(number.as_f64().unwrap_or_default().into()),
+        }),
+        Json::String(value) => text(value),
+        Json::Array(items) => Yaml::Sequence(items.iter().map(yaml).collect()),
+        Json::Object(entries) => {
+            let mut mapping = Mapping::new();
+            if let Some(tag) = entries.get("type") {
+                mapping.insert(text("type"), yaml(tag));
+            }
+            for (key, value) in entries.iter().filter(|(key, _)| *key != "type") {
+                mapping.insert(text(key), yaml(value));
+            }
+            Yaml::Mapping(mapping)
+        }
+    }
+}

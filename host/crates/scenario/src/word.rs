@@ -1,0 +1,39 @@
+//! What a word of the command line can mean.
+
+/// `true`, `1`, `yes` and their opposites, in any case.
+pub(crate) fn boolean(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" => Some(true),
+        "false" | "0" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// `null`, `none` and `~`: the key is to have no value.
+pub(crate) fn is_null(word: &str) -> bool {
+    matches!(word, "null" | "Null" | "NULL" | "none" | "None" | "~")
+}
+
+/// A number as YAML writes it, whole where possible.
+pub(crate) fn number(word: &str) -> Option<crate::Value> {
+    match scalar(word) {
+        value @ (crate::Value::Int(_) | crate::Value::Float(_)) => Some(value),
+        _ => None,
+    }
+}
+
+/// The meaning by YAML's own rules, where no key says more.
+pub(crate) fn scalar(word: &str) -> crate::Value {
+    use crate::Value;
+    use saphyr::Scalar;
+    if word.is_empty() {
+        return Value::Text(String::new());
+    }
+    match Scalar::parse_from_cow(word.into()) {
+        Scalar::Null => Value::Null,
+        Scalar::Boolean(value) => Value::Bool(value),
+        Scalar::Integer(value) => Value::Int(value),
+        Scalar::FloatingPoint(value) => Value::Float(value.into_inner()),
+        Scalar::String(text) => Value::Text(text.into_owned()),
+    }
+}
