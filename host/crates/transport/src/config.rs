@@ -66,7 +66,9 @@ impl Target {
 
     /// The field that limits the answer's tokens.
     pub(crate) fn max_tokens_param(&self) -> &str {
-        self.max_tokens_param.as_deref().unwrap_or(self.dialect.default_max_tokens_param())
+        self.max_tokens_param
+            .as_deref()
+            .unwrap_or(self.dialect.default_max_tokens_param())
     }
 
     /// Removes every secret that was configured from a text that came from the server.
@@ -85,7 +87,9 @@ impl Target {
 /// Whether a header's value is to be kept out of every message, judged by its name.
 pub(crate) fn names_a_secret(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
-    ["key", "auth", "token", "secret", "cookie", "password"].iter().any(|word| header.contains(word))
+    ["key", "auth", "token", "secret", "cookie", "password"]
+        .iter()
+        .any(|word| header.contains(word))
 }
 
 /// Header values may be secrets, so only their names are shown.

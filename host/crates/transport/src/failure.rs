@@ -19,12 +19,20 @@ pub struct Failure {
 impl Failure {
     /// A failure without a status.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Failure { class, status: None, message: message.into() }
+        Failure {
+            class,
+            status: None,
+            message: message.into(),
+        }
     }
 
     /// A failure with the status or code that the server gave.
     pub(crate) fn with_status(class: ErrorClass, status: Option<u16>, message: impl Into<String>) -> Self {
-        Failure { class, status, message: message.into() }
+        Failure {
+            class,
+            status,
+            message: message.into(),
+        }
     }
 }
 
@@ -36,7 +44,11 @@ pub(crate) fn one_line(text: &str) -> String {
 /// As [`one_line`], with a limit of its own.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let mut line = String::new();
-    for (count, word) in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).enumerate() {
+    for (count, word) in text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|w| !w.is_empty())
+        .enumerate()
+    {
         if count > 0 {
             line.push(' ');
         }

@@ -21,7 +21,11 @@ impl Secret {
 
 /// Replaces every occurrence of `secret` in a text that came from elsewhere: some servers repeat a refused key in full.
 pub(crate) fn redact(text: &str, secret: &str) -> String {
-    if secret.is_empty() { text.to_owned() } else { text.replace(secret, "***") }
+    if secret.is_empty() {
+        text.to_owned()
+    } else {
+        text.replace(secret, "***")
+    }
 }
 
 impl From<String> for Secret {
@@ -49,12 +53,18 @@ mod tests {
     #[test]
     fn no_way_of_printing_shows_the_key() {
         let secret = Secret::new("sk-very-secret");
-        assert_eq!(format!("{secret} {secret:?} {:?}", Some(&secret)), "*** *** Some(***)");
+        assert_eq!(
+            format!("{secret} {secret:?} {:?}", Some(&secret)),
+            "*** *** Some(***)"
+        );
     }
 
     #[test]
     fn an_echoed_key_is_replaced_and_an_empty_one_changes_nothing() {
-        assert_eq!(redact("bad key sk-1, really sk-1", "sk-1"), "bad key ***, really ***");
+        assert_eq!(
+            redact("bad key sk-1, really sk-1", "sk-1"),
+            "bad key ***, really ***"
+        );
         assert_eq!(redact("abc", ""), "abc");
     }
 }

@@ -23,21 +23,41 @@ impl Endpoint {
     /// Joins base URL and path. A query of the base (`?api-version=...`) stays behind the joined path.
     pub(crate) fn parse(api_base: &str, path: &str) -> Result<Self, TransportError> {
         let base = api_base.trim();
-        let refuse = |reason: &str| TransportError::Url { url: without_credentials(base), reason: reason.to_owned() };
+        let refuse = |reason: &str| TransportError::Url {
+            url: without_credentials(base),
+            reason: reason.to_owned(),
+        };
+        if !base.contains("://") {
+            return Err(refuse(
+                "the scheme is missing; expected something like `http://localhost:8000/v1`",
+            ));
+        }
         let uri: Uri = base.parse().map_err(|error| {
-            refuse(&format!("{error}; expected something like `http://localhost:8000/v1`"))
+            refuse(&format!(
+                "{error}; expected something like `http://localhost:8000/v1`"
+            ))
         })?;
         let tls = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
             Some(other) => return Err(refuse(&format!("the scheme `{other}` is not http or https"))),
-            None => return Err(refuse("the scheme is missing; write `http://` or `https://` before it")),
+            None => {
+                return Err(refuse(
+                    "the scheme is missing; expected something like `http://localhost:8000/v1`",
+                ));
+            }
         };
         let authority: &Authority = uri.authority().ok_or_else(|| refuse("the host is missing"))?;
         if authority.as_str().contains('@') {
-            return Err(refuse("credentials do not belong in the URL; use client.api_key or a header"));
+            return Err(refuse(
+                "credentials do not belong in the URL; use client.api_key or a header",
+            ));
         }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let host = authority
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
         if host.is_empty() {
             return Err(refuse("the host is missing"));
         }
@@ -101,12 +121,21 @@ mod tests {
     fn base_and_path_are_joined_with_one_slash() {
         for base in ["http://h:1/v1", "http://h:1/v1/", " http://h:1/v1 "] {
             for path in ["chat/completions", "/chat/completions"] {
-                assert_eq!(parsed(base, path), (false, "h:1".into(), "/v1/chat/completions".into()));
+                assert_eq!(
+                    parsed(base, path),
+                    (false, "h:1".into(), "/v1/chat/completions".into())
+                );
             }
         }
         assert_eq!(parsed("http://h", ""), (false, "h:80".into(), "/".into()));
-        assert_eq!(parsed("https://h/v1?a=b", "x"), (true, "h:443".into(), "/v1/x?a=b".into()));
-        assert_eq!(parsed("http://[::1]:9/", "x"), (false, "[::1]:9".into(), "/x".into()));
+        assert_eq!(
+            parsed("https://h/v1?a=b", "x"),
+            (true, "h:443".into(), "/v1/x?a=b".into())
+        );
+        assert_eq!(
+            parsed("http://[::1]:9/", "x"),
+            (false, "[::1]:9".into(), "/x".into())
+        );
         assert_eq!(Endpoint::parse("http://[::1]:9", "").unwrap().host, "::1");
     }
 
@@ -118,7 +147,7 @@ mod tests {
             ("ftp://h/v1", "not http or https"),
             ("http://h:99999/", "port"),
             ("http://", "cannot be used"),
-            ("", "cannot be used"),
+            ("", "scheme"),
             ("http://u:pass@h/", "credentials"),
         ] {
             let message = Endpoint::parse(base, "x").unwrap_err().to_string();

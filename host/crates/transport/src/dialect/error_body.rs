@@ -26,20 +26,33 @@ pub(crate) fn error_in(value: &Value) -> Option<ServerError> {
     let object = value.as_object()?;
     match object.get("error") {
         Some(Value::Null) | None => {}
-        Some(Value::String(message)) => return Some(ServerError { message: message.clone(), code: code_of(value) }),
+        Some(Value::String(message)) => {
+            return Some(ServerError {
+                message: message.clone(),
+                code: code_of(value),
+            });
+        }
         Some(error @ Value::Object(_)) => {
             return Some(ServerError {
                 message: message_of(error).unwrap_or_else(|| error.to_string()),
                 code: code_of(error).or_else(|| code_of(value)),
             });
         }
-        Some(other) => return Some(ServerError { message: other.to_string(), code: code_of(value) }),
+        Some(other) => {
+            return Some(ServerError {
+                message: other.to_string(),
+                code: code_of(value),
+            });
+        }
     }
     if object.contains_key("choices") {
         return None;
     }
     let message = message_of(value)?;
-    Some(ServerError { message, code: code_of(value) })
+    Some(ServerError {
+        message,
+        code: code_of(value),
+    })
 }
 
 fn message_of(value: &Value) -> Option<String> {
@@ -47,7 +60,9 @@ fn message_of(value: &Value) -> Option<String> {
         (Some(Value::String(message)), _) => Some(message.clone()),
         (_, Some(Value::String(detail))) => Some(detail.clone()),
         // FastAPI's validation errors: a list of objects with `loc` and `msg`, or of texts.
-        (_, Some(Value::Array(details))) => Some(details.iter().map(detail_text).collect::<Vec<_>>().join("; ")),
+        (_, Some(Value::Array(details))) => {
+            Some(details.iter().map(detail_text).collect::<Vec<_>>().join("; "))
+        }
         (_, Some(detail @ Value::Object(_))) => message_of(detail).or_else(|| Some(detail.to_string())),
         _ => None,
     }
@@ -55,7 +70,9 @@ fn message_of(value: &Value) -> Option<String> {
 
 fn detail_text(detail: &Value) -> String {
     let place = detail.get("loc").and_then(Value::as_array).map(|loc| {
-        let parts = loc.iter().map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned));
+        let parts = loc
+            .iter()
+            .map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned));
         parts.collect::<Vec<_>>().join(".")
     });
     match (detail, detail.get("msg").and_then(Value::as_str), place) {
@@ -72,20 +89,33 @@ fn code_of(value: &Value) -> Option<u16> {
         Value::String(code) => code.parse().ok(),
         _ => None,
     };
-    value.get("code").and_then(number).or_else(|| value.get("status").and_then(number))
+    value
+        .get("code")
+        .and_then(number)
+        .or_else(|| value.get("status").and_then(number))
 }
 
 /// The failure for an answer whose status is not 2xx. `location` is the header of that name.
 pub(crate) fn status_failure(target: &Target, status: u16, location: Option<&str>, body: &[u8]) -> Failure {
     let text = String::from_utf8_lossy(body);
-    let words = match serde_json::from_str::<Value>(&text).ok().as_ref().and_then(error_in) {
+    let words = match serde_json::from_str::<Value>(&text)
+        .ok()
+        .as_ref()
+        .and_then(error_in)
+    {
         Some(error) => error.message,
         None => shorten(&target.redact(&text), QUOTED_CHARS),
     };
-    let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+    let words = if words.is_empty() {
+        String::new()
+    } else {
+        format!(": {words}")
+    };
     let message = match status {
         401 | 403 if target.api_key.is_some() => {
-            format!("the server refused the API key (HTTP {status}){words}; set OPENAI_API_KEY or client.api_key")
+            format!(
+                "the server refused the API key (HTTP {status}){words}; set OPENAI_API_KEY or client.api_key"
+            )
         }
         401 | 403 => {
             format!(
@@ -106,7 +136,11 @@ pub(crate) fn status_failure(target: &Target, status: u16, location: Option<&str
         },
         _ => format!("HTTP {status}{words}"),
     };
-    Failure::with_status(ErrorClass::Status, Some(status), one_line(&target.redact(&message)))
+    Failure::with_status(
+        ErrorClass::Status,
+        Some(status),
+        one_line(&target.redact(&message)),
+    )
 }
 
 #[cfg(test)]
@@ -138,7 +172,11 @@ mod tests {
         let cases = [
             (json!({"error": {"message": "m", "code": 503}}), "m", Some(503)),
             (json!({"error": {"message": "m", "code": "400"}}), "m", Some(400)),
-            (json!({"error": {"message": "m", "code": "invalid_api_key"}}), "m", None),
+            (
+                json!({"error": {"message": "m", "code": "invalid_api_key"}}),
+                "m",
+                None,
+            ),
             (json!({"error": {"message": "m", "code": null}}), "m", None),
             (json!({"error": "m"}), "m", None),
             (json!({"error": {"detail": "d"}}), "d", None),
@@ -153,9 +191,21 @@ mod tests {
             (json!({"choices": [], "error": {"message": "m"}}), "m", None),
         ];
         for (value, message, code) in cases {
-            assert_eq!(error_in(&value), Some(ServerError { message: message.into(), code }), "{value}");
+            assert_eq!(
+                error_in(&value),
+                Some(ServerError {
+                    message: message.into(),
+                    code
+                }),
+                "{value}"
+            );
         }
-        for value in [json!({"choices": [], "message": "m"}), json!({"error": null, "choices": []}), json!([]), json!({})] {
+        for value in [
+            json!({"choices": [], "message": "m"}),
+            json!({"error": null, "choices": []}),
+            json!([]),
+            json!({}),
+        ] {
             assert_eq!(error_in(&value), None, "{value}");
         }
     }
@@ -167,13 +217,19 @@ mod tests {
         };
         let plain = target();
         assert_eq!(text(&plain, 503, None, r#"{"message":"down"}"#), "HTTP 503: down");
-        assert_eq!(text(&plain, 502, None, "<html>\n bad gateway"), "HTTP 502: <html> bad gateway");
+        assert_eq!(
+            text(&plain, 502, None, "<html>\n bad gateway"),
+            "HTTP 502: <html> bad gateway"
+        );
         assert_eq!(text(&plain, 500, None, ""), "HTTP 500");
         assert!(text(&plain, 401, None, "").contains("none was sent"));
         assert!(text(&plain, 307, Some("https://x/y"), "").contains("`https://x/y`"));
         assert!(text(&plain, 404, None, "").contains("`tiny`"));
         let body = "x".repeat(1_000);
-        assert_eq!(text(&plain, 500, None, &body), format!("HTTP 500: {}…", "x".repeat(200)));
+        assert_eq!(
+            text(&plain, 500, None, &body),
+            format!("HTTP 500: {}…", "x".repeat(200))
+        );
     }
 
     #[test]
@@ -185,7 +241,10 @@ mod tests {
         };
         let body = br#"{"error":{"message":"bad key sk-secret-1 and other-secret"}}"#;
         let message = status_failure(&target, 401, None, body).message;
-        assert!(message.contains("OPENAI_API_KEY") && message.contains("client.api_key"), "{message}");
+        assert!(
+            message.contains("OPENAI_API_KEY") && message.contains("client.api_key"),
+            "{message}"
+        );
         assert!(message.contains("bad key *** and ***"), "{message}");
     }
 }

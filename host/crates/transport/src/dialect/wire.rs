@@ -51,8 +51,6 @@ pub(crate) struct ChoiceDelta<'a> {
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Delta<'a> {
     #[serde(borrow, default)]
-    pub(crate) role: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
     pub(crate) content: Option<Cow<'a, str>>,
     /// vLLM.
     #[serde(borrow, default)]
@@ -128,8 +126,12 @@ impl From<UsageWire> for Usage {
         Usage {
             prompt: wire.prompt_tokens,
             completion: wire.completion_tokens,
-            cached: wire.prompt_tokens_details.and_then(|details| details.cached_tokens),
-            reasoning: wire.completion_tokens_details.and_then(|details| details.reasoning_tokens),
+            cached: wire
+                .prompt_tokens_details
+                .and_then(|details| details.cached_tokens),
+            reasoning: wire
+                .completion_tokens_details
+                .and_then(|details| details.reasoning_tokens),
         }
     }
 }

@@ -1,0 +1,177 @@
+//! Requests whose time nobody measures: the list of models, a tokenizer's files. They use a common HTTP client with
+//! redirects and proxies as usual, on a runtime of their own.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::Value;
+use tokio::runtime::Builder;
+
+use crate::dialect::error_in;
+use crate::failure::{one_line, shorten};
+use crate::tls::client_config;
+use crate::url::Endpoint;
+use crate::{Secret, Target, TlsOptions, TransportError};
+
+/// How long a download may make no progress.
+const STALLED: Duration = Duration::from_secs(60);
+
+/// The ids of the models that a server offers (`GET models`). An empty list is an answer, too: dynamo without workers gives it.
+pub fn list_models(target: &Target, timeout: Duration) -> Result<Vec<String>, TransportError> {
+    let endpoint = Endpoint::parse(&target.api_base, "models")?;
+    let scheme = if endpoint.tls { "https" } else { "http" };
+    let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
+    let builder = Client::builder().timeout(timeout);
+    let mut request = client(builder, &target.tls, &url)?.get(&url);
+    if let Some(key) = &target.api_key {
+        request = request.bearer_auth(key.expose());
+    }
+    for (name, value) in &target.headers {
+        request = request.header(name, value);
+    }
+    let answer: Result<Value, TransportError> = block_on(&url, async {
+        let response = answered(request, &url, |text| target.redact(text)).await?;
+        response
+            .json()
+            .await
+            .map_err(|error| untimed(&url, &format!("the answer is not JSON: {}", causes(&error))))
+    })?;
+    let answer = answer?;
+    let models = answer.get("data").and_then(Value::as_array).ok_or_else(|| {
+        let text = shorten(&answer.to_string(), 200);
+        untimed(&url, &format!("the answer is not a list of models: {text}"))
+    })?;
+    Ok(models
+        .iter()
+        .filter_map(|model| model.get("id").and_then(Value::as_str))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Fetches `url` into the file `to`, which is replaced only when everything has arrived.
+pub fn download(url: &str, bearer: Option<&Secret>, to: &Path) -> Result<(), TransportError> {
+    let builder = Client::builder().connect_timeout(STALLED).read_timeout(STALLED);
+    let mut request = client(builder, &TlsOptions::default(), url)?.get(url);
+    if let Some(key) = bearer {
+        request = request.bearer_auth(key.expose());
+    }
+    let part = part_file(to);
+    let result = block_on(url, fetch(request, url, bearer, &part))?;
+    let result = result.and_then(|()| {
+        std::fs::rename(&part, to).map_err(|source| TransportError::Write {
+            path: to.to_owned(),
+            source,
+        })
+    });
+    if result.is_err() {
+        // The part is of no use; that it may not exist is no news.
+        let _ = std::fs::remove_file(&part);
+    }
+    result
+}
+
+async fn fetch(
+    request: RequestBuilder,
+    url: &str,
+    bearer: Option<&Secret>,
+    part: &Path,
+) -> Result<(), TransportError> {
+    let redact = |text: &str| {
+        bearer.map_or_else(
+            || text.to_owned(),
+            |key| crate::secret::redact(text, key.expose()),
+        )
+    };
+    let mut response = answered(request, url, redact).await?;
+    let failed = |source| TransportError::Write {
+        path: part.to_owned(),
+        source,
+    };
+    let mut file = std::fs::File::create(part).map_err(failed)?;
+    loop {
+        let piece = response
+            .chunk()
+            .await
+            .map_err(|error| untimed(url, &causes(&error)))?;
+        let Some(piece) = piece else { break };
+        file.write_all(&piece).map_err(failed)?;
+    }
+    file.sync_all().map_err(failed)
+}
+
+/// A neighbour of `to` that another process does not use.
+fn part_file(to: &Path) -> PathBuf {
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    to.with_file_name(name)
+}
+
+fn client(builder: reqwest::ClientBuilder, tls: &TlsOptions, url: &str) -> Result<Client, TransportError> {
+    let user_agent = concat!("veeksha-host/", env!("CARGO_PKG_VERSION"));
+    builder
+        .user_agent(user_agent)
+        .tls_backend_preconfigured(client_config(tls)?)
+        .build()
+        .map_err(|error| untimed(url, &causes(&error)))
+}
+
+async fn answered(
+    request: RequestBuilder,
+    url: &str,
+    redact: impl Fn(&str) -> String,
+) -> Result<Response, TransportError> {
+    let response = request
+        .send()
+        .await
+        .map_err(|error| untimed(url, &redact(&causes(&error))))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let body = response.text().await.unwrap_or_default();
+    let words = match serde_json::from_str::<Value>(&body)
+        .ok()
+        .as_ref()
+        .and_then(error_in)
+    {
+        Some(error) => error.message,
+        None => shorten(&redact(&body), 200),
+    };
+    Err(untimed(
+        url,
+        &one_line(&redact(&format!("HTTP {status}: {words}"))),
+    ))
+}
+
+fn block_on<T>(url: &str, future: impl Future<Output = T>) -> Result<T, TransportError> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| untimed(url, &error.to_string()))?;
+    Ok(runtime.block_on(future))
+}
+
+fn untimed(url: &str, reason: &str) -> TransportError {
+    TransportError::Untimed {
+        url: url.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// An error of the client and what lies below it, without the URL, which the caller names.
+fn causes(error: &reqwest::Error) -> String {
+    let mut text = if error.is_timeout() {
+        "no answer in time".to_owned()
+    } else {
+        "no answer".to_owned()
+    };
+    let mut next = std::error::Error::source(error);
+    while let Some(source) = next {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        next = source.source();
+    }
+    text
+}

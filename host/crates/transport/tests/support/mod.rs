@@ -1,0 +1,262 @@
+//! Scripted servers on real sockets, and jobs to send to them.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use veeksha_clock::RunClock;
+use veeksha_model::{
+    Message, NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, Segment, SessionId,
+};
+use veeksha_ports::{Job, Outcome, Transport};
+use veeksha_transport::{Dialect, HttpTransport, Target, TransportConfig};
+
+/// Long enough for a busy machine, short enough to notice a hang.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A request as a server saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Seen {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        })
+    }
+}
+
+/// Reads one request; `None` when the peer has closed.
+pub(crate) fn read_request(stream: &mut impl Read) -> Option<Seen> {
+    let mut bytes = Vec::new();
+    let mut byte = [0u8; 1];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        bytes.push(byte[0]);
+    }
+    let mut seen = Seen {
+        head: String::from_utf8(bytes).unwrap(),
+        body: Vec::new(),
+    };
+    let length = seen
+        .header("content-length")
+        .map_or(0, |length| length.parse().unwrap());
+    seen.body = vec![0; length];
+    stream.read_exact(&mut seen.body).ok()?;
+    Some(seen)
+}
+
+/// A server that runs a script for each connection, on a thread of its own.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) accepted: Arc<AtomicUsize>,
+    pub(crate) seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    /// `script` gets the number of the connection (from 0), the stream, and a log for requests.
+    pub(crate) fn start(
+        script: impl Fn(usize, TcpStream, &Mutex<Vec<Seen>>) + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (script, count, log) = (Arc::new(script), Arc::clone(&accepted), Arc::clone(&seen));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let (script, log) = (Arc::clone(&script), Arc::clone(&log));
+                let stream = stream.unwrap();
+                stream.set_nodelay(true).unwrap();
+                std::thread::spawn(move || script(number, stream, &log));
+            }
+        });
+        Server {
+            address,
+            accepted,
+            seen,
+        }
+    }
+
+    /// Answers every request on every connection with the same bytes.
+    pub(crate) fn answering(answer: impl Into<Vec<u8>>) -> Server {
+        let answer = answer.into();
+        Server::start(move |_, mut stream, log| {
+            while let Some(request) = read_request(&mut stream) {
+                log.lock().unwrap().push(request);
+                if stream.write_all(&answer).is_err() {
+                    return;
+                }
+            }
+        })
+    }
+
+    pub(crate) fn base(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// The head of a streamed answer.
+pub(crate) const STREAM_HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// One HTTP chunk.
+pub(crate) fn chunk(data: &str) -> String {
+    format!("{:x}\r\n{data}\r\n", data.len())
+}
+
+/// A text event of the chat dialect.
+pub(crate) fn text_event(text: &str) -> String {
+    let text = serde_json::to_string(text).unwrap();
+    format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"finish_reason\":null}}]}}\n\n"
+    )
+}
+
+/// The event with the finish reason, usage, and the end marker.
+pub(crate) const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
+
+/// A whole good answer: two texts, each in an HTTP chunk of its own.
+pub(crate) fn good_answer() -> String {
+    format!(
+        "{STREAM_HEAD}{}{}{}0\r\n\r\n",
+        chunk(&text_event("Hello")),
+        chunk(&text_event(" world")),
+        chunk(FINISH)
+    )
+}
+
+/// A whole answer with a length.
+pub(crate) fn plain_answer(status: &str, content_type: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+pub(crate) fn target(base: &str) -> Target {
+    Target {
+        api_base: base.to_owned(),
+        path: None,
+        dialect: Dialect::ChatCompletions,
+        model: "tiny".to_owned(),
+        api_key: None,
+        max_tokens_param: None,
+        min_tokens_param: None,
+        ignore_eos: None,
+        sampling: serde_json::Map::new(),
+        headers: Vec::new(),
+        tls: Default::default(),
+        stream_options: true,
+    }
+}
+
+pub(crate) fn prepared(text: &str) -> Prepared {
+    Prepared {
+        request: Request {
+            node: NodeId(0),
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            messages: vec![Message {
+                role: Role::User,
+                content: vec![Segment::Text(text.to_owned())],
+                tool_call_id: None,
+            }],
+            output: OutputSpec {
+                target_tokens: Some(2),
+                exact: false,
+            },
+            body: None,
+            labels: Vec::new(),
+        },
+        messages: vec![PreparedMessage {
+            role: Role::User,
+            text: text.into(),
+            media: Vec::new(),
+            tool_call_id: None,
+        }],
+        target_tokens: 1,
+        prompt_tokens: 1,
+    }
+}
+
+pub(crate) fn job(session: u64, text: &str) -> Job {
+    Job {
+        id: RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        },
+        intended: 0,
+        dispatched_at: 0,
+        request: Arc::new(prepared(text)),
+        history: None,
+        measured: true,
+        session_requests: 1,
+    }
+}
+
+/// A transport and its outcomes.
+pub(crate) struct Client {
+    pub(crate) transport: HttpTransport,
+    pub(crate) outcomes: Receiver<Outcome>,
+    pub(crate) clock: RunClock,
+}
+
+impl Client {
+    pub(crate) fn new(target: Target) -> Client {
+        Client::with(target, PATIENCE, 1)
+    }
+
+    pub(crate) fn with(target: Target, request_timeout: Duration, threads: usize) -> Client {
+        let clock = RunClock::starting_now();
+        let (sender, outcomes): (Sender<Outcome>, _) = channel();
+        let sender = Mutex::new(sender);
+        let sink = Arc::new(move |outcome| {
+            let _ = sender.lock().unwrap().send(outcome);
+        });
+        let config = TransportConfig {
+            target,
+            request_timeout,
+            threads,
+        };
+        Client {
+            transport: HttpTransport::start(config, clock, sink).unwrap(),
+            outcomes,
+            clock,
+        }
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcomes.recv_timeout(PATIENCE).expect("an outcome")
+    }
+
+    /// Sends one request and waits for its outcome.
+    pub(crate) fn ask(&self, session: u64) -> Outcome {
+        self.transport.submit(job(session, "hi"));
+        self.outcome()
+    }
+}
