@@ -1,0 +1,275 @@
+//! `agent = function(session)`: straight-line code, one coroutine per live session.
+
+use std::collections::{HashMap, HashSet};
+
+use mlua::thread::ThreadStatus;
+use mlua::{Function, MultiValue, Table, Thread};
+use veeksha_model::{FailureReason, Nanos, NodeId, Request, Response, SessionId, check_session};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure};
+
+use crate::agent_turn::Turn;
+use crate::fault::Fault;
+use crate::response;
+use crate::rng::Rng;
+use crate::vm::Vm;
+
+/// What the coroutine waits for.
+struct Waiting {
+    /// In the order in which they were asked for.
+    nodes: Vec<NodeId>,
+    results: HashMap<NodeId, Table>,
+}
+
+/// A live session.
+struct Live {
+    thread: Thread,
+    turn: Turn,
+    known: HashSet<NodeId>,
+    waiting: Waiting,
+    /// Synthetic segments made so far.
+    made: u64,
+}
+
+/// An agent function in a virtual machine of its own, with all its live sessions.
+pub(crate) struct Agents {
+    vm: Vm,
+    function: Function,
+    plugin: String,
+    length: Option<u64>,
+    live: HashMap<SessionId, Live>,
+    proven: bool,
+}
+
+impl Agents {
+    pub(crate) fn new(vm: Vm, function: Function, plugin: String, length: Option<u64>) -> Self {
+        Agents {
+            vm,
+            function,
+            plugin,
+            length,
+            live: HashMap::new(),
+            proven: false,
+        }
+    }
+
+    /// Begins a session: its state and its first step. The session is kept only if it waits for something.
+    fn begin(&self, session: SessionId) -> Result<(Option<Live>, AgentStep), Fault> {
+        let seed = self.vm.host.seed;
+        let (thread, object) = self.vm.call(|lua| {
+            let object = lua.create_table_with_capacity(0, 2)?;
+            object.raw_set("index", session.0 as f64)?;
+            object.raw_set("rng", lua.create_userdata(Rng::new(seed, session.0))?)?;
+            object.set_metatable(Some(self.vm.session_methods.clone()))?;
+            object.set_readonly(true);
+            Ok((lua.create_thread(self.function.clone())?, object))
+        })?;
+        let turn = Turn {
+            thread: thread.clone(),
+            object: object.clone(),
+            next_node: 1,
+            awaited: Vec::new(),
+            pause: 0,
+            issued: Vec::new(),
+        };
+        let waiting = Waiting {
+            nodes: Vec::new(),
+            results: HashMap::new(),
+        };
+        let live = Live {
+            thread,
+            turn,
+            known: HashSet::new(),
+            waiting,
+            made: 0,
+        };
+        self.resume(session, live, (object,))
+    }
+
+    /// Runs the coroutine until it waits or ends.
+    fn resume(
+        &self,
+        session: SessionId,
+        live: Live,
+        arguments: impl mlua::IntoLuaMulti,
+    ) -> Result<(Option<Live>, AgentStep), Fault> {
+        let Live {
+            thread,
+            turn,
+            mut known,
+            mut waiting,
+            made,
+        } = live;
+        let host = &self.vm.host;
+        host.enter(session.0, made);
+        *host.turn.borrow_mut() = Some(turn);
+        let result = self.vm.call(|_| thread.resume::<MultiValue>(arguments));
+        let turn = host.turn.borrow_mut().take();
+        let made = host.made.get();
+        result?;
+        let Some(mut turn) = turn else {
+            return Err(Fault::shape("the session lost its turn"));
+        };
+        let requests = std::mem::take(&mut turn.issued);
+        let ended = thread.status() != ThreadStatus::Resumable;
+        self.check(ended, &requests, &known)?;
+        if ended {
+            // What a caught error left half asked for is not sent: nobody would receive the answer.
+            return Ok((
+                None,
+                AgentStep {
+                    requests: Vec::new(),
+                    done: true,
+                },
+            ));
+        }
+        waiting.nodes = requests.iter().map(|request| request.node).collect();
+        known.extend(waiting.nodes.iter().copied());
+        let live = Live {
+            thread,
+            turn,
+            known,
+            waiting,
+            made,
+        };
+        Ok((
+            Some(live),
+            AgentStep {
+                requests,
+                done: false,
+            },
+        ))
+    }
+
+    fn check(&self, ended: bool, requests: &[Request], known: &HashSet<NodeId>) -> Result<(), Fault> {
+        let wrong = |message: String| {
+            let info = self.function.info();
+            let mut fault = Fault::shape(message);
+            fault.file = info.short_src;
+            fault.line = info.line_defined.and_then(|line| u32::try_from(line).ok());
+            Err(fault)
+        };
+        if ended && known.is_empty() {
+            return wrong("the agent ended without a request; a session has at least one".to_owned());
+        }
+        if !ended && requests.is_empty() {
+            return wrong(
+                "the agent called coroutine.yield itself; session:request and session:parallel wait for answers".to_owned(),
+            );
+        }
+        match check_session(requests, known) {
+            Err(error) => wrong(format!("the session cannot run: {error}")),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Begins the session a second time and drops it: an agent that counts sessions is found out here.
+    fn prove(&self, session: SessionId, first: &AgentStep) -> Result<(), Fault> {
+        self.vm.host.quiet.set(true);
+        let second = self.begin(session);
+        self.vm.host.quiet.set(false);
+        if second?.1 == *first {
+            return Ok(());
+        }
+        let info = self.function.info();
+        let mut fault = Fault::shape(
+            "the session began differently when it was begun again: the agent must depend on session.index, session.rng \
+             and the answers alone, so it must not change locals or tables outside itself",
+        );
+        fault.file = info.short_src;
+        fault.line = info.line_defined.and_then(|line| u32::try_from(line).ok());
+        Err(fault)
+    }
+
+    fn failure(&self, fault: Fault, session: SessionId, what: &str) -> PluginFailure {
+        fault.into_failure(
+            &self.plugin,
+            "agent",
+            Some(format!("session = {session}, {what}")),
+        )
+    }
+
+    /// Notes a result; resumes the coroutine once it has all that it waits for.
+    fn receive(
+        &mut self,
+        session: SessionId,
+        node: NodeId,
+        table: impl FnOnce(&mlua::Lua) -> mlua::Result<Table>,
+    ) -> Result<AgentStep, PluginFailure> {
+        let Some(mut live) = self.live.remove(&session) else {
+            let fault = Fault::shape("no such session is live");
+            return Err(self.failure(fault, session, &format!("node = {node}")));
+        };
+        let waited = live.waiting.nodes.contains(&node) && !live.waiting.results.contains_key(&node);
+        if !waited {
+            self.live.insert(session, live);
+            let fault = Fault::shape("the session does not wait for this node");
+            return Err(self.failure(fault, session, &format!("node = {node}")));
+        }
+        let stepped = self.vm.call(table).and_then(|table| {
+            live.waiting.results.insert(node, table);
+            if live.waiting.results.len() < live.waiting.nodes.len() {
+                return Ok((Some(live), AgentStep::default()));
+            }
+            live.turn.awaited = std::mem::take(&mut live.waiting.nodes);
+            let mut results = std::mem::take(&mut live.waiting.results);
+            let results: Vec<_> = live
+                .turn
+                .awaited
+                .iter()
+                .filter_map(|node| results.remove(node))
+                .collect();
+            self.resume(session, live, mlua::Variadic::from_iter(results))
+        });
+        match stepped {
+            Ok((Some(live), step)) => {
+                self.live.insert(session, live);
+                Ok(step)
+            }
+            Ok((None, step)) => Ok(step),
+            Err(fault) => Err(self.failure(fault, session, &format!("after node = {node}"))),
+        }
+    }
+}
+
+impl AgentSource for Agents {
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        Ok(self.length)
+    }
+
+    fn start(&mut self, session: SessionId) -> Result<AgentStep, PluginFailure> {
+        let begun = self.begin(session).and_then(|(live, step)| {
+            if !self.proven {
+                self.prove(session, &step)?;
+            }
+            Ok((live, step))
+        });
+        match begun {
+            Ok((live, step)) => {
+                self.proven = true;
+                if let Some(live) = live {
+                    self.live.insert(session, live);
+                }
+                Ok(step)
+            }
+            Err(fault) => Err(self.failure(fault, session, "start")),
+        }
+    }
+
+    fn answered(
+        &mut self,
+        session: SessionId,
+        node: NodeId,
+        response: &Response,
+        _completed_at: Nanos,
+    ) -> Result<AgentStep, PluginFailure> {
+        self.receive(session, node, |lua| response::answered(lua, node, response))
+    }
+
+    fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure> {
+        self.receive(session, reason.request.node, |lua| response::failed(lua, reason))
+    }
+
+    fn finish(&mut self, session: SessionId) {
+        self.live.remove(&session);
+    }
+}

@@ -1,0 +1,115 @@
+//! An agent's turn: what its coroutine asks for between two resumptions.
+
+use std::rc::Rc;
+
+use mlua::{Function, Lua, Table, Thread, Value, Variadic};
+use veeksha_model::{Nanos, NodeId, Request};
+
+use crate::duration;
+use crate::host::Host;
+use crate::request::{Draft, MAX_REQUESTS};
+use crate::shape::{At, Shape};
+
+/// The state of the running session that its functions change. It is kept with the session between turns.
+pub(crate) struct Turn {
+    /// The coroutine: requests can be made from nowhere else.
+    pub(crate) thread: Thread,
+    /// The object that the agent received.
+    pub(crate) object: Table,
+    /// The number of the next node.
+    pub(crate) next_node: u32,
+    /// The nodes whose answers the agent last waited for: what it asks next comes after them in time.
+    pub(crate) awaited: Vec<NodeId>,
+    /// Think time that `sleep` has added to the next request.
+    pub(crate) pause: Nanos,
+    /// What was asked for in this turn.
+    pub(crate) issued: Vec<Request>,
+}
+
+impl Turn {
+    fn add(&mut self, at: &At<'_>, request: &Value) -> Result<(), Shape> {
+        let mut draft = Draft::read(at, request)?;
+        if draft.node.is_some() {
+            return Err(At::Key(at, "node").shape("the host numbers the requests of an agent; leave it out"));
+        }
+        if self.next_node as usize > MAX_REQUESTS {
+            return Err(at.shape(format!("a session may have {MAX_REQUESTS} requests")));
+        }
+        draft.wait = draft.wait.saturating_add(self.pause);
+        let node = NodeId(self.next_node);
+        self.next_node += 1;
+        self.issued.push(draft.finish(node, &self.awaited));
+        Ok(())
+    }
+}
+
+/// `issue`, `issue_all` and `sleep`, in the order in which the prelude takes them.
+pub(crate) fn functions(lua: &Lua, host: &Rc<Host>) -> mlua::Result<(Function, Function, Function)> {
+    let shared = host.clone();
+    let issue = lua.create_function(move |_, (thread, this, request): (Thread, Value, Value)| {
+        with_turn(&shared, "session:request", &thread, &this, |turn| {
+            turn.add(&At::Root("session:request"), &request)?;
+            turn.pause = 0;
+            Ok(())
+        })
+    })?;
+    let shared = host.clone();
+    let issue_all = lua.create_function(
+        move |_, (thread, this, requests): (Thread, Value, Variadic<Value>)| {
+            let at = At::Root("session:parallel");
+            with_turn(&shared, "session:parallel", &thread, &this, |turn| {
+                if requests.is_empty() {
+                    return Err(at.shape("expected at least one request"));
+                }
+                for (index, request) in requests.iter().enumerate() {
+                    turn.add(&At::Index(&at, index + 1), request)?;
+                }
+                turn.pause = 0;
+                Ok(())
+            })
+        },
+    )?;
+    let shared = host.clone();
+    let sleep = lua.create_function(move |_, (thread, this, time): (Thread, Value, Value)| {
+        with_turn(&shared, "session:sleep", &thread, &this, |turn| {
+            turn.pause = turn
+                .pause
+                .saturating_add(duration::nanos(&At::Root("session:sleep"), &time)?);
+            Ok(())
+        })
+    })?;
+    Ok((issue, issue_all, sleep))
+}
+
+fn with_turn(
+    host: &Host,
+    call: &str,
+    thread: &Thread,
+    this: &Value,
+    act: impl FnOnce(&mut Turn) -> Result<(), Shape>,
+) -> mlua::Result<()> {
+    let at = At::Root(call);
+    let mut turn = host.turn.borrow_mut();
+    let Some(turn) = turn.as_mut() else {
+        return Err(at.shape("there is no agent running").into());
+    };
+    match this {
+        Value::Table(table) if *table == turn.object => {}
+        Value::Table(table) if table.metatable().is_some() => {
+            return Err(at.shape("this is the object of another session").into());
+        }
+        _ => return Err(at.shape(format!("call it with a colon: {call}(...)")).into()),
+    }
+    if *thread != turn.thread {
+        return Err(at
+            .shape("call it from the agent's function itself, not from a coroutine made in it")
+            .into());
+    }
+    let before = (turn.next_node, turn.issued.len());
+    act(turn).map_err(|shape| {
+        // A refused call leaves nothing behind: the agent may catch the error and go on.
+        turn.next_node = before.0;
+        turn.issued.truncate(before.1);
+        shape.into()
+    })
+}

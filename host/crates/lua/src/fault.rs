@@ -1,0 +1,282 @@
+//! What went wrong inside a virtual machine: mlua's errors and Luau's traceback text, taken apart.
+
+use std::time::Duration;
+
+use mlua::Error;
+use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
+
+use crate::shape::Shape;
+
+/// Frames that a report shows.
+const MAX_FRAMES: usize = 12;
+/// Characters of a message that a report shows.
+const MAX_MESSAGE: usize = 2_000;
+
+/// The name of the host's own Lua chunk; its frames help no author.
+pub(crate) const PRELUDE: &str = "veeksha";
+
+/// Why a call into the virtual machine failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FaultKind {
+    /// The source does not parse.
+    Syntax,
+    /// An error was raised.
+    Raised,
+    /// A value that was handed to the host cannot be used.
+    Shape,
+    /// The deadline passed.
+    Deadline(Duration),
+    /// The memory limit was met.
+    Memory(usize),
+}
+
+/// A failed call.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: FaultKind,
+    pub(crate) message: String,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+    pub(crate) frames: Vec<Frame>,
+}
+
+impl Fault {
+    /// A value that cannot be used.
+    pub(crate) fn shape(message: impl Into<String>) -> Self {
+        Fault {
+            kind: FaultKind::Shape,
+            message: message.into(),
+            file: None,
+            line: None,
+            frames: Vec::new(),
+        }
+    }
+
+    /// The deadline passed where `traceback` says.
+    pub(crate) fn deadline(allowed: Duration, traceback: &str) -> Self {
+        let frames = parse_traceback(traceback);
+        let (file, line) = first_place(&frames);
+        let message = format!(
+            "it ran longer than the {} ms that one call may take; is this a loop without an end?",
+            allowed.as_millis()
+        );
+        Fault {
+            kind: FaultKind::Deadline(allowed),
+            message,
+            file,
+            line,
+            frames,
+        }
+    }
+
+    /// The memory limit was met.
+    pub(crate) fn memory(allowed: usize) -> Self {
+        Fault {
+            kind: FaultKind::Memory(allowed),
+            message: format!("it needs more memory than the {allowed} bytes it may have"),
+            file: None,
+            line: None,
+            frames: Vec::new(),
+        }
+    }
+
+    /// Takes an error of mlua apart. `memory` is the limit, for the message.
+    pub(crate) fn from_error(error: &Error, memory: usize) -> Self {
+        let mut traceback = "";
+        let mut cause = error;
+        while let Error::CallbackError {
+            traceback: text,
+            cause: inner,
+        } = cause
+        {
+            if !text.is_empty() {
+                traceback = text;
+            }
+            cause = inner;
+        }
+        let (kind, text) = match cause {
+            Error::MemoryError(_) => return Fault::memory(memory),
+            Error::SyntaxError { message, .. } => (FaultKind::Syntax, message.clone()),
+            Error::RuntimeError(message) => (FaultKind::Raised, message.clone()),
+            Error::ExternalError(external) => match external.downcast_ref::<Shape>() {
+                Some(shape) => (FaultKind::Shape, shape.to_string()),
+                None => (FaultKind::Raised, external.to_string()),
+            },
+            other => (FaultKind::Raised, other.to_string()),
+        };
+        let (text, own_traceback) = match text.split_once("\nstack traceback:") {
+            Some((text, frames)) => (text.to_owned(), Some(frames)),
+            None => (text.clone(), None),
+        };
+        if text.ends_with("not enough memory") {
+            return Fault::memory(memory);
+        }
+        let frames = parse_traceback(own_traceback.unwrap_or(traceback));
+        let (file, line, message) = split_place(&text);
+        let (file, line) = if line.is_some() {
+            (file, line)
+        } else {
+            first_place(&frames)
+        };
+        Fault {
+            kind,
+            message: readable(message),
+            file,
+            line,
+            frames,
+        }
+    }
+
+    /// As the failure of a plugin's function.
+    pub(crate) fn into_failure(self, plugin: &str, function: &str, input: Option<String>) -> PluginFailure {
+        let kind = match self.kind {
+            FaultKind::Syntax => PluginFailureKind::Load,
+            FaultKind::Raised => PluginFailureKind::Trap,
+            FaultKind::Shape => PluginFailureKind::Result,
+            FaultKind::Deadline(allowed) => PluginFailureKind::Deadline {
+                allowed_ms: u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX),
+            },
+            // Luau does not say how large the allocation was that failed: this is the least it can have been.
+            FaultKind::Memory(allowed) => PluginFailureKind::Memory {
+                asked: (allowed as u64).saturating_add(1),
+                allowed: allowed as u64,
+            },
+        };
+        let message = match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}: {}", self.message),
+            _ => self.message,
+        };
+        let mut failure = PluginFailure::new(plugin, function, kind, message);
+        failure.frames = self.frames;
+        failure.input = input;
+        failure
+    }
+}
+
+/// The frames of Luau's traceback text that are of the author's files.
+fn parse_traceback(text: &str) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    for line in text.lines() {
+        let Some((place, function)) = line.trim().split_once(": in ") else {
+            continue;
+        };
+        let Some((file, number)) = place.rsplit_once(':') else {
+            continue;
+        };
+        let Ok(number) = number.parse() else { continue };
+        if file == PRELUDE {
+            continue;
+        }
+        let function = match function.strip_prefix("function ") {
+            Some(name) if name.starts_with('\'') => name.trim_matches('\'').to_owned(),
+            Some(_) => "main chunk or unnamed function".to_owned(),
+            None => function.to_owned(),
+        };
+        frames.push(Frame {
+            function,
+            file: Some(file.to_owned()),
+            line: Some(number),
+        });
+        if frames.len() == MAX_FRAMES {
+            break;
+        }
+    }
+    frames
+}
+
+fn first_place(frames: &[Frame]) -> (Option<String>, Option<u32>) {
+    frames
+        .first()
+        .map_or((None, None), |frame| (frame.file.clone(), frame.line))
+}
+
+/// Splits `agent.lua:12: message`. Only a first line that has this form has a place.
+pub(crate) fn split_place(text: &str) -> (Option<String>, Option<u32>, &str) {
+    let mut from = 0;
+    while let Some(colon) = text[from..].find(": ").map(|at| from + at) {
+        if text[..colon].contains('\n') {
+            break;
+        }
+        if let Some((file, number)) = text[..colon].rsplit_once(':')
+            && let Ok(line) = number.parse()
+            && file != PRELUDE
+        {
+            return (Some(file.to_owned()), Some(line), &text[colon + 2..]);
+        }
+        if let Some((PRELUDE, number)) = text[..colon].rsplit_once(':')
+            && number.parse::<u32>().is_ok()
+        {
+            return (None, None, &text[colon + 2..]);
+        }
+        from = colon + 2;
+    }
+    (None, None, text)
+}
+
+/// Cuts what is too long and explains what Luau says too shortly.
+fn readable(message: &str) -> String {
+    let mut text: String = message.chars().take(MAX_MESSAGE).collect();
+    if text.len() < message.len() {
+        text.push('…');
+    }
+    // The address that Luau prints for a table tells an author nothing, and differs from run to run.
+    if let Some(rest) = text.strip_prefix("table: 0x")
+        && rest.chars().all(|c| c.is_ascii_hexdigit())
+    {
+        return "an error was raised with a table as its value; raise a string, so that it can be shown"
+            .to_owned();
+    }
+    if text.contains("attempt to modify a readonly table") {
+        text.push_str(
+            " (globals and the tables of a scenario cannot change once it is loaded: no session may depend on another)",
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_split_from_its_message() {
+        let cases = [
+            ("agent.lua:12: boom", (Some("agent.lua"), Some(12), "boom")),
+            (
+                "lib/a: b.lua:3: x: 4: y",
+                (Some("lib/a: b.lua"), Some(3), "x: 4: y"),
+            ),
+            ("boom", (None, None, "boom")),
+            ("ratio: 4", (None, None, "ratio: 4")),
+            ("veeksha:7: boom", (None, None, "boom")),
+            (
+                "first\nagent.lua:1: later",
+                (None, None, "first\nagent.lua:1: later"),
+            ),
+        ];
+        for (text, (file, line, message)) in cases {
+            assert_eq!(
+                split_place(text),
+                (file.map(str::to_owned), line, message),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_authors_frames_remain() {
+        let text = "stack traceback:\n\t[C]: in function 'error'\n\tveeksha:3: in function 'request'\n\
+                    \tagent.lua:12: in function 'plan'\n\tagent.lua:1: in function <agent.lua:0>";
+        let frames = parse_traceback(text);
+        assert_eq!(frames.len(), 2);
+        assert_eq!(
+            frames[0],
+            Frame {
+                function: "plan".into(),
+                file: Some("agent.lua".into()),
+                line: Some(12)
+            }
+        );
+        assert_eq!(frames[1].line, Some(1));
+    }
+}

@@ -1,0 +1,180 @@
+//! What a script finds among its globals, and what it does not.
+//!
+//! Absent: the operating system, introspection, compiling text, other environments. Refused with a hint: `math.random`,
+//! which would make sessions depend on one another. Bounded: the library functions whose work grows with the product of
+//! two lengths, because Luau cannot interrupt them.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value, Variadic};
+
+use crate::host::Host;
+use crate::segments::{self, string};
+use crate::shape::At;
+
+/// Globals of Luau and mlua that scripts do not get.
+const REMOVED: [&str; 11] = [
+    "collectgarbage",
+    "debug",
+    "gcinfo",
+    "getfenv",
+    "io",
+    "loadstring",
+    "newproxy",
+    "os",
+    "package",
+    "setfenv",
+    "load",
+];
+
+/// Elements that one `table.move` may move.
+const MAX_MOVE: f64 = 50_000_000.0;
+
+/// Installs and removes.
+pub(crate) fn install(lua: &Lua, host: &Rc<Host>) -> mlua::Result<()> {
+    let globals = lua.globals();
+    for name in REMOVED {
+        globals.raw_set(name, Value::Nil)?;
+    }
+    segments::install(lua, &globals, host)?;
+    install_log(lua, &globals, host)?;
+    install_tokens(lua, &globals, host)?;
+    refuse_random(lua, &globals.raw_get("math")?)?;
+    bound_strings(lua, &globals.raw_get("string")?)?;
+    bound_tables(lua, &globals.raw_get("table")?)
+}
+
+fn install_log(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
+    let log = lua.create_table()?;
+    for level in ["debug", "info", "warn", "error"] {
+        log.raw_set(level, writer(lua, host, level)?)?;
+    }
+    globals.raw_set("log", log)?;
+    globals.raw_set("print", writer(lua, host, "info")?)
+}
+
+/// Joins its arguments with tabs, as `print` does.
+fn writer(lua: &Lua, host: &Rc<Host>, level: &'static str) -> mlua::Result<mlua::Function> {
+    let host = host.clone();
+    lua.create_function(move |_, values: Variadic<Value>| {
+        let mut line = String::new();
+        for (i, value) in values.iter().enumerate() {
+            if i > 0 {
+                line.push('\t');
+            }
+            match value {
+                // An address would differ from run to run.
+                Value::Table(table) if !table.has_metatable() => line.push_str("table"),
+                Value::Function(_) => line.push_str("function"),
+                other => line.push_str(&other.to_string()?),
+            }
+        }
+        host.write(level, &line);
+        Ok(())
+    })
+}
+
+fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
+    let tokens = lua.create_table()?;
+    let host = host.clone();
+    let count = lua.create_function(move |_, text: Value| {
+        let at = At::Root("tokens.count(s)");
+        let text = string(&at, &text)?;
+        match &host.tokens {
+            Some(count) => Ok(count(&text)),
+            None => Err(at
+                .shape("no tokenizer is available here; call it in a session")
+                .into()),
+        }
+    })?;
+    tokens.raw_set("count", count)?;
+    globals.raw_set("tokens", tokens)
+}
+
+fn refuse_random(lua: &Lua, math: &Table) -> mlua::Result<()> {
+    for name in ["random", "randomseed"] {
+        let refuse = lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
+            Err(mlua::Error::runtime(format!(
+                "math.{name} is not available, because sessions must not depend on one another; draw from the `rng` \
+                 that the function receives, such as rng:int(1, 6), or from session.rng in an agent"
+            )))
+        })?;
+        math.raw_set(name, refuse)?;
+    }
+    Ok(())
+}
+
+/// `string.find` without a pattern and `string.split` compare at every position: with long strings on both sides, one
+/// call could take hours, and nothing can interrupt it. Here both search in linear time.
+fn bound_strings(lua: &Lua, library: &Table) -> mlua::Result<()> {
+    let original: mlua::Function = library.raw_get("find")?;
+    let find = lua.create_function(move |_, arguments: MultiValue| {
+        let plain = |needle: &[u8]| !needle.iter().any(|byte| b"^$*+?.([%-".contains(byte));
+        let forced = !matches!(arguments.get(3), None | Some(Value::Nil | Value::Boolean(false)));
+        if let (Some(Value::String(text)), Some(Value::String(needle))) =
+            (arguments.front(), arguments.get(1))
+            && (needle.as_bytes().len() > 64 && (forced || plain(&needle.as_bytes())))
+        {
+            let text = text.as_bytes();
+            let start = match arguments.get(2) {
+                None | Some(Value::Nil) => 1.0,
+                Some(value) => match value.as_f64() {
+                    Some(start) => start,
+                    None => return original.call::<MultiValue>(arguments),
+                },
+            };
+            let start = if start < 0.0 {
+                (text.len() as f64 + start + 1.0).max(1.0)
+            } else {
+                start.max(1.0)
+            } as usize;
+            let rest = text.get(start - 1..);
+            let found = rest.and_then(|rest| memchr::memmem::find(rest, &needle.as_bytes()));
+            let place = found.map(|at| (start + at) as f64);
+            return Ok(match place {
+                Some(first) => MultiValue::from_iter([
+                    Value::Number(first),
+                    Value::Number(first + needle.as_bytes().len() as f64 - 1.0),
+                ]),
+                None => MultiValue::from_iter([Value::Nil]),
+            });
+        }
+        original.call::<MultiValue>(arguments)
+    })?;
+    library.raw_set("find", find)?;
+
+    let original: mlua::Function = library.raw_get("split")?;
+    let split = lua.create_function(move |lua, arguments: MultiValue| {
+        if let (Some(Value::String(text)), Some(Value::String(separator))) =
+            (arguments.front(), arguments.get(1))
+            && separator.as_bytes().len() > 64
+        {
+            let (text, separator) = (text.as_bytes(), separator.as_bytes());
+            let parts = lua.create_table()?;
+            let mut from = 0;
+            for at in memchr::memmem::find_iter(&text, &separator) {
+                parts.raw_push(lua.create_string(&text[from..at])?)?;
+                from = at + separator.len();
+            }
+            parts.raw_push(lua.create_string(&text[from..])?)?;
+            return Ok(MultiValue::from_iter([Value::Table(parts)]));
+        }
+        original.call::<MultiValue>(arguments)
+    })?;
+    library.raw_set("split", split)
+}
+
+/// A range of `table.move` may be far larger than the table, and is walked to its end.
+fn bound_tables(lua: &Lua, library: &Table) -> mlua::Result<()> {
+    let original: mlua::Function = library.raw_get("move")?;
+    let bounded = lua.create_function(move |_, arguments: MultiValue| {
+        let number = |i: usize| arguments.get(i).and_then(Value::as_f64).unwrap_or(0.0);
+        if number(2) - number(1) > MAX_MOVE {
+            return Err(At::Root("table.move")
+                .shape(format!("more than {MAX_MOVE} elements"))
+                .into());
+        }
+        original.call::<MultiValue>(arguments)
+    })?;
+    library.raw_set("move", bounded)
+}

@@ -1,0 +1,329 @@
+//! The lines of the keys of the table that a scenario returns, found in its source.
+//!
+//! Luau does not keep them, so the table constructors are read from the text: the one behind the file's last `return`, or
+//! that of the local it names, and those inside. What is built in another way (by a function, in a loop) or stands twice
+//! has no line; a wrong line would be worse than none.
+
+use std::collections::HashMap;
+
+use crate::tokens::{Placed, Token, tokenize};
+
+/// Locals that name one another are followed this far.
+const MAX_DEPTH: usize = 32;
+
+/// A value in the source, and the values in it.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// The line of its key, or of the value where it has no key.
+    pub(crate) line: Option<u32>,
+    /// Its rank among the keys of its table.
+    pub(crate) order: usize,
+    /// By key; `None` for a key that stands twice.
+    keys: HashMap<String, Option<Places>>,
+    items: Vec<Places>,
+}
+
+impl Places {
+    /// Reads the places from the source of a scenario.
+    pub(crate) fn scan(source: &str) -> Places {
+        let tokens = tokenize(source);
+        let scan = Scan { tokens: &tokens };
+        scan.returned().unwrap_or_default()
+    }
+
+    /// The value of a field.
+    pub(crate) fn key(&self, name: &str) -> Option<&Places> {
+        self.keys.get(name)?.as_ref()
+    }
+
+    /// The element at `index`, counted from 1.
+    pub(crate) fn item(&self, index: usize) -> Option<&Places> {
+        self.items.get(index.checked_sub(1)?)
+    }
+
+    fn add(&mut self, name: String, mut value: Places) {
+        value.order = self.keys.len();
+        self.keys
+            .entry(name)
+            .and_modify(|twice| *twice = None)
+            .or_insert(Some(value));
+    }
+}
+
+struct Scan<'a> {
+    tokens: &'a [Placed],
+}
+
+impl Scan<'_> {
+    fn is(&self, at: usize, symbol: char) -> bool {
+        self.tokens.get(at).is_some_and(|token| token.is(symbol))
+    }
+
+    fn name(&self, at: usize) -> Option<&str> {
+        self.tokens.get(at).and_then(Placed::name)
+    }
+
+    /// The table behind the `return` that ends the file.
+    fn returned(&self) -> Option<Places> {
+        let end = self.tokens.len() - usize::from(self.tokens.last()?.is(';'));
+        for at in (0..end).rev().filter(|at| self.name(*at) == Some("return")) {
+            if let Some((places, after)) = self.value(at + 1, MAX_DEPTH)
+                && after == end
+            {
+                return Some(places);
+            }
+        }
+        None
+    }
+
+    /// A constructor, or a name of one, at `at`: its places and where it ends.
+    fn value(&self, at: usize, depth: usize) -> Option<(Places, usize)> {
+        let depth = depth.checked_sub(1)?;
+        if self.is(at, '{') {
+            return self.constructor(at, depth);
+        }
+        let name = self.name(at)?;
+        Some((self.local(name, depth)?, at + 1))
+    }
+
+    /// The constructor that the only `local NAME = { ... }` of the file holds, with the fields assigned to it later.
+    fn local(&self, name: &str, depth: usize) -> Option<Places> {
+        let mut found = (0..self.tokens.len())
+            .filter(|at| self.name(*at) == Some("local") && self.name(at + 1) == Some(name));
+        let at = found.next()?;
+        if found.next().is_some() || !self.is(at + 2, '=') || !self.is(at + 3, '{') {
+            return None;
+        }
+        let (mut places, after) = self.constructor(at + 3, depth)?;
+        for at in after..self.tokens.len() {
+            let starts = at
+                .checked_sub(1)
+                .is_none_or(|before| !self.is(before, '.') && !self.is(before, ':'));
+            if starts
+                && self.name(at) == Some(name)
+                && self.is(at + 1, '.')
+                && self.is(at + 3, '=')
+                && !self.is(at + 4, '=')
+                && let Some(key) = self.name(at + 2)
+            {
+                let mut value = self
+                    .value(at + 4, depth)
+                    .map(|(value, _)| value)
+                    .unwrap_or_default();
+                value.line = Some(self.tokens[at + 2].line);
+                places.add(key.to_owned(), value);
+            }
+        }
+        Some(places)
+    }
+
+    /// The constructor that begins at `at`, and where it ends.
+    fn constructor(&self, at: usize, depth: usize) -> Option<(Places, usize)> {
+        let mut places = Places::default();
+        let mut at = at + 1;
+        let mut certain_items = true;
+        loop {
+            let token = self.tokens.get(at)?;
+            if token.is('}') {
+                return Some((places, at + 1));
+            }
+            let line = token.line;
+            let (key, value_at) = self.key(at);
+            let mut value = Places::default();
+            let after = self.skip(value_at)?;
+            if let Some((inner, end)) = self.value(value_at, depth)
+                && end == after
+            {
+                value = inner;
+            }
+            value.line = Some(line);
+            match key {
+                Key::Named(name) => places.add(name, value),
+                Key::Item if certain_items => places.items.push(value),
+                Key::Item => {}
+                // `[expression] =` may be any position of the list.
+                Key::Computed => certain_items = false,
+            }
+            if !certain_items {
+                places.items.clear();
+            }
+            at = after;
+            if self.is(at, ',') || self.is(at, ';') {
+                at += 1;
+            }
+        }
+    }
+
+    fn key(&self, at: usize) -> (Key, usize) {
+        let assigned = |at: usize| self.is(at, '=') && !self.is(at + 1, '=');
+        if let Some(name) = self.name(at)
+            && assigned(at + 1)
+        {
+            return (Key::Named(name.to_owned()), at + 2);
+        }
+        if self.is(at, '[') {
+            if let Some(Token::Text(Some(name))) = self.tokens.get(at + 1).map(|placed| &placed.token)
+                && self.is(at + 2, ']')
+                && assigned(at + 3)
+            {
+                return (Key::Named(name.clone()), at + 4);
+            }
+            let mut depth = 0usize;
+            for (index, token) in self.tokens.iter().enumerate().skip(at) {
+                depth += usize::from(token.is('['));
+                depth -= usize::from(token.is(']'));
+                if depth == 0 {
+                    return (Key::Computed, index + 2);
+                }
+            }
+        }
+        (Key::Item, at)
+    }
+
+    /// Where the expression at `at` ends: at the comma or brace behind it.
+    fn skip(&self, mut at: usize) -> Option<usize> {
+        let mut open = Vec::new();
+        loop {
+            let token = self.tokens.get(at)?;
+            match &token.token {
+                Token::Symbol(',' | ';') if open.is_empty() => return Some(at),
+                Token::Symbol('}') if open.is_empty() => return Some(at),
+                Token::Symbol(bracket @ ('(' | '[' | '{')) => open.push(*bracket),
+                Token::Symbol(bracket @ (')' | ']' | '}')) => {
+                    let expected = match bracket {
+                        ')' => '(',
+                        ']' => '[',
+                        _ => '{',
+                    };
+                    if open.pop() != Some(expected) {
+                        return None;
+                    }
+                }
+                Token::Name(name) if name == "function" => at = self.skip_function(at)?,
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    /// The `end` of the function whose keyword is at `at`.
+    fn skip_function(&self, at: usize) -> Option<usize> {
+        let mut blocks = vec![Block::Statement];
+        let mut expression = false;
+        for index in at + 1..self.tokens.len() {
+            let name = self.name(index);
+            match name {
+                Some("function" | "do") => blocks.push(Block::Statement),
+                Some("if") if expression => blocks.push(Block::IfExpression),
+                Some("if") => blocks.push(Block::Statement),
+                Some("end") => {
+                    while blocks.pop()? == Block::IfExpression {}
+                    if blocks.is_empty() {
+                        return Some(index);
+                    }
+                }
+                _ => {}
+            }
+            // Whether an `if` that stood next would be an expression: `x = if a then b else c` has no `end`.
+            expression = match (&self.tokens[index].token, name) {
+                (_, Some("then" | "elseif")) => blocks.last() == Some(&Block::IfExpression),
+                (_, Some("else")) => blocks.last() == Some(&Block::IfExpression) && blocks.pop().is_some(),
+                (_, Some(name)) => matches!(
+                    name,
+                    "return" | "and" | "or" | "not" | "in" | "until" | "while" | "if"
+                ),
+                (Token::Symbol(symbol), _) => !matches!(symbol, ')' | ']' | '}' | ';'),
+                _ => false,
+            };
+        }
+        None
+    }
+}
+
+enum Key {
+    Named(String),
+    Item,
+    Computed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// Closed by `end`.
+    Statement,
+    /// Closed by nothing: it ends with its `else` branch.
+    IfExpression,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(places: &Places, path: &str) -> Option<u32> {
+        let found = path
+            .split('.')
+            .try_fold(places, |places, step| match step.parse() {
+                Ok(index) => places.item(index),
+                Err(_) => places.key(step),
+            });
+        found.and_then(|places| places.line)
+    }
+
+    #[test]
+    fn keys_of_nested_constructors_have_their_lines() {
+        let source = r#"
+local traffic = {
+  type = "rate", -- a comment with } in it
+  interval_generator = { type = "poisson",
+    arrival_rate = 3 },
+}
+return {
+  seed = 42, ["output_dir"] = [[x
+  y]],
+  session_generator = {
+    type = "lua",
+    sessions = function(index, rng)
+      local a, b = 1, if index > 2 then 3 else 4
+      if a then for i = 1, 2 do b = { seed = i } end elseif b then a = 1 else b = 2 end
+      return { requests = {} }
+    end,
+  },
+  traffic_scheduler = traffic,
+  evaluators = { { type = "performance" },
+    { type = "slo" } },
+}
+"#;
+        let places = Places::scan(source);
+        for (path, expected) in [
+            ("seed", Some(8)),
+            ("output_dir", Some(8)),
+            ("session_generator", Some(10)),
+            ("session_generator.sessions", Some(12)),
+            ("traffic_scheduler", Some(18)),
+            ("traffic_scheduler.type", Some(3)),
+            ("traffic_scheduler.interval_generator.arrival_rate", Some(5)),
+            ("evaluators.1.type", Some(19)),
+            ("evaluators.2.type", Some(20)),
+            ("requests", None),
+        ] {
+            assert_eq!(line(&places, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_named_table_and_what_is_assigned_to_it() {
+        let source = "local s = {\n seed = 1,\n}\ns.runtime = {\n benchmark_timeout = 3 }\nreturn s\n";
+        let places = Places::scan(source);
+        assert_eq!(line(&places, "seed"), Some(2));
+        assert_eq!(line(&places, "runtime.benchmark_timeout"), Some(5));
+    }
+
+    #[test]
+    fn what_is_not_certain_has_no_line() {
+        let twice = Places::scan("return { seed = 1,\n seed = 2, x = 3 }");
+        assert_eq!((line(&twice, "seed"), line(&twice, "x")), (None, Some(2)));
+        let shadowed = Places::scan("local t = { a = 1 }\ndo local t = { a = 2 } end\nreturn t");
+        assert_eq!(line(&shadowed, "a"), None);
+        let built = Places::scan("local function f() return { a = 1 } end\nreturn f()");
+        assert_eq!(line(&built, "a"), None);
+    }
+}

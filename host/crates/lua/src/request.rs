@@ -1,0 +1,286 @@
+//! A request as a script writes it, read from its table.
+
+use mlua::{Table, Value};
+use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Request, Role};
+
+use crate::duration;
+use crate::json;
+use crate::segments::{content, string};
+use crate::shape::{At, Shape, describe, unknown_field};
+
+/// The most requests of one session.
+pub(crate) const MAX_REQUESTS: usize = 65_536;
+
+const FIELDS: [&str; 10] = [
+    "node", "system", "messages", "user", "history", "after", "wait", "output", "body", "labels",
+];
+const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "tool_call_id"];
+
+/// What a request's table says.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub(crate) node: Option<NodeId>,
+    pub(crate) history: Option<NodeId>,
+    pub(crate) after: Vec<NodeId>,
+    pub(crate) wait: Nanos,
+    messages: Vec<Message>,
+    output: OutputSpec,
+    body: Option<String>,
+    labels: Vec<Label>,
+}
+
+impl Draft {
+    /// Reads a table.
+    pub(crate) fn read(at: &At<'_>, value: &Value) -> Result<Self, Shape> {
+        let Value::Table(table) = value else {
+            return Err(at.expected("a table: a request", value));
+        };
+        let mut draft = Draft::default();
+        let (mut system, mut user) = (None, None);
+        each_field(at, table, &FIELDS, |key, at, value| {
+            match key {
+                "node" => draft.node = Some(NodeId(whole(at, value)?)),
+                "system" => system = Some(message(Role::System, at, value)?),
+                "user" => user = Some(message(Role::User, at, value)?),
+                "messages" => draft.messages = messages(at, value)?,
+                "history" => draft.history = Some(history(at, value)?),
+                "after" => draft.after = nodes(at, value)?,
+                "wait" => draft.wait = duration::nanos(at, value)?,
+                "output" => draft.output = output(at, value)?,
+                "body" => draft.body = Some(json::object(at, value)?),
+                _ => draft.labels = labels(at, value)?,
+            }
+            Ok(())
+        })?;
+        draft.messages.splice(0..0, system);
+        draft.messages.extend(user);
+        if draft.messages.is_empty() {
+            return Err(at.shape("the request says nothing; give it `user`, `system` or `messages`"));
+        }
+        Ok(draft)
+    }
+
+    /// The request, as `node`, behind its history, what it comes after, and `earlier`.
+    pub(crate) fn finish(self, node: NodeId, earlier: &[NodeId]) -> Request {
+        let mut parents = Vec::with_capacity(1 + self.after.len() + earlier.len());
+        for parent in self
+            .history
+            .into_iter()
+            .chain(self.after)
+            .chain(earlier.iter().copied())
+        {
+            if !parents.contains(&parent) {
+                parents.push(parent);
+            }
+        }
+        Request {
+            node,
+            parents,
+            history_parent: self.history,
+            wait_after_ready: self.wait,
+            messages: self.messages,
+            output: self.output,
+            body: self.body,
+            labels: self.labels,
+        }
+    }
+}
+
+/// Visits the fields of a table; a key that is not in `known` is an error with the nearest name.
+pub(crate) fn each_field(
+    at: &At<'_>,
+    table: &Table,
+    known: &[&str],
+    mut visit: impl FnMut(&str, &At<'_>, &Value) -> Result<(), Shape>,
+) -> Result<(), Shape> {
+    let mut failure = None;
+    let walked = table.for_each(|key: Value, value: Value| {
+        let result = match &key {
+            Value::String(name) => match known.iter().find(|field| name.as_bytes() == field.as_bytes()) {
+                Some(field) => visit(field, &At::Key(at, field), &value),
+                None => Err(unknown_field(at, &name.to_string_lossy(), known)),
+            },
+            other => Err(at.shape(format!(
+                "expected named fields ({}), found an element at {}",
+                known.join(", "),
+                describe(other)
+            ))),
+        };
+        result.map_err(|shape| {
+            failure = Some(shape);
+            mlua::Error::runtime("")
+        })
+    });
+    match (failure, walked) {
+        (Some(shape), _) => Err(shape),
+        (None, Err(error)) => Err(at.shape(error.to_string())),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+/// A whole number from 0 to 2^32 - 1.
+pub(crate) fn whole(at: &At<'_>, value: &Value) -> Result<u32, Shape> {
+    match value.as_f64() {
+        Some(number) if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) => {
+            Ok(number as u32)
+        }
+        _ => Err(at.expected("a whole number from 0 to 4294967295", value)),
+    }
+}
+
+fn message(role: Role, at: &At<'_>, value: &Value) -> Result<Message, Shape> {
+    Ok(Message {
+        role,
+        content: content(at, value)?,
+        tool_call_id: None,
+    })
+}
+
+fn messages(at: &At<'_>, value: &Value) -> Result<Vec<Message>, Shape> {
+    let Value::Table(list) = value else {
+        return Err(at.expected("a list of messages", value));
+    };
+    let mut messages = Vec::with_capacity(list.raw_len());
+    for index in 1..=list.raw_len() {
+        let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
+        let at = At::Index(at, index);
+        let Value::Table(table) = &item else {
+            return Err(at.expected("a message: { role = ..., content = ... }", &item));
+        };
+        let (mut role, mut said, mut tool_call_id) = (None, None, None);
+        each_field(&at, table, &MESSAGE_FIELDS, |key, at, value| {
+            match key {
+                "role" => role = Some(read_role(at, value)?),
+                "content" => said = Some(content(at, value)?),
+                _ => tool_call_id = Some(string(at, value)?),
+            }
+            Ok(())
+        })?;
+        match (role, said) {
+            (Some(role), Some(content)) => messages.push(Message {
+                role,
+                content,
+                tool_call_id,
+            }),
+            (None, _) => return Err(at.shape("the message has no `role`")),
+            (_, None) => return Err(at.shape("the message has no `content`")),
+        }
+    }
+    Ok(messages)
+}
+
+fn read_role(at: &At<'_>, value: &Value) -> Result<Role, Shape> {
+    let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
+    let found = value
+        .as_string()
+        .and_then(|name| roles.into_iter().find(|role| *name == role.name()));
+    found.ok_or_else(|| at.expected("\"system\", \"user\", \"assistant\" or \"tool\"", value))
+}
+
+/// A node, by its number or by its response.
+fn node(at: &At<'_>, value: &Value) -> Result<NodeId, Shape> {
+    match value {
+        Value::Table(response) => {
+            match response.raw_get("node") {
+                Ok(number @ (Value::Integer(_) | Value::Number(_))) => Ok(NodeId(whole(at, &number)?)),
+                _ => Err(at
+                    .shape("expected a response or the number of a node, found a table that is no response")),
+            }
+        }
+        Value::Integer(_) | Value::Number(_) => Ok(NodeId(whole(at, value)?)),
+        other => Err(at.expected("a response or the number of a node", other)),
+    }
+}
+
+fn is_list(value: &Value) -> Option<&Table> {
+    match value {
+        Value::Table(table)
+            if table.raw_len() > 0 || table.raw_get::<Value>("node").is_ok_and(|n| n.is_nil()) =>
+        {
+            Some(table)
+        }
+        _ => None,
+    }
+}
+
+fn history(at: &At<'_>, value: &Value) -> Result<NodeId, Shape> {
+    match is_list(value) {
+        Some(list) if list.raw_len() > 1 => Err(at.shape(format!(
+            "a request continues one conversation, and this one names {} history parents; put the others into `after`",
+            list.raw_len()
+        ))),
+        Some(list) => node(at, &list.raw_get(1).unwrap_or(Value::Nil)),
+        None => node(at, value),
+    }
+}
+
+fn nodes(at: &At<'_>, value: &Value) -> Result<Vec<NodeId>, Shape> {
+    match is_list(value) {
+        Some(list) => {
+            let item = |index: usize| list.raw_get::<Value>(index).unwrap_or(Value::Nil);
+            (1..=list.raw_len())
+                .map(|index| node(&At::Index(at, index), &item(index)))
+                .collect()
+        }
+        None => Ok(vec![node(at, value)?]),
+    }
+}
+
+fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, Shape> {
+    let tokens = |at: &At<'_>, value: &Value| match whole(at, value) {
+        Ok(tokens) if tokens > 0 => Ok(Some(tokens)),
+        _ => Err(at.expected("a whole number of tokens, at least 1", value)),
+    };
+    let Value::Table(table) = value else {
+        return Ok(OutputSpec {
+            target_tokens: tokens(at, value)?,
+            exact: false,
+        });
+    };
+    let mut output = OutputSpec::default();
+    each_field(at, table, &["tokens", "exact"], |key, at, value| {
+        match (key, value) {
+            ("tokens", value) => output.target_tokens = tokens(at, value)?,
+            (_, Value::Boolean(exact)) => output.exact = *exact,
+            (_, other) => return Err(at.expected("true or false", other)),
+        }
+        Ok(())
+    })?;
+    if output.exact && output.target_tokens.is_none() {
+        return Err(at.shape("`exact` needs `tokens`"));
+    }
+    Ok(output)
+}
+
+/// Labels, in the order of their names.
+pub(crate) fn labels(at: &At<'_>, value: &Value) -> Result<Vec<Label>, Shape> {
+    let Value::Table(table) = value else {
+        return Err(at.expected("a table of names and values", value));
+    };
+    let mut labels = Vec::new();
+    let walked = table.for_each(|key: Value, value: Value| {
+        let Value::String(name) = &key else {
+            return Err(at.expected("a name for each label", &key).into());
+        };
+        let name = name.to_string_lossy();
+        let at = At::Key(at, &name);
+        let text = match &value {
+            Value::String(_) => string(&at, &value)?,
+            Value::Boolean(flag) => flag.to_string(),
+            Value::Integer(number) => number.to_string(),
+            Value::Number(number) => number.to_string(),
+            other => return Err(at.expected("a string, a number or a boolean", other).into()),
+        };
+        labels.push((name.clone(), text));
+        Ok(())
+    });
+    walked.map_err(|error| match &error {
+        mlua::Error::ExternalError(shape) => shape
+            .downcast_ref::<Shape>()
+            .cloned()
+            .unwrap_or_else(|| at.shape(error.to_string())),
+        other => at.shape(other.to_string()),
+    })?;
+    labels.sort();
+    Ok(labels)
+}

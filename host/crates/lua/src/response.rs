@@ -1,0 +1,50 @@
+//! What an agent receives for a request: a table, whether the request was answered or failed.
+
+use mlua::{Lua, Table, Value};
+use veeksha_model::{FailureReason, NodeId, Response};
+
+/// The table of an answer. It says nothing of time: an agent depends on what the model said, not on how fast.
+pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Result<Table> {
+    let calls = lua.create_table_with_capacity(response.tool_calls.len(), 0)?;
+    for call in &response.tool_calls {
+        let entry = lua.create_table_with_capacity(0, 3)?;
+        entry.raw_set("id", call.id.as_str())?;
+        entry.raw_set("name", call.name.as_str())?;
+        entry.raw_set("arguments", call.arguments.as_str())?;
+        calls.raw_push(entry)?;
+    }
+    let table = lua.create_table_with_capacity(0, 9)?;
+    table.raw_set("ok", true)?;
+    table.raw_set("node", node.0)?;
+    table.raw_set("text", response.text.as_str())?;
+    table.raw_set("reasoning", response.reasoning.as_str())?;
+    table.raw_set("tool_calls", calls)?;
+    table.raw_set("finish_reason", response.finish_reason.as_str())?;
+    table.raw_set("output_tokens", response.output_tokens)?;
+    if let Some(usage) = response.usage {
+        let entry = lua.create_table_with_capacity(0, 4)?;
+        entry.raw_set("prompt", usage.prompt)?;
+        entry.raw_set("completion", usage.completion)?;
+        entry.raw_set("cached", usage.cached)?;
+        entry.raw_set("reasoning", usage.reasoning)?;
+        table.raw_set("usage", entry)?;
+    }
+    Ok(table)
+}
+
+/// The table of a failure: the fields of an answer, empty, and `error`.
+pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
+    let error = lua.create_table_with_capacity(0, 3)?;
+    error.raw_set("code", reason.class.name())?;
+    error.raw_set("message", reason.message.as_str())?;
+    error.raw_set(
+        "status",
+        reason
+            .status
+            .map_or(Value::Nil, |status| Value::Number(f64::from(status))),
+    )?;
+    let table = answered(lua, reason.request.node, &Response::default())?;
+    table.raw_set("ok", false)?;
+    table.raw_set("error", error)?;
+    Ok(table)
+}

@@ -1,0 +1,101 @@
+//! `rng`: draws from the host's counter-based stream of a session.
+
+use mlua::{MultiValue, Table, UserData, UserDataMethods, Value};
+use veeksha_stats::{Draws, RandomStream};
+
+use crate::shape::{At, Shape};
+
+/// The stream that `rng` draws from, in the run's seed and the session's index.
+const STREAM: &str = "lua";
+
+/// The object that scripts draw from.
+pub(crate) struct Rng(Draws);
+
+impl Rng {
+    /// The stream of session `index`.
+    pub(crate) fn new(seed: u64, index: u64) -> Self {
+        Rng(RandomStream::new(seed, index, STREAM).draws())
+    }
+
+    fn integer(&mut self, low: f64, high: f64) -> Result<f64, Shape> {
+        let at = At::Root("rng:int(low, high)");
+        let exact = |n: f64| n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0;
+        if !exact(low) || !exact(high) {
+            return Err(at.shape(format!("expected two integers, found {low} and {high}")));
+        }
+        let span = high - low;
+        if !(0.0..4_294_967_295.0).contains(&span) {
+            return Err(at.shape(format!(
+                "expected low <= high, less than 2^32 - 1 apart; found {low} and {high}"
+            )));
+        }
+        Ok(low + f64::from(self.0.below(span as u32 + 1)))
+    }
+}
+
+/// The finite numbers among the arguments, or an error that shows the call.
+fn numbers<const N: usize>(call: &str, arguments: &MultiValue) -> Result<[f64; N], Shape> {
+    let mut numbers = [0.0; N];
+    for (i, slot) in numbers.iter_mut().enumerate() {
+        let value = arguments.get(i).cloned().unwrap_or(Value::Nil);
+        match value.as_f64() {
+            Some(number) if number.is_finite() => *slot = number,
+            _ => return Err(At::Root(call).expected("a finite number for each argument", &value)),
+        }
+    }
+    Ok(numbers)
+}
+
+fn not_negative(call: &str, value: f64) -> Result<f64, Shape> {
+    if value >= 0.0 {
+        Ok(value)
+    } else {
+        Err(At::Root(call).shape(format!("{value} is negative")))
+    }
+}
+
+impl UserData for Rng {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method_mut("unit", |_, rng, ()| Ok(rng.0.unit()));
+        methods.add_method_mut("int", |_, rng, arguments: MultiValue| {
+            let [low, high] = numbers("rng:int(low, high)", &arguments)?;
+            Ok(rng.integer(low, high)?)
+        });
+        methods.add_method_mut("exponential", |_, rng, arguments: MultiValue| {
+            let call = "rng:exponential(mean)";
+            let [mean] = numbers(call, &arguments)?;
+            Ok(not_negative(call, mean)? * rng.0.exponential())
+        });
+        methods.add_method_mut("normal", |_, rng, arguments: MultiValue| {
+            let call = "rng:normal(mean, sd)";
+            let [mean, deviation] = numbers(call, &arguments)?;
+            Ok(mean + not_negative(call, deviation)? * rng.0.normal())
+        });
+        methods.add_method_mut("gamma", |_, rng, arguments: MultiValue| {
+            let call = "rng:gamma(mean, cv)";
+            let [mean, cv] = numbers(call, &arguments)?;
+            let (mean, cv) = (not_negative(call, mean)?, not_negative(call, cv)?);
+            // A gamma variable of shape k and scale s has mean k s and coefficient of variation 1 / sqrt(k).
+            if cv == 0.0 {
+                return Ok(mean);
+            }
+            let shape = 1.0 / (cv * cv);
+            Ok(rng.0.gamma(shape) * mean / shape)
+        });
+        methods.add_method_mut("choice", |_, rng, list: Value| {
+            let at = At::Root("rng:choice(list)");
+            let Value::Table(list) = list else {
+                return Err(at.expected("a list", &list).into());
+            };
+            choose(&mut rng.0, &list, &at)
+        });
+    }
+}
+
+fn choose(draws: &mut Draws, list: &Table, at: &At<'_>) -> mlua::Result<Value> {
+    let length = u32::try_from(list.raw_len()).unwrap_or(u32::MAX);
+    if length == 0 {
+        return Err(at.shape("the list is empty").into());
+    }
+    list.raw_get(draws.below(length) + 1)
+}

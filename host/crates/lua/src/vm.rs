@@ -1,0 +1,136 @@
+//! One virtual machine: sandboxed, limited in time and memory, running the scenario's text.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use mlua::chunk::ChunkMode;
+use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Value};
+
+use crate::fault::{Fault, PRELUDE};
+use crate::globals;
+use crate::host::Host;
+use crate::limits::LuaLimits;
+use crate::modules::{Loader, Origin};
+use crate::sources::{Source, Sources};
+use crate::watch::Watch;
+
+/// A virtual machine and what guards it.
+pub(crate) struct Vm {
+    pub(crate) lua: Lua,
+    pub(crate) host: Rc<Host>,
+    /// The metatable of the objects that agents receive.
+    pub(crate) session_methods: Table,
+    watch: Rc<Watch>,
+    limits: LuaLimits,
+}
+
+impl Vm {
+    /// A machine with the host's functions and nothing of the scenario yet.
+    pub(crate) fn new(limits: LuaLimits, host: Host) -> Result<Self, Fault> {
+        let memory = limits.memory_bytes;
+        Self::build(limits, host).map_err(|error| Fault::from_error(&error, memory))
+    }
+
+    fn build(limits: LuaLimits, host: Host) -> mlua::Result<Self> {
+        // What is not loaded cannot leak: no operating system, no introspection.
+        let libraries = StdLib::COROUTINE
+            | StdLib::TABLE
+            | StdLib::STRING
+            | StdLib::UTF8
+            | StdLib::BIT
+            | StdLib::MATH
+            | StdLib::BUFFER
+            | StdLib::VECTOR;
+        let lua = Lua::new_with(libraries, LuaOptions::default())?;
+        lua.set_memory_limit(limits.memory_bytes)?;
+        let host = Rc::new(host);
+        let watch = Rc::new(Watch::new());
+        let interrupt = watch.clone();
+        lua.set_interrupt(move |lua| interrupt.interrupt(lua));
+        globals::install(&lua, &host)?;
+        let prelude = lua
+            .load(include_str!("prelude.luau"))
+            .set_name(format!("={PRELUDE}"));
+        let session_methods = prelude.call(crate::agent_turn::functions(&lua, &host)?)?;
+        Ok(Vm {
+            lua,
+            host,
+            session_methods,
+            watch,
+            limits,
+        })
+    }
+
+    /// Runs the scenario: the table it returns. Afterwards no global and no table of the scenario can be changed.
+    pub(crate) fn execute(&self, sources: Sources, origin: Origin) -> Result<(Value, Sources), Fault> {
+        let main = sources.main.clone();
+        let loader = Rc::new(RefCell::new(Loader::new(sources, origin)));
+        let value = self.guard(self.limits.load_deadline, |lua| {
+            Loader::install(&loader, lua)?;
+            lua.sandbox(true)?;
+            let value = compile(lua, &main)?
+                .call::<MultiValue>(())?
+                .into_iter()
+                .next()
+                .unwrap_or(Value::Nil);
+            freeze(&lua.globals());
+            if let Value::Table(table) = &value {
+                freeze(table);
+            }
+            Ok(value)
+        })?;
+        loader.borrow_mut().close();
+        let sources = loader.borrow().sources().clone();
+        Ok((value, sources))
+    }
+
+    /// Runs `call` under the limits of one call.
+    pub(crate) fn call<R>(&self, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
+        self.guard(self.limits.call_deadline, call)
+    }
+
+    fn guard<R>(&self, allowed: Duration, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
+        self.watch.begin(allowed);
+        let result = call(&self.lua);
+        // A script may have caught the error of its deadline; it is over all the same.
+        if let Some((allowed, stack)) = self.watch.end() {
+            return Err(Fault::deadline(allowed, &stack));
+        }
+        result.map_err(|error| {
+            let fault = Fault::from_error(&error, self.limits.memory_bytes);
+            drop(error);
+            if matches!(fault.kind, crate::fault::FaultKind::Memory(_)) {
+                // What the failed call held must not fail the next one.
+                let _ = self.lua.gc_collect();
+            }
+            fault
+        })
+    }
+}
+
+/// Compiles a file; never byte code.
+pub(crate) fn compile(lua: &Lua, source: &Source) -> mlua::Result<mlua::Function> {
+    let name = format!("={}", source.name);
+    lua.load(&*source.text)
+        .set_name(name)
+        .set_mode(ChunkMode::Text)
+        .into_function()
+}
+
+/// Makes a table and the tables in it read-only. A table that is read-only has been here before.
+pub(crate) fn freeze(table: &Table) {
+    let mut open = vec![table.clone()];
+    while let Some(table) = open.pop() {
+        if table.is_readonly() {
+            continue;
+        }
+        table.set_readonly(true);
+        let _ = table.for_each::<Value, Value>(|_, value| {
+            if let Value::Table(inner) = value {
+                open.push(inner);
+            }
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,71 @@
+//! Deadlines: the interrupt that Luau calls at every loop iteration, call and pattern step.
+//!
+//! Once the deadline has passed, every further interrupt raises an error again. A `pcall` can catch one of them, but the
+//! code after it meets the next at its first call or loop, so the stack unwinds to the end.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use mlua::{Lua, VmState};
+use veeksha_clock::RunClock;
+use veeksha_model::Nanos;
+
+/// Interrupts between two readings of the clock. Small, because one iteration may do much work inside a library
+/// function.
+const STRIDE: u32 = 16;
+
+/// The deadline of the running call.
+pub(crate) struct Watch {
+    clock: RunClock,
+    deadline: Cell<Nanos>,
+    allowed: Cell<Duration>,
+    ticks: Cell<u32>,
+    tripped: RefCell<Option<String>>,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Self {
+        Watch {
+            clock: RunClock::starting_now(),
+            deadline: Cell::new(Nanos::MAX),
+            allowed: Cell::new(Duration::ZERO),
+            ticks: Cell::new(0),
+            tripped: RefCell::new(None),
+        }
+    }
+
+    /// Begins a call that may take `allowed`.
+    pub(crate) fn begin(&self, allowed: Duration) {
+        let nanos = u64::try_from(allowed.as_nanos()).unwrap_or(u64::MAX);
+        self.allowed.set(allowed);
+        self.deadline.set(self.clock.now().saturating_add(nanos));
+        *self.tripped.borrow_mut() = None;
+    }
+
+    /// Ends the call: the allowance and the stack at the deadline, if it was passed.
+    pub(crate) fn end(&self) -> Option<(Duration, String)> {
+        self.deadline.set(Nanos::MAX);
+        self.tripped
+            .borrow_mut()
+            .take()
+            .map(|stack| (self.allowed.get(), stack))
+    }
+
+    /// The interrupt.
+    pub(crate) fn interrupt(&self, lua: &Lua) -> mlua::Result<VmState> {
+        let ticks = self.ticks.get().wrapping_add(1);
+        self.ticks.set(ticks);
+        let tripped = self.tripped.borrow().is_some();
+        if !tripped && (ticks % STRIDE != 0 || self.clock.now() < self.deadline.get()) {
+            return Ok(VmState::Continue);
+        }
+        if !tripped {
+            let stack = lua
+                .traceback(None, 0)
+                .map(|text| text.to_string_lossy())
+                .unwrap_or_default();
+            *self.tripped.borrow_mut() = Some(stack);
+        }
+        Err(mlua::Error::runtime("the time allowed for this call is over"))
+    }
+}
