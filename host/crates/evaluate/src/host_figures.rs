@@ -46,7 +46,7 @@ pub(crate) struct HostSamples {
     sent: u64,
     reused: u64,
     starvations: u64,
-    starved_seconds: f64,
+    starved: Nanos,
 }
 
 impl HostSamples {
@@ -74,7 +74,7 @@ impl HostSamples {
 
     pub(crate) fn add_starvation(&mut self, due: Nanos, at: Nanos) {
         self.starvations += 1;
-        self.starved_seconds += at.saturating_sub(due) as f64 / 1e9;
+        self.starved += at.saturating_sub(due);
     }
 
     pub(crate) fn figures(mut self) -> HostFigures {
@@ -89,7 +89,7 @@ impl HostSamples {
             merged_chunk_share: share(self.merged, self.generated),
             connection_reuse_share: share(self.reused, self.sent),
             starvations: self.starvations,
-            starved_seconds: self.starved_seconds,
+            starved_seconds: self.starved as f64 / 1e9,
         }
     }
 }

@@ -88,6 +88,9 @@ impl RequestRecord {
 
     /// Arrival times of the chunks that carried something generated, in order.
     pub fn generated_at(&self) -> impl Iterator<Item = Nanos> + '_ {
-        self.chunks.iter().filter(|chunk| chunk.kind.is_generated()).map(|chunk| chunk.at)
+        self.chunks
+            .iter()
+            .filter(|chunk| chunk.kind.is_generated())
+            .map(|chunk| chunk.at)
     }
 }

@@ -269,3 +269,188 @@ pub struct Latencies {
     /// Gaps between successive generated chunks.
     pub tbc: Vec<f64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId, Usage};
+
+    use super::*;
+    use crate::{NeverSentReason, RunInfo, SessionEnd};
+
+    fn record() -> RequestRecord {
+        RequestRecord {
+            id: RequestId {
+                session: SessionId(17),
+                node: NodeId(2),
+            },
+            session_requests: 3,
+            parents: vec![NodeId(0), NodeId(1)],
+            history_parent: Some(NodeId(1)),
+            wait_after_ready: 250_000_000,
+            intended: 1_000_000_001,
+            dispatched_at: 1_000_000_002,
+            picked_up_at: Some(1_000_000_003),
+            sent_at: Some(1_000_000_004),
+            first_byte_at: Some(1_500_000_000),
+            completed_at: 2_000_000_000,
+            processed_at: 2_000_000_001,
+            chunks: vec![Chunk {
+                at: 1_500_000_000,
+                bytes: 9,
+                kind: ChunkKind::Content,
+                merged: true,
+            }],
+            status: Status::Ok {
+                finish_reason: "length".into(),
+            },
+            http_status: Some(200),
+            target_prompt_tokens: 100,
+            prompt_tokens: 99,
+            total_prompt_tokens: u32::MAX,
+            target_output_tokens: Some(8),
+            output_tokens: 7,
+            output_tokens_from_usage: true,
+            usage: Some(Usage {
+                prompt: 120,
+                completion: 7,
+                cached: Some(16),
+                reasoning: None,
+            }),
+            connection_reused: true,
+            connect: None,
+            tls: None,
+            retried: false,
+            measured: true,
+            labels: vec![("tier".into(), "gold".into())],
+        }
+    }
+
+    fn row(record: &RequestRecord, latencies: &Latencies) -> serde_json::Value {
+        serde_json::from_str(&request_line(record, latencies).unwrap()).unwrap()
+    }
+
+    /// The keys that Veeksha's users read (its `request_level_metrics.jsonl`).
+    #[test]
+    fn a_row_has_veekshas_keys() {
+        let latencies = Latencies {
+            ttfc: Some(0.5),
+            tbc: vec![0.1, 0.2],
+            ..Latencies::default()
+        };
+        let row = row(&record(), &latencies);
+        let expected = serde_json::json!({
+            "request_id": "17/2", "session_id": 17, "session_total_requests": 3,
+            "scheduler_ready_at": 1.000000001, "scheduler_dispatched_at": 1.000000002,
+            "client_picked_up_at": 1.000000003, "client_completed_at": 2.0, "result_processed_at": 2.000000001,
+            "num_delta_prompt_tokens": 99, "num_total_prompt_tokens": u32::MAX,
+            "target_num_delta_prompt_tokens": 100, "num_output_tokens": 7, "num_requested_output_tokens": 8,
+            "num_total_tokens": u64::from(u32::MAX) + 7, "is_stream": true, "tpot": null, "ttfc": 0.5,
+            "end_to_end_latency": null, "normalized_end_to_end_latency": null, "output_throughput": null,
+            "tbc": [0.1, 0.2],
+            "success": true, "finish_reason": "length", "error_class": null, "parents": [0, 1],
+            "history_parent": 1, "wait_after_ready": 0.25, "merged_chunks": 1, "usage_cached_tokens": 16,
+            "usage_reasoning_tokens": null, "output_tokens_source": "usage", "labels": [["tier", "gold"]],
+        });
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(row.get(key), Some(value), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_a_row_with_its_class_and_text() {
+        let message = "a \"quoted\" line\nand another".to_owned();
+        let mut record = record();
+        record.status = Status::Failed {
+            class: ErrorClass::Truncated,
+            message: message.clone(),
+        };
+        record.output_tokens = 0;
+        let line = request_line(&record, &Latencies::default()).unwrap();
+        assert!(!line.contains('\n'), "a row is one line");
+        let row = row(&record, &Latencies::default());
+        assert_eq!(
+            (&row["success"], &row["error_class"]),
+            (&false.into(), &"truncated".into())
+        );
+        assert_eq!(row["error_message"], message);
+        assert_eq!(
+            (&row["ttfc"], &row["output_tokens_source"]),
+            (&serde_json::Value::Null, &serde_json::Value::Null)
+        );
+        assert_eq!(row["tbc"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn every_event_is_one_line_that_names_itself() {
+        let request = record().id;
+        let session = request.session;
+        let cases = [
+            (Event::RunStarted(RunInfo::default()), "run_started"),
+            (
+                Event::SessionStarted {
+                    session,
+                    at: 1,
+                    requests: 3,
+                },
+                "session_started",
+            ),
+            (
+                Event::Dispatched {
+                    request,
+                    intended: 1,
+                    at: 2,
+                },
+                "dispatched",
+            ),
+            (Event::Finished(Box::new(record())), "finished"),
+            (
+                Event::NeverSent {
+                    request,
+                    reason: NeverSentReason::RunEnded,
+                    at: 1,
+                },
+                "never_sent",
+            ),
+            (
+                Event::SessionFinished {
+                    session,
+                    at: 1,
+                    end: SessionEnd::Errored,
+                    requests: 3,
+                },
+                "session_finished",
+            ),
+            (Event::Starved { due: 1, at: 2 }, "starved"),
+            (Event::TimeoutReached { at: 1 }, "timeout_reached"),
+            (Event::Interrupted { at: 1 }, "interrupted"),
+            (Event::RunEnded { at: 1 }, "run_ended"),
+        ];
+        for (event, name) in cases {
+            let line = trace_line(&event, None).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(value["event"], name);
+            assert!(!line.contains('\n') && value.get("content").is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn content_stands_where_something_was_said() {
+        let dispatched = Event::Dispatched {
+            request: record().id,
+            intended: 1,
+            at: 2,
+        };
+        let finished = Event::Finished(Box::new(record()));
+        for event in [dispatched, finished] {
+            let line = trace_line(&event, Some("two\nlines")).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(value["content"], "two\nlines");
+            assert!(!line.contains('\n'));
+        }
+        assert!(
+            !trace_line(&Event::RunEnded { at: 1 }, Some("nothing"))
+                .unwrap()
+                .contains("nothing")
+        );
+    }
+}

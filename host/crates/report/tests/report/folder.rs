@@ -1,0 +1,160 @@
+//! The folder of a run on a real file system.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::thread;
+
+use serde_json::json;
+use tempfile::tempdir;
+use veeksha_report::{ReportError, RunFolder};
+
+const STAMP: &str = "20_11_2026-22_31_19";
+
+fn latest(output_dir: &Path) -> PathBuf {
+    fs::read_link(output_dir.join("latest")).unwrap()
+}
+
+/// The first eight digits of the BLAKE3 of nothing, from the test vectors of the BLAKE3 authors (`input_len` 0).
+const DIGEST_OF_NOTHING: &str = "af1349b9";
+
+#[test]
+fn the_name_holds_the_stamp_and_the_configurations_digest() {
+    let dir = tempdir().unwrap();
+    let output_dir = dir.path().join("not/yet/there");
+    let folder = RunFolder::create(&output_dir, "", STAMP).unwrap();
+    let name = format!("{STAMP}-{DIGEST_OF_NOTHING}");
+    assert_eq!(folder.path(), output_dir.join(&name));
+    assert_eq!(latest(&output_dir), Path::new(&name));
+    assert!(folder.path().join("metrics").is_dir() && folder.path().join("traces").is_dir());
+}
+
+#[test]
+fn the_same_run_in_the_same_second_gets_a_number_and_latest_follows() {
+    let dir = tempdir().unwrap();
+    let names: Vec<String> = (0..3)
+        .map(|_| {
+            let folder = RunFolder::create(dir.path(), "seed: 1\n", STAMP).unwrap();
+            let name = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
+            assert_eq!(latest(dir.path()), Path::new(&name));
+            assert_eq!(
+                fs::read_to_string(dir.path().join("latest/config.yml")).unwrap(),
+                "seed: 1\n"
+            );
+            name
+        })
+        .collect();
+    assert_eq!(names[1], format!("{}-2", names[0]));
+    assert_eq!(names[2], format!("{}-3", names[0]));
+}
+
+#[test]
+fn runs_that_start_at_once_never_share_a_folder() {
+    const RUNS: usize = 16;
+    let dir = tempdir().unwrap();
+    let barrier = Barrier::new(RUNS);
+    let start = || {
+        barrier.wait();
+        RunFolder::create(dir.path(), "seed: 1\n", STAMP)
+            .unwrap()
+            .path()
+            .to_owned()
+    };
+    let paths: HashSet<PathBuf> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..RUNS).map(|_| scope.spawn(start)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(paths.len(), RUNS);
+    assert!(paths.contains(&dir.path().join(latest(dir.path()))));
+    // Nothing temporary is left: the runs and the link.
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), RUNS + 1);
+}
+
+#[test]
+fn a_dead_latest_is_replaced_and_a_real_folder_is_not() {
+    let dir = tempdir().unwrap();
+    symlink("gone", dir.path().join("latest")).unwrap();
+    RunFolder::create(dir.path(), "", STAMP).unwrap();
+    assert_ne!(latest(dir.path()), Path::new("gone"));
+
+    let dir = tempdir().unwrap();
+    fs::write(dir.path().join("latest"), "mine").unwrap();
+    let error = RunFolder::create(dir.path(), "", STAMP).unwrap_err();
+    assert!(matches!(error, ReportError::LatestNotALink { .. }));
+    let expected = format!(
+        "{}/latest is not a link; move it away, or choose another `output_dir`",
+        dir.path().display()
+    );
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(fs::read_to_string(dir.path().join("latest")).unwrap(), "mine");
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_made_is_named() {
+    // A file stands in the way: unlike missing permissions this also holds for the superuser.
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = RunFolder::create(&file.join("results"), "", STAMP)
+        .unwrap_err()
+        .to_string();
+    let expected = format!("cannot create the folder {}/results: ", file.display());
+    assert!(
+        error.starts_with(&expected) && error.ends_with("choose another `output_dir`"),
+        "{error}"
+    );
+
+    // No user may make folders here, the superuser neither.
+    let error = RunFolder::create(Path::new("/proc/veeksha"), "", STAMP).unwrap_err();
+    assert!(matches!(error, ReportError::CreateFolder { .. }), "{error}");
+}
+
+#[test]
+fn files_are_replaced_whole() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    folder
+        .write_json("metrics/summary_stats.json", &json!({ "first": 1.5 }))
+        .unwrap();
+    folder
+        .write_json("metrics/summary_stats.json", &json!({ "second": null }))
+        .unwrap();
+    let text = fs::read_to_string(folder.path().join("metrics/summary_stats.json")).unwrap();
+    assert_eq!(text, "{\n  \"second\": null\n}\n");
+    assert_eq!(fs::read_dir(folder.path().join("metrics")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_and_leaves_nothing_behind() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    // A folder in the place of the file: the rename fails after the writing.
+    fs::create_dir(folder.path().join("metrics/taken.json")).unwrap();
+    let error = folder.write_text("metrics/taken.json", "text").unwrap_err();
+    let expected = format!(
+        "cannot write {}: ",
+        folder.path().join("metrics/taken.json").display()
+    );
+    assert!(error.to_string().starts_with(&expected), "{error}");
+    assert_eq!(fs::read_dir(folder.path().join("metrics")).unwrap().count(), 1);
+
+    let error = folder
+        .write_text("missing/file.txt", "text")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("missing/file.txt"), "{error}");
+}
+
+#[test]
+fn a_value_without_a_json_form_is_an_error_that_names_the_file() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    let keys_are_no_strings = std::collections::BTreeMap::from([((1, 2), 3)]);
+    let error = folder
+        .write_json("metrics/x.json", &keys_are_no_strings)
+        .unwrap_err();
+    assert!(matches!(error, ReportError::Serialise { .. }));
+    assert!(error.to_string().contains("metrics/x.json"), "{error}");
+}

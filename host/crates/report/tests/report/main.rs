@@ -1,0 +1,7 @@
+//! Folders, files, the record's thread, the summary: against real file systems.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
+
+mod folder;
+mod record;
+mod table;

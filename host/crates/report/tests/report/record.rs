@@ -1,0 +1,235 @@
+//! The record's thread, its files, and a disk that is full.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::tempdir;
+use veeksha_events::{Event, Latencies, RequestRecord, Status};
+use veeksha_model::{ErrorClass, NodeId, RequestId, SessionId};
+use veeksha_report::{ReportError, RunFolder, Trace};
+
+const STAMP: &str = "20_11_2026-22_31_19";
+const REQUESTS: &str = "metrics/request_level_metrics.jsonl";
+const TRACE: &str = "traces/trace.jsonl";
+
+fn latencies(_: &RequestRecord) -> Latencies {
+    Latencies {
+        ttfc: Some(0.25),
+        tbc: vec![0.5],
+        ..Latencies::default()
+    }
+}
+
+fn record(session: u64) -> RequestRecord {
+    RequestRecord {
+        id: RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        },
+        session_requests: 1,
+        parents: Vec::new(),
+        history_parent: None,
+        wait_after_ready: 0,
+        intended: 1_000_000_000,
+        dispatched_at: 1_000_000_001,
+        picked_up_at: None,
+        sent_at: None,
+        first_byte_at: None,
+        completed_at: 2_000_000_000,
+        processed_at: 2_000_000_000,
+        chunks: Vec::new(),
+        status: Status::Failed {
+            class: ErrorClass::Connect,
+            message: "connection refused".into(),
+        },
+        http_status: None,
+        target_prompt_tokens: 1,
+        prompt_tokens: 1,
+        total_prompt_tokens: 1,
+        target_output_tokens: None,
+        output_tokens: 0,
+        output_tokens_from_usage: false,
+        usage: None,
+        connection_reused: false,
+        connect: None,
+        tls: None,
+        retried: false,
+        measured: true,
+        labels: Vec::new(),
+    }
+}
+
+fn finished(session: u64) -> Arc<Event> {
+    Arc::new(Event::Finished(Box::new(record(session))))
+}
+
+fn dispatched(session: u64) -> Arc<Event> {
+    let request = record(session).id;
+    Arc::new(Event::Dispatched {
+        request,
+        intended: 0,
+        at: 1,
+    })
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line is whole");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn each_event_is_a_line_of_the_trace_and_each_finished_request_a_row() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    let writer = folder.writer(Trace::On, latencies).unwrap();
+    writer.record(dispatched(0), Some("what was sent".into()));
+    writer.record(finished(0), None);
+    writer.record(Arc::new(Event::RunEnded { at: 3_000_000_000 }), None);
+    writer.finish().unwrap();
+
+    let trace = lines(&folder.path().join(TRACE));
+    let events: Vec<_> = trace.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["dispatched", "finished", "run_ended"]);
+    assert_eq!(trace[0]["content"], "what was sent");
+    assert_eq!(trace[1].get("content"), None);
+
+    let rows = lines(&folder.path().join(REQUESTS));
+    assert_eq!(rows.len(), 1);
+    assert_eq!(
+        (&rows[0]["success"], &rows[0]["error_class"]),
+        (&false.into(), &"connect".into())
+    );
+    assert_eq!(rows[0]["error_message"], "connection refused");
+    assert_eq!(rows[0]["ttfc"], 0.25);
+    assert_eq!(rows[0]["scheduler_dispatched_at"], 1.000000001);
+    assert_eq!(rows[0]["sent_at"], Value::Null);
+}
+
+#[test]
+fn without_a_trace_there_is_no_trace_file() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    let writer = folder.writer(Trace::Off, latencies).unwrap();
+    writer.record(finished(0), None);
+    writer.finish().unwrap();
+    assert!(!folder.path().join(TRACE).exists());
+    assert_eq!(lines(&folder.path().join(REQUESTS)).len(), 1);
+}
+
+#[test]
+fn many_threads_lose_nothing() {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 2_000;
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    let writer = folder.writer(Trace::Off, latencies).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let sender = writer.sender();
+            scope.spawn(move || {
+                for i in 0..EACH {
+                    sender.record(finished(thread * EACH + i), None);
+                }
+            });
+        }
+    });
+    let straggler = writer.sender();
+    writer.finish().unwrap();
+    straggler.record(finished(0), None);
+    let mut sessions: Vec<u64> = lines(&folder.path().join(REQUESTS))
+        .iter()
+        .map(|row| row["session_id"].as_u64().unwrap())
+        .collect();
+    sessions.sort_unstable();
+    assert_eq!(sessions, (0..THREADS * EACH).collect::<Vec<_>>());
+}
+
+#[test]
+fn lines_reach_the_file_while_the_run_goes_on() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    let writer = folder.writer(Trace::Off, latencies).unwrap();
+    writer.record(finished(0), None);
+    let path = folder.path().join(REQUESTS);
+    assert!(
+        eventually(|| lines(&path).len() == 1),
+        "a line waits for at most half a second"
+    );
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_dropped_writer_still_writes_what_it_was_given() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    let writer = folder.writer(Trace::Off, latencies).unwrap();
+    (0..100).for_each(|session| writer.record(finished(session), None));
+    drop(writer);
+    assert_eq!(lines(&folder.path().join(REQUESTS)).len(), 100);
+}
+
+#[test]
+fn a_full_disk_is_seen_during_the_run_and_told_at_its_end() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    // Every write to /dev/full fails as on a full disk.
+    symlink("/dev/full", folder.path().join(REQUESTS)).unwrap();
+    let writer = folder.writer(Trace::On, latencies).unwrap();
+    assert_eq!(writer.failed(), None);
+    writer.record(finished(0), None);
+    assert!(eventually(|| writer.failed().is_some()));
+    assert!(
+        writer.failed().unwrap().contains(REQUESTS),
+        "{:?}",
+        writer.failed()
+    );
+    writer.record(finished(1), None);
+
+    let error = writer.finish().unwrap_err();
+    let ReportError::RecordCut {
+        source, lines_lost, ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!((source.kind(), *lines_lost), (std::io::ErrorKind::StorageFull, 2));
+    let text = error.to_string();
+    assert!(
+        text.starts_with(&format!("cannot write {}/{REQUESTS}: ", folder.path().display())),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("the file ends there, 2 lines are missing"),
+        "{text}"
+    );
+    // The other file is whole.
+    assert_eq!(lines(&folder.path().join(TRACE)).len(), 2);
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_named_before_the_run() {
+    let dir = tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
+    fs::create_dir(folder.path().join(REQUESTS)).unwrap();
+    let error = folder.writer(Trace::Off, latencies).unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot write ") && error.contains(REQUESTS),
+        "{error}"
+    );
+}
+
+/// Waits up to ten seconds, so that a busy machine does not fail the test.
+fn eventually(condition: impl Fn() -> bool) -> bool {
+    (0..1000).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        condition()
+    })
+}

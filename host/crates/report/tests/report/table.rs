@@ -1,0 +1,121 @@
+//! The closing summary as text.
+
+use veeksha_report::{Colour, Mark, Row, Section, summary_table};
+
+fn row(name: &str, cells: &[&str]) -> Row {
+    Row {
+        name: name.into(),
+        cells: cells.iter().map(|cell| (*cell).into()).collect(),
+        ..Row::default()
+    }
+}
+
+fn sections() -> Vec<Section> {
+    let columns = ["P50", "P99", "count"].map(String::from).to_vec();
+    let ttfc = row("Time to First Chunk", &["12.3 ms", "123 ms", "12"]);
+    let ttfc = Row {
+        note: Some("P99 of fewer than 100 samples".into()),
+        mark: Mark::Warning,
+        ..ttfc
+    };
+    let tbc = row("Time Between Chunks", &["5 ms", "9.9 ms", "1200"]);
+    let slo = Row {
+        mark: Mark::Bad,
+        ..row("ttfc_p99 ≤ 100 ms", &["123 ms"])
+    };
+    let met = Row {
+        mark: Mark::Good,
+        ..row("tbc_p99 ≤ 50 ms", &["9.9 ms"])
+    };
+    vec![
+        Section {
+            title: "Latency".into(),
+            columns,
+            rows: vec![ttfc, tbc],
+        },
+        Section {
+            title: "Nothing to say".into(),
+            ..Section::default()
+        },
+        Section {
+            title: "SLOs".into(),
+            columns: Vec::new(),
+            rows: vec![slo, met],
+        },
+    ]
+}
+
+#[test]
+fn columns_line_up_and_empty_sections_are_left_out() {
+    insta::assert_snapshot!(summary_table(&sections(), 100, Colour::Plain), @r"
+    Latency                    P50     P99  count
+    ! Time to First Chunk  12.3 ms  123 ms     12  P99 of fewer than 100 samples
+      Time Between Chunks     5 ms  9.9 ms   1200
+
+    SLOs
+    ✗ ttfc_p99 ≤ 100 ms  123 ms
+    ✓ tbc_p99 ≤ 50 ms    9.9 ms
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_cuts_names_and_moves_notes() {
+    insta::assert_snapshot!(summary_table(&sections(), 44, Colour::Plain), @r"
+    Latency                   P50     P99  count
+    ! Time to First Chu…  12.3 ms  123 ms     12
+        P99 of fewer than 100 samples
+      Time Between Chun…     5 ms  9.9 ms   1200
+
+    SLOs
+    ✗ ttfc_p99 ≤ 100 ms  123 ms
+    ✓ tbc_p99 ≤ 50 ms    9.9 ms
+    ");
+}
+
+#[test]
+fn no_line_is_wider_than_asked_where_the_cells_leave_room() {
+    for width in 40..120 {
+        for line in summary_table(&sections(), width, Colour::Plain).lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn colour_adds_escapes_and_nothing_else() {
+    let coloured = summary_table(&sections(), 100, Colour::Ansi);
+    assert!(coloured.contains("\x1b[31m✗\x1b[0m"));
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    let trimmed = |text: &str| {
+        text.lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        trimmed(&plain),
+        trimmed(&summary_table(&sections(), 100, Colour::Plain))
+    );
+}
+
+#[test]
+fn uneven_rows_and_no_width_at_all_do_no_harm() {
+    let rows = vec![
+        row("a", &["1", "2", "3"]),
+        row("b", &[]),
+        row("a long name that is cut", &["1"]),
+    ];
+    let section = Section {
+        title: "T".into(),
+        columns: vec!["x".into()],
+        rows,
+    };
+    let text = summary_table(&[section], 0, Colour::Plain);
+    assert_eq!(text.lines().count(), 4);
+    assert!(text.contains("a long name…"), "{text}");
+}
