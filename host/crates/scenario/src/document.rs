@@ -35,13 +35,20 @@ impl Document {
     ///
     /// # Errors
     /// A path that cannot be read, that leads through a value that has no keys, or to an index beyond the list; a value
-    /// that begins like a YAML list, table or quoted text and is none.
+    /// that is missing, or begins like a YAML list, table or quoted text and is none.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ScenarioError> {
         let refuse = |message: String| ScenarioError::Path {
             path: path.to_owned(),
             message,
         };
         let steps = path::parse(path).map_err(|message| refuse(message.to_owned()))?;
+        if value.is_empty() {
+            return Err(ScenarioError::Value {
+                path: path.to_owned(),
+                value: String::new(),
+                message: "a value is missing; an empty text is written '\"\"'".to_owned(),
+            });
+        }
         let new = if value.starts_with(['[', '{', '"', '\'']) {
             yaml::read_value(value).map_err(|message| ScenarioError::Value {
                 path: path.to_owned(),

@@ -39,7 +39,7 @@ pub enum ScenarioError {
         /// What is wrong with it.
         message: String,
     },
-    /// An override's value begins like a YAML list, table or quoted text, and is none.
+    /// An override's value is missing, or begins like a YAML list, table or quoted text and is none.
     #[error("cannot set `{path}` to `{value}`: {message}")]
     Value {
         /// The path as typed.
@@ -48,11 +48,5 @@ pub enum ScenarioError {
         value: String,
         /// What is wrong with it.
         message: String,
-    },
-    /// A flag of the command line came without a value.
-    #[error("the flag `--{flag}` needs a value: `--{flag} VALUE`, `true` or `false` for a switch")]
-    FlagWithoutValue {
-        /// The flag, without its dashes.
-        flag: String,
     },
 }

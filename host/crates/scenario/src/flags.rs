@@ -1,7 +1,5 @@
 //! Veeksha's dotted flags, told apart from the program's own.
 
-use crate::ScenarioError;
-
 /// The rest of the command line, and the overrides found in it in their order.
 pub type Split = (Vec<String>, Vec<(String, String)>);
 
@@ -14,9 +12,8 @@ pub type Split = (Vec<String>, Vec<(String, String)>);
 ///
 /// Everything else, and everything after a lone `--`, is left for the program's own parser, in its order.
 ///
-/// # Errors
-/// A dotted flag without a value.
-pub fn dotted_flags(arguments: Vec<String>) -> Result<Split, ScenarioError> {
+/// A flag without a value is taken with an empty one, which [`crate::Document::set`] refuses.
+pub fn dotted_flags(arguments: Vec<String>) -> Split {
     let mut rest = Vec::new();
     let mut overrides = Vec::new();
     let mut arguments = arguments.into_iter().peekable();
@@ -37,7 +34,7 @@ pub fn dotted_flags(arguments: Vec<String>) -> Result<Split, ScenarioError> {
             }
             None => arguments
                 .next_if(|next| !next.starts_with("--"))
-                .ok_or_else(|| ScenarioError::FlagWithoutValue { flag: path.clone() })?,
+                .unwrap_or_default(),
         };
         let mut values = vec![first];
         if is_number(&values[0]) {
@@ -52,7 +49,7 @@ pub fn dotted_flags(arguments: Vec<String>) -> Result<Split, ScenarioError> {
         };
         overrides.push((path, value));
     }
-    Ok((rest, overrides))
+    (rest, overrides)
 }
 
 /// The path and, where it was given with `=`, the value; `None` for a flag of the program.

@@ -32,8 +32,8 @@ pub use document::Document;
 pub use error::ScenarioError;
 pub use flags::{Split, dotted_flags};
 pub use plan::{
-    Channel, Client, ClientKind, Concurrent, Evaluator, Generator, Grace, Intervals, LuaKind, Performance,
-    PluginLimits, Rate, Runtime, Scenario, Secret, Slo, SloMetric, Tls, TraceRecorder, Traffic,
+    Channel, Client, ClientKind, Concurrent, Evaluator, Generator, Grace, IntervalGenerator, LuaKind,
+    Performance, PluginLimits, Rate, Runtime, Scenario, Secret, Slo, SloMetric, Tls, TraceRecorder, Traffic,
 };
 pub use problem::{Problem, Problems};
 pub use schema::json_schema;

@@ -51,3 +51,9 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+impl From<Vec<Problem>> for Problems {
+    fn from(problems: Vec<Problem>) -> Self {
+        Problems(problems)
+    }
+}

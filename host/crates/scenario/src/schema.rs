@@ -44,6 +44,10 @@ pub fn json_schema(generators: &BTreeMap<String, Json>) -> Json {
     }
     later_keys(&mut schema, &["server", "wandb"]);
     if let Some(properties) = schema.get_mut("properties") {
+        properties["$schema"] = json!({
+            "type": "string",
+            "description": "For editors: where this schema is. It has no effect on a run.",
+        });
         properties["session_generator"] = json!({
             "$ref": "#/$defs/SessionGenerator",
             "description": "Where sessions come from.",
@@ -274,6 +278,14 @@ fn shipped(name: &str, config: &Json, definitions: &mut Map<String, Json>) -> Js
 fn close(schema: &mut Json) {
     walk(schema, &mut |schema| {
         if let Some(object) = schema.as_object_mut() {
+            if let Some(Json::String(text)) = object.get_mut("description") {
+                // A comment's line breaks are the source's; blank lines are paragraphs.
+                *text = text
+                    .split("\n\n")
+                    .map(|part| part.replace('\n', " "))
+                    .collect::<Vec<_>>()
+                    .join("\n\n");
+            }
             if object.get("properties").is_some_and(Json::is_object) {
                 object.entry("additionalProperties").or_insert(Json::Bool(false));
             }

@@ -125,7 +125,8 @@ enum Content {
 }
 
 enum Key {
-    Name(String),
+    /// The name, and the line it is on: what the entry's value is known by.
+    Name(String, u32),
     /// `<<`: the entries of its value are added where the map does not have them.
     Merge,
 }
@@ -252,7 +253,7 @@ impl Reader {
             let message = format!("the key `{text}` stands here a second time; the first is on line {first}");
             return Err(self.form(span, &message));
         }
-        *key = Some(Key::Name(text.to_owned()));
+        *key = Some(Key::Name(text.to_owned(), at));
         Ok(())
     }
 
@@ -319,13 +320,17 @@ impl Reader {
     }
 
     fn put(&mut self, node: Node, span: Span) -> Result<(), ScenarioError> {
+        let file = Arc::clone(&self.file);
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.finished = Some(node),
             Some(Content::List(items)) => items.push(node),
             Some(Content::Map {
                 entries, merged, key, ..
             }) => match key.take() {
-                Some(Key::Name(name)) => entries.push((name, node)),
+                Some(Key::Name(name, line)) => {
+                    let place = Some(Place { file, line });
+                    entries.push((name, Node { place, ..node }));
+                }
                 Some(Key::Merge) => match node.value {
                     Value::List(items) => merged.extend(items),
                     _ => merged.push(node),

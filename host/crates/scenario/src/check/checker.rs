@@ -24,7 +24,7 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
         steps: 0,
         exhausted: false,
     };
-    checker.check(schema, node, path, 0);
+    checker.check(schema, node, path, Level::default());
     let mut problems = checker.problems;
     if problems.len() > MOST_PROBLEMS {
         problems.truncate(MOST_PROBLEMS);
@@ -36,6 +36,37 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
         });
     }
     problems
+}
+
+/// How far down a check is, and what the schema says would stand here if nothing were written.
+#[derive(Clone, Copy, Default)]
+struct Level<'s> {
+    depth: u32,
+    default: Option<&'s Json>,
+}
+
+impl<'s> Level<'s> {
+    /// The same value, held against another schema.
+    fn same(self) -> Self {
+        Level {
+            depth: self.depth + 1,
+            ..self
+        }
+    }
+
+    fn key(self, key: &str) -> Self {
+        Level {
+            depth: self.depth + 1,
+            default: self.default.and_then(|default| default.get(key)),
+        }
+    }
+
+    fn item(self, index: usize) -> Self {
+        Level {
+            depth: self.depth + 1,
+            default: self.default.and_then(|default| default.get(index)),
+        }
+    }
 }
 
 struct Checker<'s> {
@@ -60,12 +91,16 @@ impl<'s> Checker<'s> {
         });
     }
 
-    fn check(&mut self, schema: &'s Json, node: &Node, path: &str, depth: u32) {
+    fn check(&mut self, schema: &'s Json, node: &Node, path: &str, level: Level<'s>) {
+        let level = Level {
+            default: schema.get("default").or(level.default),
+            ..level
+        };
         self.steps += 1;
         if self.exhausted || self.problems.len() > MOST_PROBLEMS {
             return;
         }
-        if depth > DEEPEST || self.steps > MOST_STEPS {
+        if level.depth > DEEPEST || self.steps > MOST_STEPS {
             self.exhausted = true;
             self.report(node, path, "is nested too deep to be checked".to_owned());
             return;
@@ -86,11 +121,11 @@ impl<'s> Checker<'s> {
         }
         if let Some(all) = schema.get("allOf").and_then(Json::as_array) {
             for part in all {
-                self.check(part, node, path, depth + 1);
+                self.check(part, node, path, level.same());
             }
         }
         if schema.get("$ref").is_some() {
-            self.check(follow(self.root, schema), node, path, depth + 1);
+            self.check(follow(self.root, schema), node, path, level.same());
             return;
         }
         if let Some(variants) = schema
@@ -98,16 +133,23 @@ impl<'s> Checker<'s> {
             .or_else(|| schema.get("anyOf"))
             .and_then(Json::as_array)
         {
-            self.check_choice(schema, variants, node, path, depth);
+            self.check_choice(schema, variants, node, path, level);
         }
         if self.check_constants(schema, node, path) {
-            self.check_kind(schema, node, path, depth);
+            self.check_kind(schema, node, path, level);
         }
     }
 
-    fn check_choice(&mut self, schema: &Json, variants: &'s [Json], node: &Node, path: &str, depth: u32) {
-        match choose(self.root, variants, node) {
-            Choice::Variant(variant) => self.check(variant, node, path, depth + 1),
+    fn check_choice(
+        &mut self,
+        schema: &Json,
+        variants: &'s [Json],
+        node: &Node,
+        path: &str,
+        level: Level<'s>,
+    ) {
+        match choose(self.root, variants, node, level.default) {
+            Choice::Variant(variant) => self.check(variant, node, path, level.same()),
             Choice::Constants(values) => self.check_one_of(&values, node, path),
             Choice::UnknownTag { tag, known } => {
                 let later: Vec<&str> = schema
@@ -143,7 +185,7 @@ impl<'s> Checker<'s> {
                 let mut best: Option<Vec<Problem>> = None;
                 for variant in variants {
                     let before = std::mem::take(&mut self.problems);
-                    self.check(variant, node, path, depth + 1);
+                    self.check(variant, node, path, level.same());
                     let found = std::mem::replace(&mut self.problems, before);
                     if best.as_ref().is_none_or(|best| found.len() < best.len()) {
                         best = Some(found);
@@ -190,7 +232,7 @@ impl<'s> Checker<'s> {
         );
     }
 
-    fn check_kind(&mut self, schema: &'s Json, node: &Node, path: &str, depth: u32) {
+    fn check_kind(&mut self, schema: &'s Json, node: &Node, path: &str, level: Level<'s>) {
         let kinds = types(schema);
         let kind = chosen(node, &kinds);
         if !kinds.is_empty() && kind.is_none() {
@@ -218,7 +260,7 @@ impl<'s> Checker<'s> {
             Value::Word(_) if kind == Some("array") => {
                 // One word where a list belongs is a list of one.
                 if let Some(items) = schema.get("items") {
-                    self.check(items, node, &path::item(path, 0), depth + 1);
+                    self.check(items, node, &path::item(path, 0), level.item(0));
                 }
                 self.check_length(schema, 1, "minItems", "maxItems", "items", node, path);
             }
@@ -227,7 +269,7 @@ impl<'s> Checker<'s> {
                 self.check_length(schema, length, "minLength", "maxLength", "characters", node, path);
             }
             Value::List(items) if kind == Some("object") && items.is_empty() => {
-                self.check_map(schema, &[], node, path, depth);
+                self.check_map(schema, &[], node, path, level);
             }
             Value::Map(entries) if kind == Some("array") && entries.is_empty() => {
                 self.check_length(schema, 0, "minItems", "maxItems", "items", node, path);
@@ -236,7 +278,7 @@ impl<'s> Checker<'s> {
                 self.check_length(schema, items.len(), "minItems", "maxItems", "items", node, path);
                 let of = schema.get("items").unwrap_or(&Json::Bool(true));
                 for (index, item) in items.iter().enumerate() {
-                    self.check(of, item, &path::item(path, index), depth + 1);
+                    self.check(of, item, &path::item(path, index), level.item(index));
                 }
                 if schema.get("uniqueItems") == Some(&Json::Bool(true)) {
                     for (index, item) in items.iter().enumerate() {
@@ -250,7 +292,7 @@ impl<'s> Checker<'s> {
                     }
                 }
             }
-            Value::Map(entries) => self.check_map(schema, entries, node, path, depth),
+            Value::Map(entries) => self.check_map(schema, entries, node, path, level),
             _ => {}
         }
     }
@@ -325,7 +367,7 @@ impl<'s> Checker<'s> {
         entries: &[(String, Node)],
         node: &Node,
         path: &str,
-        depth: u32,
+        level: Level<'s>,
     ) {
         let properties = schema.get("properties").and_then(Json::as_object);
         let others = schema.get("additionalProperties").unwrap_or(&Json::Bool(true));
@@ -335,7 +377,7 @@ impl<'s> Checker<'s> {
                 self.report(value, &below, "is given twice".to_owned());
             }
             match properties.and_then(|properties| properties.get(key)) {
-                Some(of) => self.check(of, value, &below, depth + 1),
+                Some(of) => self.check(of, value, &below, level.key(key)),
                 None if others == &Json::Bool(false) => {
                     let names = properties.into_iter().flat_map(|properties| properties.iter());
                     let names = names
@@ -345,7 +387,7 @@ impl<'s> Checker<'s> {
                     let near = nearest(key, names);
                     self.report_near(value, &below, unknown_key(schema, near.is_some()), near);
                 }
-                None => self.check(others, value, &below, depth + 1),
+                None => self.check(others, value, &below, level.key(key)),
             }
         }
         let required = schema
@@ -371,7 +413,7 @@ fn unknown_key(schema: &Json, has_nearest: bool) -> String {
         .and_then(Json::as_object)
         .into_iter()
         .flatten()
-        .filter(|(_, of)| of.get("x-not-supported-yet").is_none())
+        .filter(|(name, of)| of.get("x-not-supported-yet").is_none() && !name.starts_with('$'))
         .map(|(name, _)| format!("`{name}`"))
         .collect();
     if names.is_empty() {

@@ -13,6 +13,4 @@ mod resolve;
 mod variant;
 
 pub use checker::check_value;
-pub(crate) use kind::{follow, types};
 pub(crate) use resolve::resolve;
-pub(crate) use variant::{tag_of, variant_tag};

@@ -12,23 +12,24 @@ const DEEPEST: u32 = 160;
 /// The value of a node that [`super::check_value`] found nothing wrong with: words of the command line become what their
 /// key asks for, missing keys get their defaults, `5.0` becomes `5` where a whole number belongs.
 pub(crate) fn resolve(schema: &Json, node: &Node) -> Json {
-    resolve_at(schema, schema, node, 0)
+    resolve_at(schema, schema, node, None, 0)
 }
 
-fn resolve_at(root: &Json, schema: &Json, node: &Node, depth: u32) -> Json {
+fn resolve_at(root: &Json, schema: &Json, node: &Node, default: Option<&Json>, depth: u32) -> Json {
     if depth > DEEPEST {
         return Json::Null;
     }
+    let default = schema.get("default").or(default);
     if schema.get("$ref").is_some() {
-        return resolve_at(root, follow(root, schema), node, depth + 1);
+        return resolve_at(root, follow(root, schema), node, default, depth + 1);
     }
     if let Some(variants) = schema
         .get("oneOf")
         .or_else(|| schema.get("anyOf"))
         .and_then(Json::as_array)
     {
-        return match choose(root, variants, node) {
-            Choice::Variant(variant) => resolve_at(root, variant, node, depth + 1),
+        return match choose(root, variants, node, default) {
+            Choice::Variant(variant) => resolve_at(root, variant, node, default, depth + 1),
             Choice::Constants(values) => constant(&values, node).unwrap_or_else(|| plain(node)),
             Choice::Try(variants) => {
                 let fits = |variant: &&&Json| {
@@ -39,7 +40,7 @@ fn resolve_at(root: &Json, schema: &Json, node: &Node, depth: u32) -> Json {
                     super::check_value(&within, node, "").is_empty()
                 };
                 match variants.iter().find(fits).or(variants.first()) {
-                    Some(variant) => resolve_at(root, variant, node, depth + 1),
+                    Some(variant) => resolve_at(root, variant, node, default, depth + 1),
                     None => plain(node),
                 }
             }
@@ -59,23 +60,31 @@ fn resolve_at(root: &Json, schema: &Json, node: &Node, depth: u32) -> Json {
         (Some("string"), Value::Word(typed)) => Json::String(typed.clone()),
         (Some("array"), Value::Word(_)) => {
             let items = schema.get("items").unwrap_or(&Json::Bool(true));
-            Json::Array(vec![resolve_at(root, items, node, depth + 1)])
+            Json::Array(vec![resolve_at(
+                root,
+                items,
+                node,
+                default.and_then(|list| list.get(0)),
+                depth + 1,
+            )])
         }
         (Some("array"), Value::Map(_)) => Json::Array(Vec::new()),
-        (Some("object"), Value::List(_)) => map(root, schema, &[], depth),
+        (Some("object"), Value::List(_)) => map(root, schema, &[], default, depth),
         (_, Value::List(items)) => {
             let of = schema.get("items").unwrap_or(&Json::Bool(true));
+            let default_of = |index| default.and_then(|list| list.get(index));
             items
                 .iter()
-                .map(|item| resolve_at(root, of, item, depth + 1))
+                .enumerate()
+                .map(|(index, item)| resolve_at(root, of, item, default_of(index), depth + 1))
                 .collect()
         }
-        (_, Value::Map(entries)) => map(root, schema, entries, depth),
+        (_, Value::Map(entries)) => map(root, schema, entries, default, depth),
         _ => plain(node),
     }
 }
 
-fn map(root: &Json, schema: &Json, entries: &[(String, Node)], depth: u32) -> Json {
+fn map(root: &Json, schema: &Json, entries: &[(String, Node)], default: Option<&Json>, depth: u32) -> Json {
     let mut object = Map::new();
     let properties = schema.get("properties").and_then(Json::as_object);
     let others = schema.get("additionalProperties").unwrap_or(&Json::Bool(true));
@@ -84,16 +93,25 @@ fn map(root: &Json, schema: &Json, entries: &[(String, Node)], depth: u32) -> Js
             .and_then(|properties| properties.get(key))
             .unwrap_or(others);
         if of.get("x-not-supported-yet").is_none_or(|mark| mark.is_array()) {
-            object.insert(key.clone(), resolve_at(root, of, node, depth + 1));
+            object.insert(
+                key.clone(),
+                resolve_at(
+                    root,
+                    of,
+                    node,
+                    default.and_then(|default| default.get(key)),
+                    depth + 1,
+                ),
+            );
         }
     }
     for (key, of) in properties.into_iter().flatten() {
         if let Some(tag) = variant_tag(schema, key) {
             object.insert(key.clone(), tag.into());
         } else if !object.contains_key(key)
-            && let Some(default) = of.get("default").or_else(|| follow(root, of).get("default"))
+            && let Some(value) = of.get("default").or_else(|| follow(root, of).get("default"))
         {
-            object.insert(key.clone(), resolve_at(root, of, &node(default), depth + 1));
+            object.insert(key.clone(), resolve_at(root, of, &node(value), None, depth + 1));
         }
     }
     Json::Object(object)

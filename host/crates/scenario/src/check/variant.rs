@@ -66,9 +66,14 @@ pub(crate) fn text(node: &Node) -> Option<&str> {
     }
 }
 
-/// Chooses among `variants` for `node`. A variant whose constant key is not required is the one meant when that key is
-/// missing.
-pub(crate) fn choose<'s>(root: &'s Json, variants: &'s [Json], node: &Node) -> Choice<'s> {
+/// Chooses among `variants` for `node`. When the constant key is missing, the variant is meant that `default` is of (what
+/// would stand here if nothing were written), else the one that does not require its constant key.
+pub(crate) fn choose<'s>(
+    root: &'s Json,
+    variants: &'s [Json],
+    node: &Node,
+    default: Option<&Json>,
+) -> Choice<'s> {
     let variants: Vec<&Json> = variants.iter().map(|variant| follow(root, variant)).collect();
     if variants.len() > 1 && variants.iter().all(|variant| constants(variant).is_some()) {
         return Choice::Constants(
@@ -95,14 +100,21 @@ pub(crate) fn choose<'s>(root: &'s Json, variants: &'s [Json], node: &Node) -> C
             .copied()
             .filter(|variant| is_object(variant))
             .collect();
-        if let ([_, _, ..], Some(tag)) = (objects.as_slice(), tag_of(&objects)) {
+        if let ([_, ..], Some(tag)) = (objects.as_slice(), tag_of(&objects)) {
             let known: Vec<&str> = objects
                 .iter()
                 .filter_map(|schema| variant_tag(schema, tag))
                 .collect();
             let Some(given) = node.get(tag) else {
-                return match objects.iter().find(|schema| !requires(schema, tag)) {
-                    Some(default) => Choice::Variant(default),
+                let of_default = default
+                    .and_then(|default| default.get(tag))
+                    .and_then(Json::as_str);
+                let meant = objects
+                    .iter()
+                    .find(|schema| of_default.is_some() && variant_tag(schema, tag) == of_default)
+                    .or_else(|| objects.iter().find(|schema| !requires(schema, tag)));
+                return match meant {
+                    Some(meant) => Choice::Variant(meant),
                     None => Choice::MissingTag { tag, known },
                 };
             };

@@ -52,7 +52,7 @@ pub enum Channel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Slo {
-    /// A percentile of a metric must be at most a value.
+    /// A percentile of a metric must be at most a value (at least, for a metric of which more is better).
     #[schemars(extend("x-default-variant" = true))]
     Constant {
         /// The metric.
@@ -61,7 +61,7 @@ pub enum Slo {
         #[serde(default = "p99")]
         #[schemars(range(min = 0.0, max = 1.0))]
         percentile: f64,
-        /// The largest value that is good, in seconds.
+        /// The worst value that is still good, in the metric's unit: seconds, or tokens per second.
         #[schemars(extend("exclusiveMinimum" = 0))]
         value: f64,
         /// A name for it in results; null makes one of metric and percentile.
@@ -85,8 +85,6 @@ pub enum SloMetric {
     TtfcFromIntended,
     /// Gaps between generated chunks.
     Tbc,
-    /// Gaps between tokens: a chunk of several tokens counts as several.
-    Itl,
     /// Time per output token after the first.
     Tpot,
     /// From the dispatch to the last generated chunk.
@@ -96,6 +94,10 @@ pub enum SloMetric {
     E2eFromIntended,
     /// End-to-end latency divided by the number of output tokens.
     NormalizedEndToEndLatency,
+    /// Output tokens of a request divided by its end-to-end latency. More is better: the objective is a least value.
+    OutputThroughput,
+    /// From the first dispatch of a session to its last completion.
+    SessionDuration,
 }
 
 impl SloMetric {
@@ -105,11 +107,12 @@ impl SloMetric {
             SloMetric::Ttfc => "ttfc",
             SloMetric::TtfcFromIntended => "ttfc_from_intended",
             SloMetric::Tbc => "tbc",
-            SloMetric::Itl => "itl",
             SloMetric::Tpot => "tpot",
             SloMetric::EndToEndLatency => "end_to_end_latency",
             SloMetric::E2eFromIntended => "e2e_from_intended",
             SloMetric::NormalizedEndToEndLatency => "normalized_end_to_end_latency",
+            SloMetric::OutputThroughput => "output_throughput",
+            SloMetric::SessionDuration => "session_duration",
         }
     }
 }

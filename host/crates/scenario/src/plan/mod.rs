@@ -17,7 +17,7 @@ pub use generator::{Generator, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use secret::Secret;
 pub(crate) use secret::{REMOVED, address_without_secrets, is_secret_header, without_secrets};
-pub use traffic::{Concurrent, Intervals, Rate, Traffic};
+pub use traffic::{Concurrent, IntervalGenerator, Rate, Traffic};
 
 use std::path::PathBuf;
 

@@ -122,7 +122,7 @@ impl Default for PluginLimits {
     fn default() -> Self {
         PluginLimits {
             call_deadline_seconds: 10.0,
-            memory_mib: 512,
+            memory_mib: 256,
         }
     }
 }

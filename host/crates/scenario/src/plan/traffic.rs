@@ -37,14 +37,14 @@ pub struct Rate {
     /// Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent.
     pub cancel_session_on_failure: bool,
     /// The gaps between the starts of sessions.
-    pub interval_generator: Intervals,
+    pub interval_generator: IntervalGenerator,
 }
 
 impl Default for Rate {
     fn default() -> Self {
         Rate {
             cancel_session_on_failure: true,
-            interval_generator: Intervals::default(),
+            interval_generator: IntervalGenerator::default(),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Default for Concurrent {
 /// Gaps between events, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Intervals {
+pub enum IntervalGenerator {
     /// Equal gaps.
     Fixed {
         /// The gap in seconds.
@@ -105,9 +105,9 @@ pub enum Intervals {
     },
 }
 
-impl Default for Intervals {
+impl Default for IntervalGenerator {
     fn default() -> Self {
-        Intervals::Poisson { arrival_rate: one() }
+        IntervalGenerator::Poisson { arrival_rate: one() }
     }
 }
 
