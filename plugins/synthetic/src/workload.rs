@@ -1,0 +1,230 @@
+//! The generator itself: a graph, and for each of its nodes a text and a length of the answer.
+
+use veeksha_plugin::{Error, Message, Random, Request, Role, Session, SessionGenerator};
+
+use crate::config::{Config, OutputSpec};
+use crate::draw::Draw;
+use crate::graph::GraphPlan;
+use crate::length::LengthSampler;
+use crate::text::{TextPlan, unsupported};
+
+/// An open synthetic workload; endless.
+pub struct Synthetic {
+    graph: GraphPlan,
+    text: TextPlan,
+    output: LengthSampler,
+}
+
+impl SessionGenerator for Synthetic {
+    type Config = Config;
+    const NAME: &'static str = "synthetic";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const SUMMARY: &'static str = "planned sessions with lengths and waits from distributions";
+
+    fn config_schema() -> String {
+        include_str!("../schema.json").into()
+    }
+
+    fn open(config: Config) -> Result<Self, Error> {
+        Ok(Synthetic {
+            graph: GraphPlan::new(config.session_graph, config.inherit_history)?,
+            text: TextPlan::new(config.channels)?,
+            output: output(config.output_spec)?,
+        })
+    }
+
+    fn session(&self, index: u64, random: Random) -> Result<Session, Error> {
+        let step = index.saturating_mul(self.graph.requests_per_session().unwrap_or(1));
+        let mut texts = self.text.draws(&random, step);
+        let mut outputs = Draw::new(&random, "output_length", step);
+        let mut request = |(id, node): (u32, crate::graph::Node)| {
+            let content = self.text.content(&mut texts, node.parents.is_empty());
+            Request {
+                parents: node.parents,
+                history_parent: node.history_parent,
+                ..Request::new(id)
+                    .wait(node.wait)
+                    .message(Message::new(Role::User, content))
+                    .output_exactly(self.output.sample(&mut outputs))
+            }
+        };
+        let nodes = self.graph.nodes(&random)?;
+        Ok(Session::new(
+            (0u32..).zip(nodes).map(&mut request).collect::<Vec<_>>(),
+        ))
+    }
+}
+
+fn output(spec: OutputSpec) -> Result<LengthSampler, Error> {
+    for (kind, asked) in [
+        ("image", &spec.image),
+        ("audio", &spec.audio),
+        ("video", &spec.video),
+    ] {
+        if asked.is_some() {
+            return Err(unsupported(&format!("/output_spec/{kind}"), kind));
+        }
+    }
+    LengthSampler::new(
+        spec.text.output_length_generator,
+        "/output_spec/text/output_length_generator",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{random, tokens};
+
+    fn open(json: &str) -> Result<Synthetic, Error> {
+        Synthetic::open(veeksha_plugin::config::from_json(json)?)
+    }
+
+    fn session(workload: &Synthetic, index: u64) -> Session {
+        workload.session(index, random(42, index)).unwrap()
+    }
+
+    fn prompt_tokens(request: &Request) -> u32 {
+        request.messages[0].content.iter().map(tokens).sum()
+    }
+
+    const RICH: &str = r#"{
+        "session_graph": {"type": "branching"},
+        "channels": [{"type": "text", "shared_prefix_ratio": 0.4, "shared_prefix_probability": 0.5,
+                      "body_length_generator": {"type": "zipf", "min": 50, "max": 2000, "alpha": 1.5, "scramble": true}}],
+        "output_spec": {"text": {"output_length_generator": {"type": "inverse_gaussian"}}}}"#;
+
+    /// Whatever was asked before, by this or by another instance, session i is the same.
+    #[test]
+    fn a_session_depends_on_its_index_alone() {
+        for json in ["{}", RICH, r#"{"session_graph": {"type": "single_request"}}"#] {
+            let one = open(json).unwrap();
+            let forward: Vec<Session> = (0..50).map(|index| session(&one, index)).collect();
+            let two = open(json).unwrap();
+            for index in (0..50).rev() {
+                assert_eq!(session(&two, index), forward[index as usize]);
+            }
+            assert_eq!(session(&open(json).unwrap(), 31), forward[31]);
+            assert_ne!(forward[1], forward[2]);
+            let other = one.session(31, random(43, 31)).unwrap();
+            assert_ne!(other, forward[31], "another seed, another session");
+        }
+    }
+
+    /// `{}` is Veeksha's default: a chain of 6 to 12 requests with history, 6 to 12 tokens in and out, waits of mean 1 s.
+    #[test]
+    fn the_defaults_are_veekshas() {
+        let workload = open("{}").unwrap();
+        assert_eq!(workload.length(), None);
+        let sessions: Vec<Session> = (0..400).map(|index| session(&workload, index)).collect();
+        let sizes: Vec<usize> = sessions.iter().map(|session| session.requests.len()).collect();
+        assert_eq!((sizes.iter().min(), sizes.iter().max()), (Some(&6), Some(&12)));
+        let requests: Vec<&Request> = sessions.iter().flat_map(|session| &session.requests).collect();
+        let extremes = |lengths: Vec<u32>| (lengths.iter().min().copied(), lengths.iter().max().copied());
+        assert_eq!(
+            extremes(requests.iter().map(|r| prompt_tokens(r)).collect()),
+            (Some(6), Some(12))
+        );
+        let outputs = requests.iter().map(|r| r.output.target_tokens.unwrap()).collect();
+        assert_eq!(extremes(outputs), (Some(6), Some(12)));
+        assert!(
+            requests
+                .iter()
+                .all(|r| r.output.exact && r.messages[0].role == Role::User)
+        );
+        assert!(requests.iter().all(|r| r.history_parent == r.node.checked_sub(1)));
+        let waits: Vec<f64> = requests
+            .iter()
+            .filter(|r| r.node > 0)
+            .map(|r| r.wait_after_ready as f64 / 1e9)
+            .collect();
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        assert!((mean - 1.0).abs() < 5.0 / (waits.len() as f64).sqrt(), "{mean}");
+    }
+
+    /// Ten requests at each value, whichever sessions they belong to.
+    #[test]
+    fn a_stair_runs_on_from_session_to_session() {
+        let stair = r#""channels": [{"type": "text", "body_length_generator":
+            {"type": "fixed_stair", "values": [8, 16, 32], "repeat_each": 2}}]"#;
+        let walk = |graph: &str, sessions: u64| -> Vec<u32> {
+            let workload = open(&format!(r#"{{"session_graph": {graph}, {stair}}}"#)).unwrap();
+            (0..sessions)
+                .flat_map(|index| session(&workload, index).requests)
+                .map(|r| prompt_tokens(&r))
+                .collect()
+        };
+        assert_eq!(
+            walk(r#"{"type": "single_request"}"#, 7),
+            [8, 8, 16, 16, 32, 32, 8]
+        );
+        let linear = r#"{"type": "linear", "num_request_generator": {"type": "fixed", "value": 3}}"#;
+        assert_eq!(walk(linear, 3), [8, 8, 16, 16, 32, 32, 8, 8, 16]);
+        let varying =
+            r#"{"type": "linear", "num_request_generator": {"type": "fixed_stair", "values": [1, 2]}}"#;
+        assert_eq!(
+            walk(varying, 4),
+            [8, 8, 16, 16, 16, 32],
+            "request j of session i stands at step i + j"
+        );
+    }
+
+    /// A changed output leaves the prompts, the graph and the waits as they were.
+    #[test]
+    fn concerns_do_not_disturb_each_other() {
+        let plain = session(&open("{}").unwrap(), 9);
+        let longer = session(
+            &open(r#"{"output_spec": {"text": {"output_length_generator": {"type": "inverse_gaussian"}}}}"#)
+                .unwrap(),
+            9,
+        );
+        let without_output = |session: &Session| -> Vec<Request> {
+            session
+                .requests
+                .iter()
+                .cloned()
+                .map(|r| r.output_exactly(0))
+                .collect()
+        };
+        assert_ne!(plain, longer);
+        assert_eq!(without_output(&plain), without_output(&longer));
+    }
+
+    #[test]
+    fn errors_say_where_and_what_is_near() {
+        let refused = |json: &str| {
+            let error = open(json).err().unwrap();
+            (error.path.unwrap(), error.message, error.hint)
+        };
+        let (path, _, hint) = refused(r#"{"sesion_graph": {}}"#);
+        assert_eq!(
+            (path.as_str(), hint.as_deref()),
+            ("/sesion_graph", Some("did you mean `session_graph`?"))
+        );
+        let (path, _, hint) = refused(
+            r#"{"channels": [{"type": "text", "body_length_generator":
+            {"type": "fixed", "vlaue": 3}}]}"#,
+        );
+        assert_eq!(path, "/channels/0/body_length_generator/vlaue");
+        assert_eq!(hint.as_deref(), Some("did you mean `value`?"));
+        let (path, _, hint) = refused(r#"{"session_graph": {"type": "branchin"}}"#);
+        assert_eq!(
+            (path.as_str(), hint.as_deref()),
+            ("/session_graph/type", Some("did you mean `branching`?"))
+        );
+        let (path, message, _) = refused(r#"{"output_spec": {"image": {}}}"#);
+        assert_eq!(
+            (path.as_str(), message.as_str()),
+            ("/output_spec/image", "`image` is not supported yet")
+        );
+        let (path, ..) =
+            refused(r#"{"output_spec": {"text": {"output_length_generator": {"type": "zipf", "min": 20}}}}"#);
+        assert_eq!(path, "/output_spec/text/output_length_generator/min");
+        let (path, message, _) = refused(r#"{"channels": [{"type": "text", "body_length_generator": 5}]}"#);
+        assert_eq!(path, "/channels/0/body_length_generator");
+        assert!(
+            message.starts_with("expected an object whose `type` is one of `fixed`, `uniform`"),
+            "{message}"
+        );
+    }
+}
