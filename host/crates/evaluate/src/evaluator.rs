@@ -134,7 +134,7 @@ impl Evaluator {
         if record.is_ok() {
             let latencies = latencies(record);
             self.samples.add_request(record, &latencies);
-            self.slos.add_request(&latencies);
+            self.slos.add_request(record, &latencies);
         }
     }
 

@@ -13,6 +13,7 @@
 mod counts;
 mod evaluation;
 mod evaluator;
+mod gap_samples;
 mod host_figures;
 mod json;
 mod latencies;

@@ -1,20 +1,26 @@
 //! All samples of a run, by metric.
 
 use veeksha_events::{Latencies, RequestRecord};
-use veeksha_stats::{Summary, interpolate};
+use veeksha_stats::{Summary, percentile};
 
 use crate::Metric;
+use crate::gap_samples::{GapSamples, SortedGaps};
+use crate::latencies::gaps;
 
-/// The samples of every metric, in seconds, tokens or requests. Eight bytes a sample; nothing else is kept of a request.
+/// The samples of every metric, in seconds, tokens or requests: eight bytes a sample, four a gap. Nothing else is kept of
+/// a request.
 #[derive(Debug)]
 pub(crate) struct Samples {
+    /// By `Metric as usize`; that of `tbc` stays empty.
     by_metric: Vec<Vec<f64>>,
+    gaps: GapSamples,
 }
 
 impl Samples {
     pub(crate) fn new() -> Self {
         Samples {
             by_metric: Metric::all().map(|_| Vec::new()).collect(),
+            gaps: GapSamples::default(),
         }
     }
 
@@ -24,33 +30,33 @@ impl Samples {
 
     /// Adds an answered, measured request.
     pub(crate) fn add_request(&mut self, record: &RequestRecord, latencies: &Latencies) {
-        self.push(Metric::PromptTokens, f64::from(record.prompt_tokens));
-        self.push(Metric::OutputTokens, f64::from(record.output_tokens));
-        self.push(
-            Metric::TotalTokens,
-            f64::from(record.total_prompt_tokens) + f64::from(record.output_tokens),
-        );
         for metric in Metric::all() {
-            if let Some(value) = single_value(metric, latencies) {
+            if let Some(value) = single_value(metric, record, latencies) {
                 self.push(metric, value);
             }
         }
-        self.by_metric[Metric::Tbc as usize].extend_from_slice(&latencies.tbc);
+        gaps(record).for_each(|gap| self.gaps.push(gap));
     }
 
     /// Sorts every metric once.
     pub(crate) fn sorted(mut self) -> SortedSamples {
-        let summaries = self.by_metric.iter_mut().map(Summary::of).collect();
+        let mut summaries: Vec<_> = self.by_metric.iter_mut().map(Summary::of).collect();
+        let gaps = self.gaps.sorted();
+        summaries[Metric::Tbc as usize] = gaps.summary();
         SortedSamples {
             by_metric: self.by_metric,
+            gaps,
             summaries,
         }
     }
 }
 
-/// The one value that a request has of a metric; `None` where it has none, or a list of them (`tbc`).
-pub(crate) fn single_value(metric: Metric, latencies: &Latencies) -> Option<f64> {
+/// The one value that an answered request has of a metric; `None` where it has none, or a list of them (`tbc`).
+pub(crate) fn single_value(metric: Metric, record: &RequestRecord, latencies: &Latencies) -> Option<f64> {
     match metric {
+        Metric::PromptTokens => Some(f64::from(record.prompt_tokens)),
+        Metric::OutputTokens => Some(f64::from(record.output_tokens)),
+        Metric::TotalTokens => Some(f64::from(record.total_prompt_tokens) + f64::from(record.output_tokens)),
         Metric::Tpot => latencies.tpot,
         Metric::Ttfc => latencies.ttfc,
         Metric::TtfcFromIntended => latencies.ttfc_from_intended,
@@ -58,13 +64,7 @@ pub(crate) fn single_value(metric: Metric, latencies: &Latencies) -> Option<f64>
         Metric::EndToEndFromIntended => latencies.end_to_end_from_intended,
         Metric::NormalizedEndToEnd => latencies.normalized_end_to_end,
         Metric::OutputThroughput => latencies.output_throughput,
-        Metric::PromptTokens
-        | Metric::OutputTokens
-        | Metric::TotalTokens
-        | Metric::Tbc
-        | Metric::SessionSize
-        | Metric::SessionDuration
-        | Metric::SessionThinkTime => None,
+        Metric::Tbc | Metric::SessionSize | Metric::SessionDuration | Metric::SessionThinkTime => None,
     }
 }
 
@@ -72,6 +72,7 @@ pub(crate) fn single_value(metric: Metric, latencies: &Latencies) -> Option<f64>
 #[derive(Debug)]
 pub(crate) struct SortedSamples {
     by_metric: Vec<Vec<f64>>,
+    gaps: SortedGaps,
     summaries: Vec<Option<Summary>>,
 }
 
@@ -81,11 +82,18 @@ impl SortedSamples {
     }
 
     pub(crate) fn count(&self, metric: Metric) -> usize {
-        self.by_metric[metric as usize].len()
+        if metric == Metric::Tbc {
+            self.gaps.count()
+        } else {
+            self.by_metric[metric as usize].len()
+        }
     }
 
     pub(crate) fn percentile(&self, metric: Metric, p: f64) -> Option<f64> {
-        let values = &self.by_metric[metric as usize];
-        interpolate(values.len(), p, |rank| values[rank])
+        if metric == Metric::Tbc {
+            self.gaps.percentile(p)
+        } else {
+            percentile(&self.by_metric[metric as usize], p)
+        }
     }
 }

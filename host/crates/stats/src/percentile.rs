@@ -15,8 +15,9 @@ pub fn interpolate(count: usize, p: f64, at: impl Fn(usize) -> f64) -> Option<f6
     let position = (count - 1) as f64 * p;
     let below = position.floor() as usize;
     let above = (below + 1).min(count - 1);
-    let low = at(below);
-    Some(low + (position - below as f64) * (at(above) - low))
+    let (low, high) = (at(below), at(above));
+    // Rounding must not carry the value past its neighbours.
+    Some((low + (position - below as f64) * (high - low)).min(high))
 }
 
 #[cfg(test)]

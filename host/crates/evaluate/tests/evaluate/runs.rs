@@ -187,6 +187,35 @@ fn goodput_needs_an_slo_that_a_request_can_meet() {
     assert_eq!(evaluate(vec![slo(Metric::Ttfc, 0.5, 9.0)], []).slos.goodput, None);
 }
 
+#[test]
+fn goodput_takes_a_requests_own_percentile_and_leaves_out_what_it_does_not_have() {
+    // Gaps of 10, 20 and 30 ms: the median is 20. The second answer has one chunk, so neither gaps nor TPOT.
+    let gaps = with_chunks(
+        answered(0, 0, 0, 90),
+        4,
+        &[(11, Content), (21, Content), (51, Content), (71, Content)],
+    );
+    let single = with_chunks(answered(1, 0, 0, 90), 4, &[(11, Content)]);
+    let goodput = |slos| {
+        evaluate(slos, [finished(gaps.clone()), finished(single.clone())])
+            .slos
+            .goodput
+    };
+    assert_eq!(goodput(vec![slo(Metric::Tbc, 0.5, 0.020)]), Some(1.0));
+    assert_eq!(goodput(vec![slo(Metric::Tbc, 0.5, 0.019)]), Some(0.5));
+    assert_eq!(goodput(vec![slo(Metric::Tbc, 1.0, 0.029)]), Some(0.5));
+    assert_eq!(goodput(vec![slo(Metric::Tpot, 0.5, 0.019)]), Some(0.5));
+    assert_eq!(goodput(vec![slo(Metric::OutputTokens, 0.5, 3.0)]), Some(0.0));
+    // SLOs on sessions are none of a request's business.
+    assert_eq!(
+        goodput(vec![
+            slo(Metric::Tbc, 0.5, 0.020),
+            slo(Metric::SessionSize, 0.5, 0.1)
+        ]),
+        Some(1.0)
+    );
+}
+
 /// A session of three: node 1 follows node 0 after 40 ms, node 2 waits for both.
 fn diamond(session: u64) -> Vec<Event> {
     let mut second = answered(session, 1, 140, 200);
