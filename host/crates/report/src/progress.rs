@@ -1,6 +1,7 @@
 //! The line that moves while a run lasts.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -67,7 +68,8 @@ impl Progress {
 
     /// Writes a line above the progress line.
     pub fn say(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        // Where standard error is gone, nobody reads it; that must not end the run as `eprintln` would.
+        let _ = self.bar.suspend(|| writeln!(io::stderr(), "{text}"));
     }
 
     /// Takes the line away.
