@@ -6,7 +6,7 @@
 //! * **Success needs a finish reason.** `[DONE]` alone proves nothing (vLLM and dynamo send it after an error); an answer with a
 //!   finish reason is complete, even if the connection is lost afterwards.
 //! * **Only choice 0 counts.** With `n = 2` the events of the other choices are recorded with kind `role` (nothing was
-//!   generated for this answer), because servers do not agree whether usage counts them.
+//!   generated for this answer). Servers do not agree whether usage counts one choice or all; what they say is taken as it is.
 //! * **Chunks are not tokens.** [`Response::output_tokens`] is the server's `completion_tokens`, else 0; the caller counts with
 //!   the tokenizer where [`Response::usage`] is `None`.
 //! * **The last usage wins**, wherever it stands: in an event of its own, in the finish event, in every event.

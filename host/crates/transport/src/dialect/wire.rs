@@ -37,10 +37,10 @@ pub(crate) struct ChoiceDelta<'a> {
     #[serde(borrow, default, alias = "message")]
     pub(crate) delta: Option<Delta<'a>>,
     /// Completions: what was added.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) text: Option<Cow<'a, str>>,
     /// Why generation ended, in the last event of the choice.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) finish_reason: Option<Cow<'a, str>>,
     /// Token counts inside the choice (seen at hosted services).
     #[serde(default)]
@@ -50,16 +50,16 @@ pub(crate) struct ChoiceDelta<'a> {
 /// A piece of a chat message.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) content: Option<Cow<'a, str>>,
     /// vLLM.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) reasoning: Option<Cow<'a, str>>,
     /// DeepSeek, SGLang, LiteLLM, llama.cpp.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) reasoning_content: Option<Cow<'a, str>>,
     /// A refusal is text that the model generated.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) refusal: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(crate) tool_calls: Option<Vec<ToolCallDelta<'a>>>,
@@ -81,7 +81,7 @@ pub(crate) struct ToolCallDelta<'a> {
     /// Which call the piece belongs to; some servers leave it out and send each call whole.
     #[serde(default)]
     pub(crate) index: Option<u32>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(crate) function: Option<FunctionDelta<'a>>,
@@ -90,9 +90,9 @@ pub(crate) struct ToolCallDelta<'a> {
 /// A piece of a call's function.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct FunctionDelta<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) arguments: Option<Cow<'a, str>>,
 }
 
@@ -139,4 +139,12 @@ impl From<UsageWire> for Usage {
 /// A count may be `null`.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     Ok(Option::<u32>::deserialize(deserializer)?.unwrap_or(0))
+}
+
+/// A text or `null`, borrowed from the event where it has no escapes (serde borrows inside an `Option` only by way of a type
+/// of its own).
+fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|text| text.0))
 }
