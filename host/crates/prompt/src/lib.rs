@@ -1,2 +1,23 @@
-//! Tokenizers, materialising segments into exact text, token counts.
+//! Turns the segments of a message into text of an exact number of tokens, and counts tokens.
+//!
+//! * [`Tokenizer`] is a Hugging Face `tokenizer.json`: a file, a model folder, or the small one inside the binary.
+//! * [`Materialiser`] writes synthetic text with it, out of words that are one token each wherever they stand, and joins
+//!   segments to messages. Lengths are exact: what can be proved is proved when the tokenizer is loaded, what cannot is
+//!   encoded again and repaired. The module `words` says how.
+//! * [`hub`] knows where a model's tokenizer lies on disk and on the Hugging Face hub; it downloads nothing.
+//!
+//! Everything here is deterministic: equal seeds, lengths and tokenizers give equal text, on every machine and thread.
 #![forbid(unsafe_code)]
+
+mod cache;
+mod compose;
+mod error;
+pub mod hub;
+mod materialiser;
+mod synthetic;
+mod tokenizer;
+mod words;
+
+pub use error::PromptError;
+pub use materialiser::{MAX_TOKENS, Materialiser};
+pub use tokenizer::Tokenizer;

@@ -34,7 +34,7 @@ pub enum SessionKind {
 pub struct SessionPlan<P> {
     /// Which session.
     pub id: SessionId,
-    /// Its nodes. A reactive session may begin with none: its first nodes then come by [`Input::Step`].
+    /// Its nodes; of a reactive session, those of its agent's first step.
     pub nodes: Vec<NodePlan<P>>,
     /// Planned or reactive.
     pub kind: SessionKind,
@@ -48,8 +48,9 @@ pub enum Input<P> {
     Session(SessionPlan<P>),
     /// The source has no further sessions.
     SourceEnded,
-    /// An agent's step: the answer to one [`Action::AskAgent`], or, before any was asked, the first nodes of a plan that had
-    /// none, or only `done`. Steps of sessions that are over, or whose agent has said `done`, are ignored.
+    /// An agent's step: the answer to one [`Action::AskAgent`]. Without nodes but `done` it may also come right after the
+    /// session, for an agent that wants to hear of nothing. Steps of sessions that are over, or whose agent has said `done`,
+    /// are ignored.
     ///
     /// A step that leaves a session with nothing to send, nothing in flight and no question open, and is not `done`, comes
     /// from an agent that would never be asked again; the session ends as errored.

@@ -146,7 +146,6 @@ impl<P> Scheduler<P> {
         }
         let mut session = SessionState::new(plan.id, plan.kind);
         session.add(plan.nodes, &mut self.ready);
-        session.await_first_step();
         self.sessions.insert(plan.id, session);
         self.admission.hold(plan.id, now);
     }

@@ -23,7 +23,7 @@ pub(crate) struct SessionState<P> {
     /// Nodes that are waiting or queued.
     unsent: usize,
     in_flight: usize,
-    /// Steps that the agent owes: one for each completion it was asked about, and the first if the plan was empty.
+    /// Steps that the agent owes: one for each completion it was asked about.
     asks: usize,
     agent: Agent,
     fate: SessionEnd,
@@ -191,13 +191,6 @@ impl<P> SessionState<P> {
                     node: id,
                 },
             );
-        }
-    }
-
-    /// The agent will deliver the first nodes by a step.
-    pub(crate) fn await_first_step(&mut self) {
-        if self.agent == Agent::Open && self.nodes.is_empty() {
-            self.asks = 1;
         }
     }
 

@@ -1,0 +1,185 @@
+//! Requests to prepared requests.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use veeksha_model::{Message, Prepared, PreparedMessage, Request, Seed, Segment};
+
+use crate::cache::TextCache;
+use crate::compose::{Composed, Piece, compose};
+use crate::synthetic::Run;
+use crate::words::{Guarantee, Lead, Words};
+use crate::{PromptError, Tokenizer};
+
+/// Synthetic tokens that one request may ask for: far above any model's context, far below what fills a machine's memory.
+pub const MAX_TOKENS: u32 = 1 << 24;
+
+/// Bytes of shared text that are kept.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// Makes text of segments. Threads may share one.
+#[derive(Debug)]
+pub struct Materialiser {
+    tokenizer: Tokenizer,
+    words: Words,
+    /// Synthetic text by (seed, tokens), as it stands at the beginning of a message.
+    texts: Mutex<TextCache<(Seed, u32)>>,
+}
+
+impl Materialiser {
+    /// Finds the words of the tokenizer; some milliseconds.
+    pub fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
+        let words = Words::find(&tokenizer)?;
+        Ok(Materialiser {
+            tokenizer,
+            words,
+            texts: Mutex::new(TextCache::new(CACHE_BYTES)),
+        })
+    }
+
+    /// Makes the text of every message. Media parts are passed on; what they cost a model in tokens is not known here and
+    /// not counted.
+    ///
+    /// `target_tokens` is what was asked for: the tokens of synthetic segments, and those of each verbatim text on its own.
+    /// `prompt_tokens` is what the finished messages have.
+    pub fn prepare(&self, request: Request) -> Result<Prepared, PromptError> {
+        check_length(&request)?;
+        let mut messages = Vec::with_capacity(request.messages.len());
+        let (mut target_tokens, mut prompt_tokens) = (0u32, 0u32);
+        for message in &request.messages {
+            let (text, target, tokens) = self.message(message)?;
+            target_tokens = target_tokens.saturating_add(target);
+            prompt_tokens = prompt_tokens.saturating_add(tokens);
+            messages.push(PreparedMessage {
+                role: message.role,
+                text,
+                media: media(message),
+                tool_call_id: message.tool_call_id.clone(),
+            });
+        }
+        Ok(Prepared {
+            request,
+            messages,
+            target_tokens,
+            prompt_tokens,
+        })
+    }
+
+    /// Synthetic text as it stands at the beginning of a message: exactly `tokens` tokens. Shorter texts of a seed are
+    /// beginnings of longer ones.
+    pub fn text(&self, seed: Seed, tokens: u32) -> Arc<str> {
+        if self.words.guarantee == Guarantee::Checked
+            && let Ok(composed) = compose(&self.tokenizer, &self.words, vec![Piece::synthetic(seed, tokens)])
+        {
+            return composed.text.into();
+        }
+        self.shared(seed, tokens)
+    }
+
+    /// How many different words synthetic text is made of.
+    pub fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether lengths are exact without encoding each text again; see the crate's documentation.
+    pub fn is_proven(&self) -> bool {
+        self.words.guarantee == Guarantee::Proven
+    }
+
+    /// The text of one message, the tokens asked for, and the tokens it has.
+    fn message(&self, message: &Message) -> Result<(Arc<str>, u32, u32), PromptError> {
+        let pieces = pieces(message);
+        if self.words.guarantee == Guarantee::Proven
+            && let Some(runs) = all_synthetic(&pieces)
+        {
+            let tokens = runs.iter().map(|run| run.words).sum();
+            return Ok((self.joined(&runs), tokens, tokens));
+        }
+        let Composed { text, target, tokens } = compose(&self.tokenizer, &self.words, pieces)?;
+        Ok((text.into(), target, tokens))
+    }
+
+    /// Synthetic texts one after the other.
+    fn joined(&self, runs: &[Run]) -> Arc<str> {
+        match runs {
+            [] => Arc::from(""),
+            [run] => self.shared(run.seed, run.words),
+            _ => {
+                let mut text = String::new();
+                for run in runs.iter().filter(|run| run.words > 0) {
+                    if !text.is_empty() && self.words.lead == Lead::Bare {
+                        text.push(' ');
+                    }
+                    text.push_str(&self.shared(run.seed, run.words));
+                }
+                text.into()
+            }
+        }
+    }
+
+    /// Words of a seed, from the cache if they are there.
+    fn shared(&self, seed: Seed, tokens: u32) -> Arc<str> {
+        let key = (seed, tokens);
+        // A panic while the lock was held leaves a cache that is at worst incomplete.
+        if let Some(text) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
+            return text;
+        }
+        let mut text = String::new();
+        Run::new(seed, tokens).write(&self.words, &mut text);
+        let text: Arc<str> = text.into();
+        self.texts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .offer(key, &text);
+        text
+    }
+}
+
+fn check_length(request: &Request) -> Result<(), PromptError> {
+    let segments = request.messages.iter().flat_map(|message| &message.content);
+    let tokens: u64 = segments
+        .map(|segment| match segment {
+            Segment::Synthetic { tokens, .. } => u64::from(*tokens),
+            _ => 0,
+        })
+        .sum();
+    match tokens > u64::from(MAX_TOKENS) {
+        true => Err(PromptError::TooLong {
+            node: request.node,
+            tokens,
+            limit: MAX_TOKENS,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// The text pieces of a message; neighbouring texts are one.
+fn pieces(message: &Message) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::with_capacity(message.content.len());
+    for segment in &message.content {
+        match (segment, pieces.last_mut()) {
+            (Segment::Text(text), Some(Piece::Text(before))) => before.push_str(text),
+            (Segment::Text(text), _) => pieces.push(Piece::Text(text.clone())),
+            (Segment::Synthetic { seed, tokens }, _) => pieces.push(Piece::synthetic(*seed, *tokens)),
+            (Segment::Media { .. }, _) => {}
+        }
+    }
+    pieces
+}
+
+fn all_synthetic(pieces: &[Piece]) -> Option<Vec<Run>> {
+    pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Synthetic(run) => Some(*run),
+            Piece::Text(_) => None,
+        })
+        .collect()
+}
+
+fn media(message: &Message) -> Vec<(veeksha_model::MediaKind, String)> {
+    let parts = message.content.iter().filter_map(|segment| match segment {
+        Segment::Media { kind, source } => Some((*kind, source.clone())),
+        _ => None,
+    });
+    parts.collect()
+}

@@ -1,0 +1,62 @@
+//! From a seed to words.
+
+use veeksha_model::Seed;
+use veeksha_stats::RandomStream;
+
+use crate::words::{Lead, Words};
+
+/// Random words from here on choose the last word of a repaired text; those before choose words by their position.
+const ALTERNATIVES: u64 = 1 << 33;
+
+/// Text of a number of words. Word `k` depends on the seed and `k` alone, so a shorter text is the beginning of a longer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) seed: Seed,
+    pub(crate) words: u32,
+    /// 0: the last word is as its position says; else it is the alternative of this number.
+    pub(crate) alternative: u32,
+}
+
+impl Run {
+    /// The run of a synthetic segment.
+    pub(crate) fn new(seed: Seed, words: u32) -> Run {
+        Run {
+            seed,
+            words,
+            alternative: 0,
+        }
+    }
+
+    /// Appends the text, as it stands at the beginning of a message or, if `out` is not empty, after something else.
+    pub(crate) fn write(&self, words: &Words, out: &mut String) {
+        if self.words == 0 {
+            return;
+        }
+        let stream = RandomStream::new(self.seed.into(), 0, "synthetic");
+        let bare = out.is_empty() && words.lead == Lead::Bare;
+        // English words and their space are some six bytes long.
+        out.reserve(self.words as usize * 7);
+        let last = u64::from(self.words) - 1;
+        let plain = if self.alternative == 0 { last + 1 } else { last };
+        let mut random = [0u32; 256];
+        let mut first = 0;
+        while first < plain {
+            let count = (plain - first).min(random.len() as u64) as usize;
+            stream.fill(first, &mut random[..count]);
+            for (offset, random) in random[..count].iter().enumerate() {
+                match first + offset as u64 {
+                    0 => out.push_str(&words.choose_start(*random)[usize::from(bare)..]),
+                    _ => out.push_str(words.choose(*random)),
+                }
+            }
+            first += count as u64;
+        }
+        if self.alternative != 0 {
+            let random = stream.word(ALTERNATIVES + u64::from(self.alternative));
+            match last {
+                0 => out.push_str(&words.choose_start(random)[usize::from(bare)..]),
+                _ => out.push_str(words.choose(random)),
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A tokenizer: loading, counting, naming.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::PromptError;
+
+/// The tokenizer that the binary carries: byte-level BPE, see `tokenizer/make.py`.
+const EMBEDDED: &[u8] = include_bytes!("../tokenizer/tokenizer.json");
+
+/// A Hugging Face tokenizer. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Tokenizer(Arc<Loaded>);
+
+#[derive(Debug)]
+struct Loaded {
+    tokenizer: tokenizers::Tokenizer,
+    name: String,
+    fingerprint: String,
+    vocabulary: u32,
+}
+
+impl Tokenizer {
+    /// The small tokenizer inside the binary, named `embedded`.
+    pub fn embedded() -> Result<Self, PromptError> {
+        Tokenizer::from_bytes(EMBEDDED, "embedded")
+    }
+
+    /// A `tokenizer.json`, or a folder that holds one. Its name is the path.
+    pub fn load(path: &Path) -> Result<Self, PromptError> {
+        let file = if path.is_dir() {
+            path.join("tokenizer.json")
+        } else {
+            path.to_path_buf()
+        };
+        let bytes = std::fs::read(&file).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => PromptError::Missing {
+                path: path.to_path_buf(),
+            },
+            _ => PromptError::Unreadable {
+                path: file.clone(),
+                source,
+            },
+        })?;
+        Tokenizer::from_bytes(&bytes, &path.display().to_string())
+    }
+
+    /// The bytes of a `tokenizer.json`, under a name of the caller's choice.
+    pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self, PromptError> {
+        let corrupt = |reason: String| PromptError::Corrupt {
+            name: name.to_string(),
+            reason,
+        };
+        let mut tokenizer =
+            tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| corrupt(error.to_string()))?;
+        // A file may ask to cut or to pad what it encodes; a count must not be cut or padded.
+        tokenizer
+            .with_truncation(None)
+            .map_err(|error| corrupt(error.to_string()))?;
+        tokenizer.with_padding(None);
+        let vocabulary = tokenizer.get_vocab_size(true) as u32;
+        if vocabulary == 0 {
+            return Err(corrupt("its vocabulary is empty".to_string()));
+        }
+        let fingerprint = blake3::hash(bytes).to_hex().to_string();
+        Ok(Tokenizer(Arc::new(Loaded {
+            tokenizer,
+            name: name.to_string(),
+            fingerprint,
+            vocabulary,
+        })))
+    }
+
+    /// Tokens of a text, without any that a model's template would add. A text that the tokenizer refuses counts 0.
+    pub fn count(&self, text: &str) -> u32 {
+        self.encode(text).map_or(0, |ids| ids.len() as u32)
+    }
+
+    /// How many tokens there are, added ones included.
+    pub fn vocabulary(&self) -> u32 {
+        self.0.vocabulary
+    }
+
+    /// The path it was loaded from, or `embedded`.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// BLAKE3 of the `tokenizer.json`, in hex.
+    pub fn fingerprint(&self) -> String {
+        self.0.fingerprint.clone()
+    }
+
+    /// The ids of a text, without any that a model's template would add.
+    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+        let encoding = self
+            .0
+            .tokenizer
+            .encode_fast(text, false)
+            .map_err(|error| PromptError::Encode {
+                name: self.0.name.clone(),
+                reason: error.to_string(),
+            })?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Like [`Tokenizer::count`], but a refusal is an error.
+    pub(crate) fn try_count(&self, text: &str) -> Result<u32, PromptError> {
+        Ok(self.encode(text)?.len() as u32)
+    }
+
+    /// The tokens by id.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = (u32, String)> {
+        (0..self.0.vocabulary).filter_map(|id| self.0.tokenizer.id_to_token(id).map(|token| (id, token)))
+    }
+
+    /// The texts of tokens that are matched before anything else: control tokens and others that were added.
+    pub(crate) fn added(&self) -> Vec<(u32, String)> {
+        self.0
+            .tokenizer
+            .get_added_tokens_decoder()
+            .into_iter()
+            .map(|(id, token)| (id, token.content))
+            .collect()
+    }
+}

@@ -1,0 +1,285 @@
+//! Lengths are exact on every kind of tokenizer, for every mix of segments. The judge is the tokenizers library itself.
+
+use std::collections::HashSet;
+
+use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Seed, Segment};
+use veeksha_prompt::{MAX_TOKENS, Materialiser, PromptError, Tokenizer};
+use veeksha_stats::RandomStream;
+
+mod kinds;
+use kinds::{Kind, kinds};
+
+fn materialiser(kind: &Kind) -> Materialiser {
+    let materialiser = Materialiser::new(kind.tokenizer.clone()).unwrap();
+    assert_eq!(materialiser.is_proven(), kind.proven, "{}", kind.name);
+    materialiser
+}
+
+/// What the library says, without this crate between.
+fn ids(kind: &Kind, text: &str) -> Vec<u32> {
+    kind.raw.encode(text, false).unwrap().get_ids().to_vec()
+}
+
+fn request(messages: Vec<Vec<Segment>>) -> Request {
+    let message = |content| Message {
+        role: Role::User,
+        content,
+        tool_call_id: None,
+    };
+    Request {
+        node: NodeId(3),
+        parents: Vec::new(),
+        history_parent: None,
+        wait_after_ready: 0,
+        messages: messages.into_iter().map(message).collect(),
+        output: OutputSpec::default(),
+        body: None,
+        labels: Vec::new(),
+    }
+}
+
+fn synthetic(seed: u64, tokens: u32) -> Segment {
+    Segment::Synthetic {
+        seed: Seed::from(seed),
+        tokens,
+    }
+}
+
+#[test]
+fn synthetic_text_encodes_to_its_length() {
+    for kind in kinds() {
+        let materialiser = materialiser(kind);
+        let mut draws = RandomStream::new(1, 0, "lengths").draws();
+        for seed in 0..400u64 {
+            let tokens = if seed < 64 { seed as u32 } else { draws.below(900) };
+            let text = materialiser.text(Seed::from(draws.next_u64()), tokens);
+            assert_eq!(ids(kind, &text).len(), tokens as usize, "{}: {text:?}", kind.name);
+        }
+        let text = materialiser.text(Seed::from(7), 50_000);
+        assert_eq!(ids(kind, &text).len(), 50_000, "{}", kind.name);
+    }
+}
+
+/// Texts that meet synthetic ones in every way that changes tokens: letters, spaces, line ends, punctuation, digits, other
+/// scripts, control tokens' names.
+const TEXTS: [&str; 16] = [
+    "",
+    " ",
+    "\n\n",
+    "ing",
+    "The end",
+    "Question: ",
+    "What is it?\n",
+    "\n\nGenerate at least 128 tokens.",
+    "  indented",
+    "'s",
+    "42",
+    "tail   ",
+    "日本語",
+    "é",
+    "<b>",
+    ".",
+];
+
+#[test]
+fn mixed_messages_encode_to_their_target() {
+    for kind in kinds() {
+        let materialiser = materialiser(kind);
+        let mut draws = RandomStream::new(2, 0, "mixes").draws();
+        for _ in 0..1200 {
+            let pieces = 1 + draws.below(5);
+            let mut content: Vec<Segment> = Vec::new();
+            let mut after_text = false;
+            for _ in 0..pieces {
+                if !after_text && draws.below(2) == 0 {
+                    content.push(Segment::Text(TEXTS[draws.below(16) as usize].to_string()));
+                    after_text = true;
+                } else {
+                    content.push(synthetic(draws.next_u64(), draws.below(40)));
+                    after_text = false;
+                }
+            }
+            // One segment that has room for a repair.
+            content.push(synthetic(draws.next_u64(), 20 + draws.below(40)));
+            if draws.below(2) == 0 {
+                content.push(Segment::Text(TEXTS[draws.below(16) as usize].to_string()));
+            }
+            let prepared = materialiser.prepare(request(vec![content.clone()])).unwrap();
+            let text = &prepared.messages[0].text;
+            let counted = ids(kind, text).len() as u32;
+            assert_eq!(
+                prepared.prompt_tokens, counted,
+                "{}: wrong count of {text:?}",
+                kind.name
+            );
+            assert_eq!(
+                prepared.target_tokens, counted,
+                "{}: missed the target with {content:?}: {text:?}",
+                kind.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_target_is_what_was_asked_for_and_messages_add_up() {
+    for kind in kinds() {
+        let materialiser = materialiser(kind);
+        let system = "You are a careful assistant.";
+        let messages = vec![
+            vec![Segment::Text(system.into())],
+            vec![synthetic(1, 100), synthetic(2, 50)],
+            vec![Segment::Text("Summarise:\n".into()), synthetic(3, 1000)],
+        ];
+        let prepared = materialiser.prepare(request(messages)).unwrap();
+        let texts = ids(kind, system).len() + ids(kind, "Summarise:\n").len();
+        assert_eq!(prepared.target_tokens as usize, texts + 1150, "{}", kind.name);
+        let counted: usize = prepared
+            .messages
+            .iter()
+            .map(|message| ids(kind, &message.text).len())
+            .sum();
+        assert_eq!(prepared.prompt_tokens as usize, counted, "{}", kind.name);
+        assert_eq!(&*prepared.messages[0].text, system);
+        assert!(prepared.messages[2].text.starts_with("Summarise:\n"));
+    }
+}
+
+#[test]
+fn shorter_texts_are_beginnings_of_longer_ones() {
+    for kind in kinds().iter().filter(|kind| kind.proven) {
+        let materialiser = materialiser(kind);
+        let long = materialiser.text(Seed::from(5), 2000);
+        for tokens in [0, 1, 2, 255, 256, 257, 1024, 1999] {
+            let short = materialiser.text(Seed::from(5), tokens);
+            assert!(long.starts_with(&*short), "{}: {tokens}", kind.name);
+            assert_eq!(
+                ids(kind, &long)[..tokens as usize],
+                ids(kind, &short),
+                "{}: {tokens}",
+                kind.name
+            );
+        }
+    }
+}
+
+#[test]
+fn seeds_differ_in_their_first_sixteen_tokens() {
+    for kind in kinds() {
+        let materialiser = materialiser(kind);
+        let seeds = (0..2000u64)
+            .chain((0..2000).map(|seed| seed << 32))
+            .filter(|seed| *seed != 0);
+        let mut beginnings = HashSet::new();
+        let mut seen = 0;
+        for seed in seeds {
+            seen += 1;
+            beginnings.insert(ids(kind, &materialiser.text(Seed::from(seed), 16)));
+        }
+        assert_eq!(beginnings.len(), seen, "{}", kind.name);
+    }
+}
+
+#[test]
+fn text_is_made_of_many_words_and_no_control_token() {
+    for kind in kinds() {
+        let materialiser = materialiser(kind);
+        let text = materialiser.text(Seed::from(11), 20_000);
+        assert!(
+            text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '),
+            "{}",
+            kind.name
+        );
+        assert!(
+            !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  "),
+            "{}",
+            kind.name
+        );
+        let special: HashSet<u32> = kind.raw.get_added_tokens_decoder().into_keys().collect();
+        assert!(!special.is_empty());
+        let ids = ids(kind, &text);
+        assert!(ids.iter().all(|id| !special.contains(id)), "{}", kind.name);
+        let distinct: HashSet<u32> = ids.into_iter().collect();
+        assert!(distinct.len() > 1000, "{}: {}", kind.name, distinct.len());
+        assert!(
+            materialiser.words() >= distinct.len() - usize::from(!kind.proven) * distinct.len(),
+            "{}",
+            kind.name
+        );
+    }
+}
+
+#[test]
+fn instances_threads_and_caches_agree() {
+    for kind in kinds() {
+        let (one, two) = (materialiser(kind), materialiser(kind));
+        let content = vec![
+            Segment::Text("Read:\n".into()),
+            synthetic(9, 300),
+            Segment::Text("ing".into()),
+            synthetic(4, 33),
+        ];
+        let first = one
+            .prepare(request(vec![content.clone(), vec![synthetic(9, 300)]]))
+            .unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                // The third time comes out of the cache.
+                let same = scope.spawn(|| {
+                    two.prepare(request(vec![content.clone(), vec![synthetic(9, 300)]]))
+                        .unwrap()
+                });
+                assert_eq!(same.join().unwrap(), first, "{}", kind.name);
+            }
+        });
+    }
+}
+
+#[test]
+fn shared_text_is_made_once() {
+    let materialiser = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
+    let text = |_| {
+        materialiser
+            .prepare(request(vec![vec![synthetic(1, 500)]]))
+            .unwrap()
+            .messages[0]
+            .text
+            .clone()
+    };
+    let texts: Vec<_> = (0..4).map(text).collect();
+    assert!(std::sync::Arc::ptr_eq(&texts[2], &texts[3]));
+    assert_eq!(texts[0], texts[3]);
+}
+
+#[test]
+fn media_are_passed_on_and_not_counted() {
+    let materialiser = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
+    let image = Segment::Media {
+        kind: MediaKind::Image,
+        source: "cat.png".into(),
+    };
+    let prepared = materialiser
+        .prepare(request(vec![vec![synthetic(1, 10), image, synthetic(2, 10)]]))
+        .unwrap();
+    assert_eq!(
+        prepared.messages[0].media,
+        [(MediaKind::Image, "cat.png".to_string())]
+    );
+    assert_eq!((prepared.target_tokens, prepared.prompt_tokens), (20, 20));
+}
+
+#[test]
+fn a_prompt_beyond_all_contexts_is_refused() {
+    let materialiser = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
+    let error = materialiser
+        .prepare(request(vec![vec![synthetic(1, u32::MAX)], vec![synthetic(2, 1)]]))
+        .unwrap_err();
+    assert!(matches!(
+        error,
+        PromptError::TooLong {
+            node: NodeId(3),
+            tokens: 4_294_967_296,
+            limit: MAX_TOKENS
+        }
+    ));
+}
