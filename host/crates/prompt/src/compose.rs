@@ -56,14 +56,14 @@ pub(crate) fn compose(
         let built = build(words, &pieces);
         let tokens = count(tokenizer, words, &built)?;
         let missing = target - i64::from(tokens);
-        if missing == 0 || repairs == REPAIRS || !repair(&mut pieces, missing, repairs + 1) {
+        turn += 1;
+        if missing == 0 || turn > REPAIRS || !repair(&mut pieces, missing, turn) {
             return Ok(Composed {
                 text: built.text,
                 target: target as u32,
                 tokens,
             });
         }
-        repairs += 1;
     }
 }
 
