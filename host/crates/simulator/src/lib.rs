@@ -12,8 +12,10 @@
 mod engine;
 mod profile;
 mod profile_check;
+mod server;
 pub mod text;
 
 pub use engine::{Engine, EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
 pub use profile::{Faults, Profile};
 pub use profile_check::ProfileError;
+pub use server::{ServerStats, SimError, SimOptions, SimServer, Tokenize, TruthOutcome, TruthRecord};

@@ -47,7 +47,11 @@ pub(crate) fn drain(engine: &mut Engine, events: &mut Vec<EngineEvent>) {
 }
 
 /// Submits each request at its time and runs to the end.
-pub(crate) fn run(profile: Profile, seed: u64, requests: &[(u64, EngineRequest)]) -> (Engine, Vec<EngineEvent>) {
+pub(crate) fn run(
+    profile: Profile,
+    seed: u64,
+    requests: &[(u64, EngineRequest)],
+) -> (Engine, Vec<EngineEvent>) {
     profile.check().unwrap();
     let mut engine = Engine::new(profile, seed);
     let mut events = Vec::new();

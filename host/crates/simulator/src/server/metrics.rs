@@ -1,0 +1,229 @@
+//! The server's figures, and their Prometheus text. Names follow vLLM's, with `veeksha_sim:` in front.
+
+use std::fmt::Write as _;
+
+use veeksha_model::Nanos;
+
+use crate::EngineStats;
+
+/// The figures of `/metrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerStats {
+    /// The engine's.
+    pub engine: EngineStats,
+    /// Connections accepted.
+    pub connections_total: u64,
+    /// Connections open now.
+    pub connections_open: u64,
+}
+
+/// Upper bounds in seconds, as in vLLM 0.32.
+const FIRST_TOKEN_BOUNDS: [f64; 22] = [
+    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
+    80.0, 160.0, 640.0, 2560.0,
+];
+const END_BOUNDS: [f64; 20] = [
+    0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0,
+    960.0, 1920.0,
+];
+
+/// Two histograms of seconds since the arrival of a request.
+#[derive(Debug)]
+pub(super) struct Latencies {
+    pub(super) first_token: Histogram,
+    pub(super) end: Histogram,
+}
+
+impl Latencies {
+    pub(super) fn new() -> Self {
+        Latencies {
+            first_token: Histogram::new(&FIRST_TOKEN_BOUNDS),
+            end: Histogram::new(&END_BOUNDS),
+        }
+    }
+}
+
+/// A Prometheus histogram.
+#[derive(Debug)]
+pub(super) struct Histogram {
+    bounds: &'static [f64],
+    /// One more than there are bounds; not cumulative.
+    counts: Vec<u64>,
+    sum: Nanos,
+}
+
+impl Histogram {
+    fn new(bounds: &'static [f64]) -> Self {
+        Histogram {
+            bounds,
+            counts: vec![0; bounds.len() + 1],
+            sum: 0,
+        }
+    }
+
+    pub(super) fn observe(&mut self, value: Nanos) {
+        let seconds = value as f64 / 1e9;
+        let bucket = self.bounds.partition_point(|bound| *bound < seconds);
+        self.counts[bucket] += 1;
+        self.sum += value;
+    }
+
+    fn write(&self, out: &mut String, name: &str, help: &str) {
+        let _ = writeln!(
+            out,
+            "# HELP veeksha_sim:{name} {help}\n# TYPE veeksha_sim:{name} histogram"
+        );
+        let mut below = 0;
+        for (bound, count) in self.bounds.iter().zip(&self.counts) {
+            below += count;
+            let _ = writeln!(out, "veeksha_sim:{name}_bucket{{le=\"{bound:?}\"}} {below}");
+        }
+        let all: u64 = self.counts.iter().sum();
+        let _ = writeln!(out, "veeksha_sim:{name}_bucket{{le=\"+Inf\"}} {all}");
+        let _ = writeln!(out, "veeksha_sim:{name}_sum {}", self.sum as f64 / 1e9);
+        let _ = writeln!(out, "veeksha_sim:{name}_count {all}");
+    }
+}
+
+/// The text of `/metrics`. Writing to a String cannot fail.
+pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
+    let mut out = String::with_capacity(8192);
+    let engine = &stats.engine;
+    let mut one = |kind: &str, name: &str, help: &str, value: f64| {
+        let _ = writeln!(
+            out,
+            "# HELP veeksha_sim:{name} {help}\n# TYPE veeksha_sim:{name} {kind}\nveeksha_sim:{name} {value}"
+        );
+    };
+    let usage = engine.kv_used_tokens as f64 / (engine.kv_capacity_tokens.max(1)) as f64;
+    one(
+        "gauge",
+        "num_requests_running",
+        "Sequences in the batch.",
+        engine.running as f64,
+    );
+    one(
+        "gauge",
+        "num_requests_waiting",
+        "Requests that wait for admission.",
+        engine.waiting as f64,
+    );
+    one(
+        "gauge",
+        "kv_cache_usage_perc",
+        "Held part of the KV memory, 0 to 1.",
+        usage,
+    );
+    one(
+        "gauge",
+        "connections_open",
+        "Connections open now.",
+        stats.connections_open as f64,
+    );
+    one(
+        "counter",
+        "connections_total",
+        "Connections accepted.",
+        stats.connections_total as f64,
+    );
+    one(
+        "counter",
+        "requests_total",
+        "Requests that reached the engine.",
+        engine.requests_total as f64,
+    );
+    one(
+        "counter",
+        "prompt_tokens_total",
+        "Prompt tokens of admitted requests.",
+        engine.prompt_tokens_total as f64,
+    );
+    one(
+        "counter",
+        "generation_tokens_total",
+        "Tokens generated.",
+        engine.generation_tokens_total as f64,
+    );
+    one(
+        "counter",
+        "prefix_cache_queries_total",
+        "Prompt tokens looked up.",
+        engine.prefix_queries_tokens as f64,
+    );
+    one(
+        "counter",
+        "prefix_cache_hits_total",
+        "Prompt tokens found.",
+        engine.prefix_hits_tokens as f64,
+    );
+    one(
+        "counter",
+        "num_preemptions_total",
+        "Sequences that lost their memory.",
+        engine.preemptions_total as f64,
+    );
+    one(
+        "counter",
+        "iteration_total",
+        "Steps of the engine.",
+        engine.steps_total as f64,
+    );
+    one(
+        "counter",
+        "request_rejected_total",
+        "Requests refused with a status.",
+        engine.rejected_total as f64,
+    );
+    one(
+        "counter",
+        "request_fault_total",
+        "Requests that a fault ended.",
+        engine.faulted_total as f64,
+    );
+    one(
+        "counter",
+        "request_abort_total",
+        "Requests whose client went away.",
+        engine.cancelled_total as f64,
+    );
+    let _ = writeln!(
+        out,
+        "# HELP veeksha_sim:request_success_total Requests answered to their end.\n\
+         # TYPE veeksha_sim:request_success_total counter\n\
+         veeksha_sim:request_success_total{{finished_reason=\"stop\"}} {}\n\
+         veeksha_sim:request_success_total{{finished_reason=\"length\"}} {}",
+        engine.finished_stop_total, engine.finished_length_total
+    );
+    latencies.first_token.write(
+        &mut out,
+        "time_to_first_token_seconds",
+        "From the arrival of a request to the sending of its first token.",
+    );
+    latencies.end.write(
+        &mut out,
+        "e2e_request_latency_seconds",
+        "From the arrival of a request to the sending of its last byte.",
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histograms_are_cumulative_and_bounds_inclusive() {
+        let mut histogram = Histogram::new(&[0.001, 0.01]);
+        for nanos in [500_000, 1_000_000, 1_000_001, 5_000_000_000] {
+            histogram.observe(nanos);
+        }
+        let mut out = String::new();
+        histogram.write(&mut out, "x", "y.");
+        assert_eq!(
+            out,
+            "# HELP veeksha_sim:x y.\n# TYPE veeksha_sim:x histogram\n\
+             veeksha_sim:x_bucket{le=\"0.001\"} 2\nveeksha_sim:x_bucket{le=\"0.01\"} 3\n\
+             veeksha_sim:x_bucket{le=\"+Inf\"} 4\nveeksha_sim:x_sum 5.002500001\nveeksha_sim:x_count 4\n"
+        );
+    }
+}
