@@ -43,6 +43,14 @@ pub enum TransportError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// Nothing answers at the address: the name does not resolve, the connection is refused, or TLS fails.
+    #[error("{url}: {reason}")]
+    Unreachable {
+        /// What was asked.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
     /// An untimed request got no usable answer.
     #[error("{url}: {reason}")]
     Untimed {

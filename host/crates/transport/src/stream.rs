@@ -117,7 +117,7 @@ impl AnswerStream {
 
     /// The body has ended. `stamp` is the connection's last read.
     pub fn finish(mut self, stamp: ReadStamp, content_type: Option<&str>, end: BodyEnd) -> Verdict {
-        if end == BodyEnd::Complete && !self.answer.finished && self.answer.failure.is_none() {
+        if end == BodyEnd::Complete {
             // A server that ends without the last blank line; half an event is no event.
             let AnswerStream {
                 decoder,

@@ -125,7 +125,14 @@ async fn answered(
     let response = request
         .send()
         .await
-        .map_err(|error| untimed(url, &redact(&causes(&error))))?;
+        .map_err(|error| {
+            let reason = redact(&causes(&error));
+            if error.is_connect() {
+                let url = url.to_owned();
+                return TransportError::Unreachable { url, reason };
+            }
+            untimed(url, &reason)
+        })?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);

@@ -7,43 +7,182 @@ use veeksha_transport::stream::{AnswerStream, BodyEnd, ReadStamp, Verdict, whole
 
 /// File, text, usage (prompt, completion, cached), one letter for each event.
 /// r role, c content, R reasoning, f finish, u usage, D `[DONE]`.
-type Good = (&'static str, &'static str, Option<(u32, u32, Option<u32>)>, &'static str);
+type Good = (
+    &'static str,
+    &'static str,
+    Option<(u32, u32, Option<u32>)>,
+    &'static str,
+);
 
 const GOOD: [Good; 28] = [
-    ("dynamo-chat-mct.sse", "arecache '%", Some((28, 3, Some(0))), "cccfuD"),
-    ("dynamo-chat-stream-contusage.sse", "8859RO directorychars", Some((28, 4, Some(0))), "ccccfuD"),
-    ("dynamo-chat-stream-logprobs.sse", " {}enerator finally", Some((28, 3, Some(0))), "cccfuD"),
-    ("dynamo-chat-stream-n2.sse", " handlelias may", Some((28, 3, Some(0))), "cccfuD"),
-    ("dynamo-chat-stream-nousage.sse", "leaseENT ac follow", None, "ccccfD"),
-    ("dynamo-chat-stream.sse", "portedsrcince called Errorcondstarts copy", Some((28, 8, Some(0))), "ccccccccfuD"),
-    ("dynamo-cmpl-ids.sse", "varitoken kwargs", Some((4, 3, Some(0))), "cccfuD"),
-    ("dynamo-cmpl-stream-logprobs.sse", "varioptations", Some((4, 3, Some(0))), "cccfuD"),
-    ("dynamo-cmpl-stream.sse", "=\" (\"indent execauized", Some((4, 6, Some(0))), "ccccccfuD"),
-    ("llamacpp-chat-mct.sse", "cket outreduce", Some((28, 3, Some(27))), "rcccfuD"),
-    ("llamacpp-chat-stream-contusage.sse", "load disund eval", Some((28, 4, Some(27))), "rccccfuD"),
-    ("llamacpp-chat-stream-logprobs.sse", "`. assertcomp", Some((28, 3, Some(27))), "rcccfuD"),
+    (
+        "dynamo-chat-mct.sse",
+        "arecache '%",
+        Some((28, 3, Some(0))),
+        "cccfuD",
+    ),
+    (
+        "dynamo-chat-stream-contusage.sse",
+        "8859RO directorychars",
+        Some((28, 4, Some(0))),
+        "ccccfuD",
+    ),
+    (
+        "dynamo-chat-stream-logprobs.sse",
+        " {}enerator finally",
+        Some((28, 3, Some(0))),
+        "cccfuD",
+    ),
+    (
+        "dynamo-chat-stream-n2.sse",
+        " handlelias may",
+        Some((28, 3, Some(0))),
+        "cccfuD",
+    ),
+    (
+        "dynamo-chat-stream-nousage.sse",
+        "leaseENT ac follow",
+        None,
+        "ccccfD",
+    ),
+    (
+        "dynamo-chat-stream.sse",
+        "portedsrcince called Errorcondstarts copy",
+        Some((28, 8, Some(0))),
+        "ccccccccfuD",
+    ),
+    (
+        "dynamo-cmpl-ids.sse",
+        "varitoken kwargs",
+        Some((4, 3, Some(0))),
+        "cccfuD",
+    ),
+    (
+        "dynamo-cmpl-stream-logprobs.sse",
+        "varioptations",
+        Some((4, 3, Some(0))),
+        "cccfuD",
+    ),
+    (
+        "dynamo-cmpl-stream.sse",
+        "=\" (\"indent execauized",
+        Some((4, 6, Some(0))),
+        "ccccccfuD",
+    ),
+    (
+        "llamacpp-chat-mct.sse",
+        "cket outreduce",
+        Some((28, 3, Some(27))),
+        "rcccfuD",
+    ),
+    (
+        "llamacpp-chat-stream-contusage.sse",
+        "load disund eval",
+        Some((28, 4, Some(27))),
+        "rccccfuD",
+    ),
+    (
+        "llamacpp-chat-stream-logprobs.sse",
+        "`. assertcomp",
+        Some((28, 3, Some(27))),
+        "rcccfuD",
+    ),
     // The other choice comes first, and its usage before this choice's last text.
-    ("llamacpp-chat-stream-n2.sse", " prompt// executable", Some((28, 3, Some(27))), "rrrcrcrrucfuD"),
-    ("llamacpp-chat-stream-nousage.sse", " optionthonclass math", None, "rccccfD"),
-    ("llamacpp-chat-stream.sse", "comppythonforeick TextDIR roundingDIR", Some((28, 8, Some(0))), "rccccccccfuD"),
-    ("llamacpp-cmpl-ids.sse", " 4\u{5} st", Some((4, 3, Some(0))), "cccfD"),
-    ("llamacpp-cmpl-stream-logprobs.sse", " theyvedcket", Some((4, 3, Some(3))), "cccfD"),
-    ("llamacpp-cmpl-stream.sse", " Python reonlyrgumentCATEexception", Some((4, 6, Some(0))), "ccccccfD"),
+    (
+        "llamacpp-chat-stream-n2.sse",
+        " prompt// executable",
+        Some((28, 3, Some(27))),
+        "rrrcrcrrucfuD",
+    ),
+    (
+        "llamacpp-chat-stream-nousage.sse",
+        " optionthonclass math",
+        None,
+        "rccccfD",
+    ),
+    (
+        "llamacpp-chat-stream.sse",
+        "comppythonforeick TextDIR roundingDIR",
+        Some((28, 8, Some(0))),
+        "rccccccccfuD",
+    ),
+    (
+        "llamacpp-cmpl-ids.sse",
+        " 4\u{5} st",
+        Some((4, 3, Some(0))),
+        "cccfD",
+    ),
+    (
+        "llamacpp-cmpl-stream-logprobs.sse",
+        " theyvedcket",
+        Some((4, 3, Some(3))),
+        "cccfD",
+    ),
+    (
+        "llamacpp-cmpl-stream.sse",
+        " Python reonlyrgumentCATEexception",
+        Some((4, 6, Some(0))),
+        "ccccccfD",
+    ),
     ("llamacpp-err-model.json", " enviltindigest", None, "rcccfD"),
-    ("vllm-chat-mct.sse", " specificLOBAL self", Some((28, 3, Some(0))), "rcccuD"),
-    ("vllm-chat-stream-contusage.sse", "SP waitunt ", Some((28, 4, Some(0))), "rccccuD"),
-    ("vllm-chat-stream-logprobs.sse", "his trydu", Some((28, 3, Some(0))), "rcccuD"),
+    (
+        "vllm-chat-mct.sse",
+        " specificLOBAL self",
+        Some((28, 3, Some(0))),
+        "rcccuD",
+    ),
+    (
+        "vllm-chat-stream-contusage.sse",
+        "SP waitunt ",
+        Some((28, 4, Some(0))),
+        "rccccuD",
+    ),
+    (
+        "vllm-chat-stream-logprobs.sse",
+        "his trydu",
+        Some((28, 3, Some(0))),
+        "rcccuD",
+    ),
     // vLLM's usage is the sum over both choices.
-    ("vllm-chat-stream-n2.sse", " per msgprecationWarning", Some((28, 6, Some(0))), "rrccrcrruD"),
+    (
+        "vllm-chat-stream-n2.sse",
+        " per msgprecationWarning",
+        Some((28, 6, Some(0))),
+        "rrccrcrruD",
+    ),
     ("vllm-chat-stream-nousage.sse", "details can',std", None, "rccccD"),
-    ("vllm-chat-stream.sse", " io must io must io must io must", Some((28, 8, Some(0))), "rccccccccuD"),
-    ("vllm-cmpl-ids.sse", "condsDING supplied", Some((4, 3, Some(0))), "cccuD"),
-    ("vllm-cmpl-stream-logprobs.sse", "valuesresponse,-", Some((4, 3, Some(0))), "cccuD"),
-    ("vllm-cmpl-stream.sse", "heritSIONcli__(cal (_", Some((4, 6, Some(0))), "ccccccuD"),
+    (
+        "vllm-chat-stream.sse",
+        " io must io must io must io must",
+        Some((28, 8, Some(0))),
+        "rccccccccuD",
+    ),
+    (
+        "vllm-cmpl-ids.sse",
+        "condsDING supplied",
+        Some((4, 3, Some(0))),
+        "cccuD",
+    ),
+    (
+        "vllm-cmpl-stream-logprobs.sse",
+        "valuesresponse,-",
+        Some((4, 3, Some(0))),
+        "cccuD",
+    ),
+    (
+        "vllm-cmpl-stream.sse",
+        "heritSIONcli__(cal (_",
+        Some((4, 6, Some(0))),
+        "ccccccuD",
+    ),
 ];
 
 fn bytes_of(name: &str) -> Vec<u8> {
-    std::fs::read(format!("{}/tests/fixtures/sse/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    std::fs::read(format!(
+        "{}/tests/fixtures/sse/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .unwrap()
 }
 
 /// Feeds the pieces as one read each, at the times 1, 2, ...
@@ -51,7 +190,10 @@ fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Verdict {
     let mut stream = AnswerStream::default();
     let mut stamp = ReadStamp { at: 0, read: 0 };
     for piece in pieces {
-        stamp = ReadStamp { at: stamp.at + 1, read: stamp.read + 1 };
+        stamp = ReadStamp {
+            at: stamp.at + 1,
+            read: stamp.read + 1,
+        };
         if !piece.is_empty() && !stream.on_bytes(stamp, piece) {
             break;
         }
@@ -82,8 +224,16 @@ fn check_cut(name: &str, bytes: &[u8], at: usize, whole: &Verdict) {
     let completed = bytes[..at].windows(2).filter(|pair| pair == b"\n\n").count();
     for (index, (chunk, expected)) in cut.chunks.iter().zip(&whole.chunks).enumerate() {
         assert_eq!(chunk.bytes, expected.bytes);
-        assert_eq!(chunk.at, if index < completed { 1 } else { 2 }, "{name} cut at {at}: event {index}");
-        assert_eq!(chunk.merged, index != 0 && index != completed, "{name} cut at {at}: event {index}");
+        assert_eq!(
+            chunk.at,
+            if index < completed { 1 } else { 2 },
+            "{name} cut at {at}: event {index}"
+        );
+        assert_eq!(
+            chunk.merged,
+            index != 0 && index != completed,
+            "{name} cut at {at}: event {index}"
+        );
     }
 }
 
@@ -91,12 +241,19 @@ fn check_cut(name: &str, bytes: &[u8], at: usize, whole: &Verdict) {
 fn every_good_recording_gives_its_text_usage_and_events() {
     for (name, text, usage, events) in GOOD {
         let verdict = parse([&bytes_of(name)[..]]);
-        let response = verdict.result.as_ref().unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
+        let response = verdict
+            .result
+            .as_ref()
+            .unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
         assert_eq!(response.text, text, "{name}");
         assert_eq!(response.reasoning, "", "{name}");
         assert_eq!(response.finish_reason, "length", "{name}");
-        let expected =
-            usage.map(|(prompt, completion, cached)| Usage { prompt, completion, cached, reasoning: None });
+        let expected = usage.map(|(prompt, completion, cached)| Usage {
+            prompt,
+            completion,
+            cached,
+            reasoning: None,
+        });
         assert_eq!(response.usage, expected, "{name}");
         assert_eq!(response.output_tokens, usage.map_or(0, |usage| usage.1), "{name}");
         assert_eq!(letters(&verdict), events, "{name}");
@@ -121,7 +278,15 @@ fn reasoning_is_kept_apart() {
     let response = verdict.result.clone().unwrap();
     assert_eq!(response.reasoning, " equivalent stdinrangeABLESP");
     assert_eq!(response.text, "");
-    assert_eq!(response.usage, Some(Usage { prompt: 12, completion: 5, cached: Some(0), reasoning: Some(0) }));
+    assert_eq!(
+        response.usage,
+        Some(Usage {
+            prompt: 12,
+            completion: 5,
+            cached: Some(0),
+            reasoning: Some(0)
+        })
+    );
     assert_eq!(letters(&verdict), "rRRRRRuD");
     for at in 0..=bytes.len() {
         check_cut("vllm-reasoning.sse", &bytes, at, &verdict);
@@ -140,9 +305,16 @@ fn a_killed_worker_is_a_failure_although_done_came() {
     assert_eq!(letters(&verdict), "c".repeat(246));
     assert_eq!(verdict.completed_at, Some(1));
     // 54 kB: every cut of the last 2 kB, where the error is, and some others.
-    for at in (0..bytes.len()).step_by(997).chain(bytes.len() - 2_000..=bytes.len()) {
+    for at in (0..bytes.len())
+        .step_by(997)
+        .chain(bytes.len() - 2_000..=bytes.len())
+    {
         let cut = parse([&bytes[..at], &bytes[at..]]);
-        assert_eq!((cut.result, cut.chunks.len()), (verdict.result.clone(), 246), "cut at {at}");
+        assert_eq!(
+            (cut.result, cut.chunks.len()),
+            (verdict.result.clone(), 246),
+            "cut at {at}"
+        );
     }
 }
 
@@ -158,10 +330,16 @@ fn recordings_without_a_finish_reason_are_truncated_wherever_they_end() {
     }
     // A good recording that ends before its finish event does: half an event is not an event, and not garbage either.
     let good = bytes_of("llamacpp-chat-stream.sse");
-    let finish = good.windows(24).position(|part| part == b"{\"finish_reason\":\"length").unwrap();
+    let finish = good
+        .windows(24)
+        .position(|part| part == b"{\"finish_reason\":\"length")
+        .unwrap();
     for end in 1..finish {
         let failure = parse([&good[..end]]).result.unwrap_err();
-        assert!(matches!(failure.class, ErrorClass::Truncated | ErrorClass::Protocol), "{end}: {failure:?}");
+        assert!(
+            matches!(failure.class, ErrorClass::Truncated | ErrorClass::Protocol),
+            "{end}: {failure:?}"
+        );
         if end > 300 {
             assert_eq!(failure.class, ErrorClass::Truncated, "{end}: {failure:?}");
         }
@@ -181,12 +359,23 @@ fn answers_that_were_not_streamed_are_one_chunk() {
     for (name, text, prompt) in cases {
         let bytes = bytes_of(name);
         let verdict = whole_answer(ReadStamp { at: 7, read: 3 }, &bytes);
-        let response = verdict.result.clone().unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
+        let response = verdict
+            .result
+            .clone()
+            .unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
         assert_eq!(response.text, text, "{name}");
         assert_eq!(response.finish_reason, "length", "{name}");
-        assert_eq!(response.usage.map(|usage| (usage.prompt, usage.completion)), Some((prompt, 6)), "{name}");
+        assert_eq!(
+            response.usage.map(|usage| (usage.prompt, usage.completion)),
+            Some((prompt, 6)),
+            "{name}"
+        );
         assert_eq!(letters(&verdict), "c", "{name}");
-        assert_eq!((verdict.chunks[0].at, verdict.chunks[0].bytes as usize), (7, bytes.len()), "{name}");
+        assert_eq!(
+            (verdict.chunks[0].at, verdict.chunks[0].bytes as usize),
+            (7, bytes.len()),
+            "{name}"
+        );
     }
 }
 

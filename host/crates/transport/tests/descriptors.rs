@@ -1,0 +1,33 @@
+//! What a client says when no file can be opened any more. Alone in its process, because it takes every descriptor.
+
+mod support;
+
+use std::fs::File;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use support::*;
+use veeksha_model::ErrorClass;
+
+#[test]
+fn the_limit_on_open_files_is_named() {
+    let server = Server::answering(good_answer());
+    let client = Client::new(target(&server.base()));
+    let limit = Rlimit {
+        current: Some(200),
+        maximum: getrlimit(Resource::Nofile).maximum,
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let files: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    assert!(files.len() < 200);
+    let failure = client.ask(0).result.unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Connect);
+    assert!(
+        failure.message.contains("the limit is 200"),
+        "{}",
+        failure.message
+    );
+    assert!(failure.message.contains("ulimit -n"), "{}", failure.message);
+    drop(files);
+    // Enough for a connection again, and the client goes on.
+    assert!(client.ask(0).result.is_ok());
+}

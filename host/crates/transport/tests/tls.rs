@@ -1,0 +1,175 @@
+//! TLS against a server with a certificate of its own.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use support::*;
+use veeksha_model::ErrorClass;
+use veeksha_transport::{Target, untimed};
+
+/// A server that speaks TLS for the given name; returns its certificate as PEM.
+fn tls_server(name: &str, answers: Vec<String>) -> (Server, String) {
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let server = Server::start(move |_, stream, log| {
+        let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream: StreamOwned<_, TcpStream> = StreamOwned::new(connection, stream);
+        while let Some(request) = read_request(&mut stream) {
+            log.lock().unwrap().push(request);
+            for part in &answers {
+                if stream.write_all(part.as_bytes()).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    (server, cert.pem())
+}
+
+fn https(server: &Server) -> Target {
+    target(&format!("https://localhost:{}/v1", server.address.port()))
+}
+
+/// A file in the test's own folder.
+fn file(name: &str, text: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn two_events() -> Vec<String> {
+    vec![
+        STREAM_HEAD.to_owned(),
+        chunk(&text_event("Hello")),
+        chunk(FINISH),
+        "0\r\n\r\n".to_owned(),
+    ]
+}
+
+#[test]
+fn a_trusted_certificate_is_enough_and_the_handshake_is_timed() {
+    let (server, pem) = tls_server("localhost", two_events());
+    let mut target = https(&server);
+    target.tls.ca_file = Some(file("trusted.pem", &pem));
+    let client = Client::new(target);
+    let first = client.ask(0);
+    assert_eq!(first.result.as_ref().unwrap().text, "Hello");
+    assert!(first.connection.tls.is_some() && first.connection.connect.is_some());
+    let timings = first.timings;
+    assert!(timings.sent_at < timings.first_byte_at && timings.first_byte_at <= Some(first.chunks[0].at));
+    let second = client.ask(0);
+    assert!(
+        second.connection.reused && second.connection.tls.is_none(),
+        "{:?}",
+        second.connection
+    );
+    assert!(second.timings.sent_at < second.timings.first_byte_at);
+    assert_eq!(server.connections(), 1);
+}
+
+#[test]
+fn an_unknown_certificate_is_refused_with_advice() {
+    let (server, _) = tls_server("localhost", two_events());
+    let outcome = Client::new(https(&server)).ask(0);
+    let failure = outcome.result.unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Tls);
+    assert!(
+        failure.message.contains("certificate of localhost:"),
+        "{}",
+        failure.message
+    );
+    assert!(failure.message.contains("trusted CA"), "{}", failure.message);
+    assert!(outcome.connection.connect.is_some() && outcome.connection.tls.is_none());
+    assert_eq!(outcome.timings.sent_at, None);
+    assert!(
+        server.requests().is_empty(),
+        "nothing was sent to a server that is not trusted"
+    );
+}
+
+#[test]
+fn a_certificate_for_another_name_is_refused_and_insecure_accepts_it() {
+    let (server, pem) = tls_server("elsewhere.example", two_events());
+    let mut trusted = https(&server);
+    trusted.tls.ca_file = Some(file("elsewhere.pem", &pem));
+    assert_eq!(
+        Client::new(trusted).ask(0).result.unwrap_err().class,
+        ErrorClass::Tls
+    );
+
+    let mut insecure = https(&server);
+    insecure.tls.insecure = true;
+    assert_eq!(Client::new(insecure).ask(0).result.unwrap().text, "Hello");
+}
+
+#[test]
+fn a_server_without_tls_is_recognised() {
+    let server = Server::start(|_, mut stream, _| {
+        let mut hello = [0u8; 64];
+        let _ = stream.read(&mut hello);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+    });
+    let failure = Client::new(https(&server)).ask(0).result.unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Tls);
+    assert!(
+        failure.message.contains("does not speak TLS"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
+fn a_handshake_that_is_cut_off_is_a_tls_failure() {
+    let server = Server::start(|_, mut stream, _| {
+        let _ = stream.read(&mut [0u8; 8]);
+    });
+    let failure = Client::new(https(&server)).ask(0).result.unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Tls);
+    assert!(
+        failure.message.contains("handshake with localhost:"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
+fn a_file_without_certificates_is_refused_at_the_start() {
+    for text in [
+        "",
+        "hello",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+    ] {
+        let mut target = target("https://localhost:1/v1");
+        target.tls.ca_file = Some(file("bad.pem", text));
+        let error = untimed::list_models(&target, PATIENCE).unwrap_err().to_string();
+        assert!(error.contains("bad.pem"), "{error}");
+    }
+}
+
+#[test]
+fn the_models_are_listed_over_tls_too() {
+    let body = r#"{"object":"list","data":[{"id":"tiny"}]}"#;
+    let (server, pem) = tls_server(
+        "localhost",
+        vec![plain_answer("200 OK", "application/json", body)],
+    );
+    let mut target = https(&server);
+    target.tls.ca_file = Some(file("models.pem", &pem));
+    assert_eq!(untimed::list_models(&target, PATIENCE).unwrap(), ["tiny"]);
+}
