@@ -282,8 +282,8 @@ fn impossible_requests_are_refused_in_words() {
         (request(1, 990, 11), "990 and 11 are to be generated"),
         (
             EngineRequest {
-                max_tokens: None,
-                ..request(1, u32::MAX, 0)
+                prompt_tokens: u32::MAX,
+                ..request(1, 8, 1)
             },
             "4294967295",
         ),

@@ -4,7 +4,7 @@ use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
 
 use super::faults::{FaultKind, PlannedFault};
-use super::kv::{Holding, Kv};
+use super::kv::Kv;
 use super::messages::{EngineEvent, EngineStats, Fault, FinishReason};
 use super::sequence::{Sequence, Work};
 use super::{Engine, Phase};
@@ -38,15 +38,14 @@ impl Engine {
         let mut index = 0;
         while let Some(sequence) = self.running.get_mut(index) {
             let decodes = !sequence.prefilling() && !sequence.stalled(at);
-            if decodes && sequence.holding.blocks() * block < u64::from(sequence.next_context()) {
-                if !self.kv.grow(&mut sequence.holding) {
-                    // The youngest gives way; that may be the sequence itself.
-                    preempted = true;
-                    self.preempt_youngest();
-                    continue;
-                }
+            let full = sequence.holding.blocks() * block < u64::from(sequence.next_context());
+            if decodes && full && !self.kv.grow(&mut sequence.holding) {
+                // The youngest gives way; that may be the sequence itself.
+                preempted = true;
+                self.preempt_youngest();
+            } else {
+                index += 1;
             }
-            index += 1;
         }
         preempted
     }
@@ -195,8 +194,7 @@ impl StepEnd<'_> {
             None => self.emit(sequence),
         };
         if !stays {
-            self.kv
-                .release(std::mem::replace(&mut sequence.holding, Holding::default()));
+            self.kv.release(std::mem::take(&mut sequence.holding));
         }
         stays
     }
