@@ -1,11 +1,195 @@
 //! Annotations for the Lua language server, from the same schema that checks scenarios.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-/// The annotations file.
+/// What a scenario's functions are given: hand-written, because the functions are.
+const API: &str = include_str!("api.lua");
+
+/// The annotations file (`sdk/lua/veeksha.lua`): first what a scenario's functions can use, then the scenario's keys.
+/// `generators` as in [`crate::json_schema`].
 pub fn lua_annotations(generators: &BTreeMap<String, Json>) -> String {
-    let _ = crate::json_schema(generators);
-    String::new()
+    let schema = crate::json_schema(generators);
+    let mut writer = Writer {
+        root: &schema,
+        classes: Vec::new(),
+        done: BTreeSet::new(),
+    };
+    writer.class("veeksha.Scenario", &schema);
+    let mut text = API.to_owned();
+    for class in writer.classes.iter().rev() {
+        text.push('\n');
+        text.push_str(class);
+    }
+    text
+}
+
+struct Writer<'s> {
+    root: &'s Json,
+    /// Innermost first: a class is finished after those that it names.
+    classes: Vec<String>,
+    done: BTreeSet<String>,
+}
+
+impl Writer<'_> {
+    /// Writes an object schema as a class.
+    fn class(&mut self, name: &str, schema: &Json) {
+        if !self.done.insert(name.to_owned()) {
+            return;
+        }
+        let mut text = comment(schema, "");
+        let _ = writeln!(text, "---@class {name}");
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .collect();
+        for (key, of) in schema
+            .get("properties")
+            .and_then(Json::as_object)
+            .into_iter()
+            .flatten()
+        {
+            if of.get("x-not-supported-yet").is_some() || key.starts_with('$') {
+                continue;
+            }
+            let kind = self.kind(of, &format!("{name}.{key}"));
+            let optional = if required.contains(&key.as_str()) { "" } else { "?" };
+            let _ = writeln!(text, "---@field {key}{optional} {kind}{}", remark(of));
+        }
+        self.classes.push(text);
+    }
+
+    /// The type of a schema as annotations write it; what needs a name of its own is written as `name`.
+    fn kind(&mut self, schema: &Json, name: &str) -> String {
+        if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
+            let target = reference.strip_prefix("#/$defs/").unwrap_or_default();
+            let of = self
+                .root
+                .get("$defs")
+                .and_then(|definitions| definitions.get(target));
+            let name = format!("veeksha.{target}");
+            return of.map_or_else(|| "any".to_owned(), |of| self.named(of, &name));
+        }
+        self.named(schema, name)
+    }
+
+    fn named(&mut self, schema: &Json, name: &str) -> String {
+        if let Some(function) = schema.get("x-function").and_then(Json::as_str) {
+            return function.to_owned();
+        }
+        if let Some(value) = schema.get("const") {
+            return value.to_string();
+        }
+        if let Some(values) = schema.get("enum").and_then(Json::as_array) {
+            return values.iter().map(Json::to_string).collect::<Vec<_>>().join("|");
+        }
+        if let Some(variants) = schema
+            .get("oneOf")
+            .or_else(|| schema.get("anyOf"))
+            .and_then(Json::as_array)
+        {
+            return self.union(schema, variants, name);
+        }
+        let kinds: Vec<String> = crate::check::types(schema)
+            .into_iter()
+            .map(|kind| self.plain(kind, schema, name))
+            .collect();
+        if kinds.is_empty() {
+            "any".to_owned()
+        } else {
+            kinds.join("|")
+        }
+    }
+
+    fn plain(&mut self, kind: &str, schema: &Json, name: &str) -> String {
+        match kind {
+            "null" => "nil".to_owned(),
+            "array" => {
+                let items = schema
+                    .get("items")
+                    .map_or_else(|| "any".to_owned(), |of| self.kind(of, name));
+                if items.contains('|') {
+                    format!("({items})[]")
+                } else {
+                    format!("{items}[]")
+                }
+            }
+            "object" if schema.get("properties").is_some() => {
+                self.class(name, schema);
+                name.to_owned()
+            }
+            "object" => match schema.get("additionalProperties") {
+                Some(of @ Json::Object(_)) => format!("table<string, {}>", self.kind(of, name)),
+                _ => "table<string, any>".to_owned(),
+            },
+            other => other.to_owned(),
+        }
+    }
+
+    /// Each tagged variant is a class of its own; a union with several of them gets a name.
+    fn union(&mut self, schema: &Json, variants: &[Json], name: &str) -> String {
+        let mut kinds: Vec<String> = Vec::new();
+        for (index, variant) in variants.iter().enumerate() {
+            let tag = variant.pointer("/properties/type/const").and_then(Json::as_str);
+            let of_variant = match tag {
+                Some(tag) => format!("{name}.{tag}"),
+                None => format!("{name}.{}", index + 1),
+            };
+            let kind = self.kind(variant, &of_variant);
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        if kinds.iter().filter(|kind| kind.starts_with("veeksha.")).count() < 2 && !name.ends_with("Metric") {
+            return kinds.join("|");
+        }
+        if self.done.insert(name.to_owned()) {
+            let mut text = comment(schema, "");
+            let _ = writeln!(text, "---@alias {name} {}", kinds.join("|"));
+            self.classes.push(text);
+        }
+        name.to_owned()
+    }
+}
+
+fn comment(schema: &Json, indent: &str) -> String {
+    let mut text = String::new();
+    for line in schema
+        .get("description")
+        .and_then(Json::as_str)
+        .unwrap_or_default()
+        .lines()
+    {
+        let _ = writeln!(text, "{indent}---{line}");
+    }
+    text
+}
+
+/// The description and the default, behind a field.
+fn remark(schema: &Json) -> String {
+    let description = schema
+        .get("description")
+        .and_then(Json::as_str)
+        .unwrap_or_default()
+        .replace('\n', " ");
+    let default = match schema.get("default") {
+        None | Some(Json::Null) => String::new(),
+        Some(Json::Object(entries)) => match entries.get("type").and_then(Json::as_str) {
+            Some(tag) => format!(" Default: `{tag}`."),
+            None => String::new(),
+        },
+        Some(Json::Array(items)) if items.iter().any(Json::is_object) => String::new(),
+        Some(value) => format!(" Default: `{value}`."),
+    };
+    let remark = format!("{description}{default}");
+    if remark.is_empty() {
+        remark
+    } else {
+        format!(" {}", remark.trim_start())
+    }
 }

@@ -211,8 +211,8 @@ fn generator_choice(generators: &BTreeMap<String, Json>, definitions: &mut Map<S
         "properties": {
             "type": {"type": "string", "const": "lua"},
             "sessions": {
-                "x-function": "fun(index: integer, rng: veeksha.Rng): veeksha.Session",
-                "description": "Makes session `index` (from 0) as a whole. It must depend on its arguments alone.",
+                "x-function": "fun(index: integer, rng: veeksha.Rng): veeksha.Session?",
+                "description": "Makes session `index` (from 0) as a whole; nil ends the workload. It must depend on its arguments alone.",
             },
             "agent": {
                 "x-function": "fun(session: veeksha.AgentSession)",
@@ -222,7 +222,7 @@ fn generator_choice(generators: &BTreeMap<String, Json>, definitions: &mut Map<S
                 "type": ["integer", "null"],
                 "minimum": 1,
                 "default": null,
-                "description": "How many sessions there are; null for no end.",
+                "description": "How many sessions there are; null for no end but the function's own.",
             },
         },
         "required": ["type"],

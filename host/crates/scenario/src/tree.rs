@@ -72,6 +72,22 @@ impl Node {
         }
     }
 
+    /// The tree as JSON, for what is not part of a scenario and is decoded elsewhere. A function has no JSON and gives null.
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null | Value::Function => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Int(value) => (*value).into(),
+            Value::Float(value) => (*value).into(),
+            Value::Text(text) | Value::Word(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Node::to_json).collect(),
+            Value::Map(entries) => {
+                let entries = entries.iter().map(|(key, node)| (key.clone(), node.to_json()));
+                serde_json::Value::Object(entries.collect())
+            }
+        }
+    }
+
     /// The node at a path, or its nearest ancestor that exists: the place to blame for something that is missing.
     pub(crate) fn nearest_to(&self, path: &str) -> &Node {
         let mut node = self;

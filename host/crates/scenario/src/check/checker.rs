@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::kind::{chosen, either, follow, name, shown, types};
-use super::variant::{Choice, choose, text};
+use super::variant::{Choice, choose, text, variant_tag};
 use crate::nearest::nearest;
 use crate::tree::shortened;
 use crate::{Node, Problem, Value, path, word};
@@ -25,7 +25,13 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
         exhausted: false,
     };
     checker.check(schema, node, path, Level::default());
-    let mut problems = checker.problems;
+    let mut problems: Vec<Problem> = Vec::new();
+    for problem in checker.problems {
+        // Parts of one schema (`allOf`) may see the same thing.
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
     if problems.len() > MOST_PROBLEMS {
         problems.truncate(MOST_PROBLEMS);
         problems.push(Problem {
@@ -134,6 +140,10 @@ impl<'s> Checker<'s> {
             .and_then(Json::as_array)
         {
             self.check_choice(schema, variants, node, path, level);
+            // The variant has said all there is to say, unless the schema lists keys of its own beside the choice.
+            if schema.get("type").is_none() && schema.get("properties").is_none() {
+                return;
+            }
         }
         if self.check_constants(schema, node, path) {
             self.check_kind(schema, node, path, level);
@@ -396,7 +406,9 @@ impl<'s> Checker<'s> {
             .into_iter()
             .flatten();
         for key in required.filter_map(Json::as_str) {
-            if !entries.iter().any(|(given, _)| given == key) {
+            // A constant needs no writing: whoever got here has been told apart without it.
+            let is_constant = variant_tag(schema, key).is_some();
+            if !is_constant && !entries.iter().any(|(given, _)| given == key) {
                 self.report(node, path, format!("`{key}` is missing"));
             }
         }

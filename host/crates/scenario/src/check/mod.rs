@@ -13,4 +13,5 @@ mod resolve;
 mod variant;
 
 pub use checker::check_value;
+pub(crate) use kind::types;
 pub(crate) use resolve::resolve;

@@ -135,7 +135,8 @@ pub struct Tls {
 fn parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Json>, D::Error> {
     match Json::deserialize(deserializer)? {
         Json::Object(map) => Ok(map),
-        Json::String(text) => parse_parameters(&text).map_err(serde::de::Error::custom),
+        // Text that does not parse is reported by the rules, with its place.
+        Json::String(text) => Ok(parse_parameters(&text).unwrap_or_default()),
         _ => Err(serde::de::Error::custom("expected a table")),
     }
 }

@@ -1,0 +1,485 @@
+//! Every rule, with the exact line that the user reads.
+
+mod common;
+
+use common::{bad, check};
+use veeksha_scenario::{Document, Node, Place, Value};
+
+#[test]
+fn unknown_keys_name_the_nearest_at_every_depth() {
+    for (yaml, line) in [
+        ("sed: 1", "s.yml:1: sed: unknown key; did you mean `seed`?"),
+        (
+            "runtime:\n  max_session: 5",
+            "s.yml:2: runtime.max_session: unknown key; did you mean `max_sessions`?",
+        ),
+        (
+            "traffic_scheduler:\n  type: rate\n  interval_generator:\n    arival_rate: 3",
+            "s.yml:4: traffic_scheduler.interval_generator.arival_rate: unknown key; did you mean `arrival_rate`?",
+        ),
+        (
+            "runtime:\n  plugin_limits:\n    memory: 5",
+            "s.yml:3: runtime.plugin_limits.memory: unknown key; did you mean `memory_mib`?",
+        ),
+        (
+            "evaluators:\n  - type: performance\n    slos:\n      - metric: ttfc\n        value: 1\n        percentil: 0.9",
+            "s.yml:6: evaluators[0].slos[0].percentil: unknown key; did you mean `percentile`?",
+        ),
+        (
+            "session_generator:\n  channels:\n    - type: text\n      body_length_generator:\n        type: fixed\n        vaule: 3",
+            "s.yml:6: session_generator.channels[0].body_length_generator.vaule: unknown key; did you mean `value`?",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
+fn a_key_of_another_variant_is_unknown_and_the_right_ones_are_listed() {
+    assert_eq!(
+        bad("traffic_scheduler:\n  interval_generator:\n    type: gamma\n    interval: 3"),
+        "s.yml:4: traffic_scheduler.interval_generator.interval: unknown key; there are `arrival_rate`, `cv`, `type`"
+    );
+}
+
+#[test]
+fn a_table_on_lines_of_its_own_is_placed_at_its_key() {
+    assert_eq!(
+        bad("seed: 1\nruntimes:\n  max_sessions: 5"),
+        "s.yml:2: runtimes: unknown key; did you mean `runtime`?"
+    );
+}
+
+#[test]
+fn wrong_types_say_what_was_expected_and_what_came() {
+    for (yaml, line) in [
+        (
+            "seed: abc",
+            "s.yml:1: seed: expected a whole number, got the text `abc`",
+        ),
+        (
+            "seed: 1.5",
+            "s.yml:1: seed: expected a whole number, got the number 1.5",
+        ),
+        (
+            "seed: '1'",
+            "s.yml:1: seed: expected a whole number, got the text `1`",
+        ),
+        (
+            "seed:",
+            "s.yml:1: seed: expected a whole number, got nothing (null)",
+        ),
+        ("seed: [1]", "s.yml:1: seed: expected a whole number, got a list"),
+        (
+            "output_dir: 5",
+            "s.yml:1: output_dir: expected text, got the number 5",
+        ),
+        (
+            "runtime: 5",
+            "s.yml:1: runtime: expected a table of keys, got the number 5",
+        ),
+        (
+            "runtime: [5]",
+            "s.yml:1: runtime: expected a table of keys, got a list",
+        ),
+        (
+            "runtime: {pregenerate_sessions: yes}",
+            "s.yml:1: runtime.pregenerate_sessions: expected true or false, got the text `yes`",
+        ),
+        (
+            "client: {model: 7}",
+            "s.yml:1: client.model: expected text, got the number 7",
+        ),
+        (
+            "client: {additional_sampling_params: [1]}",
+            "s.yml:1: client.additional_sampling_params: expected a table of keys or text, got a list",
+        ),
+        (
+            "traffic_scheduler: fast",
+            "s.yml:1: traffic_scheduler: expected a table of keys, got the text `fast`",
+        ),
+        (
+            "evaluators: performance",
+            "s.yml:1: evaluators: expected a list, got the text `performance`",
+        ),
+        (
+            "client: {headers: {X-A: 5}}",
+            "s.yml:1: client.headers.X-A: expected text, got the number 5",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
+fn impossible_values_name_their_bound() {
+    for (yaml, line) in [
+        ("seed: -1", "s.yml:1: seed: must be at least 0, got the number -1"),
+        ("output_dir: ''", "s.yml:1: output_dir: must not be empty"),
+        ("evaluators: []", "s.yml:1: evaluators: must not be empty"),
+        (
+            "traffic_scheduler: {type: concurrent, target_concurrent_sessions: 0}",
+            "s.yml:1: traffic_scheduler.target_concurrent_sessions: must be at least 1, got the number 0",
+        ),
+        (
+            "traffic_scheduler: {type: concurrent, rampup_seconds: -0.5}",
+            "s.yml:1: traffic_scheduler.rampup_seconds: must be at least 0, got the number -0.5",
+        ),
+        (
+            "traffic_scheduler: {interval_generator: {arrival_rate: 0}}",
+            "s.yml:1: traffic_scheduler.interval_generator.arrival_rate: must be more than 0, got the number 0",
+        ),
+        (
+            "traffic_scheduler: {interval_generator: {arrival_rate: .inf}}",
+            "s.yml:1: traffic_scheduler.interval_generator.arrival_rate: expected a finite number, got an infinite number",
+        ),
+        (
+            "traffic_scheduler: {interval_generator: {arrival_rate: .nan}}",
+            "s.yml:1: traffic_scheduler.interval_generator.arrival_rate: expected a finite number, got a value that is not a number",
+        ),
+        (
+            "evaluators: [{slos: [{metric: ttfc, value: 1, percentile: 99}]}]",
+            "s.yml:1: evaluators[0].slos[0].percentile: must be at most 1, got the number 99",
+        ),
+        (
+            "evaluators: [{target_channels: [text, text]}]",
+            "s.yml:1: evaluators[0].target_channels[1]: stands in the list twice",
+        ),
+        (
+            "seed: 99999999999999999999",
+            "s.yml:1: seed: must be at most 9223372036854775807, got the number 1e20",
+        ),
+        (
+            "runtime: {num_dispatcher_threads: 0}",
+            "s.yml:1: runtime.num_dispatcher_threads: must be at least 1, got the number 0",
+        ),
+        (
+            "client: {request_timeout: 0}",
+            "s.yml:1: client.request_timeout: must be more than 0, got the number 0",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
+fn unknown_types_name_the_nearest_and_list_all() {
+    for (yaml, line) in [
+        (
+            "traffic_scheduler:\n  type: concurent",
+            "s.yml:2: traffic_scheduler.type: unknown type `concurent`; it must be `rate` or `concurrent`; did you mean `concurrent`?",
+        ),
+        (
+            "session_generator: {type: sintetic}",
+            "s.yml:1: session_generator.type: unknown type `sintetic`; it must be `synthetic`, `wasm` or `lua`; did you mean `synthetic`?",
+        ),
+        (
+            "session_generator: {channels: [{type: text, body_length_generator: {type: uniforn}}]}",
+            "s.yml:1: session_generator.channels[0].body_length_generator.type: unknown type `uniforn`; it must be `fixed`, `uniform`, `fixed_stair` or `zipf`; did you mean `uniform`?",
+        ),
+        (
+            "client: {type: 5}",
+            "s.yml:1: client.type: expected `openai_chat_completions` or `openai_completions`, got the number 5",
+        ),
+        (
+            "evaluators: [{slos: [{metric: ttft, value: 1}]}]",
+            "s.yml:1: evaluators[0].slos[0].metric: expected `ttfc`, `ttfc_from_intended`, `tbc`, `tpot`, `end_to_end_latency`, `e2e_from_intended`, `normalized_end_to_end_latency`, `output_throughput`, `session_duration` or `e2e`, got the text `ttft`; did you mean `ttfc`?",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
+fn what_veeksha_has_and_this_version_not_is_said() {
+    for (yaml, line) in [
+        (
+            "session_generator: {type: trace}",
+            "s.yml:1: session_generator.type: `trace` is not supported by this version yet; it has `synthetic`, `wasm` or `lua`",
+        ),
+        (
+            "session_generator: {type: lmeval}",
+            "s.yml:1: session_generator.type: `lmeval` is not supported by this version yet; it has `synthetic`, `wasm` or `lua`",
+        ),
+        (
+            "traffic_scheduler: {type: sequential_launch}",
+            "s.yml:1: traffic_scheduler.type: `sequential_launch` is not supported by this version yet; it has `rate` or `concurrent`",
+        ),
+        (
+            "client: {type: openai_router}",
+            "s.yml:1: client.type: `openai_router` is not supported by this version yet; it has `openai_chat_completions` or `openai_completions`",
+        ),
+        (
+            "evaluators: [{type: accuracy_lmeval}]",
+            "s.yml:1: evaluators[0].type: `accuracy_lmeval` is not supported by this version yet; it has `performance`",
+        ),
+        (
+            "server:\n  type: vllm",
+            "s.yml:1: server: not supported by this version yet; remove it",
+        ),
+        (
+            "wandb: {enabled: true}",
+            "s.yml:1: wandb: not supported by this version yet; remove it",
+        ),
+        (
+            "evaluators: [{text_channel: {decode_window_enabled: true}}]",
+            "s.yml:1: evaluators[0].text_channel: not supported by this version yet; remove it",
+        ),
+        (
+            "endpoint: {api_base: 'http://h/v1', engine_type: vllm}",
+            "s.yml:1: endpoint.engine_type: not supported by this version yet; remove it",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
+fn what_is_switched_off_may_name_what_is_not_supported() {
+    for yaml in [
+        "server: null",
+        "server:",
+        "wandb: {enabled: false, project: p}",
+        "evaluators: [{text_channel: {decode_window_enabled: false}}]",
+        "evaluators: [{audio_channel: null, image_channel: {}}]",
+    ] {
+        assert!(check(yaml).is_ok(), "{yaml}");
+    }
+}
+
+#[test]
+fn missing_keys_are_named() {
+    for (yaml, line) in [
+        (
+            "session_generator: {type: wasm}",
+            "s.yml:1: session_generator: `path` is missing",
+        ),
+        ("endpoint: {model: m}", "s.yml:1: endpoint: `api_base` is missing"),
+        (
+            "evaluators: [{slos: [{metric: ttfc}]}]",
+            "s.yml:1: evaluators[0].slos[0]: `value` is missing",
+        ),
+        (
+            "evaluators: [{slos: [{value: 1}]}]",
+            "s.yml:1: evaluators[0].slos[0]: `metric` is missing",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+    // Without shipped generators there is none to fall back on.
+    let problems = Document::from_yaml("seed: 1", "s.yml")
+        .unwrap()
+        .check(&Default::default())
+        .unwrap_err();
+    assert_eq!(problems.to_string(), "s.yml:1: `session_generator` is missing");
+}
+
+#[test]
+fn rules_over_several_keys() {
+    for (yaml, line) in [
+        (
+            "runtime:\n  max_sessions: -1\n  pregenerate_sessions: true",
+            "s.yml:3: runtime.pregenerate_sessions: needs a positive `runtime.max_sessions`",
+        ),
+        (
+            "runtime:\n  max_sessions: 0",
+            "s.yml:2: runtime.max_sessions: no session would run; give a positive number, or -1 for no limit",
+        ),
+        (
+            "runtime: {post_timeout_grace_seconds: -0.5}",
+            "s.yml:1: runtime.post_timeout_grace_seconds: must be -1 (wait for all), 0 or more",
+        ),
+        (
+            "evaluators:\n  - type: performance\n  - type: performance",
+            "s.yml:3: evaluators[1]: there is a `performance` evaluator already; put all `slos` into one",
+        ),
+        (
+            "evaluators: [{slos: [{metric: ttfc, value: 1}, {metric: ttfc, value: 2}]}]",
+            "s.yml:1: evaluators[0].slos[1]: a second objective called `ttfc 0.99`; give it a `name` of its own",
+        ),
+        (
+            "session_generator:\n  channels:\n  - type: text\n    body_length_generator:\n      type: uniform\n      min: 20\n      max: 10",
+            "s.yml:6: session_generator.channels[0].body_length_generator.min: must be at most `max`: 20 is more than 10",
+        ),
+        (
+            // The default of `max` is 12.
+            "session_generator:\n  output_spec:\n    text:\n      output_length_generator:\n        min: 20",
+            "s.yml:5: session_generator.output_spec.text.output_length_generator.min: must be at most `max`: 20 is more than 12",
+        ),
+        (
+            "session_generator: {type: lua}",
+            "s.yml:1: session_generator: a `lua` generator needs a function: `sessions` or `agent`",
+        ),
+        (
+            "session_generator: {type: lua, sessions: f}",
+            "s.yml:1: session_generator.sessions: expected a function, which only a Lua scenario can give, got the text `f`",
+        ),
+        (
+            "client: {max_tokens_param: max_tokens, min_tokens_param: max_tokens}",
+            "s.yml:1: client.min_tokens_param: must differ from `max_tokens_param`",
+        ),
+        (
+            "client: {max_tokens_param: ''}",
+            "s.yml:1: client.max_tokens_param: must not be empty; null sends none",
+        ),
+        (
+            "client: {use_min_tokens_prompt_fallback: true, min_tokens_prompt: go on}",
+            "s.yml:1: client.min_tokens_prompt: must contain `{tokens}`, which becomes the number",
+        ),
+        (
+            "client: {additional_sampling_params: '{temperature: 0}'}",
+            "s.yml:1: client.additional_sampling_params: not valid JSON: key must be a string at line 1 column 2",
+        ),
+        (
+            "client: {additional_sampling_params: '[1]'}",
+            "s.yml:1: client.additional_sampling_params: the JSON text must be an object, as in `{\"temperature\": 0}`",
+        ),
+        (
+            "client: {headers: {'X A': b}}",
+            "s.yml:1: client.headers.X A: not a header's name: letters, digits and dashes, no blanks",
+        ),
+        (
+            "client: {headers: {X-A: \"a\\nb\"}}",
+            "s.yml:1: client.headers.X-A: a header's value is one line of ASCII",
+        ),
+        (
+            "client: {headers: {Host: b}}",
+            "s.yml:1: client.headers.Host: this header is set by the client itself",
+        ),
+        (
+            "client: {api_key: \"sk-1\\n\"}",
+            "s.yml:1: client.api_key: a key is one line of ASCII without blanks at its ends",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
+fn addresses() {
+    for (address, message) in [
+        (
+            "localhost:8000/v1",
+            "`localhost:8000/v1` has no scheme; write `http://localhost:8000/v1`",
+        ),
+        (
+            "ftp://h/v1",
+            "the scheme `ftp` is unknown; it must be `http`, `https` or `sim`",
+        ),
+        (
+            "http:///v1",
+            "`http:///v1` names no host; write it as in `http://localhost:8000/v1`",
+        ),
+        ("sim://", "`sim://` names no host; write it as in `sim://PROFILE`"),
+        (
+            "http://h:80000/v1",
+            "`80000` is not a port; a port is a number from 1 to 65535",
+        ),
+        (
+            "http://h:0/v1",
+            "`0` is not a port; a port is a number from 1 to 65535",
+        ),
+        ("http://h /v1", "an address has no blanks"),
+    ] {
+        assert_eq!(
+            bad(&format!("client: {{api_base: '{address}'}}")),
+            format!("s.yml:1: client.api_base: {message}")
+        );
+    }
+    for address in [
+        "http://localhost:8000/v1",
+        "https://[::1]:8000/v1",
+        "https://[::1]/v1",
+        "sim://default",
+        "HTTP://u:p@h",
+    ] {
+        assert!(
+            check(&format!("client: {{api_base: '{address}'}}")).is_ok(),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn every_problem_is_reported_but_not_without_end() {
+    assert_eq!(
+        bad("sed: 1\nruntime:\n  max_sessions: x\n  num_client_threads: 0"),
+        "s.yml:1: sed: unknown key; did you mean `seed`?\n\
+         s.yml:3: runtime.max_sessions: expected a whole number, got the text `x`\n\
+         s.yml:4: runtime.num_client_threads: must be at least 1, got the number 0"
+    );
+    let many: String = (0..100).map(|i| format!("zzz{i}: 1\n")).collect();
+    let lines = bad(&many);
+    assert_eq!(lines.lines().count(), 21);
+    assert!(
+        lines.ends_with("there are more problems; they are shown when these are solved"),
+        "{lines}"
+    );
+}
+
+#[test]
+fn functions_and_places_of_lua() {
+    let at = |line| Place {
+        file: "s.lua".into(),
+        line,
+    };
+    let node = |value, line| Node::at(value, at(line));
+    let map = |entries: Vec<(&str, Node)>| {
+        Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, node)| (key.to_owned(), node))
+                .collect(),
+        )
+    };
+    let scenario = |generator: Vec<(&str, Node)>| {
+        Document::new(node(map(vec![("session_generator", node(map(generator), 2))]), 1))
+            .check(&common::generators())
+    };
+    let kind = || ("type", node(Value::Text("lua".into()), 3));
+    let function = |line| node(Value::Function, line);
+
+    let two = scenario(vec![kind(), ("agent", function(4)), ("sessions", function(5))]).unwrap_err();
+    assert_eq!(
+        two.to_string(),
+        "s.lua:4: session_generator.agent: give `sessions` or `agent`, not both"
+    );
+
+    let wrong = scenario(vec![kind(), ("agent", node(Value::Int(1), 4))]).unwrap_err();
+    assert_eq!(
+        wrong.to_string(),
+        "s.lua:4: session_generator.agent: expected a function, which only a Lua scenario can give, got the number 1"
+    );
+
+    let stray = scenario(vec![("channels", function(7))]).unwrap_err();
+    assert_eq!(
+        stray.to_string(),
+        "s.lua:7: session_generator.channels: expected a list, got a function"
+    );
+
+    let deep = scenario(vec![
+        ("type", node(Value::Text("wasm".into()), 3)),
+        ("path", node(Value::Text("a.wasm".into()), 3)),
+        ("config", node(map(vec![("anything", function(8))]), 8)),
+    ])
+    .unwrap_err();
+    assert_eq!(
+        deep.to_string(),
+        "s.lua:8: session_generator.config.anything: a function cannot stand here"
+    );
+
+    let good = scenario(vec![
+        kind(),
+        ("sessions", function(5)),
+        ("length", node(Value::Float(3.0), 6)),
+    ])
+    .unwrap();
+    assert_eq!(
+        good.session_generator,
+        veeksha_scenario::Generator::Lua {
+            kind: veeksha_scenario::LuaKind::Sessions,
+            length: Some(3),
+            place: Some(at(5)),
+        }
+    );
+}
