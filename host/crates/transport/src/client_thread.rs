@@ -16,6 +16,9 @@ use crate::flight::Ticket;
 use crate::pool::Pool;
 use crate::{Failure, TransportError};
 
+/// Threads that one client thread may use to resolve names; each new connection resolves its own.
+const MAX_RESOLVERS: usize = 8;
+
 /// What a client thread is told.
 pub(crate) enum Command {
     /// Send this request.
@@ -38,6 +41,7 @@ impl ClientThread {
         let failed = |source| TransportError::Thread { index, source };
         let runtime = Builder::new_current_thread()
             .enable_all()
+            .max_blocking_threads(MAX_RESOLVERS)
             .build()
             .map_err(failed)?;
         let (commands, inbox) = mpsc::unbounded_channel();
@@ -53,13 +57,9 @@ impl ClientThread {
 }
 
 fn run(runtime: Runtime, mut inbox: mpsc::UnboundedReceiver<Command>, route: Route, timeout: Duration) {
-    let shared = Rc::new(Shared {
-        route,
-        timeout,
-        pool: RefCell::new(Pool::default()),
-    });
     let (cancel, _) = watch::channel(());
     LocalSet::new().block_on(&runtime, async {
+        let shared = Rc::new(Shared { route, timeout, pool: RefCell::new(Pool::default()) });
         let mut tasks = JoinSet::new();
         loop {
             tokio::select! {
@@ -84,6 +84,8 @@ fn run(runtime: Runtime, mut inbox: mpsc::UnboundedReceiver<Command>, route: Rou
         while inbox.recv().await.is_some() {}
         while tasks.join_next().await.is_some() {}
     });
+    // A name that still resolves must not hold up the end.
+    runtime.shutdown_background();
 }
 
 /// What the tasks of one client thread share.

@@ -79,6 +79,10 @@ impl Target {
         };
         for (_, value) in self.headers.iter().filter(|(name, _)| names_a_secret(name)) {
             text = crate::secret::redact(&text, value);
+            // `Bearer KEY`: the key alone is a secret, too.
+            if let Some((_, key)) = value.trim().rsplit_once(' ') {
+                text = crate::secret::redact(&text, key);
+            }
         }
         text
     }

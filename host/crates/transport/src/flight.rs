@@ -90,3 +90,119 @@ impl Drop for Settled<'_> {
         self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use veeksha_model::{NodeId, OutputSpec, Prepared, Request, RequestId, SessionId};
+
+    use super::*;
+
+    fn job() -> Job {
+        let request = Request {
+            node: NodeId(0),
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            messages: Vec::new(),
+            output: OutputSpec::default(),
+            body: None,
+            labels: Vec::new(),
+        };
+        Job {
+            id: RequestId {
+                session: SessionId(1),
+                node: NodeId(0),
+            },
+            intended: 0,
+            dispatched_at: 0,
+            request: Arc::new(Prepared {
+                request,
+                messages: Vec::new(),
+                target_tokens: 0,
+                prompt_tokens: 0,
+            }),
+            history: None,
+            session_requests: 1,
+            measured: true,
+        }
+    }
+
+    /// A delivery that collects, and what it collected.
+    fn delivery() -> (Arc<Delivery>, Arc<Mutex<Vec<Outcome>>>) {
+        let outcomes = Arc::new(Mutex::new(Vec::new()));
+        let collected = Arc::clone(&outcomes);
+        let sink: OutcomeSink = Arc::new(move |outcome| collected.lock().unwrap().push(outcome));
+        let delivery = Delivery {
+            sink,
+            in_flight: AtomicUsize::new(0),
+            clock: RunClock::starting_now(),
+        };
+        (Arc::new(delivery), outcomes)
+    }
+
+    #[test]
+    fn a_spent_ticket_pays_once() {
+        let (delivery, outcomes) = delivery();
+        let ticket = Ticket::new(job(), &delivery);
+        assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 1);
+        ticket.deliver(|job| Outcome {
+            job,
+            timings: Timings::default(),
+            connection: ConnectionUse::default(),
+            status: Some(200),
+            chunks: Vec::new(),
+            result: Ok(Default::default()),
+        });
+        assert_eq!(outcomes.lock().unwrap().len(), 1);
+        assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_lost_ticket_pays_that_it_was_cancelled() {
+        let (delivery, outcomes) = delivery();
+        drop(Ticket::new(job(), &delivery));
+        let outcomes = outcomes.lock().unwrap();
+        assert_eq!(
+            outcomes[0].result.as_ref().unwrap_err().class,
+            ErrorClass::Cancelled
+        );
+        assert_eq!(
+            (outcomes.len(), delivery.in_flight.load(Ordering::SeqCst)),
+            (1, 0)
+        );
+    }
+
+    #[test]
+    fn a_panic_pays_that_there_was_a_fault() {
+        let (delivery, outcomes) = delivery();
+        let ticket = Ticket::new(job(), &delivery);
+        let panicked = std::thread::spawn(move || {
+            let _ticket = ticket;
+            panic!("a fault in the client, on purpose");
+        });
+        assert!(panicked.join().is_err());
+        let outcomes = outcomes.lock().unwrap();
+        let failure = outcomes[0].result.as_ref().unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Protocol);
+        assert!(failure.message.contains("internal error"), "{}", failure.message);
+        assert_eq!(
+            (outcomes.len(), delivery.in_flight.load(Ordering::SeqCst)),
+            (1, 0)
+        );
+    }
+
+    #[test]
+    fn a_sink_that_panics_does_not_leave_a_debt() {
+        let sink: OutcomeSink = Arc::new(|_| panic!("a sink that fails, on purpose"));
+        let delivery = Arc::new(Delivery {
+            sink,
+            in_flight: AtomicUsize::new(0),
+            clock: RunClock::starting_now(),
+        });
+        let ticket = Ticket::new(job(), &delivery);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(ticket))).is_err());
+        assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 0);
+    }
+}

@@ -19,13 +19,27 @@ impl Secret {
     }
 }
 
-/// Replaces every occurrence of `secret` in a text that came from elsewhere: some servers repeat a refused key in full.
+/// The shortest secret, and the shortest beginning of one, that is looked for in texts: shorter ones would only garble them.
+const MIN_REDACTED: usize = 6;
+
+/// Replaces every occurrence of `secret` in a text that came from elsewhere: some servers repeat a refused key in full. The
+/// text may have been cut, so a beginning of the secret at its very end is replaced, too.
 pub(crate) fn redact(text: &str, secret: &str) -> String {
-    if secret.is_empty() {
-        text.to_owned()
-    } else {
-        text.replace(secret, "***")
+    if secret.len() < MIN_REDACTED {
+        return text.to_owned();
     }
+    let mut text = text.replace(secret, "***");
+    let (body, cut) = text
+        .strip_suffix('…')
+        .map_or((text.as_str(), ""), |body| (body, "…"));
+    let ends = secret
+        .char_indices()
+        .map(|(end, _)| end)
+        .filter(|end| *end >= MIN_REDACTED);
+    if let Some(kept) = ends.rev().find_map(|end| body.strip_suffix(&secret[..end])) {
+        text = format!("{kept}***{cut}");
+    }
+    text
 }
 
 impl From<String> for Secret {
@@ -62,9 +76,18 @@ mod tests {
     #[test]
     fn an_echoed_key_is_replaced_and_an_empty_one_changes_nothing() {
         assert_eq!(
-            redact("bad key sk-1, really sk-1", "sk-1"),
+            redact("bad key sk-123, really sk-123", "sk-123"),
             "bad key ***, really ***"
         );
         assert_eq!(redact("abc", ""), "abc");
+        assert_eq!(redact("token 1 of 2", "1"), "token 1 of 2");
+    }
+
+    #[test]
+    fn a_key_that_was_cut_off_is_replaced_too() {
+        assert_eq!(redact("bad key sk-12345…", "sk-123456789"), "bad key ***…");
+        assert_eq!(redact("bad key sk-12345", "sk-123456789"), "bad key ***");
+        assert_eq!(redact("bad key sk-1…", "sk-123456789"), "bad key sk-1…");
+        assert_eq!(redact("ends with schlüss", "schlüssel"), "ends with ***");
     }
 }

@@ -1,5 +1,6 @@
-//! Requests whose time nobody measures: the list of models, a tokenizer's files. They use a common HTTP client with
-//! redirects and proxies as usual, on a runtime of their own.
+//! Requests whose time nobody measures: the list of models, a tokenizer's files. They use a common HTTP client, on a
+//! runtime of their own. The list of models is asked of the target directly, as the timed requests are; downloads heed the
+//! proxy settings of the environment. Both follow redirects.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub fn list_models(target: &Target, timeout: Duration) -> Result<Vec<String>, Tr
     let endpoint = Endpoint::parse(&target.api_base, "models")?;
     let scheme = if endpoint.tls { "https" } else { "http" };
     let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
-    let builder = Client::builder().timeout(timeout);
+    let builder = Client::builder().timeout(timeout).no_proxy();
     let mut request = client(builder, &target.tls, &url)?.get(&url);
     if let Some(key) = &target.api_key {
         request = request.bearer_auth(key.expose());
@@ -122,17 +123,14 @@ async fn answered(
     url: &str,
     redact: impl Fn(&str) -> String,
 ) -> Result<Response, TransportError> {
-    let response = request
-        .send()
-        .await
-        .map_err(|error| {
-            let reason = redact(&causes(&error));
-            if error.is_connect() {
-                let url = url.to_owned();
-                return TransportError::Unreachable { url, reason };
-            }
-            untimed(url, &reason)
-        })?;
+    let response = request.send().await.map_err(|error| {
+        let reason = redact(&causes(&error));
+        if error.is_connect() {
+            let url = url.to_owned();
+            return TransportError::Unreachable { url, reason };
+        }
+        untimed(url, &reason)
+    })?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);

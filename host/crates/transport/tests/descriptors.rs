@@ -1,4 +1,9 @@
 //! What a client says when no file can be opened any more. Alone in its process, because it takes every descriptor.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may panic, also in its functions"
+)]
 
 mod support;
 

@@ -1,4 +1,9 @@
 //! The transport against scripted servers on real sockets.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may panic, also in its functions"
+)]
 
 mod support;
 
@@ -361,7 +366,7 @@ mod answers {
                 chunk(&(text_event("b") + &text_event("c")))
             );
             stream.write_all(first.as_bytes()).unwrap();
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(300));
             stream
                 .write_all(format!("{}0\r\n\r\n", chunk(&(text_event("d") + FINISH))).as_bytes())
                 .unwrap();

@@ -1,4 +1,9 @@
 //! TLS against a server with a certificate of its own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may panic, also in its functions"
+)]
 
 mod support;
 

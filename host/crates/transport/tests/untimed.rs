@@ -1,4 +1,9 @@
 //! The requests whose time nobody measures.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may panic, also in its functions"
+)]
 
 mod support;
 

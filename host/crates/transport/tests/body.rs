@@ -1,0 +1,280 @@
+//! What requests look like on the wire, as JSON.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may panic, also in its functions"
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use support::*;
+use veeksha_model::{
+    ErrorClass, History, MediaKind, OutputSpec, Prepared, PreparedMessage, Response, Role, ToolCall,
+};
+use veeksha_ports::Job;
+use veeksha_transport::{Dialect, Target, request_body};
+
+fn chat() -> Target {
+    target("http://h/v1")
+}
+
+fn completions() -> Target {
+    Target {
+        dialect: Dialect::Completions,
+        ..chat()
+    }
+}
+
+fn body(target: &Target, job: &Job) -> Value {
+    let bytes = request_body(target, job).unwrap();
+    serde_json::from_slice(&bytes)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&bytes)))
+}
+
+fn message(role: Role, text: &str) -> PreparedMessage {
+    PreparedMessage {
+        role,
+        text: text.into(),
+        media: Vec::new(),
+        tool_call_id: None,
+    }
+}
+
+/// A job with these messages; `change` may alter the rest.
+fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Prepared)) -> Job {
+    let mut request = prepared("");
+    request.messages = messages;
+    change(&mut request);
+    Job {
+        request: Arc::new(request),
+        ..job(0, "")
+    }
+}
+
+fn turn(
+    before: Option<Arc<History<Prepared>>>,
+    messages: Vec<PreparedMessage>,
+    response: Option<Response>,
+) -> Option<Arc<History<Prepared>>> {
+    let request = Arc::clone(&job_of(messages, |_| ()).request);
+    Some(Arc::new(History {
+        before,
+        request,
+        response: response.map(Arc::new),
+    }))
+}
+
+fn text_answer(text: &str) -> Option<Response> {
+    Some(Response {
+        text: text.to_owned(),
+        reasoning: "not sent back".to_owned(),
+        ..Response::default()
+    })
+}
+
+#[test]
+fn a_conversation_is_sent_as_it_happened() {
+    let calls = Response {
+        tool_calls: vec![ToolCall {
+            id: "c1".into(),
+            name: "look".into(),
+            arguments: "{\"q\":\"a\"}".into(),
+        }],
+        ..Response::default()
+    };
+    let first = turn(
+        None,
+        vec![
+            message(Role::System, "be \"brief\"\n"),
+            message(Role::User, "one"),
+        ],
+        text_answer("eins"),
+    );
+    let failed = turn(first, vec![message(Role::User, "two")], None);
+    let called = turn(failed, vec![message(Role::User, "three")], Some(calls));
+    let result = PreparedMessage {
+        tool_call_id: Some("c1".into()),
+        ..message(Role::Tool, "found \u{1}ü😀")
+    };
+    let mut job = job_of(vec![result], |_| ());
+    job.history = called;
+    assert_eq!(
+        body(&chat(), &job)["messages"],
+        json!([
+            {"role": "system", "content": "be \"brief\"\n"},
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "content": "eins"},
+            {"role": "user", "content": "two"},
+            {"role": "user", "content": "three"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"q\":\"a\"}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "found \u{1}ü😀"},
+        ])
+    );
+    assert_eq!(
+        body(&completions(), &job)["prompt"],
+        "be \"brief\"\n\none\neins\ntwo\nthree\n\nfound \u{1}ü😀"
+    );
+}
+
+#[test]
+fn a_single_message_is_the_prompt_of_a_completion() {
+    let value = body(
+        &completions(),
+        &job_of(vec![message(Role::User, " exactly this ")], |_| ()),
+    );
+    assert_eq!(
+        value,
+        json!({
+            "model": "tiny", "prompt": " exactly this ", "stream": true,
+            "stream_options": {"include_usage": true}, "max_tokens": 2,
+        })
+    );
+}
+
+#[test]
+fn the_output_is_asked_for_as_configured() {
+    let ask = |target: &Target, tokens, exact| {
+        let job = job_of(vec![message(Role::User, "x")], |request| {
+            request.request.output = OutputSpec {
+                target_tokens: tokens,
+                exact,
+            };
+        });
+        let mut value = body(target, &job);
+        let fields = value.as_object_mut().unwrap();
+        for known in ["model", "messages", "prompt", "stream", "stream_options"] {
+            fields.remove(known);
+        }
+        value
+    };
+    let configured = Target {
+        min_tokens_param: Some("min_tokens".into()),
+        ignore_eos: Some(true),
+        ..chat()
+    };
+    assert_eq!(
+        ask(&configured, Some(7), true),
+        json!({"max_completion_tokens": 7, "min_tokens": 7, "ignore_eos": true})
+    );
+    assert_eq!(
+        ask(&configured, Some(7), false),
+        json!({"max_completion_tokens": 7})
+    );
+    assert_eq!(ask(&configured, Some(0), true), json!({"ignore_eos": true}));
+    assert_eq!(ask(&configured, None, false), json!({}));
+    assert_eq!(ask(&chat(), Some(7), true), json!({"max_completion_tokens": 7}));
+    assert_eq!(ask(&completions(), Some(7), true), json!({"max_tokens": 7}));
+    let named = Target {
+        max_tokens_param: Some("n_predict".into()),
+        ignore_eos: Some(false),
+        ..completions()
+    };
+    assert_eq!(
+        ask(&named, Some(7), true),
+        json!({"n_predict": 7, "ignore_eos": false})
+    );
+}
+
+#[test]
+fn sampling_wins_over_the_host_and_the_request_wins_over_both() {
+    let mut target = chat();
+    target.stream_options = false;
+    target.sampling = json!({"temperature": 0.5, "max_completion_tokens": 9, "top_p": 1})
+        .as_object()
+        .unwrap()
+        .clone();
+    let job = job_of(vec![message(Role::User, "x")], |request| {
+        request.request.body =
+            Some(r#" {"temperature": 0, "model": "other", "tools": [{"a": 1.0}], "big": 12345678901234567890123} "#.into());
+    });
+    let bytes = String::from_utf8(request_body(&target, &job).unwrap()).unwrap();
+    // A number too large for any type is passed on as it was written.
+    let bytes = bytes.replace("12345678901234567890123", "\"as written\"");
+    assert_eq!(
+        serde_json::from_str::<Value>(&bytes).unwrap(),
+        json!({
+            "messages": [{"role": "user", "content": "x"}], "stream": true, "max_completion_tokens": 9,
+            "temperature": 0, "top_p": 1, "model": "other", "tools": [{"a": 1.0}], "big": "as written",
+        })
+    );
+    for field in ["temperature", "model", "max_completion_tokens"] {
+        assert_eq!(bytes.matches(&format!("\"{field}\":")).count(), 1, "{bytes}");
+    }
+    let all = job_of(vec![], |request| {
+        request.request.body = Some(r#"{"messages": [], "stream": false, "stream_options": null}"#.into());
+    });
+    assert_eq!(body(&chat(), &all)["messages"], json!([]));
+    assert_eq!(body(&chat(), &all)["stream"], json!(false));
+}
+
+#[test]
+fn a_body_that_is_not_an_object_is_refused() {
+    for text in ["[1]", "{", "3", "{} {}"] {
+        let job = job_of(vec![message(Role::User, "x")], |request| {
+            request.request.body = Some(text.into())
+        });
+        let failure = request_body(&chat(), &job).unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Protocol);
+        assert!(
+            failure.message.contains("not a JSON object"),
+            "{}",
+            failure.message
+        );
+    }
+}
+
+#[test]
+fn media_become_blocks_after_the_text() {
+    let media = vec![
+        (MediaKind::Image, "https://h/cat.png".to_owned()),
+        (MediaKind::Image, "data:image/png;base64,AAAA".to_owned()),
+        (MediaKind::Audio, "data:audio/x-wav;base64,BBBB".to_owned()),
+        (MediaKind::Audio, "http://h/a.mp3".to_owned()),
+        (MediaKind::Video, "http://h/v.mp4".to_owned()),
+    ];
+    let blocks = json!([
+        {"type": "image_url", "image_url": {"url": "https://h/cat.png"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "input_audio", "input_audio": {"data": "BBBB", "format": "wav"}},
+        {"type": "audio_url", "audio_url": {"url": "http://h/a.mp3"}},
+        {"type": "video_url", "video_url": {"url": "http://h/v.mp4"}},
+    ]);
+    let with_text = PreparedMessage {
+        media: media.clone(),
+        ..message(Role::User, "look")
+    };
+    let content = &body(&chat(), &job_of(vec![with_text], |_| ()))["messages"][0]["content"];
+    assert_eq!(content[0], json!({"type": "text", "text": "look"}));
+    assert_eq!(content.as_array().unwrap()[1..], blocks.as_array().unwrap()[..]);
+    let without_text = PreparedMessage {
+        media,
+        ..message(Role::User, "")
+    };
+    assert_eq!(
+        body(&chat(), &job_of(vec![without_text], |_| ()))["messages"][0]["content"],
+        blocks
+    );
+}
+
+#[test]
+fn media_that_cannot_be_sent_are_named() {
+    let refused = |target: &Target, kind, source: &str| {
+        let message = PreparedMessage {
+            media: vec![(kind, source.to_owned())],
+            ..message(Role::User, "look")
+        };
+        let failure = request_body(target, &job_of(vec![message], |_| ())).unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Protocol);
+        failure.message
+    };
+    assert!(refused(&chat(), MediaKind::Image, "pets/cat.png").contains("`pets/cat.png`"));
+    assert!(refused(&chat(), MediaKind::Video, "file:///cat.mp4").contains("`file:///cat.mp4`"));
+    assert!(refused(&chat(), MediaKind::Audio, "data:audio/wav,plain").contains("data:audio/wav;base64,"));
+    assert!(refused(&completions(), MediaKind::Image, "https://h/cat.png").contains("use chat completions"));
+}
