@@ -197,9 +197,11 @@ mod tests {
         assert_eq!(Profile::named("Default"), None);
     }
 
+    type Case = (fn(&mut Profile), &'static str);
+
     #[test]
     fn each_bad_value_names_its_key() {
-        let cases: Vec<(fn(&mut Profile), &str)> = vec![
+        let cases: [Case; 18] = [
             (|p| p.model.clear(), "model is empty"),
             (|p| p.prefill_base_ms = -1.0, "prefill_base_ms is -1"),
             (

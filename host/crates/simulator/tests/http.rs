@@ -1,4 +1,8 @@
 //! The server over real sockets: every endpoint, every fault, and the truth log against what arrives.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the functions that the tests share are tests too"
+)]
 
 #[path = "common/client.rs"]
 mod client;
@@ -632,6 +636,84 @@ fn stopping_closes_what_is_open_at_once() {
     sim.server.stop();
     assert!(sim.clock.now() - before < Duration::from_secs(10).as_nanos() as u64);
     assert_eq!(connection.reply().unwrap().ended, Ended::Cut);
+}
+
+/// Whatever comes in, the next connection is served.
+#[test]
+fn garbage_is_answered_or_dropped_and_harms_nobody() {
+    let sim = Sim::start(profile());
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 20));
+    let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(5000));
+    let garbage: [&[u8]; 7] = [
+        b"\0\xff\xfe\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\ncontent-length: -5\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        long.as_bytes(),
+        many.as_bytes(),
+    ];
+    for bytes in garbage {
+        let mut connection = sim.connect();
+        // The server may close before all is written.
+        let _ = std::io::Write::write_all(&mut connection.stream, bytes);
+        let _ = connection.stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut connection.stream, &mut answer);
+        assert!(
+            answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+        assert_eq!(sim.connect().get("/health").status, 200);
+    }
+    assert_eq!(sim.server.stats().engine.requests_total, 0);
+    sim.server.stop();
+}
+
+#[test]
+fn a_body_that_is_too_long_is_refused_before_it_is_read() {
+    let sim = Sim::start(profile());
+    let mut connection = sim.connect();
+    let head = b"POST /v1/completions HTTP/1.1\r\ncontent-length: 67108865\r\n\r\n";
+    std::io::Write::write_all(&mut connection.stream, head).unwrap();
+    let reply = connection.reply().unwrap();
+    assert_eq!(
+        (reply.status, sim.truth(0).outcome),
+        (413, TruthOutcome::Status(413))
+    );
+    sim.server.stop();
+}
+
+#[test]
+fn a_body_in_pieces_arrives_when_it_is_whole() {
+    let sim = Sim::start(profile());
+    let mut connection = sim.connect();
+    let body = r#"{"prompt":"x","max_tokens":1}"#;
+    let (first, second) = body.split_at(7);
+    let head = "POST /v1/completions HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n";
+    let piece = |part: &str| format!("{:x}\r\n{part}\r\n", part.len());
+    let mut write = |text: &str| std::io::Write::write_all(&mut connection.stream, text.as_bytes()).unwrap();
+    write(&format!("{head}{}", piece(first)));
+    sleep_until(sim.clock, sim.clock.now() + 30_000_000);
+    let before = sim.clock.now();
+    write(&format!("{}0\r\n\r\n", piece(second)));
+    assert_eq!(connection.reply().unwrap().status, 200);
+    assert!(sim.truth(0).arrived_at >= before);
+    sim.server.stop();
+}
+
+/// A prompt above the limit for the network thread goes another way, to the same answer.
+#[test]
+fn a_long_prompt_is_counted_like_a_short_one() {
+    let sim = Sim::start(profile());
+    let mut connection = sim.connect();
+    for length in [4096, 4097, 30_000] {
+        let body = format!(r#"{{"prompt":"{}","max_tokens":1}}"#, "a".repeat(length));
+        let reply = connection.post(TEXT, "", &body);
+        assert_eq!(reply.json()["usage"]["prompt_tokens"], length);
+    }
+    sim.server.stop();
 }
 
 #[test]

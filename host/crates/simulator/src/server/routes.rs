@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
@@ -132,6 +132,11 @@ pub(super) async fn handle(
         _ => Dialect::Chat,
     };
     let request_id = request.headers().get("x-request-id").cloned();
+    let announced = request.body().size_hint().lower();
+    if announced > BODY_LIMIT as u64 {
+        let name = request_id.as_ref().map(lossy);
+        return Ok(refuse(Recorder::open(&service, name, connection), 413, TOO_LONG));
+    }
     let body = Limited::new(request.into_body(), BODY_LIMIT).collect().await;
     let name = request_id
         .as_ref()
@@ -140,7 +145,7 @@ pub(super) async fn handle(
     let body = match body {
         Ok(body) => body.to_bytes(),
         Err(failure) if failure.is::<LengthLimitError>() => {
-            return Ok(refuse(recorder, 413, "the body is longer than 64 MiB"));
+            return Ok(refuse(recorder, 413, TOO_LONG));
         }
         Err(_) => return Err(Aborted),
     };
@@ -154,6 +159,12 @@ pub(super) async fn handle(
     Ok(answer)
 }
 
+/// Header values are bytes; the log takes text.
+fn lossy(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+const TOO_LONG: &str = "the body is longer than 64 MiB";
 const UNAUTHORIZED: &str = "the API key is missing or wrong: send it as \"Authorization: Bearer KEY\"";
 
 fn is_authorized(profile: &Profile, request: &Request<Incoming>) -> bool {

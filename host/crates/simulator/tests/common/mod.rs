@@ -1,5 +1,6 @@
 //! What the tests of the engine share.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Profile};
 
