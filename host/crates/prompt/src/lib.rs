@@ -11,6 +11,7 @@
 
 mod cache;
 mod compose;
+mod crossing;
 mod error;
 pub mod hub;
 mod materialiser;

@@ -3,7 +3,7 @@
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
-use crate::words::{Lead, Words};
+use crate::words::{Guarantee, Lead, Words};
 
 /// Random words from here on choose the last word of a repaired text; those before choose words by their position.
 const ALTERNATIVES: u64 = 1 << 33;
@@ -53,10 +53,22 @@ impl Run {
         }
         if self.alternative != 0 {
             let random = stream.word(ALTERNATIVES + u64::from(self.alternative));
-            match last {
-                0 => out.push_str(&words.choose_start(random)[usize::from(bare)..]),
-                _ => out.push_str(words.choose(random)),
-            }
+            let word = if last == 0 {
+                words.choose_start(random)
+            } else {
+                words.choose(random)
+            };
+            let start = if last == 0 { usize::from(bare) } else { 0 };
+            out.push_str(&word[start..self.alternative_end(words.guarantee, word.len(), random)]);
+        }
+    }
+
+    /// How much of an alternative last word is written. Where nothing is proven, whole words may all cost the same number of
+    /// tokens and never fit; beginnings of words cost one or several.
+    fn alternative_end(&self, guarantee: Guarantee, length: usize, random: u32) -> usize {
+        match guarantee {
+            Guarantee::Checked if self.alternative > 16 => 2 + random as usize % (length - 1),
+            _ => length,
         }
     }
 }

@@ -93,7 +93,7 @@ impl Tokenizer {
     }
 
     /// The ids of a text, without any that a model's template would add.
-    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         let encoding = self
             .0
             .tokenizer

@@ -5,10 +5,10 @@
 //! many tokens as words if nothing joins two words, and nothing splits one. Three things are established when a tokenizer
 //! is loaded:
 //!
-//! 1. *No token reaches over a space.* No entry of the vocabulary has a lower-case letter before a space marker. BPE only
-//!    ever forms entries of the vocabulary, and Unigram only chooses among them, so neither can join what a space separates,
-//!    with or without a pre-tokenizer; and since merges and lattice arcs stay between the spaces, each word is encoded as if
-//!    it were alone.
+//! 1. *No token reaches over a space between two words.* The module `crossing` looks at every entry of the vocabulary that
+//!    has a letter before a space marker, and removes words until none of them can occur. BPE only ever forms entries of the
+//!    vocabulary, and Unigram only chooses among them, so neither can join what a space separates, with or without a
+//!    pre-tokenizer; and since merges and lattice arcs stay between the spaces, each word is encoded as if it were alone.
 //! 2. *Each word is one token.* Every word of the list is encoded after another word and must give its own id.
 //! 3. *The splitters see nothing else.* Normalisers and pre-tokenizers decide by the characters around a place. Every pair
 //!    of a last and a first letter that the list can form is encoded once, so each kind of place has been tried.
@@ -21,10 +21,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::crossing::Crossings;
 use crate::{PromptError, Tokenizer};
 
 /// Words needed to write text whose beginnings do not collide by chance.
 const NEEDED: usize = 32;
+/// Words that are enough to leave others out.
+const ENOUGH: usize = 256;
 /// Words used at most: the lowest ids, which are the most frequent words of the language the tokenizer was trained on.
 const MOST: usize = 8192;
 /// Words that are tried as first words, at most.
@@ -72,7 +75,7 @@ struct Candidate {
 impl Words {
     /// Finds the words of a tokenizer.
     pub(crate) fn find(tokenizer: &Tokenizer) -> Result<Words, PromptError> {
-        let (candidates, crossing) = candidates(tokenizer);
+        let (candidates, uncrossed) = candidates(tokenizer);
         let few = |found| PromptError::FewWords {
             name: tokenizer.name().to_string(),
             found,
@@ -96,7 +99,7 @@ impl Words {
         }
         let pairs = probe.holds(&letter_pairs(&words))?;
         let (lead, starts) = starts(tokenizer, &words)?;
-        let proven = pairs && !crossing && starts.len() >= NEEDED;
+        let proven = pairs && uncrossed && starts.len() >= NEEDED;
 
         let mut spaced = String::new();
         let mut spans = Vec::with_capacity(words.len());
@@ -159,7 +162,7 @@ fn scale(random: u32, bound: usize) -> usize {
     ((u64::from(random) * bound as u64) >> 32) as usize
 }
 
-/// The tokens that look like words, lowest id first, and whether any token reaches from a word over a space.
+/// The tokens that look like words, lowest id first, and whether no token reaches over the space between two of them.
 fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
     let added = tokenizer.added();
     let added_words: Vec<&str> = added
@@ -172,7 +175,7 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
 
     // One list for each way to write a word; the vocabulary's way is the one with the most words.
     let mut lists: [Vec<Candidate>; 4] = Default::default();
-    let mut crossing = false;
+    let mut crossings = Crossings::default();
     for (id, token) in tokenizer.tokens() {
         if added_ids.contains(&id) {
             continue;
@@ -187,31 +190,32 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
                 });
             }
         } else {
-            crossing |= reaches_over_a_space(&token);
+            crossings.note(&token, &MARKERS);
         }
     }
     // Vocabularies with markers also have pieces without one; those without markers have no others.
     let marked = (0..3)
         .max_by_key(|list| lists[*list].len())
         .filter(|list| lists[*list].len() >= NEEDED);
-    let list = std::mem::take(&mut lists[marked.unwrap_or(3)]);
-    let natural: Vec<Candidate> = list
+    let list = natural(std::mem::take(&mut lists[marked.unwrap_or(3)]));
+    let apart = crossings.avoid(&list, |candidate| &candidate.word);
+    if apart.len() >= ENOUGH || apart.len() == list.len() {
+        (apart, true)
+    } else {
+        (list, false)
+    }
+}
+
+/// Words of three letters and more if there are enough of them, else all; the first of them.
+fn natural(words: Vec<Candidate>) -> Vec<Candidate> {
+    let natural: Vec<Candidate> = words
         .iter()
         .filter(|candidate| candidate.word.len() >= 3)
         .cloned()
         .collect();
-    let mut list = if natural.len() >= 256 { natural } else { list };
-    list.truncate(MOST);
-    (list, crossing)
-}
-
-fn reaches_over_a_space(token: &str) -> bool {
-    let mut before = ' ';
-    token.chars().any(|char| {
-        let crosses = before.is_ascii_lowercase() && MARKERS.contains(&char);
-        before = char;
-        crosses
-    })
+    let mut words = if natural.len() >= ENOUGH { natural } else { words };
+    words.truncate(MOST);
+    words
 }
 
 /// Encodes words after an anchor and compares their ids.

@@ -16,17 +16,17 @@ use veeksha_model::Seed;
 use veeksha_prompt::{Materialiser, Tokenizer};
 
 /// A tokenizer and what is expected of it.
-pub struct Kind {
-    pub name: &'static str,
-    pub tokenizer: Tokenizer,
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) tokenizer: Tokenizer,
     /// The same, as the library has it, without truncation.
-    pub raw: tokenizers::Tokenizer,
+    pub(crate) raw: tokenizers::Tokenizer,
     /// Whether the structure of the vocabulary proves lengths.
-    pub proven: bool,
+    pub(crate) proven: bool,
 }
 
 /// All kinds; trained once.
-pub fn kinds() -> &'static [Kind] {
+pub(crate) fn kinds() -> &'static [Kind] {
     static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
     KINDS.get_or_init(|| {
         let embedded = include_bytes!("../../tokenizer/tokenizer.json");
@@ -45,9 +45,10 @@ pub fn kinds() -> &'static [Kind] {
             ),
             ("Unigram with metaspace, as T5", unigram(), true),
             ("WordPiece, as BERT", word_piece(), true),
+            ("BPE with tokens of two words, as SuperBPE", superword_bpe(), true),
             (
-                "BPE whose tokens reach over spaces, as SuperBPE",
-                superword_bpe(),
+                "BPE with tokens that end and begin in the middle of words",
+                crossing_bpe(),
                 false,
             ),
         ];
@@ -166,13 +167,33 @@ fn sentencepiece_bpe() -> Vec<u8> {
     bytes(&json)
 }
 
+/// Llama 2's form, with 900 merges of two whole words added.
 fn superword_bpe() -> Vec<u8> {
+    let mut json: Value = serde_json::from_slice(&sentencepiece_bpe()).unwrap();
+    let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
+    let mut next = vocabulary.len();
+    let whole = |token: &&String| token.starts_with('▁') && token.len() >= 8;
+    let words: Vec<String> = vocabulary.keys().filter(whole).take(30).cloned().collect();
+    let mut merges = Vec::new();
+    for (left, right) in words
+        .iter()
+        .flat_map(|left| words.iter().map(move |right| (left, right)))
+    {
+        vocabulary.insert(format!("{left}{right}"), json!(next));
+        next += 1;
+        merges.push(json!([left, right]));
+    }
+    json["model"]["merges"].as_array_mut().unwrap().extend(merges);
+    bytes(&json)
+}
+
+fn crossing_bpe() -> Vec<u8> {
     let normalizer = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "▁" });
     // A pre-tokenizer that splits three words at a time lets merges reach over spaces; encoding then has none.
     let split = json!({ "type": "Split", "pattern": { "Regex": "(▁?[^▁]+){1,3}" }, "behavior": "Isolated", "invert": false });
     let mut json = train(
         BPE::default(),
-        bpe_trainer(&["<unk>", "</s>"], 6000),
+        bpe_trainer(&["<unk>", "</s>"], 8000),
         &normalizer,
         &split,
     );
