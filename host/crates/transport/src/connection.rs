@@ -32,12 +32,15 @@ use crate::url::Endpoint;
 /// and dozens of events.
 const MAX_BUFFER_BYTES: usize = 16 * 1024;
 
+/// What moves a connection's bytes when it is polled.
+type Driver = Pin<Box<http1::Connection<TokioIo<WatchedIo>, RequestBody>>>;
+
 /// A connection that has no request in flight, or exactly one.
 pub(crate) struct Connection {
     sender: http1::SendRequest<RequestBody>,
-    /// What moves bytes; `None` once the connection is over. It is polled by whoever waits for an answer, so that a read and
+    /// `None` once the connection is over. It is polled by whoever waits for an answer, so that a read and
     /// the work on what it brought happen in one go.
-    driver: Option<Pin<Box<http1::Connection<TokioIo<WatchedIo>, RequestBody>>>>,
+    driver: Option<Driver>,
     socket: Rc<RefCell<TcpStream>>,
     stamps: Rc<Stamps>,
 }
@@ -139,10 +142,7 @@ impl Connection {
 
 /// Moves the connection's bytes while it waits for `future`. The driver goes first: what it reads is there when the future
 /// is asked.
-async fn drive<F: Future>(
-    driver: &mut Option<Pin<Box<http1::Connection<TokioIo<WatchedIo>, RequestBody>>>>,
-    future: F,
-) -> F::Output {
+async fn drive<F: Future>(driver: &mut Option<Driver>, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|cx| {
         poll_driver(driver, cx);
@@ -151,10 +151,7 @@ async fn drive<F: Future>(
     .await
 }
 
-fn poll_driver(
-    driver: &mut Option<Pin<Box<http1::Connection<TokioIo<WatchedIo>, RequestBody>>>>,
-    cx: &mut Context<'_>,
-) {
+fn poll_driver(driver: &mut Option<Driver>, cx: &mut Context<'_>) {
     // How the connection ended is told to whoever waits for the answer, so the result adds nothing.
     if driver
         .as_mut()

@@ -4,7 +4,9 @@
     clippy::expect_used,
     reason = "a test may panic, also in its functions"
 )]
+#![expect(dead_code, reason = "one test needs a part of what the others share")]
 
+#[path = "transport/support.rs"]
 mod support;
 
 use std::fs::File;

@@ -1,17 +1,10 @@
 //! The requests whose time nobody measures.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test may panic, also in its functions"
-)]
-
-mod support;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use support::*;
+use crate::support::*;
 use veeksha_transport::{Secret, TransportError, untimed};
 
 fn fixture(name: &str) -> String {

@@ -1,17 +1,9 @@
 //! What requests look like on the wire, as JSON.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test may panic, also in its functions"
-)]
-
-mod support;
 
 use std::sync::Arc;
 
+use crate::support::*;
 use serde_json::{Value, json};
-use support::*;
 use veeksha_model::{
     ErrorClass, History, MediaKind, OutputSpec, Prepared, PreparedMessage, Response, Role, ToolCall,
 };

@@ -1,21 +1,14 @@
 //! TLS against a server with a certificate of its own.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test may panic, also in its functions"
-)]
-
-mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::support::*;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use support::*;
 use veeksha_model::ErrorClass;
 use veeksha_transport::{Target, untimed};
 

@@ -1,5 +1,4 @@
 //! Scripted servers on real sockets, and jobs to send to them.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +9,8 @@ use std::time::Duration;
 
 use veeksha_clock::RunClock;
 use veeksha_model::{
-    Message, NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, Segment, SessionId,
+    ErrorClass, Message, NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, Segment,
+    SessionId,
 };
 use veeksha_ports::{Job, Outcome, Transport};
 use veeksha_transport::{Dialect, HttpTransport, Target, TransportConfig};
@@ -259,4 +259,23 @@ impl Client {
         self.transport.submit(job(session, "hi"));
         self.outcome()
     }
+}
+
+/// The class of a failure.
+pub(crate) fn class(outcome: &Outcome) -> ErrorClass {
+    outcome.result.as_ref().expect_err("a failure").class
+}
+
+/// Its words.
+pub(crate) fn message(outcome: &Outcome) -> &str {
+    &outcome.result.as_ref().expect_err("a failure").message
+}
+
+/// A recorded answer.
+pub(crate) fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(format!(
+        "{}/tests/fixtures/sse/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .unwrap()
 }

@@ -1,6 +1,5 @@
 //! Recorded answers of real servers, whole and cut at every position. The expectations were taken from the files with another
 //! parser (split at blank lines, a JSON library), not from this crate.
-#![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 
 use proptest::prelude::*;
 use veeksha_model::{ChunkKind, ErrorClass, Usage};
