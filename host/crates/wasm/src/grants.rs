@@ -58,7 +58,12 @@ pub struct Grants {
 impl Grants {
     /// Only what every plugin has: randomness from a seed, and a log.
     pub fn new(seed: u64, log: Arc<dyn LogSink>) -> Self {
-        Grants { seed, tokens: None, blobs: BTreeMap::new(), log }
+        Grants {
+            seed,
+            tokens: None,
+            blobs: BTreeMap::new(),
+            log,
+        }
     }
 
     /// Those of a plugin's `imports` that are given here.

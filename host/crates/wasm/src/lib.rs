@@ -37,8 +37,8 @@ mod trap;
 mod wasi;
 mod workload;
 
-pub use discovery::Kinds;
 pub use describe::Descriptor;
+pub use discovery::Kinds;
 pub use engine::{PluginEngine, WasmError};
 pub use grants::{Grants, LogLevel, LogSink, NoLog, TokenCounter};
 pub use limits::{EngineOptions, Limits};

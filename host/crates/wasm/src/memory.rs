@@ -24,7 +24,11 @@ pub(crate) struct MemoryRefused {
 
 fn mebibytes(bytes: u64) -> String {
     let mebi = bytes as f64 / f64::from(1 << 20);
-    if mebi.fract() == 0.0 { format!("{mebi:.0} MiB") } else { format!("{mebi:.1} MiB") }
+    if mebi.fract() == 0.0 {
+        format!("{mebi:.0} MiB")
+    } else {
+        format!("{mebi:.1} MiB")
+    }
 }
 
 /// Counts what a store holds. Refuses with an error, not with `false`: a guest makes of a refused growth whatever it
@@ -42,7 +46,13 @@ pub(crate) struct MemoryLimit {
 
 impl MemoryLimit {
     pub(crate) fn new(plugin: Arc<str>, allowed: u64) -> Self {
-        MemoryLimit { plugin, function: "instantiate", used: 0, allowed, last: 0 }
+        MemoryLimit {
+            plugin,
+            function: "instantiate",
+            used: 0,
+            allowed,
+            last: 0,
+        }
     }
 
     fn grow(&mut self, current: usize, desired: usize) -> wasmtime::Result<bool> {
@@ -78,7 +88,10 @@ impl ResourceLimiter for MemoryLimit {
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        self.grow(current.saturating_mul(TABLE_ELEMENT_BYTES), desired.saturating_mul(TABLE_ELEMENT_BYTES))
+        self.grow(
+            current.saturating_mul(TABLE_ELEMENT_BYTES),
+            desired.saturating_mul(TABLE_ELEMENT_BYTES),
+        )
     }
 
     fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
@@ -112,7 +125,9 @@ mod tests {
     fn a_growth_that_failed_is_not_counted() {
         let mut limit = MemoryLimit::new("p".into(), 4 * MIB as u64);
         limit.memory_growing(0, 3 * MIB, None).unwrap();
-        limit.memory_grow_failed(wasmtime::Error::msg("no pages left")).unwrap();
+        limit
+            .memory_grow_failed(wasmtime::Error::msg("no pages left"))
+            .unwrap();
         assert_eq!(limit.used, 0);
     }
 }

@@ -25,7 +25,10 @@ pub(crate) struct Ring {
 
 impl Ring {
     pub(crate) fn new(capacity: usize) -> Self {
-        Ring { bytes: Arc::default(), capacity }
+        Ring {
+            bytes: Arc::default(),
+            capacity,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {

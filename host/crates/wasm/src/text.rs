@@ -15,7 +15,11 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let shorter = head.len() < text.len();
     let joined = head.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = cut(&joined, limit);
-    if shorter && !line.ends_with('…') { format!("{line}…") } else { line }
+    if shorter && !line.ends_with('…') {
+        format!("{line}…")
+    } else {
+        line
+    }
 }
 
 /// A count with its thousands set apart: `1,000,000`.

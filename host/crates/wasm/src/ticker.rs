@@ -10,13 +10,16 @@ use crate::Limits;
 /// Starts a thread that advances the engine's epoch every [`Limits::TICK`]. It ends within a tick of the engine.
 pub(crate) fn start(engine: &Engine) -> io::Result<()> {
     let weak = engine.weak();
-    thread::Builder::new().name("plugin-epoch".into()).stack_size(64 << 10).spawn(move || {
-        while let Some(engine) = weak.upgrade() {
-            engine.increment_epoch();
-            drop(engine);
-            thread::sleep(Limits::TICK);
-        }
-    })?;
+    thread::Builder::new()
+        .name("plugin-epoch".into())
+        .stack_size(64 << 10)
+        .spawn(move || {
+            while let Some(engine) = weak.upgrade() {
+                engine.increment_epoch();
+                drop(engine);
+                thread::sleep(Limits::TICK);
+            }
+        })?;
     Ok(())
 }
 
@@ -24,7 +27,10 @@ pub(crate) fn start(engine: &Engine) -> io::Result<()> {
 /// counts, hence the one extra.
 pub(crate) fn epochs(limits: &Limits) -> u64 {
     let ticks = limits.call_deadline.as_nanos().div_ceil(Limits::TICK.as_nanos());
-    u64::try_from(ticks).unwrap_or(u64::MAX / 2).saturating_add(1).min(u64::MAX / 2)
+    u64::try_from(ticks)
+        .unwrap_or(u64::MAX / 2)
+        .saturating_add(1)
+        .min(u64::MAX / 2)
 }
 
 #[cfg(test)]
@@ -35,7 +41,10 @@ mod tests {
 
     #[test]
     fn a_deadline_is_never_cut_short() {
-        let limits = |ms| Limits { call_deadline: Duration::from_millis(ms), ..Limits::default() };
+        let limits = |ms| Limits {
+            call_deadline: Duration::from_millis(ms),
+            ..Limits::default()
+        };
         assert_eq!(epochs(&limits(0)), 1);
         assert_eq!(epochs(&limits(10)), 2);
         assert_eq!(epochs(&limits(11)), 3);

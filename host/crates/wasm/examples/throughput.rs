@@ -1,0 +1,150 @@
+//! Sessions per second through a component, one core: `cargo run --release -p veeksha-wasm --example throughput`.
+//!
+//! Times the fixture `planned` of `tests/guests`, whose sessions have messages of two segments, think time and labels, and
+//! all that the host does with them: lifting, conversion and the checks of the graph.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use veeksha_model::{Message, NodeId, OutputSpec, Request, Role, Seed, Segment, Session};
+use veeksha_ports::Workload;
+use veeksha_stats::RandomStream;
+use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
+
+/// How long each figure is measured.
+const SPAN: Duration = Duration::from_secs(1);
+/// Sessions per call: what a plugin thread asks for at once.
+const BATCH: u32 = 64;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/guests/dist/planned.wasm");
+    let bytes = std::fs::read(path)?;
+    let begun = now();
+    let engine = PluginEngine::new(EngineOptions::default())?;
+    println!("engine                  {:>10.3} ms", millis(begun.elapsed()));
+    let begun = now();
+    let plugin = engine.load("planned", &bytes)?;
+    println!(
+        "compile {:>4} KiB        {:>10.3} ms",
+        bytes.len() >> 10,
+        millis(begun.elapsed())
+    );
+    let cache = std::env::temp_dir().join(format!("veeksha-throughput-{}", std::process::id()));
+    for _ in 0..2 {
+        let engine = PluginEngine::new(EngineOptions {
+            cache_dir: Some(cache.clone()),
+            ..EngineOptions::default()
+        })?;
+        let begun = now();
+        let plugin = engine.load("planned", &bytes)?;
+        plugin.describe()?;
+        let from = if plugin.compiled_from_cache() {
+            "from the cache"
+        } else {
+            "into the cache"
+        };
+        println!("load {from}     {:>10.3} ms", millis(begun.elapsed()));
+    }
+    std::fs::remove_dir_all(cache)?;
+    for turns in [1, 3, 100] {
+        let grants = Grants::new(42, Arc::new(NoLog));
+        let factory = plugin.workload(format!("{{\"turns\": {turns}}}"), grants)?;
+        let begun = now();
+        let Workload::Planned(mut source) = factory.open()? else {
+            return Err("not planned".into());
+        };
+        println!(
+            "open                    {:>10.3} us",
+            millis(begun.elapsed()) * 1e3
+        );
+        let mut first = 0;
+        let component = per_session(|| {
+            let sessions = source.sessions(first, BATCH)?;
+            first += u64::from(BATCH);
+            black_box(sessions);
+            Ok(())
+        })?;
+        let mut first = 0;
+        let native = per_session(|| {
+            black_box(
+                (first..first + u64::from(BATCH))
+                    .map(|index| session(index, turns))
+                    .collect::<Vec<_>>(),
+            );
+            first += u64::from(BATCH);
+            Ok(())
+        })?;
+        println!(
+            "{turns:>3} turns: component    {:>10.3} us per session, {:>9.0} sessions/s; native {:>8.3} us; {:.1} times",
+            component * 1e6,
+            1.0 / component,
+            native * 1e6,
+            component / native
+        );
+    }
+    Ok(())
+}
+
+/// Seconds per session of calls that make [`BATCH`] each.
+fn per_session(mut call: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
+    for _ in 0..10 {
+        call()?;
+    }
+    let begun = now();
+    let mut calls = 0u32;
+    while begun.elapsed() < SPAN {
+        call()?;
+        calls += 1;
+    }
+    Ok(begun.elapsed().as_secs_f64() / f64::from(calls) / f64::from(BATCH))
+}
+
+/// What the fixture does, in the host's own types.
+fn session(index: u64, turns: u32) -> Session {
+    let mut words = vec![0; 3 * turns as usize];
+    RandomStream::new(42, index, "chains").fill(0, &mut words);
+    let turn = |node: u32| {
+        let [high, low, length] = words.as_chunks::<3>().0[node as usize];
+        let before = node.checked_sub(1).map(NodeId);
+        Request {
+            node: NodeId(node),
+            parents: before.into_iter().collect(),
+            history_parent: before,
+            wait_after_ready: before.map_or(0, |_| u64::from(length % 1000) * 1_000_000),
+            messages: vec![Message {
+                role: Role::User,
+                content: vec![
+                    Segment::Text(format!("turn {node} of session {index}: ")),
+                    Segment::Synthetic {
+                        seed: Seed { high, low },
+                        tokens: 1 + length % 500,
+                    },
+                ],
+                tool_call_id: None,
+            }],
+            output: OutputSpec {
+                target_tokens: Some(1 + low % 200),
+                exact: true,
+            },
+            body: None,
+            labels: vec![("turn".into(), node.to_string())],
+        }
+    };
+    Session {
+        requests: (0..turns).map(turn).collect(),
+        arrives_at: None,
+        labels: vec![("fixture".into(), "planned".into())],
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads time")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,229 @@
+//! Whether what a plugin returned can be run: the door between guests and the rest of the house.
+//!
+//! Languages without integers turn a wrong value silently into another one, so nothing is taken on trust.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+use veeksha_model::{Label, NodeId, Request, Segment, Session, check_session};
+
+use crate::text::{cut, grouped};
+
+/// Times stay below this, so that every guest language can carry them.
+const TIME_END: u64 = 1 << 53;
+/// Bytes of all labels of a session or of a request.
+const LABEL_BYTES: usize = 16 << 10;
+/// Tokens of the synthetic text of one request: beyond every context window that exists.
+const SYNTHETIC_TOKENS: u64 = 1 << 24;
+
+/// A planned session.
+pub(crate) fn session(session: &Session) -> Result<(), String> {
+    requests(&session.requests, &HashSet::new())?;
+    if let Some(at) = session.arrives_at {
+        time("arrives-at", at)?;
+    }
+    labels(&session.labels)
+}
+
+/// The requests of a session's step; `known` are the nodes of its earlier steps.
+pub(crate) fn requests(requests: &[Request], known: &HashSet<NodeId>) -> Result<(), String> {
+    check_session(requests, known).map_err(|error| error.to_string())?;
+    requests
+        .iter()
+        .try_for_each(|request| self::request(request).map_err(|why| format!("node {}: {why}", request.node)))
+}
+
+fn request(request: &Request) -> Result<(), String> {
+    time("wait-after-ready", request.wait_after_ready)?;
+    labels(&request.labels)?;
+    let synthetic =
+        request
+            .messages
+            .iter()
+            .flat_map(|message| &message.content)
+            .map(|segment| match segment {
+                Segment::Synthetic { tokens, .. } => u64::from(*tokens),
+                _ => 0,
+            });
+    let tokens: u64 = synthetic.sum();
+    if tokens > SYNTHETIC_TOKENS {
+        return Err(format!(
+            "{} tokens of synthetic text, at most {} are made for one request",
+            grouped(tokens),
+            grouped(SYNTHETIC_TOKENS)
+        ));
+    }
+    request.body.as_deref().map_or(Ok(()), object)
+}
+
+fn time(what: &str, nanos: u64) -> Result<(), String> {
+    if nanos < TIME_END {
+        return Ok(());
+    }
+    Err(format!(
+        "`{what}` is {} ns, times must stay below 2^53 (was it negative?)",
+        grouped(nanos)
+    ))
+}
+
+fn labels(labels: &[Label]) -> Result<(), String> {
+    let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > LABEL_BYTES {
+        return Err(format!(
+            "{} bytes of labels, at most {} are carried",
+            grouped(bytes as u64),
+            grouped(LABEL_BYTES as u64)
+        ));
+    }
+    Ok(())
+}
+
+/// Whether `body` is the text of a JSON object, and one that whoever merges it later can read (nested at most 128 deep).
+fn object(body: &str) -> Result<(), String> {
+    match serde_json::from_str::<Map<String, Value>>(body) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!(
+            "`body` must be a JSON object: {error}, in `{}`",
+            cut(body, 80)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::{Message, OutputSpec, Role, Seed};
+
+    use super::*;
+
+    fn plain() -> Request {
+        Request {
+            node: NodeId(3),
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            messages: vec![Message {
+                role: Role::User,
+                content: vec![Segment::Text("hello".into())],
+                tool_call_id: None,
+            }],
+            output: OutputSpec::default(),
+            body: None,
+            labels: Vec::new(),
+        }
+    }
+
+    fn refusal(request: Request) -> String {
+        session(&Session {
+            requests: vec![request],
+            ..Session::default()
+        })
+        .unwrap_err()
+    }
+
+    #[test]
+    fn times_stay_below_two_to_the_53() {
+        let mut request = plain();
+        request.wait_after_ready = (1 << 53) - 1;
+        assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
+        request.wait_after_ready = 1 << 53;
+        assert_eq!(
+            refusal(request),
+            "node 3: `wait-after-ready` is 9,007,199,254,740,992 ns, times must stay below 2^53 (was it negative?)"
+        );
+        let late = Session {
+            requests: vec![plain()],
+            arrives_at: Some(u64::MAX),
+            labels: Vec::new(),
+        };
+        assert!(
+            session(&late)
+                .unwrap_err()
+                .starts_with("`arrives-at` is 18,446,744,073,709,551,615 ns")
+        );
+    }
+
+    #[test]
+    fn a_body_is_a_json_object() {
+        for good in ["{}", r#"{"a": [1, {"b": null}], "c": "d"}"#, " {\"a\": 1} "] {
+            let request = Request {
+                body: Some(good.into()),
+                ..plain()
+            };
+            assert_eq!(requests(&[request], &HashSet::new()), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "[]",
+            "1",
+            "null",
+            "\"{}\"",
+            "{",
+            "{} {}",
+            "{\"a\" 1}",
+            "{'a': 1}",
+        ] {
+            let why = refusal(Request {
+                body: Some(bad.into()),
+                ..plain()
+            });
+            assert!(
+                why.starts_with("node 3: `body` must be a JSON object: "),
+                "{bad}: {why}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_deeply_nested_body_is_refused_not_followed() {
+        let deep = format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(
+            refusal(Request {
+                body: Some(deep),
+                ..plain()
+            })
+            .contains("recursion limit")
+        );
+    }
+
+    #[test]
+    fn labels_are_bounded() {
+        let labels = vec![("k".to_owned(), "v".repeat(LABEL_BYTES))];
+        assert_eq!(
+            refusal(Request {
+                labels: labels.clone(),
+                ..plain()
+            }),
+            "node 3: 16,385 bytes of labels, at most 16,384 are carried"
+        );
+        assert!(
+            session(&Session {
+                requests: vec![plain()],
+                arrives_at: None,
+                labels
+            })
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn synthetic_text_is_bounded() {
+        let mut request = plain();
+        let half = Segment::Synthetic {
+            seed: Seed { high: 0, low: 1 },
+            tokens: 1 << 23,
+        };
+        request.messages[0].content = vec![half.clone(), half.clone()];
+        assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
+        request.messages[0].content.push(half);
+        assert!(refusal(request).starts_with("node 3: 25,165,824 tokens of synthetic text"));
+    }
+
+    #[test]
+    fn a_step_without_requests_is_fine_once_there_are_nodes() {
+        assert_eq!(requests(&[], &HashSet::from([NodeId(0)])), Ok(()));
+        assert_eq!(
+            requests(&[], &HashSet::new()).unwrap_err(),
+            "the session has no requests"
+        );
+    }
+}

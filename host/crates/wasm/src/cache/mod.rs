@@ -1,0 +1,98 @@
+//! Compiled components on disk, so that only the first run pays for the compiler.
+//!
+//! Machine code from a file is trusted as much as our own, so a file is used only if its seal is right: a keyed BLAKE3
+//! over its name and content, with a key that only this user can read. Whatever is not sealed by us (cut short, altered,
+//! copied from elsewhere, written by somebody else) is as good as absent, and is written anew.
+
+mod deserialize;
+mod folder;
+mod seal;
+
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::describe::Descriptor;
+pub(crate) use folder::CacheError;
+use folder::Folder;
+use seal::Key;
+
+/// The folder below the cache folder.
+const COMPONENTS: &str = "components";
+
+/// An open cache.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    folder: Folder,
+    key: Key,
+    fingerprint: String,
+}
+
+impl Cache {
+    /// Opens the cache below `cache_dir`, and makes it if it is not there.
+    pub(crate) fn open(cache_dir: &Path, engine: &Engine) -> Result<Self, CacheError> {
+        let folder = Folder::open(&cache_dir.join(COMPONENTS))?;
+        let key = Key::of(&folder)?;
+        Ok(Cache {
+            folder,
+            key,
+            fingerprint: fingerprint(engine),
+        })
+    }
+
+    /// The compiled form of the component with this digest, if there is one that can be trusted.
+    pub(crate) fn component(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let name = self.name(digest, "cwasm");
+        let sealed = self.folder.read(&name)?;
+        deserialize::component(engine, &self.key.open(&name, sealed)?)
+    }
+
+    /// Keeps a compiled form.
+    pub(crate) fn keep_component(&self, digest: &str, component: &Component) -> Result<(), CacheError> {
+        let bytes = component
+            .serialize()
+            .map_err(|error| CacheError::Serialize(error.to_string()))?;
+        self.keep(&self.name(digest, "cwasm"), &bytes)
+    }
+
+    /// What the component with this digest said of itself.
+    pub(crate) fn descriptor(&self, digest: &str) -> Option<Descriptor> {
+        let name = self.name(digest, "describe");
+        let sealed = self.folder.read(&name)?;
+        serde_json::from_slice(self.key.open(&name, sealed)?.bytes()).ok()
+    }
+
+    /// Keeps what a component said of itself.
+    pub(crate) fn keep_descriptor(&self, digest: &str, descriptor: &Descriptor) -> Result<(), CacheError> {
+        let bytes =
+            serde_json::to_vec(descriptor).map_err(|error| CacheError::Serialize(error.to_string()))?;
+        self.keep(&self.name(digest, "describe"), &bytes)
+    }
+
+    fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), CacheError> {
+        self.folder.write(name, &self.key.seal(name, bytes), bytes)
+    }
+
+    fn name(&self, digest: &str, kind: &str) -> String {
+        format!("{digest}-{}.{kind}", self.fingerprint)
+    }
+}
+
+/// Tells engines apart whose machine code is not interchangeable: version, settings, processor features; and ours.
+fn fingerprint(engine: &Engine) -> String {
+    struct Blake(blake3::Hasher);
+    impl Hasher for Blake {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+    let mut hasher = Blake(blake3::Hasher::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    hasher.0.finalize().to_hex()[..16].to_owned()
+}

@@ -1,0 +1,152 @@
+//! The host's side of `log`, `random`, `tokens` and `blobs`.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use veeksha_stats::RandomStream;
+use wasmtime::component::Resource;
+use wasmtime::{Error, bail};
+
+use crate::LogLevel;
+use crate::bindings::{blobs, log, random, tokens, types};
+use crate::state::HostState;
+use crate::text::grouped;
+
+/// Words that one call of `random.words` may ask for.
+pub(crate) const WORDS_PER_CALL: u32 = 65_536;
+/// Bytes that one call of `blob.read` returns at most.
+const READ_BYTES: u32 = 4 << 20;
+
+/// A granted file that a guest has opened.
+#[derive(Debug)]
+pub(crate) struct OpenBlob {
+    file: File,
+    size: u64,
+}
+
+impl types::Host for HostState {}
+
+impl log::Host for HostState {
+    fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        let level = match level {
+            log::Level::Debug => LogLevel::Debug,
+            log::Level::Info => LogLevel::Info,
+            log::Level::Warn => LogLevel::Warn,
+            log::Level::Error => LogLevel::Error,
+        };
+        self.log(level, &message);
+        Ok(())
+    }
+}
+
+impl random::Host for HostState {
+    fn words(&mut self, session: u64, stream: String, first: u32, count: u32) -> wasmtime::Result<Vec<u32>> {
+        if count > WORDS_PER_CALL {
+            bail!(
+                "random: {} words asked for in one call, at most {} are given",
+                grouped(count.into()),
+                grouped(WORDS_PER_CALL.into())
+            );
+        }
+        let mut words = vec![0; count as usize];
+        RandomStream::new(self.seed, session, &stream).fill(first.into(), &mut words);
+        Ok(words)
+    }
+}
+
+impl HostState {
+    fn tokenizer(&self) -> wasmtime::Result<&dyn crate::TokenCounter> {
+        self.tokens
+            .as_deref()
+            .ok_or_else(|| Error::msg("tokens: not granted (the run gives this plugin no tokenizer)"))
+    }
+}
+
+impl tokens::Host for HostState {
+    fn count(&mut self, text: String) -> wasmtime::Result<u32> {
+        Ok(self.tokenizer()?.count(&text))
+    }
+
+    fn vocabulary(&mut self) -> wasmtime::Result<u32> {
+        Ok(self.tokenizer()?.vocabulary())
+    }
+}
+
+impl blobs::Host for HostState {}
+
+impl blobs::HostBlob for HostState {
+    fn open(&mut self, name: String) -> wasmtime::Result<Result<Resource<OpenBlob>, types::Error>> {
+        if self.blobs.is_empty() {
+            bail!("blobs: not granted (the run gives this plugin no files)");
+        }
+        let Some(path) = self.blobs.get(&name) else {
+            let granted: Vec<&str> = self.blobs.keys().map(String::as_str).collect();
+            return Ok(Err(types::Error {
+                code: "not-granted".into(),
+                message: format!("no file was granted under the name `{name}`"),
+                hint: Some(format!("granted are: {}", granted.join(", "))),
+                path: None,
+                retryable: false,
+            }));
+        };
+        match open(path) {
+            Ok(blob) => Ok(Ok(self.table.push(blob)?)),
+            Err(error) => Ok(Err(unreadable(&name, &error))),
+        }
+    }
+
+    fn size(&mut self, blob: Resource<OpenBlob>) -> wasmtime::Result<u64> {
+        Ok(self.table.get(&blob)?.size)
+    }
+
+    fn read(
+        &mut self,
+        blob: Resource<OpenBlob>,
+        offset: u64,
+        len: u32,
+    ) -> wasmtime::Result<Result<Vec<u8>, types::Error>> {
+        let blob = self.table.get(&blob)?;
+        if len > READ_BYTES {
+            bail!(
+                "blobs: {} bytes asked for in one read, at most {} are given",
+                grouped(len.into()),
+                grouped(READ_BYTES.into())
+            );
+        }
+        let left = blob.size.saturating_sub(offset).min(len.into());
+        let mut bytes = vec![0; usize::try_from(left).unwrap_or(0)];
+        Ok(blob
+            .file
+            .read_exact_at(&mut bytes, offset)
+            .map(|()| bytes)
+            .map_err(|error| unreadable("blob", &error)))
+    }
+
+    fn drop(&mut self, blob: Resource<OpenBlob>) -> wasmtime::Result<()> {
+        self.table.delete(blob)?;
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<OpenBlob> {
+    let file = File::open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    Ok(OpenBlob {
+        size: meta.len(),
+        file,
+    })
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> types::Error {
+    types::Error {
+        code: "unreadable".into(),
+        message: format!("cannot read `{name}`: {error}"),
+        hint: None,
+        path: None,
+        retryable: false,
+    }
+}

@@ -1,0 +1,127 @@
+//! Between the contract's records and the model's.
+
+use veeksha_model::{
+    FailureReason, MediaKind, Message, NodeId, OutputSpec, Request, Response, Role, Seed, Segment, Session,
+};
+use veeksha_ports::{PluginFailure, PluginFailureKind};
+
+use crate::bindings::types as wit;
+use crate::text::{cut, one_line};
+
+/// Characters of a plugin's message or hint that are kept.
+const MESSAGE: usize = 2000;
+/// Characters of an error code or a path that are kept.
+const NAME: usize = 200;
+
+pub(crate) fn session(session: wit::Session) -> Session {
+    Session {
+        requests: requests(session.requests),
+        arrives_at: session.arrives_at,
+        labels: session.labels,
+    }
+}
+
+pub(crate) fn requests(requests: Vec<wit::Request>) -> Vec<Request> {
+    requests.into_iter().map(request).collect()
+}
+
+fn request(request: wit::Request) -> Request {
+    Request {
+        node: NodeId(request.node),
+        parents: request.parents.into_iter().map(NodeId).collect(),
+        history_parent: request.history_parent.map(NodeId),
+        wait_after_ready: request.wait_after_ready,
+        messages: request.messages.into_iter().map(message).collect(),
+        output: OutputSpec {
+            target_tokens: request.output.target_tokens,
+            exact: request.output.exact,
+        },
+        body: request.body,
+        labels: request.labels,
+    }
+}
+
+fn message(message: wit::Message) -> Message {
+    Message {
+        role: match message.role {
+            wit::Role::System => Role::System,
+            wit::Role::User => Role::User,
+            wit::Role::Assistant => Role::Assistant,
+            wit::Role::Tool => Role::Tool,
+        },
+        content: message.content.into_iter().map(segment).collect(),
+        tool_call_id: message.tool_call_id,
+    }
+}
+
+fn segment(segment: wit::Segment) -> Segment {
+    match segment {
+        wit::Segment::Text(text) => Segment::Text(text),
+        wit::Segment::Synthetic(wit::SyntheticText { seed, tokens }) => Segment::Synthetic {
+            seed: Seed {
+                high: seed.high,
+                low: seed.low,
+            },
+            tokens,
+        },
+        wit::Segment::Media(wit::Media { kind, source }) => Segment::Media {
+            kind: match kind {
+                wit::MediaKind::Image => MediaKind::Image,
+                wit::MediaKind::Audio => MediaKind::Audio,
+                wit::MediaKind::Video => MediaKind::Video,
+            },
+            source,
+        },
+    }
+}
+
+pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> wit::Response {
+    wit::Response {
+        node: node.0,
+        text: response.text.clone(),
+        reasoning: response.reasoning.clone(),
+        tool_calls: response
+            .tool_calls
+            .iter()
+            .map(|call| wit::ToolCall {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+            })
+            .collect(),
+        finish_reason: response.finish_reason.clone(),
+        usage: response.usage.map(|usage| wit::Usage {
+            prompt: usage.prompt,
+            completion: usage.completion,
+            cached: usage.cached,
+            reasoning: usage.reasoning,
+        }),
+        completed_at,
+    }
+}
+
+pub(crate) fn failure(reason: &FailureReason) -> wit::Failure {
+    wit::Failure {
+        node: reason.request.node.0,
+        code: reason.class.name().to_owned(),
+        message: reason.message.clone(),
+        completed_at: reason.at,
+    }
+}
+
+/// An error that the plugin returned on purpose.
+pub(crate) fn refusal(
+    plugin: &str,
+    function: &str,
+    input: Option<String>,
+    error: wit::Error,
+) -> PluginFailure {
+    let kind = PluginFailureKind::Refused {
+        code: one_line(&error.code, NAME),
+        hint: error.hint.map(|hint| cut(&hint, MESSAGE)),
+        path: error.path.map(|path| one_line(&path, NAME)),
+    };
+    let mut failure = PluginFailure::new(plugin, function, kind, cut(&error.message, MESSAGE));
+    failure.input = input;
+    failure
+}

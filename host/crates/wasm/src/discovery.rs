@@ -1,0 +1,194 @@
+//! What a component says it is, read off its bytes before anything is compiled.
+//!
+//! Only the outermost component's imports and exports are read; the modules inside are skipped, so that even a component
+//! of many megabytes takes microseconds.
+
+use wasmparser::{Chunk, Encoding, Parser, Payload};
+
+/// The package that plugins speak.
+const PACKAGE: &str = "veeksha:plugin";
+/// The version of the contract in `wit/0.1.0`.
+pub(crate) const VERSION: &str = "0.1.0";
+/// The interfaces of the package that a plugin may import.
+const CAPABILITIES: [&str; 5] = ["blobs", "log", "random", "tokens", "types"];
+/// The largest component that is looked at.
+const MAX_BYTES: usize = 256 << 20;
+
+/// Which kinds of plugin a component is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds {
+    /// It exports `session-generator`.
+    pub session_generator: bool,
+    /// It exports `agent-generator`.
+    pub agent_generator: bool,
+}
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Discovered {
+    pub(crate) kinds: Kinds,
+    /// Capabilities by their short names, in order, without `types`; then `wasi` if any of WASI is imported.
+    pub(crate) imports: Vec<String>,
+}
+
+/// Reads the bytes of a would-be plugin. The error says in one line why it is none, and what to do.
+pub(crate) fn discover(bytes: &[u8]) -> Result<Discovered, String> {
+    if bytes.len() > MAX_BYTES {
+        return Err(format!(
+            "the component has {} MiB, at most {} are taken",
+            bytes.len() >> 20,
+            MAX_BYTES >> 20
+        ));
+    }
+    refuse_other_formats(bytes)?;
+    let (imports, exports) = read_outermost(bytes)?;
+    let kinds = kinds(&exports)?;
+    Ok(Discovered {
+        kinds,
+        imports: capabilities(&imports)?,
+    })
+}
+
+fn refuse_other_formats(bytes: &[u8]) -> Result<(), String> {
+    let start = bytes.trim_ascii_start();
+    if start.starts_with(b"(component") || start.starts_with(b"(module") {
+        return Err("not a component: WebAssembly in text form; translate it with `wasm-tools parse`".into());
+    }
+    if !bytes.starts_with(b"\0asm") {
+        return Err(
+            "not a component: the file is no WebAssembly at all (it does not begin with `\\0asm`)".into(),
+        );
+    }
+    Ok(())
+}
+
+fn read_outermost(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), String> {
+    let damaged = |error: wasmparser::BinaryReaderError| {
+        format!(
+            "not a component: the file is damaged or cut short ({} at byte {})",
+            error.message(),
+            error.offset()
+        )
+    };
+    let mut parser = Parser::new(0);
+    let mut at = 0;
+    let (mut imports, mut exports) = (Vec::new(), Vec::new());
+    loop {
+        let rest = bytes.get(at..).ok_or("not a component: the file is cut short")?;
+        let (consumed, payload) = match parser.parse(rest, true).map_err(damaged)? {
+            Chunk::Parsed { consumed, payload } => (consumed, payload),
+            Chunk::NeedMoreData(_) => return Err("not a component: the file is cut short".into()),
+        };
+        at += consumed;
+        match payload {
+            Payload::Version {
+                encoding: Encoding::Module,
+                ..
+            } => {
+                return Err(
+                    "not a component but a core module; wrap it with `wasm-tools component new`".into(),
+                );
+            }
+            Payload::ModuleSection { unchecked_range, .. }
+            | Payload::ComponentSection { unchecked_range, .. } => {
+                at = usize::try_from(unchecked_range.end).unwrap_or(usize::MAX);
+            }
+            Payload::ComponentImportSection(section) => {
+                for import in section {
+                    imports.push(import.map_err(damaged)?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(section) => {
+                for export in section {
+                    exports.push(export.map_err(damaged)?.name.name.to_owned());
+                }
+            }
+            Payload::End(_) => return Ok((imports, exports)),
+            _ => {}
+        }
+    }
+}
+
+/// `veeksha:plugin/log@0.1.0` as its interface and version, if it is of our package.
+fn ours(name: &str) -> Option<(&str, &str)> {
+    let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
+    Some(rest.split_once('@').unwrap_or((rest, "")))
+}
+
+/// Whether the host, at [`VERSION`], can serve `version`: below 1.0, patch releases are compatible.
+fn speaks(version: &str) -> bool {
+    let line = VERSION.rsplit_once('.').map_or(VERSION, |(line, _)| line);
+    version.rsplit_once('.').is_some_and(|(other, _)| other == line)
+}
+
+fn kinds(exports: &[String]) -> Result<Kinds, String> {
+    let mut kinds = Kinds::default();
+    let mut other_version = None;
+    for (interface, version) in exports.iter().filter_map(|name| ours(name)) {
+        match interface {
+            _ if !speaks(version) => other_version = Some(version),
+            "session-generator" => kinds.session_generator = true,
+            "agent-generator" => kinds.agent_generator = true,
+            _ => {}
+        }
+    }
+    match other_version {
+        _ if kinds != Kinds::default() => Ok(kinds),
+        Some(version) => Err(other(version)),
+        None => {
+            let has = if exports.is_empty() {
+                "nothing".into()
+            } else {
+                listed(exports)
+            };
+            Err(format!(
+                "exports none of `session-generator` and `agent-generator` of {PACKAGE}@{VERSION}; it exports {has}"
+            ))
+        }
+    }
+}
+
+fn other(version: &str) -> String {
+    format!("was built for {PACKAGE}@{version}, this host speaks {VERSION}")
+}
+
+fn capabilities(imports: &[String]) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    let mut unknown = Vec::new();
+    let mut wasi = false;
+    for name in imports {
+        match ours(name) {
+            Some((_, version)) if !speaks(version) => return Err(other(version)),
+            Some(("types", _)) => {}
+            Some((interface, _)) if CAPABILITIES.contains(&interface) => found.push(interface.to_owned()),
+            None if name.starts_with("wasi:") => wasi = true,
+            _ => unknown.push(name.clone()),
+        }
+    }
+    if !unknown.is_empty() {
+        return Err(format!(
+            "imports {}, which this host does not offer; it offers log, random, tokens and blobs of \
+             {PACKAGE}@{VERSION} and a stand-in for WASI 0.2",
+            listed(&unknown)
+        ));
+    }
+    found.sort();
+    if wasi {
+        found.push("wasi".into());
+    }
+    Ok(found)
+}
+
+/// The first few of `names`, quoted.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let mut text: Vec<String> = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{}`", crate::text::cut(name, 80)))
+        .collect();
+    if names.len() > SHOWN {
+        text.push(format!("{} more", names.len() - SHOWN));
+    }
+    text.join(", ")
+}

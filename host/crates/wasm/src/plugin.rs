@@ -1,0 +1,183 @@
+//! A component that is ready to be used.
+
+use std::sync::{Arc, OnceLock};
+
+use veeksha_ports::{PluginFailure, PluginFailureKind, WorkloadFactory};
+use wasmtime::component::{Component, InstancePre};
+
+use crate::bindings::{agent_generator, session_generator};
+use crate::discovery::Discovered;
+use crate::engine::Host;
+use crate::instance::Instance;
+use crate::state::HostState;
+use crate::workload::Factory;
+use crate::{Descriptor, Grants, Kinds, NoLog};
+
+/// Where a component's machine code came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Cache,
+    Compiler,
+}
+
+/// A compiled, linked and type-checked component.
+pub(crate) struct Loaded {
+    pub(crate) host: Arc<Host>,
+    pub(crate) name: Arc<str>,
+    pub(crate) digest: String,
+    pub(crate) discovered: Discovered,
+    pub(crate) pre: InstancePre<HostState>,
+    pub(crate) sessions: Option<session_generator::GuestIndices>,
+    pub(crate) agents: Option<agent_generator::GuestIndices>,
+    origin: Origin,
+    descriptor: OnceLock<Descriptor>,
+}
+
+impl Loaded {
+    /// Links a component. Its exports are checked against the contract's types here.
+    pub(crate) fn new(
+        host: Arc<Host>,
+        name: &str,
+        digest: String,
+        discovered: Discovered,
+        origin: Origin,
+        component: Component,
+    ) -> wasmtime::Result<Self> {
+        let pre = host.linker.instantiate_pre(&component)?;
+        let Kinds {
+            session_generator,
+            agent_generator,
+        } = discovered.kinds;
+        let sessions = session_generator
+            .then(|| session_generator::GuestIndices::new(&pre))
+            .transpose()?;
+        let agents = agent_generator
+            .then(|| agent_generator::GuestIndices::new(&pre))
+            .transpose()?;
+        let descriptor = OnceLock::new();
+        Ok(Loaded {
+            host,
+            name: name.into(),
+            digest,
+            discovered,
+            pre,
+            sessions,
+            agents,
+            origin,
+            descriptor,
+        })
+    }
+
+    /// A new instance as a session generator.
+    pub(crate) fn planned(
+        self: &Arc<Self>,
+        grants: &Grants,
+    ) -> Result<Instance<session_generator::Guest>, PluginFailure> {
+        Instance::new(self, grants, |store, exports| match &self.sessions {
+            Some(indices) => indices.load(store, exports),
+            None => wasmtime::bail!("it exports no `session-generator`"),
+        })
+    }
+
+    /// A new instance as an agent generator.
+    pub(crate) fn reactive(
+        self: &Arc<Self>,
+        grants: &Grants,
+    ) -> Result<Instance<agent_generator::Guest>, PluginFailure> {
+        Instance::new(self, grants, |store, exports| match &self.agents {
+            Some(indices) => indices.load(store, exports),
+            None => wasmtime::bail!("it exports no `agent-generator`"),
+        })
+    }
+
+    fn describe(self: &Arc<Self>) -> Result<Descriptor, PluginFailure> {
+        const FUNCTION: &str = "describe";
+        // Without a run there is nothing to grant; a descriptor may not depend on it.
+        let grants = Grants::new(0, Arc::new(NoLog));
+        let answer = if self.sessions.is_some() {
+            self.planned(&grants)?
+                .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
+        } else {
+            self.reactive(&grants)?
+                .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
+        };
+        Descriptor::admit(answer)
+            .map_err(|why| PluginFailure::new(&*self.name, FUNCTION, PluginFailureKind::Result, why))
+    }
+}
+
+/// A loaded plugin. Cheap to clone.
+#[derive(Clone)]
+pub struct Plugin {
+    loaded: Arc<Loaded>,
+}
+
+impl Plugin {
+    pub(crate) fn new(loaded: Loaded) -> Self {
+        Plugin {
+            loaded: Arc::new(loaded),
+        }
+    }
+
+    /// BLAKE3 of the component, in hex.
+    pub fn digest(&self) -> &str {
+        &self.loaded.digest
+    }
+
+    /// What the component imports: capabilities by their short names (`blobs`, `log`, `random`, `tokens`), in order, and
+    /// last `wasi` if it imports anything of WASI (it gets a stand-in).
+    pub fn imports(&self) -> &[String] {
+        &self.loaded.discovered.imports
+    }
+
+    /// Which kinds of plugin it is.
+    pub fn kinds(&self) -> Kinds {
+        self.loaded.discovered.kinds
+    }
+
+    /// Whether its machine code was read from the cache, and not compiled just now.
+    pub fn compiled_from_cache(&self) -> bool {
+        self.loaded.origin == Origin::Cache
+    }
+
+    /// What the plugin says of itself. Asked once, and kept in the cache.
+    pub fn describe(&self) -> Result<Descriptor, PluginFailure> {
+        let Loaded {
+            host,
+            digest,
+            descriptor,
+            ..
+        } = &*self.loaded;
+        if let Some(known) = descriptor.get() {
+            return Ok(known.clone());
+        }
+        let kept = host.cache().and_then(|cache| cache.descriptor(digest));
+        let answer = match kept {
+            Some(kept) => kept,
+            None => {
+                let fresh = self.loaded.describe()?;
+                if let Some(cache) = host.cache() {
+                    host.note(cache.keep_descriptor(digest, &fresh));
+                }
+                fresh
+            }
+        };
+        Ok(descriptor.get_or_init(|| answer).clone())
+    }
+
+    /// Binds a configuration (JSON text, not looked at here) and grants. The plugin sees the configuration when an
+    /// instance is opened; a refusal comes from there. A component of both kinds is used as a session generator.
+    pub fn workload(
+        &self,
+        config: String,
+        grants: Grants,
+    ) -> Result<Arc<dyn WorkloadFactory>, PluginFailure> {
+        let descriptor = self.describe()?;
+        Ok(Arc::new(Factory::new(
+            Arc::clone(&self.loaded),
+            descriptor,
+            config,
+            grants,
+        )))
+    }
+}

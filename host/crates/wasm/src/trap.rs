@@ -1,0 +1,194 @@
+//! From wasmtime's error to a report that a plugin's author can act on.
+
+use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
+use wasmtime::{Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use crate::memory::MemoryRefused;
+use crate::state::HostState;
+use crate::{Limits, text};
+
+/// Frames shown.
+const FRAMES: usize = 12;
+/// Characters of a function's name shown.
+const FUNCTION: usize = 200;
+/// Lines of the guest's output shown.
+const OUTPUT_LINES: usize = 20;
+/// Characters of such a line shown.
+const OUTPUT_LINE: usize = 300;
+/// Characters of a message shown.
+const MESSAGE: usize = 1000;
+/// How wasmtime words its private `HostcallFuelExhausted`.
+const TOO_MUCH_DATA: &str = "too much data is being copied between the host and the guest";
+
+/// The report of a call that did not return.
+pub(crate) fn failure(
+    error: &wasmtime::Error,
+    state: &HostState,
+    limits: &Limits,
+    function: &str,
+    input: Option<String>,
+) -> PluginFailure {
+    let (kind, message) = cause(error, state, limits);
+    let mut failure = PluginFailure::new(&*state.plugin, function, kind, message);
+    failure.frames = error
+        .downcast_ref::<WasmBacktrace>()
+        .map(frames)
+        .unwrap_or_default();
+    failure.input = input;
+    failure.stderr = state.output.tail(OUTPUT_LINES).map(|tail| lines_cut(&tail));
+    failure
+}
+
+fn cause(error: &wasmtime::Error, state: &HostState, limits: &Limits) -> (PluginFailureKind, String) {
+    if let Some(refused) = error.downcast_ref::<MemoryRefused>() {
+        return (
+            PluginFailureKind::Memory {
+                asked: refused.asked,
+                allowed: refused.allowed,
+            },
+            refused.to_string(),
+        );
+    }
+    if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
+        return (
+            PluginFailureKind::Trap,
+            format!("it ended itself with exit({code}), which a plugin must not do"),
+        );
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::Interrupt) => {
+            let allowed_ms = u64::try_from(limits.call_deadline.as_millis()).unwrap_or(u64::MAX);
+            let message = format!("it did not return within {allowed_ms} ms; is there an endless loop?");
+            (PluginFailureKind::Deadline { allowed_ms }, message)
+        }
+        Some(Trap::UnreachableCodeReached) => {
+            let told = state.last_error.clone().or_else(|| panic_on_stderr(state));
+            let message =
+                told.unwrap_or_else(|| "it panicked without saying why (wasm `unreachable`)".into());
+            (PluginFailureKind::Trap, text::one_line(&message, MESSAGE))
+        }
+        Some(trap) => (PluginFailureKind::Trap, trap.to_string()),
+        None => {
+            let message = error.root_cause().to_string();
+            if message.contains(TOO_MUCH_DATA) {
+                let mebi = limits.lift_bytes >> 20;
+                (
+                    PluginFailureKind::Result,
+                    format!("it handed over more data in one call than is taken ({mebi} MiB)"),
+                )
+            } else {
+                (PluginFailureKind::Trap, text::one_line(&message, MESSAGE))
+            }
+        }
+    }
+}
+
+/// Each line cut to a length that a report can show.
+fn lines_cut(tail: &str) -> String {
+    tail.lines()
+        .map(|line| text::cut(line, OUTPUT_LINE))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The message of a panic that a runtime printed: from the line with `panicked at` to the end.
+fn panic_on_stderr(state: &HostState) -> Option<String> {
+    let tail = state.output.tail(OUTPUT_LINES)?;
+    let at = tail.rfind("panicked at")?;
+    let message: Vec<&str> = tail[at..]
+        .lines()
+        .take_while(|line| !line.starts_with("note:"))
+        .collect();
+    Some(message.join(" "))
+}
+
+/// The frames of the plugin's own source; all named ones if there are no line tables.
+fn frames(backtrace: &WasmBacktrace) -> Vec<Frame> {
+    let mut all = Vec::new();
+    for frame in backtrace.frames() {
+        let whole = frame.func_name().unwrap_or("?");
+        if frame.symbols().is_empty() {
+            all.push(Frame {
+                function: readable(whole),
+                file: None,
+                line: None,
+            });
+        }
+        for symbol in frame.symbols() {
+            all.push(Frame {
+                function: readable(symbol.name().unwrap_or(whole)),
+                file: symbol.file().map(str::to_owned),
+                line: symbol.line(),
+            });
+        }
+    }
+    let helps = |frame: &Frame| frame.file.as_deref().is_some_and(is_authors);
+    let mut own: Vec<Frame> = all.iter().filter(|frame| helps(frame)).cloned().collect();
+    if own.is_empty() {
+        own = all
+            .into_iter()
+            .filter(|frame| frame.file.is_none() && !is_runtime(&frame.function))
+            .collect();
+    }
+    own.truncate(FRAMES);
+    own
+}
+
+/// Whether a source file is the author's, and not a language's runtime.
+fn is_authors(file: &str) -> bool {
+    const RUNTIMES: [&str; 8] = [
+        "/rustc/",
+        "/rustc-",
+        "library/std/src",
+        "library/core/src",
+        "library/alloc/src",
+        "wasi-libc",
+        "/wit-bindgen-",
+        "/dlmalloc-",
+    ];
+    !RUNTIMES.iter().any(|runtime| file.contains(runtime))
+}
+
+fn is_runtime(function: &str) -> bool {
+    const RUNTIMES: [&str; 7] = [
+        "core::panicking",
+        "std::panicking",
+        "std::rt",
+        "__rust",
+        "rust_panic",
+        "rust_begin_unwind",
+        "abort",
+    ];
+    RUNTIMES.iter().any(|runtime| function.contains(runtime))
+}
+
+/// A function's name as its author wrote it: Rust's mangling and hash are undone.
+fn readable(name: &str) -> String {
+    text::cut(&format!("{:#}", rustc_demangle::demangle(name)), FUNCTION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_they_were_written() {
+        assert_eq!(
+            readable("_ZN13hostile_agent4fall17he094f7b24eb61487E"),
+            "hostile_agent::fall"
+        );
+        assert_eq!(readable("plan_next"), "plan_next");
+        assert_eq!(readable(&"x".repeat(1000)).chars().count(), FUNCTION + 1);
+    }
+
+    #[test]
+    fn runtimes_are_told_from_plugins() {
+        assert!(is_authors("src/lib.rs"));
+        assert!(is_authors("plan.c"));
+        assert!(!is_authors("/rustc/5e2a/library/core/src/panicking.rs"));
+        assert!(!is_authors("library/std/src/panicking.rs"));
+        assert!(is_runtime("core::panicking::panic_fmt"));
+        assert!(!is_runtime("plan::next"));
+    }
+}

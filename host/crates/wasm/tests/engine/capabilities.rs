@@ -1,0 +1,191 @@
+//! What a plugin may ask of the host, and what happens if it was not given.
+
+use std::fs;
+use std::sync::Arc;
+
+use veeksha_ports::PluginFailureKind;
+use veeksha_wasm::{Grants, Limits, LogLevel, TokenCounter};
+
+use crate::support::{Kept, behaving, grants, load, only_label, planned, tight};
+
+struct Words;
+
+impl TokenCounter for Words {
+    fn count(&self, text: &str) -> u32 {
+        text.split(' ').count() as u32
+    }
+
+    fn vocabulary(&self) -> u32 {
+        32_000
+    }
+}
+
+#[test]
+fn tokens_need_a_grant() {
+    let failure = behaving(tight(), "tokens").sessions(0, 1).unwrap_err();
+    assert_eq!(failure.kind, PluginFailureKind::Trap);
+    assert_eq!(
+        failure.message,
+        "tokens: not granted (the run gives this plugin no tokenizer)"
+    );
+    assert!(
+        failure
+            .frames
+            .iter()
+            .any(|frame| frame.function.contains("sessions")),
+        "{failure}"
+    );
+}
+
+#[test]
+fn granted_tokens_are_counted() {
+    let plugin = load(tight(), "hostile-sessions");
+    let given = Grants {
+        tokens: Some(Arc::new(Words)),
+        ..grants()
+    };
+    let mut source = planned(&plugin, r#"{"behaviour": "tokens"}"#, given);
+    let session = source.sessions(0, 1).unwrap().remove(0);
+    assert_eq!(
+        session.requests[0].node.0, 3,
+        "\"how many tokens?\" has three words"
+    );
+    assert_eq!(only_label(&session), 32_000);
+}
+
+#[test]
+fn what_is_granted_is_what_is_imported_and_given() {
+    let plugin = load(tight(), "hostile-sessions");
+    assert_eq!(plugin.imports(), ["blobs", "log", "random", "tokens"]);
+    let granted = |grants: Grants| {
+        plugin
+            .workload("{}".into(), grants)
+            .unwrap()
+            .info()
+            .granted
+            .clone()
+    };
+    assert_eq!(granted(grants()), ["log", "random"]);
+    assert_eq!(
+        granted(Grants {
+            tokens: Some(Arc::new(Words)),
+            ..grants()
+        }),
+        ["log", "random", "tokens"]
+    );
+    let blobs = [("data".to_owned(), "data.bin".into())].into();
+    assert_eq!(granted(Grants { blobs, ..grants() }), ["blobs", "log", "random"]);
+}
+
+#[test]
+fn a_granted_file_can_be_read_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("any name.bin");
+    fs::write(&path, "0123456789").unwrap();
+    let plugin = load(tight(), "hostile-sessions");
+    let blobs = [("data".to_owned(), path)].into();
+    let mut source = planned(&plugin, r#"{"behaviour": "blob"}"#, Grants { blobs, ..grants() });
+    let body = source
+        .sessions(0, 1)
+        .unwrap()
+        .remove(0)
+        .requests
+        .remove(0)
+        .body
+        .unwrap();
+    let read: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        read,
+        serde_json::json!({ "text": "0123456789", "size": 10, "beyond": 0, "other": "not-granted" })
+    );
+}
+
+#[test]
+fn files_need_a_grant() {
+    let failure = behaving(tight(), "blob").sessions(0, 1).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "blobs: not granted (the run gives this plugin no files)"
+    );
+}
+
+#[test]
+fn a_granted_file_that_is_gone_is_an_error_not_a_trap() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = load(tight(), "hostile-sessions");
+    for path in [folder.path().join("gone"), folder.path().to_owned()] {
+        let blobs = [("data".to_owned(), path)].into();
+        let mut source = planned(&plugin, r#"{"behaviour": "blob"}"#, Grants { blobs, ..grants() });
+        let failure = source.sessions(0, 1).unwrap_err();
+        assert!(
+            matches!(&failure.kind, PluginFailureKind::Refused { code, .. } if code == "unreadable"),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
+fn handles_are_bounded() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let plugin = load(tight(), "hostile-sessions");
+    let blobs = [("data".to_owned(), file.path().to_owned())].into();
+    let mut source = planned(
+        &plugin,
+        r#"{"behaviour": "handles"}"#,
+        Grants { blobs, ..grants() },
+    );
+    assert_eq!(source.sessions(0, 1).unwrap_err().kind, PluginFailureKind::Trap);
+}
+
+#[test]
+fn random_words_are_bounded_per_call() {
+    let failure = behaving(tight(), "words").sessions(0, 1).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "random: 65,537 words asked for in one call, at most 65,536 are given"
+    );
+}
+
+#[test]
+fn a_flood_of_lines_is_cut_and_counted() {
+    let plugin = load(Limits::default(), "hostile-sessions");
+    let log = Arc::new(Kept::default());
+    let mut source = planned(
+        &plugin,
+        r#"{"behaviour": "log-flood"}"#,
+        Grants {
+            log: log.clone(),
+            ..grants()
+        },
+    );
+    for round in 1..=2 {
+        source.sessions(0, 1).unwrap();
+        let lines = log.lines();
+        assert_eq!(lines.len(), round * 257);
+        assert_eq!(
+            lines[lines.len() - 2],
+            ("hostile-sessions".into(), LogLevel::Info, "line 255".into())
+        );
+        let last = "99,744 further lines of one call were left out";
+        assert_eq!(
+            lines[lines.len() - 1],
+            ("hostile-sessions".into(), LogLevel::Warn, last.into())
+        );
+    }
+}
+
+#[test]
+fn a_long_line_is_cut() {
+    let plugin = load(tight(), "hostile-sessions");
+    let log = Arc::new(Kept::default());
+    let mut source = planned(
+        &plugin,
+        r#"{"behaviour": "log-long"}"#,
+        Grants {
+            log: log.clone(),
+            ..grants()
+        },
+    );
+    source.sessions(0, 1).unwrap();
+    assert_eq!(log.lines()[0].2.chars().count(), 4097);
+}

@@ -1,0 +1,103 @@
+//! Loading fixtures, and grants that the tests can look into.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use veeksha_model::{Request, Session};
+use veeksha_ports::{AgentSource, PluginFailure, SessionSource, Workload};
+use veeksha_wasm::{EngineOptions, Grants, Limits, LogLevel, LogSink, NoLog, Plugin, PluginEngine};
+
+/// The folder of the committed components.
+pub(crate) fn dist() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/guests/dist")
+}
+
+/// The bytes of a fixture.
+pub(crate) fn fixture(name: &str) -> Vec<u8> {
+    let path = dist().join(name).with_extension("wasm");
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; see tests/guests/README.md", path.display()))
+}
+
+/// Limits that make misbehaviour show quickly.
+pub(crate) fn tight() -> Limits {
+    Limits {
+        call_deadline: Duration::from_millis(200),
+        memory_bytes: 64 << 20,
+        lift_bytes: 8 << 20,
+        ..Limits::default()
+    }
+}
+
+pub(crate) fn engine(limits: Limits) -> PluginEngine {
+    PluginEngine::new(EngineOptions {
+        cache_dir: None,
+        limits,
+    })
+    .unwrap()
+}
+
+pub(crate) fn load(limits: Limits, name: &str) -> Plugin {
+    engine(limits).load(name, &fixture(name)).unwrap()
+}
+
+pub(crate) fn grants() -> Grants {
+    Grants::new(42, Arc::new(NoLog))
+}
+
+/// A sink that keeps what it is given.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Vec<(String, LogLevel, String)>>);
+
+impl Kept {
+    pub(crate) fn lines(&self) -> Vec<(String, LogLevel, String)> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl LogSink for Kept {
+    fn line(&self, plugin: &str, level: LogLevel, message: &str) {
+        self.0
+            .lock()
+            .unwrap()
+            .push((plugin.into(), level, message.into()));
+    }
+}
+
+pub(crate) fn open(plugin: &Plugin, config: &str, grants: Grants) -> Result<Workload, PluginFailure> {
+    plugin.workload(config.into(), grants).unwrap().open()
+}
+
+pub(crate) fn planned(plugin: &Plugin, config: &str, grants: Grants) -> Box<dyn SessionSource> {
+    match open(plugin, config, grants).unwrap() {
+        Workload::Planned(source) => source,
+        Workload::Reactive(_) => panic!("a reactive workload"),
+    }
+}
+
+pub(crate) fn reactive(plugin: &Plugin, config: &str, grants: Grants) -> Box<dyn AgentSource> {
+    match open(plugin, config, grants).unwrap() {
+        Workload::Reactive(source) => source,
+        Workload::Planned(_) => panic!("a planned workload"),
+    }
+}
+
+/// The session generator `hostile-sessions` with one of its behaviours.
+pub(crate) fn behaving(limits: Limits, behaviour: &str) -> Box<dyn SessionSource> {
+    let plugin = load(limits, "hostile-sessions");
+    planned(&plugin, &format!(r#"{{"behaviour": "{behaviour}"}}"#), grants())
+}
+
+/// A label of a request.
+pub(crate) fn label<'a>(request: &'a Request, name: &str) -> &'a str {
+    let found = request.labels.iter().find(|(key, _)| key == name);
+    &found
+        .unwrap_or_else(|| panic!("no label {name} in {:?}", request.labels))
+        .1
+}
+
+/// The label `label` of the only node of a session.
+pub(crate) fn only_label(session: &Session) -> u64 {
+    label(&session.requests[0], "label").parse().unwrap()
+}

@@ -1,0 +1,104 @@
+//! A well-behaved agent in two steps: it asks, answers every tool call of the model with a tool message, and is done.
+//! A failed request is asked once more.
+
+wit_bindgen::generate!({
+    inline: "
+        package fixtures:agent;
+        world agent {
+            export veeksha:plugin/agent-generator@0.1.0;
+        }
+    ",
+    path: "../../../wit/0.1.0",
+    generate_all,
+});
+
+use std::cell::Cell;
+
+use exports::veeksha::plugin::agent_generator::{
+    Agent, Descriptor, Error, Failure, Guest, GuestAgent, Request, Response, Step,
+};
+use veeksha::plugin::types::{Message, Output, Role, Segment};
+
+struct Plugin;
+
+struct Asker {
+    session: u64,
+    next: Cell<u32>,
+}
+
+impl Guest for Plugin {
+    type Agent = Asker;
+
+    fn describe() -> Descriptor {
+        Descriptor {
+            name: "agent".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: "asks, and answers tool calls".into(),
+            config_schema: r#"{"type": "object"}"#.into(),
+        }
+    }
+}
+
+impl GuestAgent for Asker {
+    fn start(_config: String, index: u64) -> Result<(Agent, Step), Error> {
+        let asker = Asker { session: index, next: Cell::new(0) };
+        let step = asker.ask();
+        Ok((Agent::new(asker), step))
+    }
+
+    fn answered(&self, response: Response) -> Result<Step, Error> {
+        let results: Vec<Message> = response
+            .tool_calls
+            .into_iter()
+            .map(|call| {
+                let result = format!("{} says: {}", call.name, call.arguments.len());
+                message(Role::Tool, result, Some(call.id))
+            })
+            .collect();
+        if results.is_empty() {
+            return Ok(Step { requests: Vec::new(), done: true });
+        }
+        Ok(Step { requests: vec![self.request(Some(response.node), results)], done: false })
+    }
+
+    fn failed(&self, failure: Failure) -> Result<Step, Error> {
+        if failure.node > 0 {
+            return Err(Error {
+                code: "gave-up".into(),
+                message: format!("node {} failed: {}", failure.node, failure.code),
+                hint: None,
+                path: None,
+                retryable: true,
+            });
+        }
+        Ok(self.ask())
+    }
+}
+
+impl Asker {
+    fn ask(&self) -> Step {
+        let question = format!("session {}: what is the weather in Lausanne?", self.session);
+        Step { requests: vec![self.request(None, vec![message(Role::User, question, None)])], done: false }
+    }
+
+    fn request(&self, parent: Option<u32>, messages: Vec<Message>) -> Request {
+        let node = self.next.get();
+        self.next.set(node + 1);
+        Request {
+            node,
+            parents: parent.into_iter().collect(),
+            history_parent: parent,
+            wait_after_ready: 0,
+            messages,
+            output: Output { target_tokens: Some(64), exact: false },
+            body: Some(r#"{"tool_choice": "auto"}"#.into()),
+            labels: Vec::new(),
+        }
+    }
+}
+
+fn message(role: Role, text: String, tool_call_id: Option<String>) -> Message {
+    Message { role, content: vec![Segment::Text(text)], tool_call_id }
+}
+
+export!(Plugin);

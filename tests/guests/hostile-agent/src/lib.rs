@@ -1,0 +1,138 @@
+//! An agent that does what the model's answer tells it: `trap`, `loop`, `cyclic`, `again` (a node that exists), `error`,
+//! `forget` (asks for other nodes when it is begun again). Any other answer is folded into a sum over all answers so far,
+//! which the next node carries as a label, so that a test sees whether a rebuilt agent has the state of the old one.
+//!
+//! Configuration: `refuse` anywhere in it makes `start` fail with an error, `trap-start` traps there, `trap-drop` traps in
+//! the destructor.
+
+wit_bindgen::generate!({
+    inline: "
+        package fixtures:hostile-agent;
+        world hostile-agent {
+            import veeksha:plugin/log@0.1.0;
+            export veeksha:plugin/agent-generator@0.1.0;
+        }
+    ",
+    path: "../../../wit/0.1.0",
+    generate_all,
+});
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use exports::veeksha::plugin::agent_generator::{
+    Agent, Descriptor, Error, Failure, Guest, GuestAgent, Request, Response, Step,
+};
+use veeksha::plugin::log;
+use veeksha::plugin::types::{Message, Output, Role, Segment};
+
+struct Plugin;
+
+struct Hostile {
+    next: Cell<u32>,
+    sum: Cell<u64>,
+    traps_when_dropped: bool,
+}
+
+/// Agents begun in this instance: what an agent must not depend on. `forget` does.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+impl Guest for Plugin {
+    type Agent = Hostile;
+
+    fn describe() -> Descriptor {
+        Descriptor {
+            name: "hostile-agent".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: "misbehaves when the model says so".into(),
+            config_schema: "{}".into(),
+        }
+    }
+}
+
+impl GuestAgent for Hostile {
+    fn start(config: String, index: u64) -> Result<(Agent, Step), Error> {
+        std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+        if config.contains("refuse") {
+            return Err(error("no-start", format!("session {index} cannot begin")));
+        }
+        if config.contains("trap-start") {
+            panic!("session {index} fell over");
+        }
+        let begun = BEGUN.fetch_add(1, Ordering::Relaxed);
+        let agent = Hostile {
+            next: Cell::new(if config.contains("forget") { begun } else { 0 }),
+            sum: Cell::new(index),
+            traps_when_dropped: config.contains("trap-drop"),
+        };
+        let step = agent.step(&[], begun);
+        Ok((Agent::new(agent), step))
+    }
+
+    fn answered(&self, response: Response) -> Result<Step, Error> {
+        match response.text.as_str() {
+            "trap" => fall(&response),
+            "loop" => loop {},
+            "cyclic" => {
+                let next = self.next.get();
+                let mut step = self.step(&[next + 1], 0);
+                step.requests.extend(self.step(&[next], 0).requests);
+                Ok(step)
+            }
+            "again" => {
+                let mut step = self.step(&[], 0);
+                step.requests[0].node = response.node;
+                Ok(step)
+            }
+            "error" => {
+                self.sum.set(self.sum.get() + 1_000_000);
+                Err(error("asked-to", "the model asked for an error".into()))
+            }
+            text => {
+                let sum = text.bytes().fold(self.sum.get(), |sum, byte| (sum * 31 + u64::from(byte)) % 1_000_003);
+                self.sum.set(sum);
+                Ok(self.step(&[response.node], BEGUN.load(Ordering::Relaxed)))
+            }
+        }
+    }
+
+    fn failed(&self, failure: Failure) -> Result<Step, Error> {
+        self.sum.set(self.sum.get() + failure.code.len() as u64);
+        Ok(self.step(&[failure.node], 0))
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        assert!(!self.traps_when_dropped, "dropped badly");
+    }
+}
+
+#[inline(never)]
+fn fall(response: &Response) -> ! {
+    panic!("node {} made me fall", response.node);
+}
+
+impl Hostile {
+    fn step(&self, parents: &[u32], begun: u32) -> Step {
+        let node = self.next.get();
+        self.next.set(node + 1);
+        let request = Request {
+            node,
+            parents: parents.to_vec(),
+            history_parent: None,
+            wait_after_ready: 0,
+            messages: vec![Message { role: Role::User, content: vec![Segment::Text("go".into())], tool_call_id: None }],
+            output: Output { target_tokens: None, exact: false },
+            body: None,
+            labels: vec![("sum".into(), self.sum.get().to_string()), ("begun".into(), begun.to_string())],
+        };
+        Step { requests: vec![request], done: false }
+    }
+}
+
+fn error(code: &str, message: String) -> Error {
+    Error { code: code.into(), message, hint: None, path: None, retryable: false }
+}
+
+export!(Plugin);
