@@ -37,6 +37,17 @@ pub enum Traffic {
     },
 }
 
+impl Traffic {
+    /// How many shards can share the work. A shard of concurrent traffic needs a place of its own: one whose index is not below
+    /// the target has none, takes no sessions and is done at once.
+    pub fn most_shards(&self) -> u32 {
+        match self {
+            Traffic::Rate(_) => u32::MAX,
+            Traffic::Concurrent { target, .. } => *target,
+        }
+    }
+}
+
 /// The gap between two arrivals. No distribution is clipped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interval {

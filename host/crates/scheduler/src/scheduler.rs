@@ -41,8 +41,13 @@ pub struct Scheduler<P> {
 impl<P> Scheduler<P> {
     /// A scheduler at the start of a run.
     pub fn new(config: SchedulerConfig) -> Self {
+        let max_sessions = if config.shard.index < config.traffic.most_shards() {
+            config.max_sessions
+        } else {
+            Some(0)
+        };
         Scheduler {
-            intake: Intake::new(config.shard, config.max_sessions),
+            intake: Intake::new(config.shard, max_sessions),
             admission: Admission::new(&config),
             sessions: HashMap::new(),
             ready: ReadyQueue::default(),

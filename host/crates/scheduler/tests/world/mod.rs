@@ -1,0 +1,542 @@
+//! A random world around a scheduler: a source that delivers late, a server that answers in any order, agents that fail.
+//! Everything is drawn from one seed, and what the scheduler does is checked while it happens.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_model::{ErrorClass, FailureReason, History, Nanos, NodeId, RequestId, Response, SessionId};
+use veeksha_scheduler::{
+    Action, Input, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Traffic,
+};
+use veeksha_stats::{Draws, RandomStream};
+
+/// What the world is like.
+#[derive(Clone, Debug)]
+pub(crate) struct Weather {
+    pub(crate) seed: u64,
+    /// Sessions that the source has.
+    pub(crate) sessions: u64,
+    /// In percent: requests that fail, agents' steps that fail, sessions that are reactive.
+    pub(crate) failures: u32,
+    pub(crate) agent_failures: u32,
+    pub(crate) reactive: u32,
+    /// The longest latency of an answer, of an agent's step, of a delivery.
+    pub(crate) latency: u32,
+    pub(crate) step_latency: u32,
+    pub(crate) delivery: u32,
+    /// When Ctrl-C comes.
+    pub(crate) stop: Option<Nanos>,
+}
+
+/// What happened.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    /// (session, start), in the order of the starts.
+    pub(crate) started: Vec<(u64, Nanos)>,
+    pub(crate) finished: BTreeMap<u64, (Nanos, SessionEnd)>,
+    pub(crate) dispatched: BTreeMap<(u64, u32), (Nanos, bool)>,
+    pub(crate) never_sent: BTreeMap<(u64, u32), NeverSentReason>,
+    pub(crate) timeout_at: Option<Nanos>,
+    pub(crate) most_live: usize,
+    pub(crate) done_at: Nanos,
+}
+
+type Payload = (u64, u32);
+
+#[derive(Debug)]
+struct Known {
+    parents: Vec<u32>,
+    history_parent: Option<u32>,
+    wait: Nanos,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Deliver(u64),
+    SourceEnds,
+    Answer { session: u64, node: u32, fails: bool },
+    Step { session: u64 },
+    Stop,
+}
+
+struct World {
+    weather: Weather,
+    config: SchedulerConfig,
+    events: BinaryHeap<Reverse<(Nanos, u64, Happening)>>,
+    count: u64,
+    draws: Draws,
+    known: HashMap<(u64, u32), Known>,
+    /// Completion instant and success of each request that has its result.
+    results: HashMap<(u64, u32), (Nanos, bool)>,
+    in_flight: BTreeSet<(u64, u32)>,
+    starts: HashMap<u64, Nanos>,
+    plans: HashMap<u64, SessionKind>,
+    /// Reactive sessions whose agent may still be asked; the number of nodes it has made.
+    agents: HashMap<u64, u32>,
+    forgotten: BTreeSet<u64>,
+    stopped: bool,
+    log: Log,
+}
+
+/// Runs a scheduler to its end.
+pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
+    let mut world = World {
+        weather: weather.clone(),
+        config: config.clone(),
+        events: BinaryHeap::new(),
+        count: 0,
+        draws: RandomStream::new(weather.seed, 0, "world").draws(),
+        known: HashMap::new(),
+        results: HashMap::new(),
+        in_flight: BTreeSet::new(),
+        starts: HashMap::new(),
+        plans: HashMap::new(),
+        agents: HashMap::new(),
+        forgotten: BTreeSet::new(),
+        stopped: false,
+        log: Log::default(),
+    };
+    world.run()
+}
+
+/// The whole target of concurrent traffic at an instant, from its definition.
+pub(crate) fn target_at(target: u32, ramp: Nanos, now: Nanos) -> u64 {
+    if now >= ramp {
+        u64::from(target)
+    } else {
+        (u128::from(target) * u128::from(now) / u128::from(ramp)) as u64
+    }
+}
+
+impl World {
+    fn later(&mut self, at: Nanos, happening: Happening) {
+        self.count += 1;
+        self.events.push(Reverse((at, self.count, happening)));
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        self.draws.below(bound)
+    }
+
+    fn run(mut self) -> Log {
+        let mut scheduler = Scheduler::new(self.config.clone());
+        let mut at = 0;
+        for id in 0..self.weather.sessions {
+            // Some come out of order, some late, some twice, some belong to other shards.
+            let delay = self.below(self.weather.delivery + 1);
+            self.later(at + u64::from(delay), Happening::Deliver(id));
+            if self.below(10) == 0 {
+                self.later(at + 2 * u64::from(delay), Happening::Deliver(id));
+            }
+            at += u64::from(self.draws.below(self.weather.delivery / 4 + 1));
+        }
+        self.later(at + 2 * u64::from(self.weather.delivery), Happening::SourceEnds);
+        if let Some(stop) = self.weather.stop {
+            self.later(stop, Happening::Stop);
+        }
+        let mut actions = Vec::new();
+        let mut rounds = 0;
+        while !scheduler.is_done() {
+            rounds += 1;
+            assert!(
+                rounds < 200_000,
+                "the run does not end: {:?} {:?}",
+                self.config,
+                self.weather
+            );
+            let event = self.events.peek().map(|Reverse((at, ..))| *at);
+            let wake = scheduler.next_wake();
+            let now = match (event, wake) {
+                (Some(event), Some(wake)) => event.min(wake),
+                (Some(at), None) | (None, Some(at)) => at,
+                (None, None) => panic!("nothing will ever happen: {:?} {:?}", self.config, self.weather),
+            };
+            let now = now.max(self.log.done_at);
+            self.log.done_at = now;
+            let input = match event {
+                Some(at) if at <= now => self.next_input(now),
+                _ => Some(Input::Tick),
+            };
+            let Some(input) = input else { continue };
+            scheduler.on(now, input, &mut actions);
+            let mut last = None;
+            let batch = std::mem::take(&mut actions);
+            for (index, action) in batch.iter().enumerate() {
+                if matches!(action, Action::Done) {
+                    assert_eq!(index + 1, batch.len(), "something after Done");
+                }
+                self.check(now, action, &mut last);
+            }
+            if !scheduler.is_done() {
+                let wake = scheduler.next_wake();
+                assert!(
+                    wake.is_none_or(|wake| wake > now),
+                    "would spin: {wake:?} at {now}"
+                );
+            }
+            assert_eq!(scheduler.in_flight(), self.in_flight.len());
+            self.log.most_live = self.log.most_live.max(scheduler.live_sessions());
+        }
+        self.finish(&mut scheduler)
+    }
+
+    fn finish(mut self, scheduler: &mut Scheduler<Payload>) -> Log {
+        // What comes after the end changes nothing.
+        let mut actions = Vec::new();
+        while !self.events.is_empty() {
+            let now = self.log.done_at;
+            if let Some(input) = self.next_input(now) {
+                scheduler.on(now, input, &mut actions);
+            }
+        }
+        scheduler.on(self.log.done_at, Input::Stop, &mut actions);
+        assert!(actions.is_empty(), "after Done: {actions:?}");
+        assert_eq!(
+            (
+                scheduler.live_sessions(),
+                scheduler.in_flight(),
+                scheduler.wanted()
+            ),
+            (0, 0, 0)
+        );
+        assert_eq!((scheduler.next_wake(), scheduler.next_wanted()), (None, None));
+        // Every started session has ended, and each of its known nodes was sent or named as never sent.
+        let started: BTreeSet<u64> = self.log.started.iter().map(|(id, _)| *id).collect();
+        assert_eq!(started, self.log.finished.keys().copied().collect());
+        for key in self.known.keys().filter(|key| started.contains(&key.0)) {
+            let sent = self.log.dispatched.contains_key(key);
+            let withdrawn = self.log.never_sent.contains_key(key);
+            assert!(sent != withdrawn, "{key:?}: sent {sent}, withdrawn {withdrawn}");
+        }
+        for id in started
+            .iter()
+            .filter(|id| self.plans[*id] == SessionKind::Reactive)
+        {
+            assert!(self.forgotten.contains(id), "agent {id} was not forgotten");
+        }
+        self.log
+    }
+
+    fn next_input(&mut self, now: Nanos) -> Option<Input<Payload>> {
+        let Reverse((at, _, happening)) = self.events.pop()?;
+        Some(match happening {
+            Happening::Deliver(id) => Input::Session(self.plan(id)),
+            Happening::SourceEnds => Input::SourceEnded,
+            Happening::Stop => {
+                self.stopped = true;
+                Input::Stop
+            }
+            Happening::Step { session } => self.step(session)?,
+            Happening::Answer { session, node, fails } => {
+                let key = (session, node);
+                if !self.in_flight.remove(&key) {
+                    // A second result of the same request: to be ignored.
+                    return Some(self.result(key, at.min(now), fails));
+                }
+                self.results.insert(key, (at, !fails));
+                if self.below(8) == 0 {
+                    self.later(
+                        now,
+                        Happening::Answer {
+                            session,
+                            node,
+                            fails: !fails,
+                        },
+                    );
+                }
+                self.result(key, at, fails)
+            }
+        })
+    }
+
+    fn result(&self, (session, node): (u64, u32), at: Nanos, fails: bool) -> Input<Payload> {
+        let request = RequestId {
+            session: SessionId(session),
+            node: NodeId(node),
+        };
+        match fails {
+            true => Input::Failed {
+                request,
+                reason: Arc::new(FailureReason {
+                    request,
+                    class: ErrorClass::Status,
+                    status: Some(503),
+                    message: "overloaded".into(),
+                    at,
+                }),
+                at,
+            },
+            false => Input::Answered {
+                request,
+                response: Arc::new(Response {
+                    text: format!("{session}/{node}"),
+                    ..Response::default()
+                }),
+                at,
+            },
+        }
+    }
+
+    /// Session `id` is a function of the seed and the id, as a source's is.
+    fn plan(&mut self, id: u64) -> SessionPlan<Payload> {
+        let mut draws = RandomStream::new(self.weather.seed, id, "plan").draws();
+        let reactive = draws.below(100) < self.weather.reactive;
+        let kind = if reactive {
+            SessionKind::Reactive
+        } else {
+            SessionKind::Planned
+        };
+        let count = if reactive {
+            1 + draws.below(2)
+        } else {
+            draws.below(7)
+        };
+        let nodes = (0..count)
+            .map(|node| random_node(&mut draws, id, node, node))
+            .collect::<Vec<_>>();
+        let accepted = self.config.shard.owns(id) && self.config.max_sessions.is_none_or(|max| id < max);
+        if accepted && !self.plans.contains_key(&id) {
+            self.plans.insert(id, kind);
+            for plan in &nodes {
+                self.learn(id, plan);
+            }
+            if reactive {
+                self.agents.insert(id, count);
+            }
+        }
+        SessionPlan {
+            id: SessionId(id),
+            nodes,
+            kind,
+        }
+    }
+
+    fn learn(&mut self, session: u64, plan: &NodePlan<Payload>) {
+        let known = Known {
+            parents: plan.parents.iter().map(|parent| parent.0).collect(),
+            history_parent: plan.history_parent.map(|parent| parent.0),
+            wait: plan.wait_after_ready,
+        };
+        self.known.insert((session, plan.node.0), known);
+    }
+
+    fn step(&mut self, id: u64) -> Option<Input<Payload>> {
+        let session = SessionId(id);
+        let live = !self.stopped && !self.log.finished.contains_key(&id);
+        let made = *self.agents.get(&id)?;
+        if self.below(100) < self.weather.agent_failures {
+            self.agents.remove(&id);
+            return Some(Input::AgentFailed { session });
+        }
+        let count = if made > 8 { 0 } else { self.below(3) };
+        let done = made > 8 || self.below(4) == 0;
+        let nodes: Vec<_> = (0..count)
+            .map(|new| random_node(&mut self.draws, id, made + new, made))
+            .collect();
+        if live {
+            for plan in &nodes {
+                self.learn(id, plan);
+            }
+        }
+        match done {
+            true => _ = self.agents.remove(&id),
+            false => _ = self.agents.insert(id, made + count),
+        }
+        Some(Input::Step { session, nodes, done })
+    }
+
+    fn check(&mut self, now: Nanos, action: &Action<Payload>, last: &mut Option<(Nanos, RequestId)>) {
+        match action {
+            Action::SessionStarted {
+                session,
+                at,
+                requests,
+            } => {
+                assert!(*at <= now && !self.stopped);
+                let known = self.known.keys().filter(|key| key.0 == session.0).count();
+                assert_eq!(*requests as usize, known);
+                assert!(self.starts.insert(session.0, *at).is_none(), "started twice");
+                self.log.started.push((session.0, *at));
+                if let Traffic::Concurrent { target, ramp } = self.config.traffic {
+                    let active = self.starts.len() - self.log.finished.len();
+                    assert!(
+                        active as u64 <= target_at(target, ramp, now),
+                        "{active} active at {now}"
+                    );
+                }
+            }
+            Action::Dispatch {
+                id,
+                intended,
+                payload,
+                history,
+                measured,
+                session_requests,
+            } => {
+                assert!(!self.stopped, "dispatched after the end");
+                assert!(*last < Some((*intended, *id)), "order");
+                *last = Some((*intended, *id));
+                let key = (id.session.0, id.node.0);
+                assert_eq!(**payload, key);
+                assert_eq!(
+                    *measured,
+                    self.config.benchmark_timeout.is_none_or(|timeout| now < timeout)
+                );
+                assert!(
+                    self.log.dispatched.insert(key, (*intended, *measured)).is_none(),
+                    "{key:?} twice"
+                );
+                assert!(self.in_flight.insert(key));
+                assert!(*session_requests >= 1);
+                self.check_instant(key, *intended, now);
+                self.check_history(key, history);
+                let latency = u64::from(self.below(self.weather.latency + 1));
+                let fails = self.below(100) < self.weather.failures;
+                self.later(
+                    now + latency,
+                    Happening::Answer {
+                        session: key.0,
+                        node: key.1,
+                        fails,
+                    },
+                );
+            }
+            Action::AskAgent {
+                session,
+                node,
+                answer,
+                at,
+            } => {
+                assert_eq!(self.results[&(session.0, node.0)], (*at, answer.is_ok()));
+                let latency = u64::from(self.below(self.weather.step_latency + 1));
+                self.later(now + latency, Happening::Step { session: session.0 });
+            }
+            Action::ForgetAgent { session } => assert!(self.forgotten.insert(session.0), "forgotten twice"),
+            Action::NeverSent { request, reason, at } => {
+                assert_eq!(*at, now);
+                let key = (request.session.0, request.node.0);
+                assert!(self.known.contains_key(&key) && !self.log.dispatched.contains_key(&key));
+                assert!(
+                    self.log.never_sent.insert(key, *reason).is_none(),
+                    "{key:?} twice"
+                );
+                self.check_reason(key.0, *reason);
+            }
+            Action::SessionFinished {
+                session,
+                at,
+                end,
+                requests,
+            } => {
+                assert!(*at <= now && *at >= self.starts[&session.0]);
+                let of_session = |key: &&(u64, u32)| key.0 == session.0;
+                assert!(
+                    !self.in_flight.iter().any(|key| key.0 == session.0),
+                    "still in flight"
+                );
+                let sent = self.log.dispatched.keys().filter(of_session).count();
+                let withdrawn = self.log.never_sent.keys().filter(of_session).count();
+                assert_eq!(*requests as usize, sent + withdrawn);
+                let failed = self
+                    .results
+                    .iter()
+                    .any(|(key, (_, ok))| key.0 == session.0 && !ok);
+                match end {
+                    SessionEnd::Completed => assert!(!failed && withdrawn == 0),
+                    SessionEnd::Cancelled => {
+                        assert!(failed && withdrawn > 0 && self.config.cancel_session_on_failure)
+                    }
+                    SessionEnd::Errored => assert!(failed || self.plans[&session.0] == SessionKind::Reactive),
+                    SessionEnd::Incomplete => {
+                        assert!(self.stopped || self.config.benchmark_timeout.is_some())
+                    }
+                }
+                assert!(
+                    self.log.finished.insert(session.0, (*at, *end)).is_none(),
+                    "finished twice"
+                );
+            }
+            Action::Starved { due, at } => assert!(due < at && *at <= now),
+            Action::TimeoutReached { at } => {
+                assert_eq!(Some(*at), self.config.benchmark_timeout);
+                assert!(self.log.timeout_at.replace(now).is_none(), "twice");
+            }
+            Action::CancelInFlight => {
+                self.stopped = true;
+                assert!(!self.in_flight.is_empty());
+            }
+            Action::Done => assert!(self.in_flight.is_empty()),
+        }
+    }
+
+    fn check_reason(&mut self, session: u64, reason: NeverSentReason) {
+        match reason {
+            NeverSentReason::RunEnded => {
+                assert!(self.stopped || self.log.timeout_at.is_some());
+                self.stopped = true;
+            }
+            NeverSentReason::SessionCancelled => {
+                assert!(
+                    self.config.cancel_session_on_failure && self.plans[&session] == SessionKind::Planned
+                );
+            }
+            NeverSentReason::PluginFailed => assert_eq!(self.plans[&session], SessionKind::Reactive),
+        }
+    }
+
+    /// `intended` is the last parent's completion (or the session's start) plus the think time.
+    fn check_instant(&self, key: (u64, u32), intended: Nanos, now: Nanos) {
+        let known = &self.known[&key];
+        assert!(intended <= now);
+        let parents: Vec<Nanos> = known
+            .parents
+            .iter()
+            .map(|parent| self.results[&(key.0, *parent)].0)
+            .collect();
+        let start = self.starts[&key.0];
+        match parents.iter().max() {
+            Some(last) => assert_eq!(intended, last + known.wait),
+            None if self.plans[&key.0] == SessionKind::Planned => assert_eq!(intended, start + known.wait),
+            None => assert!(intended >= start + known.wait),
+        }
+    }
+
+    fn check_history(&self, key: (u64, u32), history: &Option<Arc<History<Payload>>>) {
+        let mut expected = Vec::new();
+        let mut next = self.known[&key].history_parent;
+        while let Some(node) = next {
+            let answer = self.results[&(key.0, node)]
+                .1
+                .then(|| format!("{}/{node}", key.0));
+            expected.insert(0, ((key.0, node), answer));
+            next = self.known[&(key.0, node)].history_parent;
+        }
+        let turns = History::turns(history);
+        let turn =
+            |turn: &Arc<History<Payload>>| (*turn.request, turn.response.as_ref().map(|r| r.text.clone()));
+        assert_eq!(turns.iter().map(turn).collect::<Vec<_>>(), expected);
+    }
+}
+
+/// A node with parents among the first `others`, at most one of them continued.
+fn random_node(draws: &mut Draws, session: u64, node: u32, others: u32) -> NodePlan<Payload> {
+    let mut parents: Vec<NodeId> = (0..others).filter(|_| draws.below(3) == 0).map(NodeId).collect();
+    if others > 0 && parents.is_empty() && draws.below(4) > 0 {
+        parents.push(NodeId(draws.below(others)));
+    }
+    let history = (!parents.is_empty() && draws.below(2) == 0)
+        .then(|| parents[draws.below(parents.len() as u32) as usize]);
+    NodePlan {
+        node: NodeId(node),
+        parents,
+        history_parent: history,
+        wait_after_ready: if draws.below(2) == 0 {
+            0
+        } else {
+            u64::from(draws.below(60))
+        },
+        payload: Arc::new((session, node)),
+    }
+}
