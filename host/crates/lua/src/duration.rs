@@ -3,7 +3,7 @@
 use mlua::Value;
 use veeksha_model::Nanos;
 
-use crate::shape::{At, Shape};
+use crate::shape::{At, Shape, number_of};
 
 /// Times stay below this, so that every guest language can carry them.
 const LIMIT: f64 = 9_007_199_254_740_992.0;
@@ -12,28 +12,28 @@ const EXPECTED: &str = "seconds as a number, or a string with a unit (\"350ms\",
 
 /// Reads a duration.
 pub(crate) fn nanos(at: &At<'_>, value: &Value) -> Result<Nanos, Shape> {
-    let seconds = match value {
+    let nanos = match value {
         Value::String(text) => text.to_str().ok().and_then(|text| parse(text.trim())),
-        other => other.as_f64(),
+        other => number_of(other).map(|seconds| seconds * 1e9),
     };
-    let nanos = seconds.map(|seconds| (seconds * 1e9).round());
-    match nanos {
+    match nanos.map(f64::round) {
         Some(nanos) if (0.0..LIMIT).contains(&nanos) => Ok(nanos as Nanos),
         Some(_) => Err(at.shape("expected a duration from 0 to 104 days")),
         None => Err(at.expected(EXPECTED, value)),
     }
 }
 
+/// A number and a unit, in nanoseconds.
 fn parse(text: &str) -> Option<f64> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(split);
     let scale = match unit.trim_start() {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
         _ => return None,
     };
     Some(number.parse::<f64>().ok()? * scale)
@@ -50,11 +50,11 @@ mod tests {
             assert_eq!(nanos(&at, &Value::Number(number)), Ok(expected));
         }
         for (text, expected) in [
-            ("350ms", 0.35),
-            ("1.5 s", 1.5),
-            ("2m", 120.0),
-            ("1h", 3600.0),
-            ("10us", 1e-5),
+            ("350ms", 350e6),
+            ("1.5 s", 1.5e9),
+            ("2m", 120e9),
+            ("1h", 3600e9),
+            ("10us", 1e4),
         ] {
             assert_eq!(parse(text), Some(expected), "{text}");
         }

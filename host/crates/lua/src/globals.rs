@@ -10,7 +10,7 @@ use mlua::{Lua, MultiValue, Table, Value, Variadic};
 
 use crate::host::Host;
 use crate::segments::{self, string};
-use crate::shape::At;
+use crate::shape::{At, number_of};
 
 /// Globals of Luau and mlua that scripts do not get.
 const REMOVED: [&str; 11] = [
@@ -118,7 +118,7 @@ fn bound_strings(lua: &Lua, library: &Table) -> mlua::Result<()> {
             let text = text.as_bytes();
             let start = match arguments.get(2) {
                 None | Some(Value::Nil) => 1.0,
-                Some(value) => match value.as_f64() {
+                Some(value) => match number_of(value) {
                     Some(start) => start,
                     None => return original.call::<MultiValue>(arguments),
                 },
@@ -168,7 +168,7 @@ fn bound_strings(lua: &Lua, library: &Table) -> mlua::Result<()> {
 fn bound_tables(lua: &Lua, library: &Table) -> mlua::Result<()> {
     let original: mlua::Function = library.raw_get("move")?;
     let bounded = lua.create_function(move |_, arguments: MultiValue| {
-        let number = |i: usize| arguments.get(i).and_then(Value::as_f64).unwrap_or(0.0);
+        let number = |i: usize| arguments.get(i).and_then(number_of).unwrap_or(0.0);
         if number(2) - number(1) > MAX_MOVE {
             return Err(At::Root("table.move")
                 .shape(format!("more than {MAX_MOVE} elements"))

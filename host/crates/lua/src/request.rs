@@ -6,7 +6,7 @@ use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Request, Role};
 use crate::duration;
 use crate::json;
 use crate::segments::{content, string};
-use crate::shape::{At, Shape, describe, unknown_field};
+use crate::shape::{At, Shape, describe, number_of, unknown_field};
 
 /// The most requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
@@ -120,7 +120,7 @@ pub(crate) fn each_field(
 
 /// A whole number from 0 to 2^32 - 1.
 pub(crate) fn whole(at: &At<'_>, value: &Value) -> Result<u32, Shape> {
-    match value.as_f64() {
+    match number_of(value) {
         Some(number) if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) => {
             Ok(number as u32)
         }
@@ -194,11 +194,7 @@ fn node(at: &At<'_>, value: &Value) -> Result<NodeId, Shape> {
 
 fn is_list(value: &Value) -> Option<&Table> {
     match value {
-        Value::Table(table)
-            if table.raw_len() > 0 || table.raw_get::<Value>("node").is_ok_and(|n| n.is_nil()) =>
-        {
-            Some(table)
-        }
+        Value::Table(table) if table.raw_len() > 0 || table.is_empty() => Some(table),
         _ => None,
     }
 }

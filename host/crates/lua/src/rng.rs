@@ -3,7 +3,7 @@
 use mlua::{MultiValue, Table, UserData, UserDataMethods, Value};
 use veeksha_stats::{Draws, RandomStream};
 
-use crate::shape::{At, Shape};
+use crate::shape::{At, Shape, number_of};
 
 /// The stream that `rng` draws from, in the run's seed and the session's index.
 const STREAM: &str = "lua";
@@ -38,7 +38,7 @@ fn numbers<const N: usize>(call: &str, arguments: &MultiValue) -> Result<[f64; N
     let mut numbers = [0.0; N];
     for (i, slot) in numbers.iter_mut().enumerate() {
         let value = arguments.get(i).cloned().unwrap_or(Value::Nil);
-        match value.as_f64() {
+        match number_of(&value) {
             Some(number) if number.is_finite() => *slot = number,
             _ => return Err(At::Root(call).expected("a finite number for each argument", &value)),
         }

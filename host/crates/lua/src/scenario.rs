@@ -74,6 +74,11 @@ impl LuaScenario {
         })
     }
 
+    /// Changes the limits of workloads opened from now on: those of a scenario are known only when it has been read.
+    pub fn set_limits(&mut self, limits: LuaLimits) {
+        self.limits = limits;
+    }
+
     /// BLAKE3 over the names and texts of the scenario's files, in hex.
     pub fn digest(&self) -> String {
         self.sources.digest()

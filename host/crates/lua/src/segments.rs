@@ -7,7 +7,7 @@ use veeksha_model::{MediaKind, Seed, Segment};
 use veeksha_stats::RandomStream;
 
 use crate::host::Host;
-use crate::shape::{At, Shape};
+use crate::shape::{At, Shape, number_of};
 
 /// The most tokens of one synthetic segment.
 const MAX_TOKENS: f64 = 16_777_216.0;
@@ -59,9 +59,7 @@ fn piece(lua: &Lua, segments: Vec<Segment>) -> mlua::Result<AnyUserData> {
 }
 
 fn synthetic_segment(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> Result<Segment, Shape> {
-    let count = tokens
-        .as_f64()
-        .filter(|n| n.fract() == 0.0 && (1.0..=MAX_TOKENS).contains(n));
+    let count = number_of(tokens).filter(|n| n.fract() == 0.0 && (1.0..=MAX_TOKENS).contains(n));
     let Some(count) = count else {
         return Err(at.expected("a whole number of tokens from 1 to 16777216", tokens));
     };
@@ -71,8 +69,7 @@ fn synthetic_segment(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> 
             let name = name.to_str().map_err(|_| at.shape("the seed is not UTF-8"))?;
             stream_seed(&RandomStream::new(0, 0, &name), 0)
         }
-        other => match other
-            .as_f64()
+        other => match number_of(other)
             .filter(|n| n.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(n))
         {
             Some(number) => Seed::from(number as u64),

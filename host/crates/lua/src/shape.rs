@@ -57,6 +57,15 @@ impl fmt::Display for At<'_> {
     }
 }
 
+/// A Lua number, whichever of the two kinds that mlua tells apart it came as.
+pub(crate) fn number_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
 /// A value in a few words, for messages.
 pub(crate) fn describe(value: &Value) -> String {
     match value {

@@ -7,7 +7,7 @@ use veeksha_scenario::{Node, Place, Value};
 
 use crate::error::LuaError;
 use crate::places::Places;
-use crate::shape::{At, Shape, describe};
+use crate::shape::{At, Shape, describe, number_of};
 
 /// The deepest nesting of tables.
 const MAX_DEPTH: usize = 64;
@@ -104,13 +104,10 @@ impl Walk<'_> {
                     Ok(name) => named.push((name, value)),
                     Err(shape) => wrong = Some(shape),
                 },
-                _ if key
-                    .as_f64()
-                    .is_some_and(|n| n.fract() == 0.0 && n >= 1.0 && n <= length as f64) =>
-                {
+                _ if number_of(&key).is_some_and(|n| n.fract() == 0.0 && n >= 1.0 && n <= length as f64) => {
                     indexed += 1
                 }
-                _ if key.as_f64().is_some() => {
+                _ if number_of(&key).is_some() => {
                     let message = format!(
                         "the list has a gap: its length is {length}, but it has an element at {}",
                         describe(&key)

@@ -59,7 +59,8 @@ impl Watch {
         if !tripped && (ticks % STRIDE != 0 || self.clock.now() < self.deadline.get()) {
             return Ok(VmState::Continue);
         }
-        if !tripped {
+        // At the very end of the stack there is no room for a traceback; an interrupt further out has it.
+        if self.tripped.borrow().as_ref().is_none_or(String::is_empty) {
             let stack = lua
                 .traceback(None, 0)
                 .map(|text| text.to_string_lossy())

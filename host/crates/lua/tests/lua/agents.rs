@@ -1,0 +1,454 @@
+//! Agents: straight-line code that waits for answers.
+
+use std::collections::HashMap;
+
+use crate::common::{Folder, S, agent, answer, node, parents, said};
+use veeksha_model::{
+    ErrorClass, FailureReason, NodeId, Request, RequestId, Response, Segment, SessionId, ToolCall, Usage,
+};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailureKind};
+
+fn failure(session: SessionId, node: NodeId) -> FailureReason {
+    FailureReason {
+        request: RequestId { session, node },
+        class: ErrorClass::Status,
+        status: Some(503),
+        message: "busy".into(),
+        at: 9,
+    }
+}
+
+fn one(step: &AgentStep) -> &Request {
+    assert_eq!((step.requests.len(), step.done), (1, false), "{step:?}");
+    &step.requests[0]
+}
+
+fn go(agents: &mut dyn AgentSource, number: u32, text: &str) -> AgentStep {
+    agents.answered(S, node(number), &answer(text), 1).unwrap()
+}
+
+const RESEARCHER: &str = r#"
+local plan = session:request { user = "plan", output = 120 }
+local a, b = session:parallel(
+  { user = tool_result("search", 900), history = plan, output = 60 },
+  { user = tool_result("database", 300), history = plan, output = 60, wait = "350ms" })
+if a.finish_reason == "length" then return end
+session:sleep("1s")
+session:sleep(0.5)
+session:request { user = "combine " .. a.text .. b.text, history = a, after = { b }, wait = "250ms", output = 300 }
+"#;
+
+#[test]
+fn an_agent_plans_calls_tools_in_parallel_and_combines() {
+    let mut agents = agent(RESEARCHER).agents(1);
+    let step = agents.start(S).unwrap();
+    let plan = one(&step);
+    assert_eq!(
+        (plan.node, parents(plan), plan.history_parent),
+        (node(1), vec![], None)
+    );
+    assert_eq!(plan.output.target_tokens, Some(120));
+    let step = go(&mut *agents, 1, "p");
+    let [search, database] = &step.requests[..] else {
+        panic!("{step:?}")
+    };
+    assert_eq!(
+        (search.node, parents(search), search.history_parent),
+        (node(2), vec![1], Some(node(1)))
+    );
+    assert_eq!((database.node, database.wait_after_ready), (node(3), 350_000_000));
+    // The answers come in the other order; the agent goes on only when it has both, and gets them in its own order.
+    let step = go(&mut *agents, 3, "B");
+    assert_eq!(
+        step,
+        AgentStep {
+            requests: vec![],
+            done: false
+        }
+    );
+    let step = go(&mut *agents, 2, "A");
+    let combine = one(&step);
+    assert_eq!(said(combine), "combine AB");
+    assert_eq!(
+        (parents(combine), combine.history_parent),
+        (vec![2, 3], Some(node(2)))
+    );
+    assert_eq!(
+        combine.wait_after_ready, 1_750_000_000,
+        "sleep 1 s + 0.5 s, wait 250 ms"
+    );
+    assert_eq!(
+        go(&mut *agents, 4, "done"),
+        AgentStep {
+            requests: vec![],
+            done: true
+        }
+    );
+}
+
+#[test]
+fn an_agent_branches_on_what_the_model_said() {
+    let mut agents = agent(RESEARCHER).agents(1);
+    agents.start(S).unwrap();
+    go(&mut *agents, 1, "p");
+    let cut = Response {
+        finish_reason: "length".into(),
+        ..Response::default()
+    };
+    agents.answered(S, node(2), &cut, 1).unwrap();
+    assert_eq!(
+        go(&mut *agents, 3, "B"),
+        AgentStep {
+            requests: vec![],
+            done: true
+        }
+    );
+}
+
+#[test]
+fn a_request_follows_in_time_what_the_code_waited_for() {
+    let mut agents = agent(
+        "local a = session:request { user = 'a' }
+         local b, c = session:parallel({ user = 'b' }, { user = 'c', history = a })
+         local d = session:request { user = 'd' }
+         session:request { user = 'e', history = a }
+         session:request { user = 'f', after = { a, b, 3 }, history = d.node }",
+    )
+    .agents(1);
+    agents.start(S).unwrap();
+    let step = go(&mut *agents, 1, "");
+    assert_eq!(parents(&step.requests[0]), [1], "named nothing: after a");
+    assert_eq!(step.requests[0].history_parent, None, "and begins a conversation");
+    go(&mut *agents, 2, "");
+    let step = go(&mut *agents, 3, "");
+    assert_eq!(parents(one(&step)), [2, 3], "after both");
+    let step = go(&mut *agents, 4, "");
+    let e = one(&step);
+    assert_eq!(
+        (parents(e), e.history_parent),
+        (vec![1, 4], Some(node(1))),
+        "an old conversation, but after d"
+    );
+    let step = go(&mut *agents, 5, "");
+    let f = one(&step);
+    assert_eq!(
+        (parents(f), f.history_parent),
+        (vec![4, 1, 2, 3, 5], Some(node(4)))
+    );
+}
+
+#[test]
+fn a_response_has_all_its_fields() {
+    let body = r#"
+local r = session:request { user = "x" }
+assert(r.ok == true and r.error == nil)
+assert(r.node == 1 and r.text == "hi" and r.reasoning == "why" and r.finish_reason == "tool_calls")
+assert(#r.tool_calls == 1 and r.tool_calls[1].id == "c1" and r.tool_calls[1].name == "f" and r.tool_calls[1].arguments == "{}")
+assert(r.usage.prompt == 5 and r.usage.completion == 6 and r.usage.cached == 3 and r.usage.reasoning == nil)
+assert(r.output_tokens == 6)
+local s = session:request { user = "y" }
+assert(s.usage == nil and #s.tool_calls == 0)
+"#;
+    let mut agents = agent(body).agents(1);
+    agents.start(S).unwrap();
+    let response = Response {
+        text: "hi".into(),
+        reasoning: "why".into(),
+        tool_calls: vec![ToolCall {
+            id: "c1".into(),
+            name: "f".into(),
+            arguments: "{}".into(),
+        }],
+        finish_reason: "tool_calls".into(),
+        usage: Some(Usage {
+            prompt: 5,
+            completion: 6,
+            cached: Some(3),
+            reasoning: None,
+        }),
+        output_tokens: 6,
+    };
+    assert!(!agents.answered(S, node(1), &response, 1).unwrap().done);
+    assert!(go(&mut *agents, 2, "").done);
+}
+
+#[test]
+fn a_failure_is_a_response_that_is_not_ok() {
+    let body = r#"
+local r = session:request { user = "x" }
+assert(not r.ok and r.text == "" and r.finish_reason == "" and #r.tool_calls == 0)
+session:request { user = r.error.code .. " " .. r.error.status .. " " .. r.error.message, after = r }
+"#;
+    let mut agents = agent(body).agents(1);
+    agents.start(S).unwrap();
+    let step = agents.failed(S, &failure(S, node(1))).unwrap();
+    assert_eq!(said(one(&step)), "status 503 busy");
+    assert_eq!(parents(one(&step)), [1]);
+}
+
+#[test]
+fn one_session_fails_alone_with_its_place() {
+    let folder = agent(
+        "local function use(r)\n  if session.index == 1 then error('bad answer: ' .. r.text) end\nend\n\
+         local r = session:request { user = 'x' }\nuse(r)\nsession:request { user = 'y' }",
+    );
+    let mut agents = folder.agents(1);
+    for index in 0..3 {
+        agents.start(SessionId(index)).unwrap();
+    }
+    let failure = agents
+        .answered(SessionId(1), node(1), &answer("no"), 1)
+        .unwrap_err();
+    assert_eq!(failure.kind, PluginFailureKind::Trap);
+    assert_eq!(folder.clean(&failure.message), "scenario.lua:3: bad answer: no");
+    assert_eq!(failure.function, "agent");
+    assert_eq!(failure.input.as_deref(), Some("session = 1, after node = 1"));
+    let frames: Vec<_> = failure
+        .frames
+        .iter()
+        .map(|frame| (frame.function.as_str(), frame.line.unwrap()))
+        .collect();
+    assert_eq!(frames, [("use", 3), ("agent", 6)]);
+    for index in [0, 2] {
+        assert_eq!(
+            agents
+                .answered(SessionId(index), node(1), &answer("ok"), 1)
+                .unwrap()
+                .requests
+                .len(),
+            1
+        );
+    }
+    let gone = agents
+        .answered(SessionId(1), node(1), &answer("no"), 1)
+        .unwrap_err();
+    assert!(gone.message.contains("no such session is live"), "{gone}");
+}
+
+#[test]
+fn wrong_requests_name_the_line_that_makes_them() {
+    let cases = [
+        (
+            "session:request { usr = 'x' }",
+            "session:request: unknown field `usr`; did you mean `user`?",
+        ),
+        (
+            "session:request()",
+            "session:request: expected a table: a request, found nothing (nil)",
+        ),
+        (
+            "session:request { user = 'x', node = 3 }",
+            "session:request.node: the host numbers the requests of an agent",
+        ),
+        (
+            "session:parallel()",
+            "session:parallel: expected at least one request",
+        ),
+        (
+            "session:parallel({ user = 'x' }, { user = 3 })",
+            "session:parallel[2].user: expected a string",
+        ),
+        (
+            "session:sleep('soon')",
+            "session:sleep: expected seconds as a number",
+        ),
+        (
+            "session:request { user = 'x', history = { text = 'a' } }",
+            "found a table that is no response",
+        ),
+        (
+            "session:request { user = 'x', history = { { node = 1 }, { node = 2 } } }",
+            "names 2 history parents",
+        ),
+        (
+            "session:request { user = 'x', after = { {} } }",
+            "session:request.after[1]: expected a response",
+        ),
+    ];
+    for (call, expected) in cases {
+        let folder = agent(&format!("\n{call}"));
+        let failure = folder.agents(1).start(S).unwrap_err();
+        assert!(failure.message.contains(expected), "{call}\n{failure}");
+        assert!(
+            folder.clean(&failure.message).starts_with("scenario.lua:3: "),
+            "{call}\n{failure}"
+        );
+        assert_eq!(failure.kind, PluginFailureKind::Result, "{call}");
+        assert_eq!(
+            failure.frames.len(),
+            1,
+            "the host's own frames are left out: {failure}"
+        );
+    }
+    let dangling = agent("session:request { user = 'x', after = 9 }")
+        .agents(1)
+        .start(S)
+        .unwrap_err();
+    assert!(
+        dangling.message.contains("node 1 names the parent 9"),
+        "{dangling}"
+    );
+    let silent = agent("local x = 1").agents(1).start(S).unwrap_err();
+    assert!(silent.message.contains("ended without a request"), "{silent}");
+}
+
+#[test]
+fn a_refused_request_can_be_caught() {
+    let mut agents = agent(
+        "local ok, why = pcall(function() return session:parallel({ user = 'a' }, { user = 3 }) end)
+         assert(not ok and tostring(why):find('parallel%[2%]'))
+         local ok, r = pcall(session.request, session, { user = 'b' })
+         assert(ok and r.text == 'through pcall')",
+    )
+    .agents(1);
+    let step = agents.start(S).unwrap();
+    assert_eq!(
+        (one(&step).node, said(one(&step))),
+        (node(1), "b"),
+        "nothing of the refused call remains"
+    );
+    assert!(go(&mut *agents, 1, "through pcall").done);
+}
+
+#[test]
+fn deadline_and_memory_end_one_session_only() {
+    let mut agents = agent(
+        "local r = session:request { user = 'x' }
+         if r.text == 'loop' then while true do pcall(function() while true do end end) end end
+         if r.text == 'eat' then local t = {} while true do t[#t + 1] = string.rep('x', 4e6) .. #t end end
+         session:request { user = 'y' }",
+    )
+    .hurried()
+    .agents(1);
+    for index in 0..3 {
+        agents.start(SessionId(index)).unwrap();
+    }
+    let late = agents
+        .answered(SessionId(0), node(1), &answer("loop"), 1)
+        .unwrap_err();
+    assert_eq!(late.kind, PluginFailureKind::Deadline { allowed_ms: 300 });
+    assert!(late.message.contains("scenario.lua:3:"), "{late}");
+    let large = agents
+        .answered(SessionId(1), node(1), &answer("eat"), 1)
+        .unwrap_err();
+    assert!(
+        matches!(
+            large.kind,
+            PluginFailureKind::Memory {
+                allowed: 33_554_432,
+                ..
+            }
+        ),
+        "{large}"
+    );
+    assert_eq!(
+        agents
+            .answered(SessionId(2), node(1), &answer("ok"), 1)
+            .unwrap()
+            .requests
+            .len(),
+        1
+    );
+    agents.start(SessionId(3)).unwrap();
+}
+
+#[test]
+fn answers_that_nobody_waits_for_are_refused() {
+    let mut agents = agent("session:parallel({ user = 'x' }, { user = 'y' })").agents(1);
+    agents.start(S).unwrap();
+    go(&mut *agents, 1, "");
+    for number in [1, 9] {
+        let failure = agents.answered(S, node(number), &answer(""), 1).unwrap_err();
+        assert!(
+            failure.message.contains("does not wait for this node"),
+            "{failure}"
+        );
+    }
+    assert!(go(&mut *agents, 2, "").done, "the session goes on");
+    agents.finish(S);
+    agents.finish(SessionId(77));
+}
+
+#[test]
+fn a_finished_session_is_forgotten() {
+    let mut agents = agent("session:request { user = 'x' }\nsession:request { user = 'y' }").agents(1);
+    agents.start(S).unwrap();
+    agents.finish(S);
+    assert!(agents.answered(S, node(1), &answer(""), 1).is_err());
+    assert_eq!(
+        agents.start(S).unwrap().requests.len(),
+        1,
+        "and can be begun again"
+    );
+}
+
+/// Runs sessions to their end; `order` chooses which of the open requests is answered next.
+fn run_all(
+    folder: &Folder,
+    sessions: u64,
+    mut order: impl FnMut(usize) -> usize,
+) -> HashMap<SessionId, Vec<Request>> {
+    let mut agents = folder.agents(5);
+    let mut seen: HashMap<SessionId, Vec<Request>> = HashMap::new();
+    let mut open = Vec::new();
+    for index in 0..sessions {
+        let session = SessionId(index);
+        let step = agents.start(session).unwrap();
+        open.extend(step.requests.iter().map(|request| (session, request.node)));
+        seen.entry(session).or_default().extend(step.requests);
+    }
+    while !open.is_empty() {
+        let (session, node) = open.swap_remove(order(open.len()));
+        let step = agents
+            .answered(session, node, &answer(&format!("{session}/{node}")), 1)
+            .unwrap();
+        open.extend(step.requests.iter().map(|request| (session, request.node)));
+        seen.entry(session).or_default().extend(step.requests);
+    }
+    seen
+}
+
+#[test]
+fn sessions_in_any_order_are_equal() {
+    let folder = agent(
+        "local first = session:request { user = { synthetic(session.rng:int(5, 50)), 'plan' }, wait = session.rng:exponential(1) }
+         local results = { session:parallel({ user = synthetic(7), history = first }, { user = tool_result('db', 8), history = first }) }
+         for _, result in results do
+           session:sleep(session.rng:unit())
+           session:request { user = { synthetic(9), result.text }, history = result, output = session.rng:int(1, 99) }
+         end",
+    );
+    let expected = run_all(&folder, 12, |open| open - 1);
+    assert_eq!(expected[&S].len(), 5);
+    assert_eq!(run_all(&folder, 12, |_| 0), expected);
+    let mut state = 1usize;
+    let shuffled = run_all(&folder, 12, |open| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % open
+    });
+    assert_eq!(shuffled, expected);
+    let seeds: Vec<_> = expected[&S]
+        .iter()
+        .filter_map(|request| {
+            request.messages[0]
+                .content
+                .iter()
+                .find(|segment| matches!(segment, Segment::Synthetic { .. }))
+        })
+        .collect();
+    assert_eq!(
+        seeds.iter().collect::<std::collections::HashSet<_>>().len(),
+        5,
+        "each segment has text of its own"
+    );
+}
+
+#[test]
+fn many_sessions_live_at_once() {
+    let folder = agent("for turn = 1, 3 do session:request { user = 'turn ' .. turn } end");
+    let seen = run_all(&folder, 2_000, |open| open / 2);
+    assert_eq!(seen.len(), 2_000);
+    assert!(seen.values().all(|requests| requests.len() == 3));
+}

@@ -1,0 +1,7 @@
+//! Tests of the crate from outside, in one binary.
+
+mod agents;
+mod common;
+mod load;
+mod planned;
+mod sandbox;

@@ -1,0 +1,491 @@
+//! Session functions: what they return, and what is refused.
+
+use crate::common::{Folder, first, first_failure, parents, sessions};
+use veeksha_lua::LuaKind;
+use veeksha_model::{MediaKind, Message, OutputSpec, Role, Seed, Segment, Session};
+use veeksha_ports::{PluginFailureKind, SessionSource, Workload};
+
+fn text(s: &str) -> Segment {
+    Segment::Text(s.into())
+}
+
+fn message(role: Role, content: Vec<Segment>) -> Message {
+    Message {
+        role,
+        content,
+        tool_call_id: None,
+    }
+}
+
+#[test]
+fn every_field_arrives() {
+    let session = first(
+        r#"return {
+  labels = { kind = "demo", weight = 2, on = true },
+  arrives_at = "1.5s",
+  requests = {
+    { user = "hello", system = { text("be "), "brief" }, output = 120, labels = { b = 1, a = "x" } },
+    { node = 7, history = 1, after = 1, wait = 0.35, output = { tokens = 9, exact = true },
+      messages = {
+        { role = "assistant", content = "calling" },
+        { role = "tool", content = synthetic(30, 5), tool_call_id = "call_1" },
+      },
+      user = { image("cat.png"), synthetic(10, "name"), synthetic(11, "name") },
+      body = { temperature = 0.5, stop = { "a", "b" }, nested = { n = 3, empty = {} } } },
+    { after = { 1, 7 }, user = tool_result("search", 900, 1), wait = "2m" },
+  },
+}"#,
+    )
+    .unwrap();
+    let pairs = |labels: &[(&str, &str)]| {
+        labels
+            .iter()
+            .map(|(a, b)| ((*a).into(), (*b).into()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        session.labels,
+        pairs(&[("kind", "demo"), ("on", "true"), ("weight", "2")])
+    );
+    assert_eq!(session.arrives_at, Some(1_500_000_000));
+    let [a, b, c] = &session.requests[..] else {
+        panic!()
+    };
+    assert_eq!((a.node.0, b.node.0, c.node.0), (1, 7, 3));
+    assert_eq!(
+        a.messages,
+        [
+            message(Role::System, vec![text("be "), text("brief")]),
+            message(Role::User, vec![text("hello")]),
+        ]
+    );
+    assert_eq!(
+        a.output,
+        OutputSpec {
+            target_tokens: Some(120),
+            exact: false
+        }
+    );
+    assert_eq!(a.labels, pairs(&[("a", "x"), ("b", "1")]));
+    assert_eq!(
+        (a.parents.len(), a.history_parent, a.wait_after_ready),
+        (0, None, 0)
+    );
+    assert_eq!((parents(b), b.history_parent.unwrap().0), (vec![1], 1));
+    assert_eq!(b.wait_after_ready, 350_000_000);
+    assert_eq!(
+        b.output,
+        OutputSpec {
+            target_tokens: Some(9),
+            exact: true
+        }
+    );
+    assert_eq!(b.messages[0], message(Role::Assistant, vec![text("calling")]));
+    assert_eq!(b.messages[1].tool_call_id.as_deref(), Some("call_1"));
+    assert_eq!(
+        b.messages[1].content,
+        [Segment::Synthetic {
+            seed: Seed { high: 0, low: 5 },
+            tokens: 30
+        }]
+    );
+    let said = &b.messages[2].content;
+    assert_eq!(
+        said[0],
+        Segment::Media {
+            kind: MediaKind::Image,
+            source: "cat.png".into()
+        }
+    );
+    let (
+        Segment::Synthetic {
+            seed: one,
+            tokens: 10,
+        },
+        Segment::Synthetic {
+            seed: two,
+            tokens: 11,
+        },
+    ) = (&said[1], &said[2])
+    else {
+        panic!("{said:?}")
+    };
+    assert_eq!(one, two, "a name is one seed");
+    assert_eq!(
+        b.body.as_deref(),
+        Some(r#"{"nested":{"empty":{},"n":3},"stop":["a","b"],"temperature":0.5}"#)
+    );
+    assert_eq!(
+        (parents(c), c.history_parent, c.wait_after_ready),
+        (vec![1, 7], None, 120_000_000_000)
+    );
+    assert_eq!(
+        c.messages[0].content,
+        [
+            text("Result of the tool `search`:\n"),
+            Segment::Synthetic {
+                seed: Seed { high: 0, low: 1 },
+                tokens: 900
+            },
+        ]
+    );
+}
+
+#[test]
+fn each_wrong_value_is_named_with_its_path() {
+    let cases = [
+        (
+            "return 3",
+            "session: expected a table: { requests = { ... } }, or nil where the workload ends, found the number 3",
+        ),
+        ("return {}", "the session cannot run: the session has no requests"),
+        (
+            "return { request = {} }",
+            "session: unknown field `request`; did you mean `requests`?",
+        ),
+        (
+            "return { { user = 'x' } }",
+            "session: expected named fields (requests, labels, arrives_at), found an element at the number 1",
+        ),
+        (
+            "return { requests = { 'x' } }",
+            "requests[1]: expected a table: a request, found the string \"x\"",
+        ),
+        (
+            "return { requests = { { user = 'x', outputs = 3 } } }",
+            "requests[1]: unknown field `outputs`; did you mean `output`?",
+        ),
+        (
+            "return { requests = { { user = 3 } } }",
+            "requests[1].user: expected a string, a segment or a list of them, found the number 3",
+        ),
+        (
+            "return { requests = { { user = { 'a', {} } } } }",
+            "requests[1].user[2]: expected a string, a segment or a list of them, found a table",
+        ),
+        (
+            "return { requests = { { user = {} } } }",
+            "requests[1].user: expected a string, a segment or a list of them, found a table without elements",
+        ),
+        (
+            "return { requests = { { user = rng } } }",
+            "requests[1].user: expected a string, a segment or a list of them, found an object of the host",
+        ),
+        (
+            "return { requests = { { wait = 1 } } }",
+            "requests[1]: the request says nothing; give it `user`, `system` or `messages`",
+        ),
+        (
+            "return { requests = { { user = 'x', wait = 'soon' } } }",
+            "requests[1].wait: expected seconds as a number, or a string with a unit",
+        ),
+        (
+            "return { requests = { { user = 'x', wait = -1 } } }",
+            "requests[1].wait: expected a duration from 0 to 104 days",
+        ),
+        (
+            "return { requests = { { user = 'x', output = 0 } } }",
+            "requests[1].output: expected a whole number of tokens, at least 1",
+        ),
+        (
+            "return { requests = { { user = 'x', output = { exact = true } } } }",
+            "requests[1].output: `exact` needs `tokens`",
+        ),
+        (
+            "return { requests = { { user = 'x', body = 'x' } } }",
+            "requests[1].body: expected a table with named fields",
+        ),
+        (
+            "return { requests = { { user = 'x', body = { a = { 1, b = 2 } } } } }",
+            "requests[1].body.a: the table is both a list and a set of named fields",
+        ),
+        (
+            "return { requests = { { user = 'x', body = { a = 0/0 } } } }",
+            "requests[1].body.a: expected a finite number",
+        ),
+        (
+            "local b = {} b.b = b return { requests = { { user = 'x', body = b } } }",
+            "does it contain itself?",
+        ),
+        (
+            "return { requests = { { user = 'x', labels = { a = {} } } } }",
+            "requests[1].labels.a: expected a string, a number or a boolean, found a table",
+        ),
+        (
+            "return { requests = { { messages = { { role = 'robot', content = 'x' } } } } }",
+            "requests[1].messages[1].role: expected \"system\", \"user\", \"assistant\" or \"tool\", found the string \"robot\"",
+        ),
+        (
+            "return { requests = { { messages = { { role = 'user' } } } } }",
+            "requests[1].messages[1]: the message has no `content`",
+        ),
+        (
+            "return { requests = { { user = 'x', node = 1.5 } } }",
+            "requests[1].node: expected a whole number from 0 to 4294967295, found the number 1.5",
+        ),
+        (
+            "return { requests = { { user = 'x' }, { user = 'y' }, { user = 'z', history = { 1, 2 } } } }",
+            "requests[3].history: a request continues one conversation, and this one names 2 history parents; put the others into `after`",
+        ),
+        (
+            "return { requests = { { user = 'x', after = 9 } } }",
+            "node 1 names the parent 9, which the session does not have",
+        ),
+        (
+            "return { requests = { { user = 'x', after = 2 }, { user = 'y', after = 1 } } }",
+            "the nodes 1, 2 wait for one another",
+        ),
+        (
+            "return { requests = { { user = 'x', node = 2 }, { user = 'y' } } }",
+            "node 2 is defined twice",
+        ),
+    ];
+    for (body, expected) in cases {
+        let failure = first_failure(body);
+        assert!(failure.message.contains(expected), "{body}\n{failure}");
+        assert_eq!(failure.kind, PluginFailureKind::Result, "{body}");
+        assert_eq!(failure.plugin, "scenario.lua");
+        assert_eq!(failure.function, "sessions");
+        assert_eq!(failure.input.as_deref(), Some("index = 0"));
+    }
+}
+
+#[test]
+fn wrong_arguments_of_the_functions_are_named() {
+    let cases = [
+        (
+            "synthetic(0)",
+            "synthetic(tokens, seed): expected a whole number of tokens from 1 to 16777216, found the number 0",
+        ),
+        ("synthetic('many')", "expected a whole number of tokens"),
+        (
+            "synthetic(5, {})",
+            "expected a string or a whole number from 0 to 2^53 as the seed, found a table",
+        ),
+        ("text(5)", "text(s): expected a string, found the number 5"),
+        (
+            "tool_result(5, 5)",
+            "tool_result(name, tokens, seed): expected a string, found the number 5",
+        ),
+        ("image()", "image: expected a string, found nothing (nil)"),
+        ("rng:int(3, 1)", "rng:int(low, high): expected low <= high"),
+        ("rng:int(1.5, 3)", "expected two integers"),
+        ("rng:exponential(-1)", "rng:exponential(mean): -1 is negative"),
+        (
+            "rng:normal(1)",
+            "rng:normal(mean, sd): expected a finite number for each argument, found nothing (nil)",
+        ),
+        ("rng:gamma(1, 1/0)", "expected a finite number"),
+        ("rng:choice({})", "rng:choice(list): the list is empty"),
+        (
+            "rng:choice(3)",
+            "rng:choice(list): expected a list, found the number 3",
+        ),
+    ];
+    for (call, expected) in cases {
+        let failure = first_failure(&format!("\nlocal x = {call}"));
+        assert!(failure.message.contains(expected), "{call}\n{failure}");
+        assert_eq!(failure.frames[0].line, Some(3), "{call}");
+    }
+}
+
+#[test]
+fn an_error_names_its_line_and_its_stack() {
+    let folder = Folder::new(
+        "local function length(index)\n  if index == 2 then error('no length') end\n  return 5\nend\n\
+         return { session_generator = { sessions = function(index)\n  local n = length(index)\n  return { requests = { { user = synthetic(n) } } }\nend } }",
+    );
+    let mut source = folder.planned(1, None);
+    let failure = source.sessions(0, 8).unwrap_err();
+    assert_eq!(failure.kind, PluginFailureKind::Trap);
+    assert_eq!(folder.clean(&failure.message), "scenario.lua:2: no length");
+    assert_eq!(failure.input.as_deref(), Some("index = 2"));
+    let frames: Vec<_> = failure
+        .frames
+        .iter()
+        .map(|frame| (frame.function.as_str(), frame.line.unwrap()))
+        .collect();
+    assert_eq!(frames, [("length", 2), ("sessions", 6)]);
+    assert_eq!(
+        source.sessions(3, 1).unwrap().len(),
+        1,
+        "other sessions are not affected"
+    );
+}
+
+#[test]
+fn deadline_and_memory_end_one_call_only() {
+    let mut source = sessions(
+        "if index == 1 then while true do pcall(function() while true do end end) end end\n\
+         if index == 2 then local t = {} while true do t[#t + 1] = string.rep('x', 4e6) .. #t end end\n\
+         return { requests = { { user = 'x' } } }",
+    )
+    .hurried()
+    .planned(1, None);
+    assert_eq!(source.sessions(0, 1).unwrap().len(), 1);
+    let late = source.sessions(1, 1).unwrap_err();
+    assert_eq!(late.kind, PluginFailureKind::Deadline { allowed_ms: 300 });
+    assert!(
+        late.message
+            .contains("scenario.lua:2: it ran longer than the 300 ms"),
+        "{late}"
+    );
+    let large = source.sessions(2, 1).unwrap_err();
+    assert_eq!(
+        large.kind,
+        PluginFailureKind::Memory {
+            asked: 33_554_433,
+            allowed: 33_554_432
+        }
+    );
+    assert!(large.message.contains("33554432 bytes"), "{large}");
+    assert_eq!(source.sessions(3, 5).unwrap().len(), 5);
+}
+
+#[test]
+fn nil_ends_the_workload_and_so_does_length() {
+    let body = "if index < 5 then return { requests = { { user = 'x' } } } end";
+    let mut open = sessions(body).planned(1, None);
+    assert_eq!(open.length().unwrap(), None);
+    assert_eq!(open.sessions(0, 64).unwrap().len(), 5);
+    assert_eq!(open.length().unwrap(), Some(5));
+    assert!(open.sessions(5, 3).unwrap().is_empty());
+    let mut short = sessions(body).planned(1, Some(3));
+    assert_eq!(short.length().unwrap(), Some(3));
+    assert_eq!(short.sessions(2, 64).unwrap().len(), 1);
+    assert!(short.sessions(u64::MAX - 1, 64).unwrap().is_empty());
+}
+
+const MIXED: &str = "local requests = {}
+for turn = 1, rng:int(1, 4) do
+  requests[turn] = { user = { synthetic(rng:int(10, 99)), `turn {turn} of {index}` }, history = turn > 1 and turn - 1 or nil,
+    wait = rng:exponential(0.5), output = rng:choice({ 10, 20, 30 }), body = { t = rng:unit(), k = { rng:normal(0, 1) } },
+    labels = { g = rng:gamma(2, 0.5), a = 1, b = 2 } }
+end
+return { requests = requests }";
+
+fn all(source: &mut dyn SessionSource, order: impl IntoIterator<Item = u64>) -> Vec<Session> {
+    let mut sessions: Vec<_> = order
+        .into_iter()
+        .map(|index| (index, source.sessions(index, 1).unwrap().remove(0)))
+        .collect();
+    sessions.sort_by_key(|(index, _)| *index);
+    sessions.into_iter().map(|(_, session)| session).collect()
+}
+
+#[test]
+fn machines_orders_and_repetition_change_nothing() {
+    let folder = sessions(MIXED);
+    let expected = folder.planned(7, None).sessions(0, 40).unwrap();
+    assert_eq!(all(&mut *folder.planned(7, None), 0..40), expected);
+    let mut backwards = folder.planned(7, None);
+    assert_eq!(all(&mut *backwards, (0..40).rev()), expected);
+    assert_eq!(all(&mut *backwards, 0..40), expected);
+    assert_ne!(
+        folder.planned(8, None).sessions(0, 40).unwrap(),
+        expected,
+        "the seed matters"
+    );
+    assert_ne!(expected[0], expected[1]);
+}
+
+/// The same words as the host's own stream, by the formulas that the README gives.
+#[test]
+fn draws_are_those_of_the_host() {
+    let session = first(
+        "return { requests = { { user = 'x', labels = { a = rng:int(1, 6), b = rng:unit(), c = rng:exponential(3),
+         d = rng:normal(5, 2), e = rng:gamma(4, 0.5), f = rng:choice({ 'x', 'y', 'z' }), g = rng:gamma(4, 0), h = rng:int(-3, -3) } } } }",
+    )
+    .unwrap();
+    // Fields of a constructor are evaluated in the order in which they are written.
+    let mut draws = veeksha_stats::RandomStream::new(1, 0, "lua").draws();
+    let expected = [
+        (draws.below(6) + 1).to_string(),
+        draws.unit().to_string(),
+        (3.0 * draws.exponential()).to_string(),
+        (5.0 + 2.0 * draws.normal()).to_string(),
+        // cv 0.5: shape 4, so the mean 4 needs scale 1.
+        draws.gamma(4.0).to_string(),
+        ["x", "y", "z"][draws.below(3) as usize].to_owned(),
+        "4".to_owned(),
+        "-3".to_owned(),
+    ];
+    let found: Vec<_> = session.requests[0]
+        .labels
+        .iter()
+        .map(|(_, value)| value.clone())
+        .collect();
+    assert_eq!(found, expected);
+}
+
+fn seeds(session: &Session) -> Vec<Seed> {
+    let content = session
+        .requests
+        .iter()
+        .flat_map(|request| &request.messages)
+        .flat_map(|message| &message.content);
+    content
+        .filter_map(|segment| match segment {
+            Segment::Synthetic { seed, .. } => Some(*seed),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn text_of_the_top_level_is_shared_and_text_of_a_session_is_its_own() {
+    let folder = Folder::new(
+        "local prefix = synthetic(500)\nlocal other = synthetic(500)\nreturn { session_generator = { sessions = function()\n\
+         return { requests = { { system = { prefix, other }, user = { synthetic(5), synthetic(5) } } } }\nend } }",
+    );
+    let sessions = folder.planned(3, None).sessions(0, 2).unwrap();
+    let (one, two) = (seeds(&sessions[0]), seeds(&sessions[1]));
+    assert_eq!(one[..2], two[..2], "shared");
+    let own: std::collections::HashSet<_> = one.iter().chain(&two[2..]).collect();
+    assert_eq!(own.len(), 6, "all others differ");
+    assert_ne!(
+        seeds(&folder.planned(4, None).sessions(0, 1).unwrap()[0])[..2],
+        one[..2],
+        "another run, another text"
+    );
+}
+
+#[test]
+fn tokens_and_log_are_the_hosts() {
+    let folder =
+        sessions("log.debug('count', tokens.count('a b c'))\nreturn { requests = { { user = 'x' } } }");
+    folder.planned(1, None).sessions(0, 2).unwrap();
+    let line = ("debug".to_owned(), "count\t3".to_owned());
+    assert_eq!(
+        *folder.log.lock().unwrap(),
+        [line.clone(), line],
+        "once for each session, not for its second making"
+    );
+    let error = Folder::new("tokens.count('x')").load_error();
+    assert!(
+        error.contains("no tokenizer is available here; call it in a session"),
+        "{error}"
+    );
+}
+
+#[test]
+fn info_says_what_the_workload_is() {
+    let folder = sessions("return nil");
+    let scenario = folder.load().unwrap();
+    let path = "session_generator.sessions";
+    let factory = scenario
+        .workload(path, LuaKind::Sessions, None, folder.grants(1))
+        .unwrap();
+    let info = factory.info();
+    assert_eq!((info.name.as_str(), info.engine), ("scenario.lua", "lua"));
+    assert_eq!((info.digest.len(), &info.digest), (64, &scenario.digest()));
+    assert_eq!(info.granted, ["log", "random", "tokens"]);
+    assert!(matches!(factory.open(), Ok(Workload::Planned(_))));
+    for path in ["session_generator.agent", "session_generator.type", "x.y"] {
+        let error = scenario
+            .workload(path, LuaKind::Sessions, None, folder.grants(1))
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("not a function"), "{error}");
+    }
+}
