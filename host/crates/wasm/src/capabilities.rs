@@ -20,7 +20,8 @@ const READ_BYTES: u32 = 4 << 20;
 
 /// A granted file that a guest has opened.
 #[derive(Debug)]
-pub(crate) struct OpenBlob {
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct OpenBlob {
     file: File,
     size: u64,
 }
