@@ -67,10 +67,10 @@ impl Shard {
 
     /// Lets an agent go. A destructor that traps takes the store along.
     pub(crate) fn release(&mut self, agent: ResourceAny) {
-        if let Some(instance) = &mut self.instance {
-            if let Err(failure) = instance.release("agent (destructor)", agent) {
-                instance.warn(&format!("an agent could not be let go: {}", failure.message));
-            }
+        if let Some(instance) = &mut self.instance
+            && let Err(failure) = instance.release("agent (destructor)", agent)
+        {
+            instance.warn(&format!("an agent could not be let go: {}", failure.message));
         }
     }
 
