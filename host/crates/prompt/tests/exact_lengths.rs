@@ -1,4 +1,5 @@
 //! Lengths are exact on every kind of tokenizer, for every mix of segments. The judge is the tokenizers library itself.
+#![expect(clippy::unwrap_used, reason = "the fixtures of a test may fail it")]
 
 use std::collections::HashSet;
 
@@ -282,4 +283,28 @@ fn a_prompt_beyond_all_contexts_is_refused() {
             limit: MAX_TOKENS
         }
     ));
+}
+
+/// The fixture is what it claims to be: it has words that become one token when they meet, and they are not used together.
+#[test]
+fn words_that_join_are_kept_apart() {
+    let kind = kinds()
+        .iter()
+        .find(|kind| kind.name.contains("SuperBPE"))
+        .unwrap();
+    let two_words = |token: &String| token.matches('▁').count() == 2 && token.len() > 8;
+    let vocabulary = kind.raw.get_vocab(false);
+    let joined: Vec<String> = vocabulary
+        .keys()
+        .filter(|token| two_words(token))
+        .cloned()
+        .collect();
+    assert_eq!(joined.len(), 900);
+    let texts: Vec<String> = joined
+        .iter()
+        .map(|token| token.replace('▁', " ").trim_start().to_string())
+        .collect();
+    assert!(texts.iter().all(|text| ids(kind, text).len() == 1));
+    let synthetic = format!(" {} ", materialiser(kind).text(Seed::from(1), 100_000));
+    assert!(!texts.iter().any(|text| synthetic.contains(&format!(" {text} "))));
 }

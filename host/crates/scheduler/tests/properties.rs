@@ -1,4 +1,8 @@
 //! What holds in every run, whatever the traffic, the graphs, the answers and the end.
+#![expect(
+    clippy::panic,
+    reason = "a failed check in the world of a test is a failed test"
+)]
 
 use std::collections::BTreeMap;
 

@@ -171,16 +171,15 @@ fn sentencepiece_bpe() -> Vec<u8> {
 fn superword_bpe() -> Vec<u8> {
     let mut json: Value = serde_json::from_slice(&sentencepiece_bpe()).unwrap();
     let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
-    let mut next = vocabulary.len();
+    let first = vocabulary.len();
     let whole = |token: &&String| token.starts_with('▁') && token.len() >= 8;
     let words: Vec<String> = vocabulary.keys().filter(whole).take(30).cloned().collect();
     let mut merges = Vec::new();
-    for (left, right) in words
+    let pairs = words
         .iter()
-        .flat_map(|left| words.iter().map(move |right| (left, right)))
-    {
-        vocabulary.insert(format!("{left}{right}"), json!(next));
-        next += 1;
+        .flat_map(|left| words.iter().map(move |right| (left, right)));
+    for (id, (left, right)) in (first..).zip(pairs) {
+        vocabulary.insert(format!("{left}{right}"), json!(id));
         merges.push(json!([left, right]));
     }
     json["model"]["merges"].as_array_mut().unwrap().extend(merges);

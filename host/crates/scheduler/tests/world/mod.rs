@@ -82,7 +82,7 @@ struct World {
 
 /// Runs a scheduler to its end.
 pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
-    let mut world = World {
+    let world = World {
         weather: weather.clone(),
         config: config.clone(),
         events: BinaryHeap::new(),

@@ -1,0 +1,108 @@
+//! Loading tokenizers: what works, and what a person reads when it does not.
+
+use veeksha_prompt::{Materialiser, PromptError, Tokenizer};
+
+/// The smallest useful file: one token for each word, words split at spaces.
+fn word_level(words: &[String]) -> String {
+    let vocabulary: Vec<String> = words
+        .iter()
+        .enumerate()
+        .map(|(id, word)| format!("{word:?}:{id}"))
+        .collect();
+    let vocabulary = vocabulary.join(",");
+    format!(
+        r#"{{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
+        "pre_tokenizer":{{"type":"WhitespaceSplit"}},"post_processor":null,"decoder":null,
+        "model":{{"type":"WordLevel","vocab":{{{vocabulary}}},"unk_token":"one"}}}}"#
+    )
+}
+
+#[test]
+fn the_embedded_tokenizer_counts_as_its_library_does() {
+    let tokenizer = Tokenizer::embedded().unwrap();
+    assert_eq!((tokenizer.name(), tokenizer.vocabulary()), ("embedded", 9216));
+    assert_eq!(tokenizer.count(""), 0);
+    // Every byte is a token, so no text is refused.
+    assert_eq!(tokenizer.count("\u{1F600}"), 4);
+    assert_eq!(tokenizer.count("<|endoftext|>"), 1);
+    let bytes = include_bytes!("../tokenizer/tokenizer.json");
+    assert_eq!(tokenizer.fingerprint(), blake3::hash(bytes).to_hex().to_string());
+}
+
+#[test]
+fn a_file_and_its_folder_are_the_same_tokenizer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokenizer.json");
+    std::fs::write(&file, word_level(&["one".into(), "two".into()])).unwrap();
+    let (by_file, by_folder) = (
+        Tokenizer::load(&file).unwrap(),
+        Tokenizer::load(folder.path()).unwrap(),
+    );
+    assert_eq!(
+        (by_file.count("two one two"), by_folder.count("two one two")),
+        (3, 3)
+    );
+    assert_eq!(by_file.fingerprint(), by_folder.fingerprint());
+    assert_eq!(by_folder.name(), folder.path().display().to_string());
+}
+
+#[test]
+fn what_is_missing_or_broken_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = Tokenizer::load(folder.path()).unwrap_err();
+    assert!(matches!(missing, PromptError::Missing { .. }));
+    let message = missing.to_string();
+    assert!(
+        message.contains(&folder.path().display().to_string()) && message.contains("tokenizer.json"),
+        "{message}"
+    );
+
+    let file = folder.path().join("tokenizer.json");
+    for broken in [
+        "",
+        "{",
+        "[]",
+        "{\"version\":\"1.0\"}",
+        "\u{0}\u{1}",
+        "{\"model\":{\"type\":\"Magic\"}}",
+    ] {
+        std::fs::write(&file, broken).unwrap();
+        let error = Tokenizer::load(&file).unwrap_err();
+        assert!(
+            matches!(error, PromptError::Corrupt { .. }),
+            "{broken:?}: {error}"
+        );
+        assert!(error.to_string().contains(&file.display().to_string()), "{error}");
+    }
+    std::fs::write(&file, word_level(&[])).unwrap();
+    assert!(Tokenizer::load(&file).unwrap_err().to_string().contains("empty"));
+    // Cut off anywhere, the embedded file is an error and never a panic.
+    let whole = include_bytes!("../tokenizer/tokenizer.json");
+    for cut in (0..whole.len() - 2).step_by(whole.len() / 40) {
+        assert!(matches!(
+            Tokenizer::from_bytes(&whole[..cut], "cut"),
+            Err(PromptError::Corrupt { .. })
+        ));
+    }
+}
+
+#[test]
+fn a_vocabulary_without_words_is_refused_with_a_remedy() {
+    let words: Vec<String> = ('a'..='z')
+        .map(|letter| format!("{letter}{letter}{letter}"))
+        .collect();
+    let tokenizer = Tokenizer::from_bytes(word_level(&words).as_bytes(), "alphabet").unwrap();
+    let error = Materialiser::new(tokenizer).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            PromptError::FewWords {
+                found: 26,
+                needed: 32,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.to_string().contains("another model"), "{error}");
+}
