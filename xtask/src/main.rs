@@ -1,15 +1,24 @@
-//! Chores of the repository.
+//! Chores of the repository that are more than one cargo command: `cargo xtask help`.
+#![forbid(unsafe_code)]
 
 mod component;
+mod digests;
+mod guests;
+mod toolchain;
+mod wit;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 /// Chores of the repository.
+///
+/// Exit status: 0 done; 1 something is not as it should be; 2 wrong usage; 3 the pinned guest toolchain cannot be had on
+/// this machine, so that nothing was built or compared.
 #[derive(Parser)]
-#[command(name = "cargo xtask")]
+#[command(name = "cargo xtask", verbatim_doc_comment)]
 struct Arguments {
     #[command(subcommand)]
     chore: Chore,
@@ -17,6 +26,16 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Rebuilds every component of the repository from source: `plugins/dist` and `tests/guests/dist`.
+    Plugins {
+        /// Writes nothing; fails when a rebuilt component differs from the one in the repository.
+        #[arg(long)]
+        check: bool,
+        /// A guest toolchain made by `xtask/guest-toolchain.sh`, or `rustup` for the installed target
+        /// wasm32-unknown-unknown [default: $VEEKSHA_GUEST_TOOLCHAIN, else one in the user's cache folder].
+        #[arg(long, value_name = "FOLDER")]
+        toolchain: Option<PathBuf>,
+    },
     /// Turns one core module into a component.
     Component {
         /// A core module, as cargo leaves it for wasm32-unknown-unknown.
@@ -24,15 +43,60 @@ enum Chore {
         /// Where to write the component.
         output: PathBuf,
     },
+    /// The list of released `.wit` files, `wit/frozen.txt`.
+    Wit(WitChore),
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().chore {
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct WitChore {
+    /// Adds files that are not listed yet. A listed file that has changed stays an error.
+    #[arg(long)]
+    freeze: bool,
+    /// Fails when a listed file has changed or is gone, or when a file is not listed.
+    #[arg(long)]
+    check: bool,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            match error.downcast_ref::<toolchain::Unavailable>() {
+                Some(_) => ExitCode::from(3),
+                None => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn run(chore: Chore) -> Result<()> {
+    let repository = repository()?;
+    match chore {
+        Chore::Plugins {
+            check: false,
+            toolchain,
+        } => guests::rebuild(&repository, toolchain.as_deref()),
+        Chore::Plugins {
+            check: true,
+            toolchain,
+        } => guests::check(&repository, toolchain.as_deref()),
         Chore::Component { module, output } => {
             let bytes =
                 std::fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
             let component = component::encode(&bytes)?;
             std::fs::write(&output, component).with_context(|| format!("cannot write {}", output.display()))
         }
+        Chore::Wit(WitChore { freeze: true, .. }) => wit::freeze(&repository.join("wit")),
+        Chore::Wit(WitChore { .. }) => wit::check(&repository.join("wit")),
     }
+}
+
+/// The folder that this crate's own folder lies in.
+fn repository() -> Result<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = own.parent().context("xtask lies in no folder")?;
+    root.canonicalize()
+        .with_context(|| format!("cannot find {}", root.display()))
 }

@@ -4,6 +4,7 @@
 use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use veeksha_plugin::SessionGenerator;
 
 use crate::config::{Channel, Config, Graph, Interval, Length};
 
@@ -73,13 +74,66 @@ fn tidy(value: &mut Value) {
 
 #[test]
 fn schema_json_is_what_the_types_say() {
-    let text = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());
+    let schema = schema();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::write(PATH, &text).unwrap();
+        std::fs::write(
+            PATH,
+            format!("{}\n", serde_json::to_string_pretty(&schema).unwrap()),
+        )
+        .unwrap();
     }
-    assert_eq!(
-        std::fs::read_to_string(PATH).unwrap_or_default(),
-        text,
+    let shipped: Value = serde_json::from_str(include_str!("../schema.json")).unwrap();
+    assert!(
+        shipped == schema,
         "plugins/synthetic/schema.json is stale: UPDATE_SCHEMA=1 cargo test -p veeksha-synthetic schema"
     );
+}
+
+/// Every default that the schema shows is one that the reader takes, and every key of the types is documented.
+#[test]
+fn the_schema_shows_real_defaults_and_describes_every_key() {
+    let schema = schema();
+    let mut keys = 0;
+    for_each_object(&schema, &mut |members| {
+        let Some(Value::Object(properties)) = members.get("properties") else {
+            return;
+        };
+        for (key, property) in properties {
+            if key != "type" {
+                assert!(
+                    property.get("description").is_some_and(Value::is_string),
+                    "{key} is not described"
+                );
+                keys += 1;
+            }
+        }
+    });
+    assert_eq!(keys, 40);
+    let mut defaults = serde_json::Map::new();
+    for (key, property) in schema["properties"].as_object().unwrap() {
+        defaults.extend(
+            property
+                .get("default")
+                .map(|default| (key.clone(), default.clone())),
+        );
+    }
+    let said = serde_json::to_string(&defaults).unwrap();
+    let sessions = |json: &str| {
+        let workload = crate::Synthetic::open(veeksha_plugin::config::from_json(json).unwrap()).unwrap();
+        (0..20)
+            .map(|index| workload.session(index, crate::testing::random(1, index)).unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sessions(&said), sessions("{}"));
+}
+
+fn for_each_object(value: &Value, visit: &mut impl FnMut(&serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(members) => {
+            visit(members);
+            members.values().for_each(|value| for_each_object(value, visit));
+        }
+        Value::Array(values) => values.iter().for_each(|value| for_each_object(value, visit)),
+        _ => {}
+    }
 }

@@ -90,3 +90,8 @@ pub mod __private {
     pub use crate::bindings::{agent_generator, session_generator};
     pub use crate::generator::Exported as ExportedGenerator;
 }
+
+/// The plugins of the README, compiled with the documentation's tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

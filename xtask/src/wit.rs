@@ -1,0 +1,109 @@
+//! Released `.wit` files never change: `wit/frozen.txt` lists them with their digests.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::digests::{self, Digests};
+
+const LIST: &str = "frozen.txt";
+const REMARKS: [&str; 2] = [
+    "Released files of the contract (BLAKE3). They never change; a change is a new interface or a new version (README.md).",
+    "`cargo xtask wit --freeze` adds new files, `cargo xtask wit --check` compares.",
+];
+
+/// Lists the files that are not listed yet.
+pub(crate) fn freeze(wit: &Path) -> Result<()> {
+    let mut listed = digests::read(&wit.join(LIST))?;
+    let found = released(wit)?;
+    let changed: Vec<String> = digests::differences(&listed, &found, "the folder")
+        .into_iter()
+        .filter(|difference| !difference.contains("is not listed"))
+        .collect();
+    refuse(&changed)?;
+    for (name, digest) in found {
+        if listed.insert(name.clone(), digest).is_none() {
+            println!("frozen: {name}");
+        }
+    }
+    digests::write(&wit.join(LIST), &REMARKS, &listed)
+}
+
+/// Compares the list with the files.
+pub(crate) fn check(wit: &Path) -> Result<()> {
+    refuse(&digests::differences(
+        &digests::read(&wit.join(LIST))?,
+        &released(wit)?,
+        "the folder",
+    ))
+}
+
+fn refuse(differences: &[String]) -> Result<()> {
+    if !differences.is_empty() {
+        bail!("wit/{LIST}: {}", differences.join("; "));
+    }
+    Ok(())
+}
+
+/// The `.wit` files in the folders of versions, as `0.1.0/types.wit`.
+fn released(wit: &Path) -> Result<Digests> {
+    let mut found = Digests::new();
+    for version in entries(wit)? {
+        if !version.is_dir() {
+            continue;
+        }
+        for file in entries(&version)? {
+            if file.extension().is_some_and(|extension| extension == "wit") {
+                let bytes =
+                    std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+                let name = file.strip_prefix(wit)?.to_string_lossy().replace('\\', "/");
+                found.insert(name, digests::digest(&bytes));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
+    let read = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    read.map(|entry| Ok(entry?.path())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frozen_file_cannot_change_and_a_new_one_can_join() {
+        let folder = tempfile::tempdir().unwrap();
+        let wit = folder.path();
+        let write = |name: &str, text: &str| std::fs::write(wit.join(name), text).unwrap();
+        std::fs::create_dir(wit.join("0.1.0")).unwrap();
+        write("README.md", "not a release");
+        write("0.1.0/types.wit", "one");
+        assert!(
+            check(wit)
+                .unwrap_err()
+                .to_string()
+                .contains("0.1.0/types.wit is not listed")
+        );
+        freeze(wit).unwrap();
+        check(wit).unwrap();
+
+        write("0.1.0/log.wit", "two");
+        assert!(check(wit).is_err());
+        freeze(wit).unwrap();
+        check(wit).unwrap();
+
+        write("0.1.0/types.wit", "changed");
+        assert!(
+            check(wit)
+                .unwrap_err()
+                .to_string()
+                .contains("0.1.0/types.wit is listed as")
+        );
+        assert!(freeze(wit).is_err(), "freezing again does not launder a change");
+        std::fs::remove_file(wit.join("0.1.0/types.wit")).unwrap();
+        assert!(check(wit).unwrap_err().to_string().contains("has no such file"));
+    }
+}
