@@ -1,4 +1,10 @@
 //! The engine against real components: the fixtures of `tests/guests`, good ones and hostile ones.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests may fail as tests do"
+)]
 
 mod agents;
 mod cache;
