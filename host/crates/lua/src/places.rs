@@ -4,12 +4,15 @@
 //! that of the local it names, and those inside. What is built in another way (by a function, in a loop) or stands twice
 //! has no line; a wrong line would be worse than none.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::tokens::{Placed, Token, tokenize};
 
 /// Locals that name one another are followed this far.
 const MAX_DEPTH: usize = 32;
+/// Tokens that are read in all; locals that name others many times could otherwise be read without end.
+const MAX_WORK: usize = 4_000_000;
 
 /// A value in the source, and the values in it.
 #[derive(Debug, Default)]
@@ -27,7 +30,7 @@ impl Places {
     /// Reads the places from the source of a scenario.
     pub(crate) fn scan(source: &str) -> Places {
         let tokens = tokenize(source);
-        let scan = Scan { tokens: &tokens };
+        let scan = Scan::new(&tokens);
         scan.returned().unwrap_or_default()
     }
 
@@ -52,9 +55,51 @@ impl Places {
 
 struct Scan<'a> {
     tokens: &'a [Placed],
+    /// Where each name is declared `local`; `None` for one that is declared twice.
+    locals: HashMap<&'a str, Option<usize>>,
+    /// Where `NAME.key =` stands, by the name.
+    fields: HashMap<&'a str, Vec<usize>>,
+    work: Cell<usize>,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(tokens: &'a [Placed]) -> Self {
+        let mut scan = Scan {
+            tokens,
+            locals: HashMap::new(),
+            fields: HashMap::new(),
+            work: Cell::new(0),
+        };
+        for at in 0..tokens.len() {
+            let Some(name) = tokens[at].name() else { continue };
+            if name == "local"
+                && let Some(declared) = tokens.get(at + 1).and_then(Placed::name)
+            {
+                scan.locals
+                    .entry(declared)
+                    .and_modify(|twice| *twice = None)
+                    .or_insert(Some(at));
+            }
+            let starts = at
+                .checked_sub(1)
+                .is_none_or(|before| !scan.is(before, '.') && !scan.is(before, ':'));
+            if starts && scan.is(at + 1, '.') && scan.is(at + 3, '=') && !scan.is(at + 4, '=') {
+                scan.fields.entry(name).or_default().push(at);
+            }
+        }
+        scan
+    }
+
+    /// Counts a token that is read; none is left when too many were.
+    fn token(&self, at: usize) -> Option<&'a Placed> {
+        self.work.set(self.work.get() + 1);
+        if self.work.get() > MAX_WORK {
+            None
+        } else {
+            self.tokens.get(at)
+        }
+    }
+
     fn is(&self, at: usize, symbol: char) -> bool {
         self.tokens.get(at).is_some_and(|token| token.is(symbol))
     }
@@ -88,24 +133,14 @@ impl Scan<'_> {
 
     /// The constructor that the only `local NAME = { ... }` of the file holds, with the fields assigned to it later.
     fn local(&self, name: &str, depth: usize) -> Option<Places> {
-        let mut found = (0..self.tokens.len())
-            .filter(|at| self.name(*at) == Some("local") && self.name(at + 1) == Some(name));
-        let at = found.next()?;
-        if found.next().is_some() || !self.is(at + 2, '=') || !self.is(at + 3, '{') {
+        let at = (*self.locals.get(name)?)?;
+        if !self.is(at + 2, '=') || !self.is(at + 3, '{') {
             return None;
         }
         let (mut places, after) = self.constructor(at + 3, depth)?;
-        for at in after..self.tokens.len() {
-            let starts = at
-                .checked_sub(1)
-                .is_none_or(|before| !self.is(before, '.') && !self.is(before, ':'));
-            if starts
-                && self.name(at) == Some(name)
-                && self.is(at + 1, '.')
-                && self.is(at + 3, '=')
-                && !self.is(at + 4, '=')
-                && let Some(key) = self.name(at + 2)
-            {
+        let assigned = self.fields.get(name).into_iter().flatten();
+        for &at in assigned.filter(|at| **at >= after) {
+            if let Some(key) = self.name(at + 2) {
                 let mut value = self
                     .value(at + 4, depth)
                     .map(|(value, _)| value)
@@ -123,7 +158,7 @@ impl Scan<'_> {
         let mut at = at + 1;
         let mut certain_items = true;
         loop {
-            let token = self.tokens.get(at)?;
+            let token = self.token(at)?;
             if token.is('}') {
                 return Some((places, at + 1));
             }
@@ -171,7 +206,7 @@ impl Scan<'_> {
             let mut depth = 0usize;
             for (index, token) in self.tokens.iter().enumerate().skip(at) {
                 depth += usize::from(token.is('['));
-                depth -= usize::from(token.is(']'));
+                depth = depth.saturating_sub(usize::from(token.is(']')));
                 if depth == 0 {
                     return (Key::Computed, index + 2);
                 }
@@ -184,7 +219,7 @@ impl Scan<'_> {
     fn skip(&self, mut at: usize) -> Option<usize> {
         let mut open = Vec::new();
         loop {
-            let token = self.tokens.get(at)?;
+            let token = self.token(at)?;
             match &token.token {
                 Token::Symbol(',' | ';') if open.is_empty() => return Some(at),
                 Token::Symbol('}') if open.is_empty() => return Some(at),
@@ -211,7 +246,7 @@ impl Scan<'_> {
         let mut blocks = vec![Block::Statement];
         let mut expression = false;
         for index in at + 1..self.tokens.len() {
-            let name = self.name(index);
+            let name = self.token(index)?.name();
             match name {
                 Some("function" | "do") => blocks.push(Block::Statement),
                 Some("if") if expression => blocks.push(Block::IfExpression),
@@ -325,5 +360,29 @@ return {
         assert_eq!(line(&shadowed, "a"), None);
         let built = Places::scan("local function f() return { a = 1 } end\nreturn f()");
         assert_eq!(line(&built, "a"), None);
+    }
+
+    /// Each local names the one before it many times: followed without a bound, 30 to the power of 20 tables.
+    #[test]
+    fn hostile_sources_end() {
+        let mut source = "local t0 = {}\n".to_owned();
+        for i in 1..20 {
+            source += &format!("local t{i} = {{ {} }}\n", format!("t{}, ", i - 1).repeat(30));
+        }
+        Places::scan(&(source + "return t19"));
+        Places::scan(&"return { a = ".repeat(50_000));
+        Places::scan(&format!("return {}1{}", "{".repeat(100_000), "}".repeat(100_000)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_source_can_be_scanned(
+            words in proptest::collection::vec(proptest::sample::select(vec![
+                "return", "local", "t", "{", "}", "[", "]", "=", ",", "function", "end", "if", "then", "else", "(", ")",
+                "\"k\"", ".", ";", "do", "`{", "\n",
+            ]), 0..60)
+        ) {
+            Places::scan(&words.join(" "));
+        }
     }
 }

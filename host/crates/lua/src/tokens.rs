@@ -40,6 +40,7 @@ pub(crate) fn tokenize(source: &str) -> Vec<Placed> {
         source,
         at: 0,
         line: 1,
+        nesting: 0,
     };
     let mut tokens = Vec::new();
     while let Some(token) = scanner.next() {
@@ -48,11 +49,15 @@ pub(crate) fn tokenize(source: &str) -> Vec<Placed> {
     tokens
 }
 
+/// Strings in the expressions of strings are followed this far.
+const MAX_NESTING: usize = 16;
+
 struct Scanner<'a> {
     bytes: &'a [u8],
     source: &'a str,
     at: usize,
     line: u32,
+    nesting: usize,
 }
 
 impl Scanner<'_> {
@@ -108,8 +113,10 @@ impl Scanner<'_> {
                 Token::Number
             }
             quote @ (b'"' | b'\'') => self.quoted(quote),
-            b'`' => {
+            b'`' if self.nesting < MAX_NESTING => {
+                self.nesting += 1;
                 self.interpolated();
+                self.nesting -= 1;
                 Token::Text(None)
             }
             b'[' => match self.long_bracket() {
@@ -121,7 +128,9 @@ impl Scanner<'_> {
     }
 
     fn symbol(&mut self) -> Token {
-        let symbol = self.source[self.at..].chars().next().unwrap_or(' ');
+        // An escape may have ended inside a character; what is left of it is no token that matters.
+        let rest = self.source.get(self.at..);
+        let symbol = rest.and_then(|rest| rest.chars().next()).unwrap_or(' ');
         self.pass(symbol.len_utf8());
         Token::Symbol(symbol)
     }
@@ -217,6 +226,18 @@ mod tests {
         let found: Vec<_> = names(source);
         let expected = [("a", 1), ("e", 3), ("l", 3), ("o", 5), ("t", 5)];
         assert_eq!(found, expected.map(|(name, line)| (name.to_owned(), line)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_tokens(text in "[a{}\\[\\]=`\"'\\\\\\-é\n, 1]{0,60}") {
+            tokenize(&text);
+        }
+    }
+
+    #[test]
+    fn strings_within_strings_end() {
+        tokenize(&"`{".repeat(100_000));
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Watch {
         let ticks = self.ticks.get().wrapping_add(1);
         self.ticks.set(ticks);
         let tripped = self.tripped.borrow().is_some();
-        if !tripped && (ticks % STRIDE != 0 || self.clock.now() < self.deadline.get()) {
+        if !tripped && (!ticks.is_multiple_of(STRIDE) || self.clock.now() < self.deadline.get()) {
             return Ok(VmState::Continue);
         }
         // At the very end of the stack there is no room for a traceback; an interrupt further out has it.

@@ -452,3 +452,45 @@ fn many_sessions_live_at_once() {
     assert_eq!(seen.len(), 2_000);
     assert!(seen.values().all(|requests| requests.len() == 3));
 }
+
+/// `scenarios/agent.lua` passes the scenario's own check, and runs to its end on both branches.
+#[test]
+fn the_agent_of_the_scenarios_folder_runs() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/agent.lua");
+    let scenario = veeksha_lua::LuaScenario::load(&path, veeksha_lua::LuaLimits::default()).unwrap();
+    let folder = agent("");
+    let factory = scenario
+        .workload(
+            "session_generator.agent",
+            veeksha_lua::LuaKind::Agent,
+            None,
+            folder.grants(42),
+        )
+        .unwrap();
+    let veeksha_ports::Workload::Reactive(mut agents) = factory.open().unwrap() else {
+        panic!()
+    };
+    let mut steps_of = |session: SessionId, reason: &str| {
+        let response = Response {
+            finish_reason: reason.into(),
+            ..Response::default()
+        };
+        let mut open: Vec<_> = agents.start(session).unwrap().requests;
+        let mut steps = Vec::new();
+        while let Some(request) = open.pop() {
+            steps.push(request.labels[0].1.clone());
+            let step = agents.answered(session, request.node, &response, 1).unwrap();
+            open.extend(step.requests);
+        }
+        steps
+    };
+    assert_eq!(
+        steps_of(SessionId(0), "stop"),
+        ["plan", "database", "search", "combine"]
+    );
+    assert_eq!(
+        steps_of(SessionId(1), "length"),
+        ["plan", "database", "search", "combine", "continue"]
+    );
+    scenario.document.check(&Default::default()).unwrap();
+}

@@ -1,4 +1,10 @@
 //! Tests of the crate from outside, in one binary.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod agents;
 mod common;

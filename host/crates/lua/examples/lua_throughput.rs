@@ -1,0 +1,102 @@
+//! Prints how many sessions a second one virtual machine makes, and what an agent's step costs.
+//!
+//! `cargo run --release -p veeksha-lua --example lua_throughput`
+
+use std::error::Error;
+use std::fs;
+use std::sync::Arc;
+
+use veeksha_clock::RunClock;
+use veeksha_lua::{LuaGrants, LuaKind, LuaLimits, LuaScenario};
+use veeksha_model::{NodeId, Response, SessionId};
+use veeksha_ports::{AgentStep, Workload};
+
+const SESSIONS: u32 = 20_000;
+
+/// A conversation of three turns, and an agent of four requests.
+const SCENARIO: &str = r#"
+local prefix = synthetic(500)
+local function sessions(index, rng)
+  local requests = {}
+  for turn = 1, 3 do
+    requests[turn] = {
+      system = turn == 1 and prefix or nil, user = synthetic(rng:int(50, 150)), history = turn > 1 and turn - 1 or nil,
+      wait = rng:exponential(0.1), output = rng:int(16, 48), labels = { turn = turn },
+    }
+  end
+  return { requests = requests }
+end
+local function agent(session)
+  local plan = session:request { user = synthetic(400), output = 120 }
+  local a, b = session:parallel(
+    { user = tool_result("search", 900), history = plan, output = 60 },
+    { user = tool_result("database", 300), history = plan, output = 60, wait = "350ms" })
+  session:request { user = "Combine.", history = a, after = { b }, output = 300 }
+end
+return { plan = sessions, act = agent }
+"#;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("throughput.lua");
+    fs::write(&path, SCENARIO)?;
+    let clock = RunClock::starting_now();
+    let seconds = |since: u64| clock.now().saturating_sub(since) as f64 / 1e9;
+
+    let scenario = LuaScenario::load(&path, LuaLimits::default())?;
+    println!("load:           {:8.2} ms", clock.now() as f64 / 1e6);
+    let grants = LuaGrants {
+        seed: 1,
+        tokens: None,
+        log: Arc::new(|_, _| {}),
+    };
+
+    let began = clock.now();
+    let opened = scenario
+        .workload("plan", LuaKind::Sessions, None, grants.clone())?
+        .open()?;
+    println!("open:           {:8.2} ms", seconds(began) * 1e3);
+    if let Workload::Planned(mut source) = opened {
+        let began = clock.now();
+        let mut made = 0;
+        for first in (0..SESSIONS).step_by(64) {
+            made += source.sessions(u64::from(first), 64)?.len();
+        }
+        let took = seconds(began);
+        println!(
+            "planned:        {:8.0} sessions/s, {:.1} us each",
+            made as f64 / took,
+            took / made as f64 * 1e6
+        );
+    }
+
+    if let Workload::Reactive(mut agents) = scenario.workload("act", LuaKind::Agent, None, grants)?.open()? {
+        let response = Response {
+            text: "an answer".into(),
+            finish_reason: "stop".into(),
+            ..Response::default()
+        };
+        let began = clock.now();
+        let mut steps = 0u32;
+        for index in 0..SESSIONS {
+            let session = SessionId(u64::from(index));
+            let mut open: Vec<NodeId> = nodes(&agents.start(session)?);
+            while let Some(node) = open.pop() {
+                steps += 1;
+                open.extend(nodes(&agents.answered(session, node, &response, 0)?));
+            }
+            agents.finish(session);
+        }
+        let took = seconds(began);
+        println!(
+            "agents:         {:8.0} sessions/s, {:.1} us for an answer",
+            f64::from(SESSIONS) / took,
+            took / f64::from(steps) * 1e6
+        );
+    }
+    Ok(())
+}
+
+fn nodes(step: &AgentStep) -> Vec<NodeId> {
+    step.requests.iter().map(|request| request.node).collect()
+}
