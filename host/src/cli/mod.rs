@@ -1,6 +1,6 @@
 //! One file per command.
 
-mod args;
+pub(crate) mod args;
 mod check;
 mod run;
 mod schema;

@@ -10,13 +10,16 @@ use veeksha_ports::Outcome;
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
+use crate::{Content, Entry};
+
 /// The work of one completion thread: ends at an end mark (`None`).
 pub(crate) fn complete(
     clock: RunClock,
     tokenizer: &Tokenizer,
     outcomes: &Receiver<Option<Outcome>>,
     dispatchers: &[Sender<Input<Prepared>>],
-    events: &Sender<Event>,
+    events: &Sender<Entry>,
+    include_content: bool,
 ) {
     while let Ok(Some(outcome)) = outcomes.recv() {
         let processed_at = clock.now();
@@ -31,7 +34,12 @@ pub(crate) fn complete(
         let shard = (request.session.0 % dispatchers.len() as u64) as usize;
         // A dispatcher that has ended wants no more answers, and the collector outlives the run.
         let _ = dispatchers[shard].send(input);
-        let _ = events.send(Event::Finished(Box::new(record(answer, processed_at))));
+        let content = match &answer.result {
+            Ok(response) if include_content => Some(Content::Answered(response.clone())),
+            _ => None,
+        };
+        let event = Event::Finished(Box::new(record(answer, processed_at)));
+        let _ = events.send(Entry { event, content });
     }
 }
 

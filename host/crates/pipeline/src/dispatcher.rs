@@ -10,6 +10,8 @@ use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId}
 use veeksha_ports::{Job, Transport};
 use veeksha_scheduler::{Action, Input, Scheduler};
 
+use crate::{Content, Entry};
+
 /// What a dispatcher tells the coordinator.
 pub(crate) enum Notice {
     /// A session began: one more may be made.
@@ -29,7 +31,8 @@ pub(crate) struct Lines {
     pub(crate) clock: RunClock,
     pub(crate) inbox: Receiver<Input<Prepared>>,
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) events: Sender<Event>,
+    pub(crate) events: Sender<Entry>,
+    pub(crate) include_content: bool,
     pub(crate) notices: Sender<Notice>,
 }
 
@@ -73,6 +76,10 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
         // Neither the collector of events nor the coordinator ends before the dispatchers do.
         match action {
             Action::Dispatch { id, intended, payload, history, measured, session_requests } => {
+                let content = lines.include_content.then(|| Content::Sent {
+                    request: payload.clone(),
+                    history: history.clone(),
+                });
                 let at = lines.clock.now();
                 let job = Job {
                     id,
@@ -84,11 +91,12 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
                     measured,
                 };
                 lines.transport.submit(job);
-                let _ = lines.events.send(Event::Dispatched { request: id, intended, at });
+                let event = Event::Dispatched { request: id, intended, at };
+                let _ = lines.events.send(Entry { event, content });
             }
             Action::SessionStarted { session, at, requests } => {
                 let _ = lines.notices.send(Notice::SessionStarted);
-                let _ = lines.events.send(Event::SessionStarted { session, at, requests });
+                let _ = lines.events.send(Event::SessionStarted { session, at, requests }.into());
             }
             Action::AskAgent { session, node, answer, at } => {
                 let _ = lines.notices.send(Notice::Ask { session, node, answer, at });
@@ -102,7 +110,7 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
             Action::Done => progress = Progress::Done,
             other => {
                 if let Some(event) = recorded(other) {
-                    let _ = lines.events.send(event);
+                    let _ = lines.events.send(event.into());
                 }
             }
         }

@@ -16,6 +16,7 @@
 mod completion;
 mod control;
 mod dispatcher;
+mod entry;
 mod fallback;
 mod plan;
 mod prefetch;
@@ -23,6 +24,7 @@ mod run;
 mod virtual_time;
 
 pub use control::Control;
+pub use entry::{Content, Entry};
 pub use fallback::MinTokensPrompt;
 pub use plan::{PipelineError, Plan, RunEnd};
 pub use run::run;

@@ -21,6 +21,8 @@ pub struct Plan {
     pub pregenerate: bool,
     /// Ask for the minimum output length in the prompt.
     pub min_tokens_prompt: Option<MinTokensPrompt>,
+    /// Whether the event channel carries what was said.
+    pub include_content: bool,
 }
 
 /// How a run ended. The record of what happened went through the event channel.

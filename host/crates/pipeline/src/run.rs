@@ -16,7 +16,7 @@ use crate::completion::complete;
 use crate::dispatcher::{Lines, Notice, dispatch};
 use crate::plan::spawn;
 use crate::prefetch::{Command, MAX_BATCH, Made, Preparer, Workers};
-use crate::{Control, PipelineError, Plan, RunEnd};
+use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
 /// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes well under a millisecond
 /// in a compiled language and tens in an interpreted one; 64 sessions bridge that at a thousand sessions a second.
@@ -46,7 +46,7 @@ pub fn run(
     tokenizer: &Tokenizer,
     materialiser: Arc<Materialiser>,
     start_transport: impl FnOnce(RunClock, OutcomeSink) -> Result<Arc<dyn Transport>, PipelineError>,
-    events: &Sender<Event>,
+    events: &Sender<Entry>,
     control: &Control,
 ) -> Result<RunEnd, PipelineError> {
     let preparer = Preparer {
@@ -73,7 +73,7 @@ pub fn run(
     let _ = events.send(Event::RunStarted(RunInfo {
         epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + wall_lead(clock),
         epoch_monotonic_nanos: clock.origin(),
-    }));
+    }).into());
 
     let (notices, notice_inbox) = unbounded();
     let mut inboxes = Vec::new();
@@ -88,6 +88,7 @@ pub fn run(
             transport: transport.clone(),
             events: events.clone(),
             notices: notices.clone(),
+            include_content: plan.include_content,
         };
         dispatchers.push((scheduler, lines));
         inboxes.push(inbox);
@@ -100,8 +101,8 @@ pub fn run(
     let mut completions = Vec::new();
     for index in 0..plan.completion_threads.max(1) {
         let (tokenizer, inbox) = (tokenizer.clone(), outcome_inbox.clone());
-        let (dispatchers, events) = (inboxes.clone(), events.clone());
-        let body = move || complete(clock, &tokenizer, &inbox, &dispatchers, &events);
+        let (dispatchers, events, include_content) = (inboxes.clone(), events.clone(), plan.include_content);
+        let body = move || complete(clock, &tokenizer, &inbox, &dispatchers, &events, include_content);
         completions.push(spawn(format!("completion-{index}"), body)?);
     }
 
@@ -121,7 +122,7 @@ pub fn run(
     drop(transport);
     workers.stop();
     end.at = clock.now();
-    let _ = events.send(Event::RunEnded { at: end.at });
+    let _ = events.send(Event::RunEnded { at: end.at }.into());
     Ok(end)
 }
 
@@ -257,7 +258,7 @@ struct Coordinator<'a> {
     workers: &'a Workers,
     transport: &'a dyn Transport,
     inboxes: &'a [Sender<Input<Prepared>>],
-    events: &'a Sender<Event>,
+    events: &'a Sender<Entry>,
     control: &'a Control,
     clock: RunClock,
 }
@@ -290,7 +291,7 @@ impl Coordinator<'_> {
                 },
                 recv(self.control.woken()) -> _ => if !end.interrupted {
                     end.interrupted = true;
-                    let _ = self.events.send(Event::Interrupted { at: self.clock.now() });
+                    let _ = self.events.send(Event::Interrupted { at: self.clock.now() }.into());
                     for inbox in self.inboxes {
                         let _ = inbox.send(Input::Stop);
                     }

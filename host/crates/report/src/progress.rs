@@ -1,6 +1,7 @@
 //! The line that moves while a run lasts.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -62,7 +63,7 @@ impl Progress {
     /// Shows new figures.
     pub fn show(&self, figures: &ProgressFigures) {
         if !self.bar.is_hidden() {
-            self.bar.set_message(line(figures));
+            self.bar.set_message(figures.to_string());
         }
     }
 
@@ -78,7 +79,10 @@ impl Progress {
     }
 }
 
-fn line(figures: &ProgressFigures) -> String {
+/// One line, the parts set apart by dots.
+impl fmt::Display for ProgressFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let figures = self;
     let seconds = figures.elapsed.max(0.0) as u64;
     let sessions: Cow<'_, str> = match figures.sessions_planned {
         Some(planned) => format!("{}/{planned}", figures.sessions).into(),
@@ -107,7 +111,8 @@ fn line(figures: &ProgressFigures) -> String {
             number(figures.output_tokens as f64 / figures.elapsed)
         ));
     }
-    parts.join(" · ")
+    f.write_str(&parts.join(" · "))
+    }
 }
 
 #[cfg(test)]
@@ -117,7 +122,7 @@ mod tests {
     #[test]
     fn the_line_shows_what_is_known() {
         assert_eq!(
-            line(&ProgressFigures::default()),
+            ProgressFigures::to_string(&ProgressFigures::default()),
             "00:00:00 · sessions 0 · in flight 0 · ok 0"
         );
         let figures = ProgressFigures {
@@ -132,7 +137,7 @@ mod tests {
         };
         let expected =
             "01:02:05 · sessions 40/100 · in flight 7 · ok 120 · failed 3 · ttfc p50 123 ms · 20 tok/s";
-        assert_eq!(line(&figures), expected);
+        assert_eq!(ProgressFigures::to_string(&figures), expected);
     }
 
     #[test]

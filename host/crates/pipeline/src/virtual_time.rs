@@ -1,0 +1,475 @@
+//! A run in virtual time: the same scheduler, the simulator's engine, one loop, no clock.
+//!
+//! Time jumps from one event to the next, so the result depends on the inputs alone and comes out bit for bit the same.
+//! What a network and a client would add is zero here.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use veeksha_events::{Event, RequestRecord, RunInfo, Status};
+use veeksha_model::{
+    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, RequestId, Response, Seed, Segment,
+    SessionId, Usage,
+};
+use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
+use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_scheduler::{Action, Input, NodePlan, Scheduler, SessionKind, SessionPlan, Shard};
+use veeksha_simulator::text::TokenIdentity;
+use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Fault, FinishReason, Profile};
+
+use crate::dispatcher::recorded;
+use crate::prefetch::MAX_BATCH;
+use crate::{PipelineError, Plan, RunEnd};
+
+/// What stands in for the server.
+#[derive(Clone, Debug)]
+pub struct SimulatedTarget {
+    /// The engine's costs, limits and faults.
+    pub profile: Profile,
+    /// The total deadline of a request.
+    pub request_timeout: Nanos,
+}
+
+/// Runs a workload in virtual time. `record` is called with every event, in order.
+///
+/// # Errors
+/// If the plugin cannot be opened. A later failure of it is in [`RunEnd`].
+pub fn simulate(
+    plan: &Plan,
+    target: &SimulatedTarget,
+    factory: &Arc<dyn WorkloadFactory>,
+    tokenizer: &Tokenizer,
+    materialiser: &Materialiser,
+    record: &mut dyn FnMut(Event),
+) -> Result<RunEnd, PipelineError> {
+    let mut config = plan.scheduler.clone();
+    config.shard = Shard { index: 0, count: 1 };
+    let (seed, max_sessions) = (config.seed, config.max_sessions.unwrap_or(u64::MAX));
+    let mut workload = factory.open()?;
+    let length = match &mut workload {
+        Workload::Planned(source) => source.length()?,
+        Workload::Reactive(agents) => agents.length()?,
+    };
+    record(Event::RunStarted(RunInfo::default()));
+    let mut simulation = Simulation {
+        plan,
+        target,
+        tokenizer,
+        materialiser,
+        record,
+        scheduler: Scheduler::new(config),
+        engine: Engine::new(target.profile.clone(), seed),
+        source: Source { workload, next: 0, end: length.unwrap_or(u64::MAX).min(max_sessions), told: false },
+        flights: HashMap::new(),
+        deadlines: VecDeque::new(),
+        next_flight: 0,
+        now: 0,
+        end: RunEnd::default(),
+    };
+    simulation.drive();
+    let mut end = simulation.end;
+    end.at = simulation.now;
+    record(Event::RunEnded { at: end.at });
+    Ok(end)
+}
+
+/// Where sessions come from, and how far it has been read.
+struct Source {
+    workload: Workload,
+    next: u64,
+    end: u64,
+    told: bool,
+}
+
+impl Source {
+    fn make(&mut self, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
+        let first = self.next;
+        let count = u64::from(count.min(MAX_BATCH)).min(self.end - first) as u32;
+        let plans: Vec<_> = match &mut self.workload {
+            Workload::Planned(source) => {
+                let sessions = source.sessions(first, count)?.into_iter().zip(first..);
+                sessions.map(|(session, id)| plan_of(id, SessionKind::Planned, session.requests, &session.labels)).collect()
+            }
+            Workload::Reactive(agents) => {
+                let mut plans = Vec::new();
+                for id in first..first + u64::from(count) {
+                    let step = agents.start(SessionId(id))?;
+                    let kind = if step.done { SessionKind::Planned } else { SessionKind::Reactive };
+                    plans.push(plan_of(id, kind, step.requests, &[]));
+                }
+                plans
+            }
+        };
+        if (plans.len() as u64) < u64::from(count) {
+            self.end = first + plans.len() as u64;
+        }
+        self.next = first + plans.len() as u64;
+        Ok(plans)
+    }
+}
+
+fn plan_of(
+    id: u64,
+    kind: SessionKind,
+    requests: Vec<Request>,
+    labels: &[(String, String)],
+) -> SessionPlan<Request> {
+    SessionPlan { id: SessionId(id), nodes: nodes_of(requests, labels), kind }
+}
+
+fn nodes_of(requests: Vec<Request>, labels: &[(String, String)]) -> Vec<NodePlan<Request>> {
+    let node = |mut request: Request| {
+        request.labels.extend_from_slice(labels);
+        NodePlan {
+            node: request.node,
+            parents: request.parents.clone(),
+            history_parent: request.history_parent,
+            wait_after_ready: request.wait_after_ready,
+            payload: Arc::new(request),
+        }
+    };
+    requests.into_iter().map(node).collect()
+}
+
+/// A request that the engine works on.
+struct Flight {
+    id: RequestId,
+    request: Arc<Request>,
+    intended: Nanos,
+    dispatched_at: Nanos,
+    measured: bool,
+    session_requests: u32,
+    prompt_tokens: u32,
+    total_prompt_tokens: u32,
+    chunks: Vec<Chunk>,
+}
+
+struct Simulation<'a> {
+    plan: &'a Plan,
+    target: &'a SimulatedTarget,
+    tokenizer: &'a Tokenizer,
+    materialiser: &'a Materialiser,
+    record: &'a mut dyn FnMut(Event),
+    scheduler: Scheduler<Request>,
+    engine: Engine,
+    source: Source,
+    flights: HashMap<u64, Flight>,
+    /// (deadline, flight), in the order of dispatch: the timeout is the same for all.
+    deadlines: VecDeque<(Nanos, u64)>,
+    next_flight: u64,
+    now: Nanos,
+    end: RunEnd,
+}
+
+impl Simulation<'_> {
+    fn drive(&mut self) {
+        let mut inputs = VecDeque::from([Input::Tick]);
+        let mut happened = Vec::new();
+        loop {
+            self.read_ahead(&mut inputs);
+            while let Some(input) = inputs.pop_front() {
+                self.feed(input, &mut inputs);
+            }
+            if self.scheduler.is_done() {
+                return;
+            }
+            while self.deadlines.front().is_some_and(|(_, number)| !self.flights.contains_key(number)) {
+                self.deadlines.pop_front();
+            }
+            let deadline = self.deadlines.front().map(|(at, _)| *at);
+            let wakes = [self.scheduler.next_wake(), self.engine.next_wake(), deadline];
+            // Nothing will ever happen again: only a source that has not ended can leave the scheduler waiting.
+            let Some(next) = wakes.into_iter().flatten().min() else { return };
+            self.now = self.now.max(next);
+            self.engine.advance(self.now, &mut happened);
+            for event in happened.drain(..) {
+                self.on_engine(event, &mut inputs);
+            }
+            self.expire(&mut inputs);
+            inputs.push_back(Input::Tick);
+        }
+    }
+
+    fn read_ahead(&mut self, inputs: &mut VecDeque<Input<Request>>) {
+        let mut wanted = self.scheduler.wanted();
+        while wanted > 0 && self.source.next < self.source.end {
+            match self.source.make(wanted) {
+                Ok(plans) => {
+                    wanted = wanted.saturating_sub(plans.len() as u32);
+                    inputs.extend(plans.into_iter().map(|plan| Input::Session(self.with_sentence(plan))));
+                }
+                Err(failure) => {
+                    self.end.plugin_failures.push(failure);
+                    self.source.end = self.source.next;
+                }
+            }
+        }
+        if self.source.next >= self.source.end && !self.source.told {
+            self.source.told = true;
+            inputs.push_back(Input::SourceEnded);
+        }
+    }
+
+    fn with_sentence(&self, mut plan: SessionPlan<Request>) -> SessionPlan<Request> {
+        if let Some(sentence) = &self.plan.min_tokens_prompt {
+            for node in &mut plan.nodes {
+                sentence.apply(Arc::make_mut(&mut node.payload), self.tokenizer);
+            }
+        }
+        plan
+    }
+
+    fn feed(&mut self, input: Input<Request>, inputs: &mut VecDeque<Input<Request>>) {
+        let mut actions = Vec::new();
+        self.scheduler.on(self.now, input, &mut actions);
+        for action in actions {
+            match action {
+                Action::Dispatch { id, intended, payload, history, measured, session_requests } => {
+                    let flight = Flight {
+                        id,
+                        intended,
+                        dispatched_at: self.now,
+                        measured,
+                        session_requests,
+                        prompt_tokens: 0,
+                        total_prompt_tokens: 0,
+                        chunks: Vec::new(),
+                        request: payload,
+                    };
+                    self.launch(flight, &history, inputs);
+                }
+                Action::AskAgent { session, node, answer, at } => {
+                    let Workload::Reactive(agents) = &mut self.source.workload else { continue };
+                    let step = match &answer {
+                        Ok(response) => agents.answered(session, node, response, at),
+                        Err(reason) => agents.failed(session, reason),
+                    };
+                    inputs.push_back(match step {
+                        Ok(step) => Input::Step { session, nodes: nodes_of(step.requests, &[]), done: step.done },
+                        Err(failure) => {
+                            self.end.plugin_failures.push(failure);
+                            Input::AgentFailed { session }
+                        }
+                    });
+                }
+                Action::ForgetAgent { session } => {
+                    if let Workload::Reactive(agents) = &mut self.source.workload {
+                        agents.finish(session);
+                    }
+                }
+                Action::CancelInFlight => self.cancel_all(inputs),
+                other => {
+                    if let Some(event) = recorded(other) {
+                        (self.record)(event);
+                    }
+                }
+            }
+        }
+    }
+
+    fn launch(
+        &mut self,
+        mut flight: Flight,
+        history: &Option<Arc<History<Request>>>,
+        inputs: &mut VecDeque<Input<Request>>,
+    ) {
+        let (id, intended, at) = (flight.id, flight.intended, self.now);
+        (self.record)(Event::Dispatched { request: id, intended, at });
+        let mut prompt = TokenIdentity::new(self.target.profile.block_size);
+        for turn in History::turns(history) {
+            self.append(&turn.request, &mut prompt);
+            if let Some(response) = &turn.response {
+                let answered = RequestId { node: turn.request.node, ..id };
+                prompt.piece(answer_identity(answered), response.output_tokens);
+            }
+        }
+        let before = prompt.tokens() as u32;
+        self.append(&flight.request, &mut prompt);
+        flight.total_prompt_tokens = prompt.tokens() as u32;
+        flight.prompt_tokens = flight.total_prompt_tokens - before;
+        let number = self.next_flight;
+        self.next_flight += 1;
+        let request = EngineRequest {
+            id: number,
+            prompt_tokens: flight.total_prompt_tokens,
+            blocks: prompt.into_blocks(),
+            max_tokens: flight.request.output.target_tokens,
+            exact: flight.request.output.exact,
+        };
+        self.flights.insert(number, flight);
+        self.deadlines.push_back((at + self.target.request_timeout, number));
+        let mut happened = Vec::new();
+        self.engine.submit(at, request, &mut happened);
+        for event in happened {
+            self.on_engine(event, inputs);
+        }
+    }
+
+    fn append(&self, request: &Request, prompt: &mut TokenIdentity) {
+        for segment in request.messages.iter().flat_map(|message| &message.content) {
+            match segment {
+                Segment::Text(text) => prompt.piece(hash(text), self.tokenizer.count(text)),
+                Segment::Synthetic { seed, tokens } => prompt.piece(u64::from(*seed), *tokens),
+                Segment::Media { .. } => {}
+            }
+        }
+    }
+
+    fn on_engine(&mut self, event: EngineEvent, inputs: &mut VecDeque<Input<Request>>) {
+        match event {
+            EngineEvent::Started { .. } => {}
+            EngineEvent::Token { id, at, .. } => {
+                if let Some(flight) = self.flights.get_mut(&id) {
+                    flight.chunks.push(Chunk { at, bytes: 0, kind: ChunkKind::Content, merged: false });
+                }
+            }
+            EngineEvent::Finished { id, at, reason, prompt_tokens, cached_tokens, completion_tokens } => {
+                let usage = Usage {
+                    prompt: prompt_tokens,
+                    completion: completion_tokens,
+                    cached: Some(cached_tokens),
+                    reasoning: None,
+                };
+                let reason = match reason {
+                    FinishReason::Stop => "stop",
+                    FinishReason::Length => "length",
+                };
+                self.answer(id, at, reason, usage, inputs);
+            }
+            EngineEvent::Rejected { id, status, message } => {
+                self.fail(id, self.now, ErrorClass::Status, Some(status), &message, inputs);
+            }
+            EngineEvent::Fault { id, at, fault } => match fault {
+                // A stall only delays what comes after it.
+                Fault::Stall { .. } => {}
+                Fault::DropConnection => {
+                    self.fail(id, at, ErrorClass::Truncated, None, "the connection was dropped", inputs);
+                }
+                Fault::MidStreamError => {
+                    self.fail(id, at, ErrorClass::InStream, Some(500), "an error inside the stream", inputs);
+                }
+                Fault::Truncate => {
+                    self.fail(id, at, ErrorClass::Truncated, None, "the stream ended without a finish reason", inputs);
+                }
+            },
+        }
+    }
+
+    fn answer(
+        &mut self,
+        number: u64,
+        at: Nanos,
+        finish_reason: &str,
+        usage: Usage,
+        inputs: &mut VecDeque<Input<Request>>,
+    ) {
+        let Some(flight) = self.flights.remove(&number) else { return };
+        // Only an agent reads the text.
+        let text = match &self.source.workload {
+            Workload::Planned(_) => String::new(),
+            Workload::Reactive(_) => {
+                let seed = Seed::from(answer_identity(flight.id));
+                self.materialiser.text(seed, usage.completion).to_string()
+            }
+        };
+        let response = Response {
+            text,
+            finish_reason: finish_reason.to_owned(),
+            usage: Some(usage),
+            output_tokens: usage.completion,
+            ..Response::default()
+        };
+        inputs.push_back(Input::Answered { request: flight.id, response: Arc::new(response), at });
+        let status = Status::Ok { finish_reason: finish_reason.to_owned() };
+        (self.record)(Event::Finished(Box::new(record_of(flight, at, status, Some(200), Some(usage)))));
+    }
+
+    fn fail(
+        &mut self,
+        number: u64,
+        at: Nanos,
+        class: ErrorClass,
+        status: Option<u16>,
+        message: &str,
+        inputs: &mut VecDeque<Input<Request>>,
+    ) {
+        let Some(flight) = self.flights.remove(&number) else { return };
+        let request = flight.id;
+        let reason = FailureReason { request, class, status, message: message.to_owned(), at };
+        inputs.push_back(Input::Failed { request, reason: Arc::new(reason), at });
+        let failed = Status::Failed { class, message: message.to_owned() };
+        (self.record)(Event::Finished(Box::new(record_of(flight, at, failed, status, None))));
+    }
+
+    /// Gives up the requests whose total deadline has come.
+    fn expire(&mut self, inputs: &mut VecDeque<Input<Request>>) {
+        while let Some((at, number)) = self.deadlines.front().copied().filter(|(at, _)| *at <= self.now) {
+            self.deadlines.pop_front();
+            self.engine.cancel(self.now, number);
+            self.fail(number, at, ErrorClass::Timeout, None, "the request's total deadline passed", inputs);
+        }
+    }
+
+    fn cancel_all(&mut self, inputs: &mut VecDeque<Input<Request>>) {
+        let mut numbers: Vec<u64> = self.flights.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            self.engine.cancel(self.now, number);
+            self.fail(number, self.now, ErrorClass::Cancelled, None, "the run ended", inputs);
+        }
+    }
+}
+
+/// Names the answer to a request, as a piece of later prompts.
+fn answer_identity(id: RequestId) -> u64 {
+    hash(&("answer", id.session.0, id.node.0))
+}
+
+/// Equal values give equal numbers in every process: the standard hasher with its fixed keys.
+fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn record_of(
+    flight: Flight,
+    at: Nanos,
+    status: Status,
+    http_status: Option<u16>,
+    usage: Option<Usage>,
+) -> RequestRecord {
+    let request = &flight.request;
+    RequestRecord {
+        id: flight.id,
+        session_requests: flight.session_requests,
+        parents: request.parents.clone(),
+        history_parent: request.history_parent,
+        wait_after_ready: request.wait_after_ready,
+        intended: flight.intended,
+        dispatched_at: flight.dispatched_at,
+        picked_up_at: Some(flight.dispatched_at),
+        sent_at: Some(flight.dispatched_at),
+        first_byte_at: flight.chunks.first().map(|chunk| chunk.at),
+        completed_at: at,
+        processed_at: at,
+        chunks: flight.chunks,
+        status,
+        http_status,
+        target_prompt_tokens: flight.prompt_tokens,
+        prompt_tokens: flight.prompt_tokens,
+        total_prompt_tokens: flight.total_prompt_tokens,
+        target_output_tokens: request.output.target_tokens,
+        output_tokens: usage.map_or(0, |usage| usage.completion),
+        output_tokens_from_usage: usage.is_some(),
+        usage,
+        connection_reused: false,
+        connect: None,
+        tls: None,
+        retried: false,
+        measured: flight.measured,
+        labels: request.labels.clone(),
+    }
+}

@@ -1,0 +1,157 @@
+//! `veeksha-host check`: what a run would do.
+
+use veeksha_model::{Request, Segment, SessionId};
+use veeksha_ports::Workload;
+use veeksha_prompt::Tokenizer;
+use veeksha_report::{Colour, Row, Section, number, summary_table};
+use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
+
+use crate::cli::args::ScenarioArgs;
+use crate::exit;
+use crate::failure::Failure;
+use crate::wire_up::{self, Wired};
+
+/// Sessions that are made to estimate the size of the workload.
+const SAMPLE: u32 = 100;
+
+pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
+    let loaded = wire_up::load(args, overrides)?;
+    let wired = wire_up::wire(&loaded)?;
+    let scenario = &loaded.scenario;
+    let sections = [
+        workload(&wired, scenario)?,
+        traffic(scenario),
+        target(scenario, &wired),
+        plugin(&wired),
+    ];
+    println!("{}", summary_table(&sections, 110, Colour::of_stdout()));
+    for note in &wired.notes {
+        eprintln!("note: {note}");
+    }
+    Ok(exit::DONE)
+}
+
+fn row(name: &str, value: impl Into<String>) -> Row {
+    Row { name: name.into(), cells: vec![value.into()], ..Row::default() }
+}
+
+/// What a sample of sessions says of all.
+#[derive(Default)]
+struct Sample {
+    sessions: u64,
+    requests: u64,
+    prompt_tokens: u64,
+    output_tokens: u64,
+    open_outputs: u64,
+}
+
+impl Sample {
+    fn add(&mut self, requests: &[Request], tokenizer: &Tokenizer) {
+        self.sessions += 1;
+        for request in requests {
+            self.requests += 1;
+            let segments = request.messages.iter().flat_map(|message| &message.content);
+            self.prompt_tokens += segments
+                .map(|segment| match segment {
+                    Segment::Text(text) => u64::from(tokenizer.count(text)),
+                    Segment::Synthetic { tokens, .. } => u64::from(*tokens),
+                    Segment::Media { .. } => 0,
+                })
+                .sum::<u64>();
+            match request.output.target_tokens {
+                Some(tokens) => self.output_tokens += u64::from(tokens),
+                None => self.open_outputs += 1,
+            }
+        }
+    }
+
+    fn mean(&self, total: u64) -> String {
+        if self.requests == 0 { "none".into() } else { number(total as f64 / self.requests as f64) }
+    }
+}
+
+fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
+    let mut sample = Sample::default();
+    let limit = scenario.runtime.session_limit();
+    let (length, kind) = match wired.factory.open()? {
+        Workload::Planned(mut source) => {
+            let length = source.length()?;
+            let wanted = limit.unwrap_or(u64::MAX).min(length.unwrap_or(u64::MAX)).min(u64::from(SAMPLE));
+            for session in source.sessions(0, wanted as u32)? {
+                sample.add(&session.requests, &wired.tokenizer);
+            }
+            (length, "whole sessions ahead of time")
+        }
+        Workload::Reactive(mut agents) => {
+            let length = agents.length()?;
+            let first = SessionId(0);
+            if limit != Some(0) && length != Some(0) {
+                sample.add(&agents.start(first)?.requests, &wired.tokenizer);
+                agents.finish(first);
+            }
+            (length, "step by step, in answer to the model (first steps only below)")
+        }
+    };
+    let sessions = match (limit, length) {
+        (None, None) => "endless".to_owned(),
+        (limit, length) => limit.unwrap_or(u64::MAX).min(length.unwrap_or(u64::MAX)).to_string(),
+    };
+    let per_session = sample.requests as f64 / sample.sessions.max(1) as f64;
+    let mut rows = vec![
+        row("Sessions", sessions),
+        row("Planned", kind),
+        row("Requests per session", number(per_session)),
+        row("New prompt tokens per request", sample.mean(sample.prompt_tokens)),
+        row("Output tokens per request", sample.mean(sample.output_tokens)),
+    ];
+    if sample.open_outputs > 0 {
+        rows.push(row("Requests whose length is left to the server", sample.open_outputs.to_string()));
+    }
+    let title = format!("Workload (means of {} sessions)", sample.sessions);
+    Ok(Section { title, columns: Vec::new(), rows })
+}
+
+fn traffic(scenario: &Scenario) -> Section {
+    let mut rows = match &scenario.traffic_scheduler {
+        Traffic::Rate(rate) => {
+            let (shape, per_second) = match &rate.interval_generator {
+                IntervalGenerator::Fixed { interval } => ("fixed".to_owned(), 1.0 / interval),
+                IntervalGenerator::Poisson { arrival_rate } => ("Poisson".to_owned(), *arrival_rate),
+                IntervalGenerator::Gamma { arrival_rate, cv } => (format!("gamma, cv {}", number(*cv)), *arrival_rate),
+            };
+            vec![row("Arrivals", format!("open loop, {shape}")), row("Sessions per second", number(per_second))]
+        }
+        Traffic::Concurrent(concurrent) => vec![
+            row("Arrivals", "closed loop"),
+            row("Sessions at once", concurrent.target_concurrent_sessions.to_string()),
+            row("Ramp", format!("{} s", number(concurrent.rampup_seconds))),
+        ],
+    };
+    let timeout = scenario.runtime.timeout();
+    rows.push(row("Ends after", timeout.map_or("the last session".into(), |t| format!("{} s", number(t.as_secs_f64())))));
+    Section { title: "Traffic".into(), columns: Vec::new(), rows }
+}
+
+fn target(scenario: &Scenario, wired: &Wired) -> Section {
+    let client = &scenario.client;
+    let rows = vec![
+        row("Target", client.api_base.clone().unwrap_or_else(|| "none: set client.api_base".into())),
+        row("Dialect", client.kind.name()),
+        row("Model", client.model.clone().unwrap_or_else(|| "the first of /v1/models".into())),
+        row("Key", if client.api_key.is_some() { "given" } else { "none" }),
+        row("Tokenizer", wired.tokenizer.name()),
+    ];
+    Section { title: "Target".into(), columns: Vec::new(), rows }
+}
+
+fn plugin(wired: &Wired) -> Section {
+    let info = wired.factory.info();
+    let granted = if info.granted.is_empty() { "nothing".to_owned() } else { info.granted.join(", ") };
+    let rows = vec![
+        row("Session generator", format!("{} {}", info.name, info.version)),
+        row("Runs in", info.engine),
+        row("Digest", info.digest.get(..16).unwrap_or(&info.digest)),
+        row("Granted", granted),
+    ];
+    Section { title: "Plugin".into(), columns: Vec::new(), rows }
+}

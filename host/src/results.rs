@@ -1,0 +1,163 @@
+//! The end of a run: summary files, the table, and the exit code that says how it went.
+
+use veeksha_evaluate::{Evaluation, Metric};
+use veeksha_pipeline::RunEnd;
+use veeksha_report::{Colour, Mark, ReportError, Row, RunFolder, Section, duration, number, share, summary_table};
+
+use crate::collect::Collected;
+use crate::exit;
+use crate::failure::Failure;
+
+/// A percentile of fewer samples than this is hardly more than the largest value.
+const P99_SAMPLES: usize = 100;
+
+/// Width of the table where the terminal's is not known.
+const WIDTH: usize = 110;
+
+/// Writes the summaries, prints the table unless it is not wanted, and says how the run went.
+pub(crate) fn conclude(
+    folder: &RunFolder,
+    collected: Collected,
+    end: &RunEnd,
+    quiet: bool,
+) -> Result<u8, Failure> {
+    let Collected { evaluation, written, failures } = collected;
+    let summaries = write(folder, &evaluation);
+    if !quiet {
+        println!("{}", summary_table(&sections(&evaluation), WIDTH, Colour::of_stdout()));
+        println!("results: {}", folder.path().display());
+    }
+    for (class, (count, message)) in &failures {
+        eprintln!("{count} requests failed ({class}); the first: {message}");
+    }
+    for failure in &end.plugin_failures {
+        eprintln!("{}", Failure::from(failure.clone()));
+    }
+    if let Err(error) = written.and(summaries) {
+        return Err(Failure::internal(format!("the results are incomplete: {error}"))
+            .hinted("free some space or choose another --output_dir"));
+    }
+    Ok(code(&evaluation, end))
+}
+
+/// The first of these that holds: interrupted, a plugin failed, every request failed, an SLO failed, done.
+fn code(evaluation: &Evaluation, end: &RunEnd) -> u8 {
+    if end.interrupted {
+        exit::INTERRUPTED
+    } else if !end.plugin_failures.is_empty() {
+        exit::PLUGIN
+    } else if evaluation.counts.all_failed() {
+        exit::TARGET
+    } else if !evaluation.slos.all_met() {
+        exit::SLO_FAILED
+    } else {
+        exit::DONE
+    }
+}
+
+fn write(folder: &RunFolder, evaluation: &Evaluation) -> Result<(), ReportError> {
+    folder.write_json("metrics/summary_stats.json", &evaluation.summary_stats())?;
+    folder.write_json("metrics/throughput_metrics.json", &evaluation.throughput_metrics())?;
+    folder.write_json("metrics/slo_results.json", &evaluation.slo_results())
+}
+
+fn sections(evaluation: &Evaluation) -> Vec<Section> {
+    vec![requests(evaluation), latencies(evaluation), throughput(evaluation), slos(evaluation), accuracy(evaluation)]
+}
+
+fn row(name: &str, cells: Vec<String>) -> Row {
+    Row { name: name.into(), cells, ..Row::default() }
+}
+
+fn requests(evaluation: &Evaluation) -> Section {
+    let counts = &evaluation.counts;
+    let mut rows = vec![
+        row("Sessions", vec![counts.sessions.to_string()]),
+        row("Requests answered", vec![counts.completed.to_string()]),
+    ];
+    let mut bad = |name: &str, count: u64, mark: Mark| {
+        if count > 0 {
+            rows.push(Row { mark, ..row(name, vec![count.to_string()]) });
+        }
+    };
+    bad("Requests failed", counts.errored, Mark::Bad);
+    bad("Requests given up", counts.cancelled, Mark::Warning);
+    bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
+    bad("Answers without tokens", counts.empty_answers, Mark::Warning);
+    bad("Requests drained after the timeout, not measured", counts.drained, Mark::Plain);
+    Section { title: "Requests".into(), columns: Vec::new(), rows }
+}
+
+fn latencies(evaluation: &Evaluation) -> Section {
+    let shown = [
+        Metric::Ttfc,
+        Metric::TtfcFromIntended,
+        Metric::Tbc,
+        Metric::Tpot,
+        Metric::EndToEnd,
+        Metric::EndToEndFromIntended,
+        Metric::PromptTokens,
+        Metric::OutputTokens,
+    ];
+    let rows = shown.into_iter().filter_map(|metric| {
+        let summary = evaluation.metric(metric)?;
+        let show = |value: f64| if metric.unit() == "s" { duration(value) } else { number(value) };
+        let cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max].map(show).to_vec();
+        let few = summary.count < P99_SAMPLES;
+        let note = few.then(|| format!("P99 of {} samples", summary.count));
+        Some(Row { note, ..row(metric.display_name(), cells) })
+    });
+    let columns = ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec();
+    Section { title: "Latencies and lengths".into(), columns, rows: rows.collect() }
+}
+
+fn throughput(evaluation: &Evaluation) -> Section {
+    let throughput = &evaluation.throughput;
+    let figures = [
+        ("Requests per second", throughput.requests_per_second),
+        ("Input tokens per second", throughput.input_tokens_per_second),
+        ("Output tokens per second", throughput.output_tokens_per_second),
+    ];
+    let rows = figures.into_iter().filter_map(|(name, value)| Some(row(name, vec![number(value?)])));
+    Section { title: "Throughput".into(), columns: Vec::new(), rows: rows.collect() }
+}
+
+fn slos(evaluation: &Evaluation) -> Section {
+    let mut rows: Vec<Row> = evaluation.slos.results.iter().map(|result| {
+        let slo = &result.slo;
+        let observed = result.observed.map_or("no samples".into(), duration);
+        let mark = if result.met { Mark::Good } else { Mark::Bad };
+        let name = slo.name.clone().unwrap_or_else(|| format!("P{:.4} {}", slo.percentile * 100.0, slo.metric.name()));
+        let name = name.replace(".0000 ", " ");
+        Row { mark, ..row(&name, vec![observed, format!("≤ {}", duration(slo.value))]) }
+    }).collect();
+    if let Some(goodput) = evaluation.slos.goodput {
+        rows.push(row("Goodput (requests that met all)", vec![share(goodput)]));
+    }
+    Section { title: "SLOs".into(), columns: Vec::new(), rows }
+}
+
+fn accuracy(evaluation: &Evaluation) -> Section {
+    let host = &evaluation.host;
+    let delays = [
+        ("Dispatch after the intended instant", &host.dispatch_lateness),
+        ("Pick-up by a client after dispatch", &host.pickup_delay),
+        ("Last byte sent after dispatch", &host.send_lateness),
+    ];
+    let mut rows: Vec<Row> = delays
+        .into_iter()
+        .filter_map(|(name, summary)| {
+            let summary = summary.as_ref()?;
+            Some(row(name, [summary.p50, summary.p99, summary.max].map(duration).to_vec()))
+        })
+        .collect();
+    if let Some(merged) = host.merged_chunk_share {
+        rows.push(row("Chunks that shared a read", vec![share(merged)]));
+    }
+    if host.starvations > 0 {
+        let cells = vec![host.starvations.to_string(), duration(host.starved_seconds)];
+        rows.push(Row { mark: Mark::Warning, ..row("Sessions that the plugin delivered late", cells) });
+    }
+    let columns = ["P50", "P99", "max"].map(String::from).to_vec();
+    Section { title: "Accuracy of the host itself".into(), columns, rows }
+}
