@@ -299,7 +299,11 @@ impl Reader {
             } => {
                 for source in merged {
                     let Value::Map(more) = source.value else {
-                        return Err(self.form(span, "`<<` takes a table, or a list of tables"));
+                        return Err(ScenarioError::Form {
+                            file: self.file.to_string(),
+                            line: source.place.map_or(1, |place| place.line),
+                            message: "`<<` takes a table, or a list of tables".to_owned(),
+                        });
                     };
                     for (key, node) in more {
                         if let std::collections::hash_map::Entry::Vacant(free) = seen.entry(key.clone()) {

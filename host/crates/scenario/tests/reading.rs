@@ -1,0 +1,205 @@
+//! Reading YAML: what is accepted, what is answered, and that nothing breaks the reader.
+
+mod common;
+
+use common::generators;
+use proptest::prelude::*;
+use veeksha_scenario::{Document, Node, Value};
+
+fn read(yaml: &str) -> Node {
+    Document::from_yaml(yaml, "s.yml").unwrap().root
+}
+
+fn refused(yaml: &str) -> String {
+    Document::from_yaml(yaml, "s.yml").unwrap_err().to_string()
+}
+
+fn int(node: &Node, path: &[&str]) -> Option<i64> {
+    let found = path.iter().try_fold(node, |node, key| node.get(key))?;
+    match found.value {
+        Value::Int(value) => Some(value),
+        _ => None,
+    }
+}
+
+#[test]
+fn lines_are_those_of_the_keys() {
+    let root = read("a: 1\nb:\n  - x\n  -\n    c: 2\n");
+    let line = |node: &Node| node.place.as_ref().unwrap().line;
+    assert_eq!(line(root.get("a").unwrap()), 1);
+    let list = root.get("b").unwrap();
+    assert_eq!(line(list), 2);
+    let Value::List(items) = &list.value else {
+        panic!("a list")
+    };
+    assert_eq!(line(&items[0]), 3);
+    assert_eq!(line(items[1].get("c").unwrap()), 5);
+}
+
+#[test]
+fn json_and_empty_texts_are_scenarios() {
+    assert_eq!(int(&read("{\"a\": {\"b\": 3}}"), &["a", "b"]), Some(3));
+    assert_eq!(int(&read("\u{feff}a: 3"), &["a"]), Some(3));
+    for empty in ["", "\n", "# only a comment\n", "---\n", "null", "{}"] {
+        assert_eq!(read(empty).value, Value::Map(Vec::new()), "{empty:?}");
+    }
+}
+
+#[test]
+fn anchors_and_merged_tables() {
+    let root =
+        read("base: &base {a: 1, b: 2}\none:\n  <<: *base\n  b: 3\nmany:\n  <<: [*base, {a: 9, c: 4}]\n");
+    assert_eq!(int(&root, &["one", "a"]), Some(1));
+    // What the table says itself wins over what it merges, and earlier sources over later ones: YAML's merge key.
+    assert_eq!(int(&root, &["one", "b"]), Some(3));
+    assert_eq!(int(&root, &["many", "a"]), Some(1));
+    assert_eq!(int(&root, &["many", "c"]), Some(4));
+}
+
+#[test]
+fn forms_that_a_scenario_cannot_have() {
+    for (yaml, message) in [
+        (
+            "a: 1\nb: 2\na: 3",
+            "s.yml:3: the key `a` stands here a second time; the first is on line 1",
+        ),
+        (
+            "x:\n  a: 1\n  'a': 3",
+            "s.yml:3: the key `a` stands here a second time; the first is on line 2",
+        ),
+        (
+            "a: 1\n---\nb: 2",
+            "s.yml:2: a second document begins here; a scenario is one document",
+        ),
+        (
+            "a: &x [*x]",
+            "s.yml:1: this alias stands inside the value that it refers to",
+        ),
+        (
+            "? [1, 2]\n: 3",
+            "s.yml:1: a key must be a single word, not a list or a table",
+        ),
+        ("~: 3", "s.yml:1: a key is missing before the colon"),
+        ("a: !env HOME", "s.yml:1: the tag `!env` is unknown; remove it"),
+        ("a: !!int x", "s.yml:1: `x` does not fit its tag `!!int`"),
+        (
+            "a: !!set {b}",
+            "s.yml:1: the tag `tag:yaml.org,2002:set` is unknown; remove it",
+        ),
+        ("a:\n  <<: 5", "s.yml:2: `<<` takes a table, or a list of tables"),
+    ] {
+        assert_eq!(refused(yaml), message);
+    }
+}
+
+#[test]
+fn broken_yaml_names_the_line() {
+    for (yaml, start) in [
+        ("a: [1, 2\n", "s.yml:2: not valid YAML: "),
+        ("a: 1\n b: 2", "s.yml:2: not valid YAML: "),
+        ("a: 1\nb: 'x", "s.yml:2: not valid YAML: "),
+        ("a: *nobody", "s.yml:1: not valid YAML: "),
+    ] {
+        let message = refused(yaml);
+        assert!(message.starts_with(start), "{message}");
+    }
+}
+
+#[test]
+fn bombs_are_defused() {
+    let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..20 {
+        let before = format!("*a{}", level - 1);
+        laughs.push_str(&format!(
+            "a{level}: &a{level} [{}]\n",
+            vec![before; 10].join(", ")
+        ));
+    }
+    let message = refused(&laughs);
+    assert!(
+        message.ends_with("the scenario has more than a million values, its aliases expanded"),
+        "{message}"
+    );
+
+    // The parser has a limit of its own for brackets.
+    assert!(refused(&"[".repeat(100_000)).starts_with("s.yml:1: "));
+    assert!(refused(&format!("a: {}", "{b: ".repeat(200))).ends_with("values are nested more than 96 deep"));
+
+    let mut deep = "a0: &a0 [x]\n".to_owned();
+    for level in 1..200 {
+        deep.push_str(&format!("a{level}: &a{level} [*a{}]\n", level - 1));
+    }
+    assert!(refused(&deep).ends_with("values are nested more than 96 deep"));
+
+    let long = format!("a: {}", "x".repeat(11 * 1024 * 1024));
+    assert_eq!(
+        refused(&long),
+        "s.yml: 11534339 bytes are too many for a scenario; the limit is 10 MiB"
+    );
+}
+
+#[test]
+fn a_long_value_is_shortened_in_messages() {
+    let yaml = format!("seed: '{}\\t'", "x".repeat(200));
+    let problems = Document::from_yaml(&yaml, "s.yml")
+        .unwrap()
+        .check(&generators())
+        .unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        format!(
+            "s.yml:1: seed: expected a whole number, got the text `{}...`",
+            "x".repeat(60)
+        )
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>()) {
+        check(&text)?;
+    }
+
+    /// Texts made of YAML's own characters reach deeper than random ones.
+    #[test]
+    fn any_yaml_like_text_is_read_or_refused(
+        text in "([ \n\t:,&*!|>'\"%@`{}\\[\\]?~#<=-]|a|type|lua|<<|\\.nan|&a |\\*a|!!|9{1,25}|- |: |\n  ){0,60}"
+    ) {
+        check(&text)?;
+    }
+
+    #[test]
+    fn any_bytes_that_are_text_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        check(&String::from_utf8_lossy(&bytes))?;
+    }
+
+    /// Any path and any value set on any scenario is done or refused.
+    #[test]
+    fn any_override_is_made_or_refused(
+        path in "(seed|runtime|evaluators|client|headers|session_generator|channels|x|\\.|\\[|\\]|0|1|[ -~]){0,12}",
+        value in "\\PC{0,20}|[\\[\\]{}'\":, a-z0-9]{0,20}",
+    ) {
+        let mut document = Document::from_yaml("evaluators: [{type: performance}]\nclient: {model: m}", "s.yml").unwrap();
+        if document.set(&path, &value).is_ok() {
+            let _ = document.check(&generators());
+        }
+    }
+}
+
+/// What is read is checked; what is right is written and read again.
+fn check(text: &str) -> Result<(), TestCaseError> {
+    let Ok(document) = Document::from_yaml(text, "s.yml") else {
+        return Ok(());
+    };
+    match document.check(&generators()) {
+        Ok(scenario) => {
+            let again = Document::from_yaml(&scenario.to_yaml(), "config.yml")
+                .map(|again| again.check(&generators()));
+            prop_assert!(matches!(again, Ok(Ok(_))), "{}", scenario.to_yaml());
+        }
+        Err(problems) => prop_assert!(!problems.0.is_empty() && !problems.to_string().is_empty()),
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! The resolved scenario as YAML: complete, readable again, and without secrets.
+
+mod common;
+
+use common::{generators, good};
+use proptest::prelude::*;
+use veeksha_scenario::{Client, Document, Generator, Scenario};
+
+fn again(scenario: &Scenario) -> Scenario {
+    let yaml = scenario.to_yaml();
+    match Document::from_yaml(&yaml, "config.yml")
+        .unwrap()
+        .check(&generators())
+    {
+        Ok(scenario) => scenario,
+        Err(problems) => panic!("{problems}\n{yaml}"),
+    }
+}
+
+#[test]
+fn every_key_is_written_with_its_value() {
+    let yaml = good("").to_yaml();
+    for line in [
+        "output_dir: benchmark_output\n",
+        "seed: 42\n",
+        "session_generator:\n  type: synthetic\n",
+        "traffic_scheduler:\n  type: rate\n  cancel_session_on_failure: true\n",
+        "    type: poisson\n    arrival_rate: 1.0\n",
+        "  max_tokens_param: max_completion_tokens\n",
+        "  max_sessions: 25\n",
+        "trace_recorder:\n  enabled: true\n  include_content: false\n",
+    ] {
+        assert!(yaml.contains(line), "{line} is not in\n{yaml}");
+    }
+}
+
+#[test]
+fn what_was_written_gives_the_same_plan() {
+    for yaml in [
+        "",
+        "traffic_scheduler: {type: concurrent, target_concurrent_sessions: 7, rampup_seconds: 0.25}",
+        "traffic_scheduler: {interval_generator: {type: gamma, arrival_rate: 1e-3, cv: 0.1}}",
+        "client: {type: openai_completions, max_tokens_param: null, ignore_eos: null, model: '5', tokenizer: 'null'}",
+        "client: {headers: {X-A: 'yes', X-B: '1.0'}, additional_sampling_params: {stop: [\"\\n\", '- x'], a: null, b: 1.5}}",
+        "endpoint: {api_base: 'https://h:1/v1', model: m}",
+        "session_generator: {type: wasm, path: a/b.wasm, config: {x: [1, {y: 'no'}], z: ''}, files: {d: d.txt}}",
+        "session_generator: {session_graph: {type: branching}, channels: [{type: text, body_length_generator: {type: fixed_stair}}]}",
+        "evaluators: [{slos: [{metric: e2e, value: 30, name: 'P99: all'}, {metric: tbc, value: 1e-9}]}]",
+        "runtime: {max_sessions: -1, benchmark_timeout: 0, num_client_threads: 3, plugin_limits: {memory_mib: 17}}",
+        "output_dir: '~'",
+    ] {
+        let scenario = good(yaml);
+        assert_eq!(again(&scenario), scenario, "{yaml}");
+    }
+}
+
+#[test]
+fn no_secret_is_written_or_printed() {
+    let scenario = good(
+        "
+client:
+  api_base: https://user:SECRET1@host/v1?key=SECRET2&version=3
+  api_key: SECRET3
+  headers: {Authorization: Bearer SECRET4, X-Api-Key: SECRET5, Cookie: SECRET6, X-Run: seen}
+  additional_sampling_params: {api_key: SECRET7, deep: {password: SECRET8}, max_tokens: 5}
+session_generator: {type: wasm, path: a.wasm, config: {hf_token: SECRET9, user: seen}}
+",
+    );
+    let yaml = scenario.to_yaml();
+    assert!(!yaml.contains("SECRET"), "{yaml}");
+    for kept in [
+        "https://user:***@host/v1?key=***&version=3",
+        "X-Run: seen",
+        "max_tokens: 5",
+        "user: seen",
+    ] {
+        assert!(yaml.contains(kept), "{kept} is not in\n{yaml}");
+    }
+    assert!(!format!("{:?}", scenario.client.api_key).contains("SECRET"));
+    let other = good("endpoint: {api_base: 'http://h/v1', api_key: SECRET}").to_yaml();
+    assert!(!other.contains("SECRET"), "{other}");
+}
+
+#[test]
+fn a_removed_secret_is_not_sent_as_stars() {
+    let scenario = good("client: {api_base: 'http://h/v1', api_key: k, headers: {X-Api-Key: k, X-Run: r}}");
+    let read = again(&scenario);
+    assert_eq!(read.client.api_key, None);
+    assert_eq!(read.client.headers.keys().collect::<Vec<_>>(), ["X-Run"]);
+    assert_eq!(
+        read.notes,
+        [
+            "client.api_key was removed from this configuration when it was written; the environment variable \
+             OPENAI_API_KEY is used",
+            "client.headers[X-Api-Key] was removed from this configuration when it was written; it is not sent",
+        ]
+    );
+    // Everything else is as it was.
+    let expected = Client {
+        api_key: None,
+        headers: [("X-Run".to_owned(), "r".to_owned())].into(),
+        ..scenario.client
+    };
+    assert_eq!(read.client, expected);
+}
+
+#[test]
+fn a_function_is_a_note() {
+    let scenario = Scenario {
+        session_generator: Generator::Lua {
+            kind: veeksha_scenario::LuaKind::Agent,
+            length: Some(5),
+            place: Some(veeksha_scenario::Place {
+                file: "s.lua".into(),
+                line: 12,
+            }),
+        },
+        ..good("")
+    };
+    let yaml = scenario.to_yaml();
+    assert!(
+        yaml.contains("session_generator:\n  type: lua\n  agent: \"function at s.lua:12\"\n  length: 5\n")
+            || yaml.contains("session_generator:\n  type: lua\n  agent: function at s.lua:12\n  length: 5\n"),
+        "{yaml}"
+    );
+    let problems = Document::from_yaml(&yaml, "config.yml")
+        .unwrap()
+        .check(&generators())
+        .unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "config.yml:5: session_generator.agent: expected a function, which only a Lua scenario can give, got the text \
+         `function at s.lua:12`"
+    );
+}
+
+proptest! {
+    /// Any text, of any shape that YAML could mistake for something else, survives the file.
+    #[test]
+    fn any_text_survives(text in any_text(), key in any_text()) {
+        let mut scenario = good("");
+        scenario.client.model = Some(text.clone());
+        scenario.client.min_tokens_prompt = format!("{text}{{tokens}}");
+        scenario.session_generator = Generator::Wasm {
+            path: "a.wasm".into(),
+            config: serde_json::json!({key: [text, {"deep": "x"}]}),
+            files: Default::default(),
+        };
+        prop_assert_eq!(again(&scenario), scenario);
+    }
+
+    /// Any number survives the file, to its last bit.
+    #[test]
+    fn any_number_survives(float in 1e-300_f64..1e300, negative in any::<bool>(), whole in any::<i64>()) {
+        let mut scenario = good("");
+        let float = if negative { -float } else { float };
+        scenario.client.additional_sampling_params =
+            serde_json::json!({"float": float, "whole": whole}).as_object().unwrap().clone();
+        prop_assert_eq!(again(&scenario), scenario);
+    }
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,20}",
+        "[ \t\n:#,&*!|>'\"%@`{}\\[\\]?~=<.-]{0,12}",
+        "(null|true|no|~|1e5|0x1f|1_000|\\.inf|2026-01-01|<<|---|- a|a: b|a #b|\"|'| a|a |\n|a\nb\n| \n a)",
+        any::<String>(),
+    ]
+    // Removed secrets are another matter; so is what no key accepts.
+    .prop_filter("stars", |text| text != "***")
+}
