@@ -217,7 +217,8 @@ fn a_good_cache_has_no_note_and_no_cache_has_none_either() {
         .describe()
         .unwrap();
     assert_eq!(engine.cache_note(), None);
-    assert_eq!(crate::support::engine(Limits::default()).cache_note(), None);
+    let without = PluginEngine::new(EngineOptions::default()).unwrap();
+    assert_eq!(without.cache_note(), None);
 }
 
 #[test]

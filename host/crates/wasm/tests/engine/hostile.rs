@@ -68,7 +68,11 @@ fn after_a_trap_a_fresh_store_answers() {
 #[test]
 fn an_endless_loop_is_stopped_close_to_its_deadline() {
     for behaviour in ["loop", "loop-length"] {
-        let mut source = behaving(tight(), behaviour);
+        let limits = Limits {
+            call_deadline: Duration::from_millis(200),
+            ..tight()
+        };
+        let mut source = behaving(limits, behaviour);
         let begun = now();
         let failure = source.sessions(0, 1).unwrap_err();
         let took = begun.elapsed();
@@ -90,7 +94,7 @@ fn an_endless_loop_is_stopped_close_to_its_deadline() {
             "stopped early, after {took:?}"
         );
         // One tick of 10 ms late at most; the rest is for machines that are busy with other tests.
-        assert!(took < Duration::from_millis(1200), "stopped late, after {took:?}");
+        assert!(took < Duration::from_millis(2000), "stopped late, after {took:?}");
     }
 }
 
@@ -99,13 +103,13 @@ fn an_endless_loop_is_stopped_close_to_its_deadline() {
 fn a_deadline_begins_anew_with_each_call() {
     let mut source = behaving(
         Limits {
-            call_deadline: Duration::from_millis(30),
+            call_deadline: Duration::from_millis(200),
             ..tight()
         },
         "good",
     );
     let begun = now();
-    while begun.elapsed() < Duration::from_millis(120) {
+    while begun.elapsed() < Duration::from_millis(600) {
         source.sessions(0, 4).unwrap();
     }
 }

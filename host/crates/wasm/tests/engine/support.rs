@@ -23,19 +23,17 @@ pub(crate) fn fixture(name: &str) -> Vec<u8> {
 /// Limits that make misbehaviour show quickly.
 pub(crate) fn tight() -> Limits {
     Limits {
-        call_deadline: Duration::from_millis(200),
+        call_deadline: Duration::from_millis(500),
         memory_bytes: 64 << 20,
         lift_bytes: 8 << 20,
         ..Limits::default()
     }
 }
 
+/// An engine whose cache all tests share, so that each fixture is compiled once. The cache itself is tested in `cache.rs`.
 pub(crate) fn engine(limits: Limits) -> PluginEngine {
-    PluginEngine::new(EngineOptions {
-        cache_dir: None,
-        limits,
-    })
-    .unwrap()
+    let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plugin-cache"));
+    PluginEngine::new(EngineOptions { cache_dir, limits }).unwrap()
 }
 
 pub(crate) fn load(limits: Limits, name: &str) -> Plugin {
