@@ -5,6 +5,7 @@ use std::rc::Rc;
 use mlua::{Function, Lua, Table, Thread, Value, Variadic};
 use veeksha_model::{Nanos, NodeId, Request};
 
+use crate::budget::Budget;
 use crate::duration;
 use crate::host::Host;
 use crate::request::{Draft, MAX_REQUESTS};
@@ -27,8 +28,8 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    fn add(&mut self, at: &At<'_>, request: &Value) -> Result<(), Shape> {
-        let mut draft = Draft::read(at, request)?;
+    fn add(&mut self, at: &At<'_>, request: &Value, budget: &Budget) -> Result<(), Shape> {
+        let mut draft = Draft::read(at, request, budget)?;
         if draft.node.is_some() {
             return Err(At::Key(at, "node").shape("the host numbers the requests of an agent; leave it out"));
         }
@@ -48,7 +49,7 @@ pub(crate) fn functions(lua: &Lua, host: &Rc<Host>) -> mlua::Result<(Function, F
     let shared = host.clone();
     let issue = lua.create_function(move |_, (thread, this, request): (Thread, Value, Value)| {
         with_turn(&shared, "session:request", &thread, &this, |turn| {
-            turn.add(&At::Root("session:request"), &request)?;
+            turn.add(&At::Root("session:request"), &request, &Budget::new())?;
             turn.pause = 0;
             Ok(())
         })
@@ -61,8 +62,9 @@ pub(crate) fn functions(lua: &Lua, host: &Rc<Host>) -> mlua::Result<(Function, F
                 if requests.is_empty() {
                     return Err(at.shape("expected at least one request"));
                 }
+                let budget = Budget::new();
                 for (index, request) in requests.iter().enumerate() {
-                    turn.add(&At::Index(&at, index + 1), request)?;
+                    turn.add(&At::Index(&at, index + 1), request, &budget)?;
                 }
                 turn.pause = 0;
                 Ok(())

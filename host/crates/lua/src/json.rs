@@ -3,6 +3,8 @@
 use mlua::Value;
 use serde_json::{Map, Number, Value as Json};
 
+use crate::budget::Budget;
+use crate::segments::counted;
 use crate::shape::{At, Shape};
 
 /// The deepest nesting.
@@ -10,22 +12,23 @@ const MAX_DEPTH: usize = 32;
 
 /// A table with named fields, as the text of a JSON object. Names come in their order, so that equal tables give equal
 /// text. A table without elements is an empty object.
-pub(crate) fn object(at: &At<'_>, value: &Value) -> Result<String, Shape> {
-    match convert(at, value, 0)? {
+pub(crate) fn object(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, Shape> {
+    match convert(at, value, budget, 0)? {
         json @ Json::Object(_) => Ok(json.to_string()),
         _ => Err(at.expected("a table with named fields", value)),
     }
 }
 
-fn convert(at: &At<'_>, value: &Value, depth: usize) -> Result<Json, Shape> {
+fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<Json, Shape> {
     if depth > MAX_DEPTH {
         return Err(at.shape(format!(
             "nested deeper than {MAX_DEPTH} tables; does it contain itself?"
         )));
     }
+    budget.take(at, 0)?;
     match value {
         Value::Boolean(flag) => Ok(Json::Bool(*flag)),
-        Value::String(_) => crate::segments::string(at, value).map(Json::String),
+        Value::String(_) => counted(at, value, budget).map(Json::String),
         Value::Integer(number) => Ok(Json::Number((*number).into())),
         Value::Number(number) => {
             let whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
@@ -38,10 +41,10 @@ fn convert(at: &At<'_>, value: &Value, depth: usize) -> Result<Json, Shape> {
                 .ok_or_else(|| at.expected("a finite number", value))
         }
         Value::Table(table) if table.raw_len() > 0 => {
-            let mut list = Vec::with_capacity(table.raw_len());
+            let mut list = Vec::new();
             for index in 1..=table.raw_len() {
                 let item: Value = table.raw_get(index).unwrap_or(Value::Nil);
-                list.push(convert(&At::Index(at, index), &item, depth + 1)?);
+                list.push(convert(&At::Index(at, index), &item, budget, depth + 1)?);
             }
             let mut entries = 0;
             let _ = table.for_each::<Value, Value>(|_, _| {
@@ -61,8 +64,8 @@ fn convert(at: &At<'_>, value: &Value, depth: usize) -> Result<Json, Shape> {
             });
             let mut object = Map::new();
             for (key, value) in entries {
-                let name = crate::segments::string(at, &key)?;
-                let json = convert(&At::Key(at, &name), &value, depth + 1)?;
+                let name = counted(at, &key, budget)?;
+                let json = convert(&At::Key(at, &name), &value, budget, depth + 1)?;
                 object.insert(name, json);
             }
             Ok(Json::Object(object))

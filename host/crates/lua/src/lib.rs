@@ -25,6 +25,7 @@
 
 mod agent;
 mod agent_turn;
+mod budget;
 mod duration;
 mod error;
 mod fault;

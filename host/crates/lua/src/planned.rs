@@ -6,6 +6,7 @@ use mlua::{Function, Value};
 use veeksha_model::{NodeId, Session, check_session};
 use veeksha_ports::{PluginFailure, SessionSource};
 
+use crate::budget::Budget;
 use crate::duration;
 use crate::fault::Fault;
 use crate::request::{Draft, MAX_REQUESTS, each_field, labels};
@@ -111,10 +112,11 @@ fn read_session(value: &Value) -> Result<Session, Shape> {
             value,
         ));
     };
+    let budget = Budget::new();
     let mut session = Session::default();
     each_field(&at, table, &FIELDS, |key, at, value| {
         match key {
-            "labels" => session.labels = labels(at, value)?,
+            "labels" => session.labels = labels(at, value, &budget)?,
             "arrives_at" => session.arrives_at = Some(duration::nanos(at, value)?),
             _ => {
                 let Value::Table(list) = value else {
@@ -126,7 +128,7 @@ fn read_session(value: &Value) -> Result<Session, Shape> {
                 }
                 for index in 1..=length {
                     let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
-                    let draft = Draft::read(&At::Index(at, index), &item)?;
+                    let draft = Draft::read(&At::Index(at, index), &item, &budget)?;
                     let node = draft.node.unwrap_or(NodeId(index as u32));
                     session.requests.push(draft.finish(node, &[]));
                 }

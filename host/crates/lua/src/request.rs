@@ -3,9 +3,10 @@
 use mlua::{Table, Value};
 use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Request, Role};
 
+use crate::budget::Budget;
 use crate::duration;
 use crate::json;
-use crate::segments::{content, string};
+use crate::segments::{content, counted};
 use crate::shape::{At, Shape, describe, number_of, unknown_field};
 
 /// The most requests of one session.
@@ -31,7 +32,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Reads a table.
-    pub(crate) fn read(at: &At<'_>, value: &Value) -> Result<Self, Shape> {
+    pub(crate) fn read(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Self, Shape> {
         let Value::Table(table) = value else {
             return Err(at.expected("a table: a request", value));
         };
@@ -40,15 +41,15 @@ impl Draft {
         each_field(at, table, &FIELDS, |key, at, value| {
             match key {
                 "node" => draft.node = Some(NodeId(whole(at, value)?)),
-                "system" => system = Some(message(Role::System, at, value)?),
-                "user" => user = Some(message(Role::User, at, value)?),
-                "messages" => draft.messages = messages(at, value)?,
+                "system" => system = Some(message(Role::System, at, value, budget)?),
+                "user" => user = Some(message(Role::User, at, value, budget)?),
+                "messages" => draft.messages = messages(at, value, budget)?,
                 "history" => draft.history = Some(history(at, value)?),
                 "after" => draft.after = nodes(at, value)?,
                 "wait" => draft.wait = duration::nanos(at, value)?,
                 "output" => draft.output = output(at, value)?,
-                "body" => draft.body = Some(json::object(at, value)?),
-                _ => draft.labels = labels(at, value)?,
+                "body" => draft.body = Some(json::object(at, value, budget)?),
+                _ => draft.labels = labels(at, value, budget)?,
             }
             Ok(())
         })?;
@@ -128,22 +129,23 @@ pub(crate) fn whole(at: &At<'_>, value: &Value) -> Result<u32, Shape> {
     }
 }
 
-fn message(role: Role, at: &At<'_>, value: &Value) -> Result<Message, Shape> {
+fn message(role: Role, at: &At<'_>, value: &Value, budget: &Budget) -> Result<Message, Shape> {
     Ok(Message {
         role,
-        content: content(at, value)?,
+        content: content(at, value, budget)?,
         tool_call_id: None,
     })
 }
 
-fn messages(at: &At<'_>, value: &Value) -> Result<Vec<Message>, Shape> {
+fn messages(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Message>, Shape> {
     let Value::Table(list) = value else {
         return Err(at.expected("a list of messages", value));
     };
-    let mut messages = Vec::with_capacity(list.raw_len());
+    let mut messages = Vec::new();
     for index in 1..=list.raw_len() {
         let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
         let at = At::Index(at, index);
+        budget.take(&at, 0)?;
         let Value::Table(table) = &item else {
             return Err(at.expected("a message: { role = ..., content = ... }", &item));
         };
@@ -151,8 +153,8 @@ fn messages(at: &At<'_>, value: &Value) -> Result<Vec<Message>, Shape> {
         each_field(&at, table, &MESSAGE_FIELDS, |key, at, value| {
             match key {
                 "role" => role = Some(read_role(at, value)?),
-                "content" => said = Some(content(at, value)?),
-                _ => tool_call_id = Some(string(at, value)?),
+                "content" => said = Some(content(at, value, budget)?),
+                _ => tool_call_id = Some(counted(at, value, budget)?),
             }
             Ok(())
         })?;
@@ -249,7 +251,7 @@ fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, Shape> {
 }
 
 /// Labels, in the order of their names.
-pub(crate) fn labels(at: &At<'_>, value: &Value) -> Result<Vec<Label>, Shape> {
+pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Label>, Shape> {
     let Value::Table(table) = value else {
         return Err(at.expected("a table of names and values", value));
     };
@@ -258,10 +260,11 @@ pub(crate) fn labels(at: &At<'_>, value: &Value) -> Result<Vec<Label>, Shape> {
         let Value::String(name) = &key else {
             return Err(at.expected("a name for each label", &key).into());
         };
+        budget.take(at, name.as_bytes().len())?;
         let name = name.to_string_lossy();
         let at = At::Key(at, &name);
         let text = match &value {
-            Value::String(_) => string(&at, &value)?,
+            Value::String(_) => counted(&at, &value, budget)?,
             Value::Boolean(flag) => flag.to_string(),
             Value::Integer(number) => number.to_string(),
             Value::Number(number) => number.to_string(),

@@ -6,59 +6,79 @@ use mlua::{AnyUserData, Lua, Table, UserData, Value};
 use veeksha_model::{MediaKind, Seed, Segment};
 use veeksha_stats::RandomStream;
 
+use crate::budget::Budget;
 use crate::host::Host;
 use crate::shape::{At, Shape, number_of};
 
 /// The most tokens of one synthetic segment.
 const MAX_TOKENS: f64 = 16_777_216.0;
 
-/// What the functions return: one or two segments.
-pub(crate) struct Piece(pub(crate) Vec<Segment>);
+/// What the functions return. Strings stay in the virtual machine (as the object's user value), where they count.
+enum Piece {
+    /// Made-up text.
+    Synthetic(Synthetic),
+    /// A line that names a tool, and made-up text.
+    ToolResult(Synthetic),
+    /// A reference.
+    Media(MediaKind),
+}
+
+#[derive(Clone, Copy)]
+struct Synthetic {
+    seed: Seed,
+    tokens: u32,
+}
+
+impl From<Synthetic> for Segment {
+    fn from(Synthetic { seed, tokens }: Synthetic) -> Self {
+        Segment::Synthetic { seed, tokens }
+    }
+}
 
 impl UserData for Piece {}
 
 /// Puts the functions among the globals.
 pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
-    let text = lua.create_function(|lua, value: Value| {
-        let text = string(&At::Root("text(s)"), &value)?;
-        piece(lua, vec![Segment::Text(text)])
+    // A string is a segment already; the function checks it where it is written.
+    let text = lua.create_function(|_, value: Value| {
+        utf8(&At::Root("text(s)"), &value, |_| ())?;
+        Ok(value)
     })?;
     globals.raw_set("text", text)?;
 
     let shared = host.clone();
-    let synthetic = lua.create_function(move |lua, (tokens, seed): (Value, Value)| {
-        let segment = synthetic_segment(&At::Root("synthetic(tokens, seed)"), &shared, &tokens, &seed)?;
-        piece(lua, vec![segment])
+    let function = lua.create_function(move |lua, (tokens, seed): (Value, Value)| {
+        let made = synthetic(&At::Root("synthetic(tokens, seed)"), &shared, &tokens, &seed)?;
+        lua.create_userdata(Piece::Synthetic(made))
     })?;
-    globals.raw_set("synthetic", synthetic)?;
+    globals.raw_set("synthetic", function)?;
 
     let shared = host.clone();
-    let tool_result = lua.create_function(move |lua, (name, tokens, seed): (Value, Value, Value)| {
+    let function = lua.create_function(move |lua, (name, tokens, seed): (Value, Value, Value)| {
         let at = At::Root("tool_result(name, tokens, seed)");
-        let name = string(&at, &name)?;
-        let body = synthetic_segment(&at, &shared, &tokens, &seed)?;
-        piece(
-            lua,
-            vec![Segment::Text(format!("Result of the tool `{name}`:\n")), body],
-        )
+        utf8(&at, &name, |_| ())?;
+        let made = synthetic(&at, &shared, &tokens, &seed)?;
+        with_string(lua, Piece::ToolResult(made), name)
     })?;
-    globals.raw_set("tool_result", tool_result)?;
+    globals.raw_set("tool_result", function)?;
 
     for kind in [MediaKind::Image, MediaKind::Audio, MediaKind::Video] {
-        let media = lua.create_function(move |lua, source: Value| {
-            let source = string(&At::Root(kind.name()), &source)?;
-            piece(lua, vec![Segment::Media { kind, source }])
+        let function = lua.create_function(move |lua, source: Value| {
+            utf8(&At::Root(kind.name()), &source, |_| ())?;
+            with_string(lua, Piece::Media(kind), source)
         })?;
-        globals.raw_set(kind.name(), media)?;
+        globals.raw_set(kind.name(), function)?;
     }
     Ok(())
 }
 
-fn piece(lua: &Lua, segments: Vec<Segment>) -> mlua::Result<AnyUserData> {
-    lua.create_userdata(Piece(segments))
+fn with_string(lua: &Lua, piece: Piece, string: Value) -> mlua::Result<AnyUserData> {
+    let object = lua.create_userdata(piece)?;
+    object.set_user_value(string)?;
+    Ok(object)
 }
 
-fn synthetic_segment(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> Result<Segment, Shape> {
+fn synthetic(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> Result<Synthetic, Shape> {
     let count = number_of(tokens).filter(|n| n.fract() == 0.0 && (1.0..=MAX_TOKENS).contains(n));
     let Some(count) = count else {
         return Err(at.expected("a whole number of tokens from 1 to 16777216", tokens));
@@ -76,7 +96,7 @@ fn synthetic_segment(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> 
             None => return Err(at.expected("a string or a whole number from 0 to 2^53 as the seed", other)),
         },
     };
-    Ok(Segment::Synthetic {
+    Ok(Synthetic {
         seed,
         tokens: count as u32,
     })
@@ -91,13 +111,13 @@ pub(crate) fn stream_seed(stream: &RandomStream, index: u64) -> Seed {
 }
 
 /// The content of a message: a string, a segment, or a list of them.
-pub(crate) fn content(at: &At<'_>, value: &Value) -> Result<Vec<Segment>, Shape> {
+pub(crate) fn content(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Segment>, Shape> {
     let mut segments = Vec::new();
     match value {
         Value::Table(list) => {
             for index in 1..=list.raw_len() {
                 let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
-                append(&At::Index(at, index), &item, &mut segments)?;
+                append(&At::Index(at, index), &item, budget, &mut segments)?;
             }
             if segments.is_empty() {
                 return Err(at.shape(
@@ -105,28 +125,58 @@ pub(crate) fn content(at: &At<'_>, value: &Value) -> Result<Vec<Segment>, Shape>
                 ));
             }
         }
-        other => append(at, other, &mut segments)?,
+        other => append(at, other, budget, &mut segments)?,
     }
     Ok(segments)
 }
 
-fn append(at: &At<'_>, value: &Value, segments: &mut Vec<Segment>) -> Result<(), Shape> {
+fn append(at: &At<'_>, value: &Value, budget: &Budget, segments: &mut Vec<Segment>) -> Result<(), Shape> {
+    let no_segment = || at.expected("a string, a segment or a list of them", value);
     match value {
-        Value::String(_) => segments.push(Segment::Text(string(at, value)?)),
-        Value::UserData(data) => match data.borrow::<Piece>() {
-            Ok(piece) => segments.extend(piece.0.iter().cloned()),
-            Err(_) => return Err(at.expected("a string, a segment or a list of them", value)),
-        },
-        other => return Err(at.expected("a string, a segment or a list of them", other)),
+        Value::String(_) => segments.push(Segment::Text(counted(at, value, budget)?)),
+        Value::UserData(object) => {
+            let piece = object.borrow::<Piece>().map_err(|_| no_segment())?;
+            let string = || {
+                let string = object.user_value::<Value>().unwrap_or(Value::Nil);
+                counted(at, &string, budget)
+            };
+            match &*piece {
+                Piece::Synthetic(made) => {
+                    budget.take(at, 0)?;
+                    segments.push((*made).into());
+                }
+                Piece::ToolResult(made) => {
+                    segments.push(Segment::Text(format!("Result of the tool `{}`:\n", string()?)));
+                    segments.push((*made).into());
+                }
+                Piece::Media(kind) => segments.push(Segment::Media {
+                    kind: *kind,
+                    source: string()?,
+                }),
+            }
+        }
+        _ => return Err(no_segment()),
     }
     Ok(())
 }
 
+/// A string of the script as text, counted before it is copied.
+pub(crate) fn counted(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, Shape> {
+    if let Value::String(text) = value {
+        budget.take(at, text.as_bytes().len())?;
+    }
+    string(at, value)
+}
+
 /// A string of the script as text.
 pub(crate) fn string(at: &At<'_>, value: &Value) -> Result<String, Shape> {
+    utf8(at, value, str::to_owned)
+}
+
+fn utf8<R>(at: &At<'_>, value: &Value, read: impl FnOnce(&str) -> R) -> Result<R, Shape> {
     match value {
         Value::String(text) => match text.to_str() {
-            Ok(text) => Ok(text.to_owned()),
+            Ok(text) => Ok(read(&text)),
             Err(_) => Err(at.shape("the string is not UTF-8")),
         },
         other => Err(at.expected("a string", other)),

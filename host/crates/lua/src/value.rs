@@ -13,12 +13,15 @@ use crate::shape::{At, Shape, describe, number_of};
 const MAX_DEPTH: usize = 64;
 /// The most values of a scenario.
 const MAX_VALUES: usize = 100_000;
+/// The most bytes of its strings: one string may stand in it many times.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Reads the table that a scenario returned.
 pub(crate) fn document(table: &Table, places: &Places, file: &Arc<str>) -> Result<Node, LuaError> {
     let mut walk = Walk {
         file,
         values: 0,
+        bytes: 0,
         open: Vec::new(),
         line: None,
     };
@@ -38,6 +41,7 @@ pub(crate) fn document(table: &Table, places: &Places, file: &Arc<str>) -> Resul
 struct Walk<'a> {
     file: &'a Arc<str>,
     values: usize,
+    bytes: usize,
     /// The tables around the one being read: what a cycle would come back to.
     open: Vec<*const std::ffi::c_void>,
     /// The line of the key last met, for messages.
@@ -52,6 +56,12 @@ impl Walk<'_> {
         }
         if let Some(line) = places.and_then(|places| places.line) {
             self.line = Some(line);
+        }
+        if let Lua::String(text) = value {
+            self.bytes += text.as_bytes().len();
+            if self.bytes > MAX_BYTES {
+                return Err(at.shape(format!("the scenario has more than {MAX_BYTES} bytes of text")));
+            }
         }
         let scalar = match value {
             Lua::Nil => Value::Null,

@@ -87,11 +87,15 @@ fn each_way_to_fail_says_what_and_where() {
             "return { [true] = 1 }",
             "expected names or list positions as keys, found the boolean true",
         ),
-        ("return { s = text('x') }", "`s`: an object of the host"),
+        ("return { s = synthetic(5) }", "`s`: an object of the host"),
         ("return { s = '\\255' }", "`s`: the string is not UTF-8"),
         (
             "local t = {}\nfor i = 1, 200000 do t[i] = i end\nreturn t",
             "more than 100000 values",
+        ),
+        (
+            "return { t = table.create(90000, string.rep('x', 1000000)) }",
+            "more than 67108864 bytes of text",
         ),
         (
             "local t = {}\nlocal r = t\nfor i = 1, 80 do t.a = {} t = t.a end\nreturn r",

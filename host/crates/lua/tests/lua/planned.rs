@@ -489,3 +489,39 @@ fn info_says_what_the_workload_is() {
         assert!(error.to_string().contains("not a function"), "{error}");
     }
 }
+
+/// Each of these names one value so often that a copy of all would be far larger than the machine's own limit.
+#[test]
+fn what_is_named_often_is_not_copied_without_end() {
+    let cases = [
+        "local s = string.rep('x', 4000000) return { requests = { { user = table.create(1000, s) } } }",
+        "local m = { role = 'user', content = string.rep('x', 4000000) } return { requests = { { messages = table.create(1000, m) } } }",
+        "local r = { user = image(string.rep('x', 4000000)) } return { requests = table.create(60000, r) }",
+        "local t = { 1 } for i = 1, 30 do t = { t, t } end return { requests = { { user = 'x', body = { t = t } } } }",
+        "local r = { user = 'x', labels = { a = string.rep('x', 4000000) } } return { requests = table.create(60000, r) }",
+        "return { requests = { { user = table.create(1500000, synthetic(1)) } } }",
+    ];
+    for body in cases {
+        let failure = first_failure(body);
+        assert!(
+            failure
+                .message
+                .contains("the session is larger than 67108864 bytes"),
+            "{body}\n{failure}"
+        );
+    }
+}
+
+/// The text of segments stays in the virtual machine, where the limit counts it.
+#[test]
+fn segments_count_towards_the_limit() {
+    for made in ["text", "image"] {
+        let failure = first_failure(&format!(
+            "local t = {{}} while true do t[#t + 1] = {made}(string.rep('x', 1000000) .. #t) end"
+        ));
+        assert!(
+            matches!(failure.kind, PluginFailureKind::Memory { .. }),
+            "{failure}"
+        );
+    }
+}
