@@ -41,7 +41,10 @@ impl Guest for Plugin {
 
 impl GuestAgent for Asker {
     fn start(_config: String, index: u64) -> Result<(Agent, Step), Error> {
-        let asker = Asker { session: index, next: Cell::new(0) };
+        let asker = Asker {
+            session: index,
+            next: Cell::new(0),
+        };
         let step = asker.ask();
         Ok((Agent::new(asker), step))
     }
@@ -56,9 +59,15 @@ impl GuestAgent for Asker {
             })
             .collect();
         if results.is_empty() {
-            return Ok(Step { requests: Vec::new(), done: true });
+            return Ok(Step {
+                requests: Vec::new(),
+                done: true,
+            });
         }
-        Ok(Step { requests: vec![self.request(Some(response.node), results)], done: false })
+        Ok(Step {
+            requests: vec![self.request(Some(response.node), results)],
+            done: false,
+        })
     }
 
     fn failed(&self, failure: Failure) -> Result<Step, Error> {
@@ -78,7 +87,10 @@ impl GuestAgent for Asker {
 impl Asker {
     fn ask(&self) -> Step {
         let question = format!("session {}: what is the weather in Lausanne?", self.session);
-        Step { requests: vec![self.request(None, vec![message(Role::User, question, None)])], done: false }
+        Step {
+            requests: vec![self.request(None, vec![message(Role::User, question, None)])],
+            done: false,
+        }
     }
 
     fn request(&self, parent: Option<u32>, messages: Vec<Message>) -> Request {
@@ -90,7 +102,10 @@ impl Asker {
             history_parent: parent,
             wait_after_ready: 0,
             messages,
-            output: Output { target_tokens: Some(64), exact: false },
+            output: Output {
+                target_tokens: Some(64),
+                exact: false,
+            },
             body: Some(r#"{"tool_choice": "auto"}"#.into()),
             labels: Vec::new(),
         }
@@ -98,7 +113,11 @@ impl Asker {
 }
 
 fn message(role: Role, text: String, tool_call_id: Option<String>) -> Message {
-    Message { role, content: vec![Segment::Text(text)], tool_call_id }
+    Message {
+        role,
+        content: vec![Segment::Text(text)],
+        tool_call_id,
+    }
 }
 
 export!(Plugin);

@@ -89,7 +89,9 @@ impl GuestAgent for Hostile {
                 Err(error("asked-to", "the model asked for an error".into()))
             }
             text => {
-                let sum = text.bytes().fold(self.sum.get(), |sum, byte| (sum * 31 + u64::from(byte)) % 1_000_003);
+                let sum = text.bytes().fold(self.sum.get(), |sum, byte| {
+                    (sum * 31 + u64::from(byte)) % 1_000_003
+                });
                 self.sum.set(sum);
                 Ok(self.step(&[response.node], BEGUN.load(Ordering::Relaxed)))
             }
@@ -122,17 +124,36 @@ impl Hostile {
             parents: parents.to_vec(),
             history_parent: None,
             wait_after_ready: 0,
-            messages: vec![Message { role: Role::User, content: vec![Segment::Text("go".into())], tool_call_id: None }],
-            output: Output { target_tokens: None, exact: false },
+            messages: vec![Message {
+                role: Role::User,
+                content: vec![Segment::Text("go".into())],
+                tool_call_id: None,
+            }],
+            output: Output {
+                target_tokens: None,
+                exact: false,
+            },
             body: None,
-            labels: vec![("sum".into(), self.sum.get().to_string()), ("begun".into(), begun.to_string())],
+            labels: vec![
+                ("sum".into(), self.sum.get().to_string()),
+                ("begun".into(), begun.to_string()),
+            ],
         };
-        Step { requests: vec![request], done: false }
+        Step {
+            requests: vec![request],
+            done: false,
+        }
     }
 }
 
 fn error(code: &str, message: String) -> Error {
-    Error { code: code.into(), message, hint: None, path: None, retryable: false }
+    Error {
+        code: code.into(),
+        message,
+        hint: None,
+        path: None,
+        retryable: false,
+    }
 }
 
 export!(Plugin);

@@ -16,7 +16,9 @@ wit_bindgen::generate!({
 
 use std::cell::Cell;
 
-use exports::veeksha::plugin::session_generator::{Descriptor, Error, Guest, GuestWorkload, Session, Workload};
+use exports::veeksha::plugin::session_generator::{
+    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+};
 use veeksha::plugin::blobs::Blob;
 use veeksha::plugin::types::{Message, Output, Request, Role, Segment};
 use veeksha::plugin::{log, random, tokens};
@@ -54,7 +56,10 @@ impl GuestWorkload for Hostile {
                 retryable: false,
             });
         }
-        Ok(Workload::new(Hostile { behaviour, calls: Cell::new(0) }))
+        Ok(Workload::new(Hostile {
+            behaviour,
+            calls: Cell::new(0),
+        }))
     }
 
     fn length(&self) -> Option<u64> {
@@ -67,7 +72,11 @@ impl GuestWorkload for Hostile {
 
     fn sessions(&self, first: u64, count: u32) -> Result<Vec<Session>, Error> {
         self.calls.set(self.calls.get() + 1);
-        let many = |count: u64| (first..first + count).map(|index| session(vec![request(0, &[], None, index)])).collect();
+        let many = |count: u64| {
+            (first..first + count)
+                .map(|index| session(vec![request(0, &[], None, index)]))
+                .collect()
+        };
         let one = |requests: Vec<Request>| Ok(vec![session(requests); count as usize]);
         match self.behaviour.as_str() {
             "trap" => plan(first),
@@ -78,21 +87,41 @@ impl GuestWorkload for Hostile {
             "swell" => {
                 std::mem::forget(std::hint::black_box(vec![1u8; 8 << 20]));
                 let calls = self.calls.get();
-                Ok((0..count).map(|_| session(vec![request(0, &[], None, calls)])).collect())
+                Ok((0..count)
+                    .map(|_| session(vec![request(0, &[], None, calls)]))
+                    .collect())
             }
-            "huge" => one(vec![Request { body: Some("x".repeat(64 << 20)), ..request(0, &[], None, 0) }]),
+            "huge" => one(vec![Request {
+                body: Some("x".repeat(64 << 20)),
+                ..request(0, &[], None, 0)
+            }]),
             "too-many" => Ok(many(20_000)),
             "too-few" => Ok(many(u64::from(count) - 1)),
-            "cyclic" => one(vec![request(0, &[], None, 0), request(1, &[2], None, 0), request(2, &[1], None, 0)]),
+            "cyclic" => one(vec![
+                request(0, &[], None, 0),
+                request(1, &[2], None, 0),
+                request(2, &[1], None, 0),
+            ]),
             "dangling" => one(vec![request(0, &[], None, 0), request(1, &[9], None, 0)]),
-            "history" => one(vec![request(0, &[], None, 0), request(1, &[], None, 0), request(2, &[1], Some(0), 0)]),
+            "history" => one(vec![
+                request(0, &[], None, 0),
+                request(1, &[], None, 0),
+                request(2, &[1], Some(0), 0),
+            ]),
             "twice" => one(vec![request(4, &[], None, 0), request(4, &[], None, 0)]),
             "empty" => one(Vec::new()),
-            "negative-wait" => one(vec![Request { wait_after_ready: u64::MAX, ..request(0, &[], None, 0) }]),
-            "body" => one(vec![Request { body: Some("[1, 2]".into()), ..request(0, &[], None, 0) }]),
-            "labels" => {
-                one(vec![Request { labels: vec![("k".into(), "v".repeat(100_000))], ..request(0, &[], None, 0) }])
-            }
+            "negative-wait" => one(vec![Request {
+                wait_after_ready: u64::MAX,
+                ..request(0, &[], None, 0)
+            }]),
+            "body" => one(vec![Request {
+                body: Some("[1, 2]".into()),
+                ..request(0, &[], None, 0)
+            }]),
+            "labels" => one(vec![Request {
+                labels: vec![("k".into(), "v".repeat(100_000))],
+                ..request(0, &[], None, 0)
+            }]),
             "error" => Err(Error {
                 code: "no-more".into(),
                 message: format!("cannot plan session {first}"),
@@ -100,7 +129,12 @@ impl GuestWorkload for Hostile {
                 path: None,
                 retryable: false,
             }),
-            "tokens" => one(vec![request(tokens::count("how many tokens?"), &[], None, u64::from(tokens::vocabulary()))]),
+            "tokens" => one(vec![request(
+                tokens::count("how many tokens?"),
+                &[],
+                None,
+                u64::from(tokens::vocabulary()),
+            )]),
             "words" => one(vec![request(random::words(0, "w", 0, 65_537)[0], &[], None, 0)]),
             "log-flood" => {
                 (0..100_000).for_each(|line| log::write(log::Level::Info, &format!("line {line}")));
@@ -110,14 +144,21 @@ impl GuestWorkload for Hostile {
                 log::write(log::Level::Info, &"long ".repeat(100_000));
                 one(vec![request(0, &[], None, 0)])
             }
-            "blob" => blob().map(|text| vec![session(vec![Request { body: Some(text), ..request(0, &[], None, 0) }])]),
+            "blob" => blob().map(|text| {
+                vec![session(vec![Request {
+                    body: Some(text),
+                    ..request(0, &[], None, 0)
+                }])]
+            }),
             "handles" => {
                 let open: Vec<Blob> = (0..10_000).map_while(|_| Blob::open("data").ok()).collect();
                 one(vec![request(open.len() as u32, &[], None, 0)])
             }
             "calls" => {
                 let calls = self.calls.get();
-                Ok((0..count).map(|_| session(vec![request(0, &[], None, calls)])).collect())
+                Ok((0..count)
+                    .map(|_| session(vec![request(0, &[], None, calls)]))
+                    .collect())
             }
             _ => Ok(many(count.into())),
         }
@@ -126,12 +167,18 @@ impl GuestWorkload for Hostile {
 
 /// The whole of the granted file `data`, and the error for `other`, as a JSON object.
 fn blob() -> Result<String, Error> {
-    let refused = Blob::open("other").err().map_or("none".into(), |error| error.code);
+    let refused = Blob::open("other")
+        .err()
+        .map_or("none".into(), |error| error.code);
     let data = Blob::open("data")?;
     let (head, rest) = (data.read(0, 3)?, data.read(3, 1000)?);
     let beyond = data.read(data.size() + 10, 10)?;
     let text = String::from_utf8_lossy(&[head, rest].concat()).into_owned();
-    Ok(format!(r#"{{"text": "{text}", "size": {}, "beyond": {}, "other": "{refused}"}}"#, data.size(), beyond.len()))
+    Ok(format!(
+        r#"{{"text": "{text}", "size": {}, "beyond": {}, "other": "{refused}"}}"#,
+        data.size(),
+        beyond.len()
+    ))
 }
 
 #[inline(never)]
@@ -162,7 +209,11 @@ fn swell() -> u32 {
 }
 
 fn session(requests: Vec<Request>) -> Session {
-    Session { requests, arrives_at: None, labels: Vec::new() }
+    Session {
+        requests,
+        arrives_at: None,
+        labels: Vec::new(),
+    }
 }
 
 fn request(node: u32, parents: &[u32], history_parent: Option<u32>, label: u64) -> Request {
@@ -171,8 +222,15 @@ fn request(node: u32, parents: &[u32], history_parent: Option<u32>, label: u64) 
         parents: parents.to_vec(),
         history_parent,
         wait_after_ready: 0,
-        messages: vec![Message { role: Role::User, content: vec![Segment::Text("go".into())], tool_call_id: None }],
-        output: Output { target_tokens: None, exact: false },
+        messages: vec![Message {
+            role: Role::User,
+            content: vec![Segment::Text("go".into())],
+            tool_call_id: None,
+        }],
+        output: Output {
+            target_tokens: None,
+            exact: false,
+        },
         body: None,
         labels: vec![("label".into(), label.to_string())],
     }

@@ -15,7 +15,9 @@ wit_bindgen::generate!({
     generate_all,
 });
 
-use exports::veeksha::plugin::session_generator::{Descriptor, Error, Guest, GuestWorkload, Session, Workload};
+use exports::veeksha::plugin::session_generator::{
+    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+};
 use veeksha::plugin::types::{Message, Output, Request, Role, Seed, Segment, SyntheticText};
 use veeksha::plugin::{log, random};
 
@@ -52,7 +54,10 @@ impl GuestWorkload for Chains {
             });
         }
         log::write(log::Level::Info, "opened");
-        Ok(Workload::new(Chains { turns: turns as u32, length: member(&config, "length") }))
+        Ok(Workload::new(Chains {
+            turns: turns as u32,
+            length: member(&config, "length"),
+        }))
     }
 
     fn length(&self) -> Option<u64> {
@@ -60,7 +65,9 @@ impl GuestWorkload for Chains {
     }
 
     fn sessions(&self, first: u64, count: u32) -> Result<Vec<Session>, Error> {
-        let end = first.saturating_add(count.into()).min(self.length.unwrap_or(u64::MAX));
+        let end = first
+            .saturating_add(count.into())
+            .min(self.length.unwrap_or(u64::MAX));
         Ok((first..end).map(|index| self.session(index)).collect())
     }
 }
@@ -80,11 +87,17 @@ impl Chains {
                     role: Role::User,
                     content: vec![
                         Segment::Text(format!("turn {node} of session {index}: ")),
-                        Segment::Synthetic(SyntheticText { seed: Seed { high, low }, tokens: 1 + length % 500 }),
+                        Segment::Synthetic(SyntheticText {
+                            seed: Seed { high, low },
+                            tokens: 1 + length % 500,
+                        }),
                     ],
                     tool_call_id: None,
                 }],
-                output: Output { target_tokens: Some(1 + low % 200), exact: true },
+                output: Output {
+                    target_tokens: Some(1 + low % 200),
+                    exact: true,
+                },
                 body: None,
                 labels: vec![("turn".into(), node.to_string())],
             }
@@ -99,7 +112,12 @@ impl Chains {
 
 /// The number behind `"name":`, which is all the JSON that this fixture needs.
 fn member(config: &str, name: &str) -> Option<u64> {
-    let after = config.split_once(&format!("\"{name}\""))?.1.trim_start().strip_prefix(':')?.trim_start();
+    let after = config
+        .split_once(&format!("\"{name}\""))?
+        .1
+        .trim_start()
+        .strip_prefix(':')?
+        .trim_start();
     let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }

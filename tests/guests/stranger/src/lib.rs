@@ -17,7 +17,9 @@ wit_bindgen::generate!({
     generate_all,
 });
 
-use exports::veeksha::plugin::session_generator::{Descriptor, Error, Guest, GuestWorkload, Session, Workload};
+use exports::veeksha::plugin::session_generator::{
+    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+};
 
 struct Plugin;
 

@@ -8,7 +8,9 @@ wit_bindgen::generate!({
     generate_all,
 });
 
-use exports::veeksha::plugin::session_generator::{Descriptor, Error, Guest, GuestWorkload, Session, Workload};
+use exports::veeksha::plugin::session_generator::{
+    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+};
 use veeksha::plugin::types::{Message, Output, Request, Role, Segment};
 use wasi::cli::{environment, exit, stderr};
 use wasi::clocks::{monotonic_clock, wall_clock};
@@ -35,7 +37,9 @@ impl Guest for Plugin {
 
 impl GuestWorkload for Machine {
     fn open(config: String) -> Result<Workload, Error> {
-        Ok(Workload::new(Machine { behaviour: config.rsplit('"').nth(1).unwrap_or("").to_owned() }))
+        Ok(Workload::new(Machine {
+            behaviour: config.rsplit('"').nth(1).unwrap_or("").to_owned(),
+        }))
     }
 
     fn length(&self) -> Option<u64> {
@@ -78,19 +82,35 @@ impl GuestWorkload for Machine {
             parents: Vec::new(),
             history_parent: None,
             wait_after_ready: 0,
-            messages: vec![Message { role: Role::User, content: vec![Segment::Text("go".into())], tool_call_id: None }],
-            output: Output { target_tokens: None, exact: false },
+            messages: vec![Message {
+                role: Role::User,
+                content: vec![Segment::Text("go".into())],
+                tool_call_id: None,
+            }],
+            output: Output {
+                target_tokens: None,
+                exact: false,
+            },
             body: None,
             labels: Vec::new(),
         }];
-        Ok(vec![Session { requests, arrives_at: None, labels: seen }; count as usize])
+        Ok(vec![
+            Session {
+                requests,
+                arrives_at: None,
+                labels: seen
+            };
+            count as usize
+        ])
     }
 }
 
 const DAY: u64 = 86_400_000_000_000;
 
 fn print(bytes: &[u8]) {
-    stderr::get_stderr().blocking_write_and_flush(bytes).expect("standard error takes everything");
+    stderr::get_stderr()
+        .blocking_write_and_flush(bytes)
+        .expect("standard error takes everything");
 }
 
 export!(Plugin);
