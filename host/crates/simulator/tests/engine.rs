@@ -147,6 +147,26 @@ fn the_youngest_gives_way_and_is_computed_again() {
 }
 
 #[test]
+fn who_lost_its_memory_comes_before_who_waits() {
+    // As above, with a third that waits for the batch from the beginning. Its three blocks do not fit beside the second's four.
+    let profile = Profile {
+        kv_capacity_tokens: 24,
+        max_context: 24,
+        max_batch: 2,
+        ..plain()
+    };
+    let requests = [
+        (0, request(1, 8, 8)),
+        (0, request(2, 8, 8)),
+        (0, request(3, 12, 1)),
+    ];
+    let (_, events) = run(profile, 1, &requests);
+    assert_eq!(tokens(&events, 2)[5..], [ms(88), ms(93), ms(98)]);
+    assert_eq!(started(&events, 3), (ms(98), 0));
+    assert_eq!(tokens(&events, 3), [ms(120)]);
+}
+
+#[test]
 fn a_known_prefix_saves_exactly_its_blocks() {
     let profile = Profile {
         prefix_cache: true,
@@ -500,6 +520,52 @@ fn a_stalled_answer_pauses_and_goes_on() {
             ..
         })
     ));
+}
+
+#[test]
+fn an_engine_with_stalled_answers_only_wakes_for_the_first_to_go_on() {
+    let faults = Faults {
+        stall_probability: 1.0,
+        stall_ms: 100.0,
+        after_tokens: Some(2),
+        ..Faults::default()
+    };
+    let (_, events) = run(
+        with(faults),
+        1,
+        &[(0, request(1, 20, 4)), (ms(36), request(2, 20, 4))],
+    );
+    // The second begins at 40, when the first stalls, and stalls at 80.
+    assert_eq!(tokens(&events, 1), [ms(30), ms(35), ms(145), ms(150)]);
+    assert_eq!(tokens(&events, 2), [ms(70), ms(75), ms(185), ms(190)]);
+}
+
+#[test]
+fn cancelling_a_stalled_answer_lets_the_next_begin_at_once() {
+    let faults = Faults {
+        stall_probability: 1.0,
+        stall_ms: 100.0,
+        after_tokens: Some(0),
+        ..Faults::default()
+    };
+    let mut engine = Engine::new(
+        Profile {
+            max_batch: 1,
+            ..with(faults)
+        },
+        1,
+    );
+    let mut events = Vec::new();
+    engine.submit(0, request(1, 20, 1), &mut events);
+    engine.submit(0, request(2, 20, 1), &mut events);
+    engine.advance(ms(50), &mut events);
+    assert_eq!(engine.next_wake(), Some(ms(130)), "both wait for the stalled one");
+    engine.cancel(ms(50), 1);
+    assert_eq!(engine.next_wake(), Some(ms(50)));
+    drain(&mut engine, &mut events);
+    assert_eq!(started(&events, 2), (ms(50), 0));
+    // Its own stall begins at 80; the decode after it brings its token.
+    assert_eq!(tokens(&events, 2), [ms(185)]);
 }
 
 #[test]

@@ -16,10 +16,8 @@ impl Engine {
         while let Some((_, sequence)) = self.delayed.pop_front_if(|(due, _)| *due <= at) {
             self.waiting.push_back(sequence);
         }
-        // A step that had to take memory away admits nobody: the preempted would take it back at once.
-        if !self.make_room(at) {
-            self.admit(at, events);
-        }
+        self.make_room(at);
+        self.admit(at, events);
         let (prefill, decode) = self.plan(at);
         if prefill == 0 && decode == 0 {
             let stalled = self.running.iter().map(|sequence| sequence.stalled_until);
@@ -31,23 +29,21 @@ impl Engine {
         self.stats.steps_total += 1;
     }
 
-    /// Makes sure that every sequence that is about to decode has room for its next token. Returns whether others lost theirs.
-    fn make_room(&mut self, at: Nanos) -> bool {
+    /// Makes sure that every sequence that is about to decode has room for its next token. Who loses its memory here is not
+    /// admitted again in the same step: it needs all of what it had, and a part of that is taken.
+    fn make_room(&mut self, at: Nanos) {
         let block = u64::from(self.profile.block_size.max(1));
-        let mut preempted = false;
         let mut index = 0;
         while let Some(sequence) = self.running.get_mut(index) {
             let decodes = !sequence.prefilling() && !sequence.stalled(at);
             let full = sequence.holding.blocks() * block < u64::from(sequence.next_context());
             if decodes && full && !self.kv.grow(&mut sequence.holding) {
                 // The youngest gives way; that may be the sequence itself.
-                preempted = true;
                 self.preempt_youngest();
             } else {
                 index += 1;
             }
         }
-        preempted
     }
 
     fn preempt_youngest(&mut self) {

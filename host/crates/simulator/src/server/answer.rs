@@ -322,3 +322,56 @@ pub(super) fn end_of(event: &EngineEvent) -> Option<End> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use veeksha_clock::RunClock;
+
+    use super::*;
+    use crate::server::driver::{Driver, Submission};
+    use crate::{EngineRequest, Profile, SimOptions};
+
+    /// Hyper writes when a body has nothing for it. So also when several tokens are ready at once, it must be told so after each.
+    #[test]
+    fn a_write_lies_between_two_tokens_that_are_both_ready() {
+        let clock = RunClock::starting_now();
+        let (driver, _feed) = Driver::new(Profile::default(), 1, clock);
+        let options = SimOptions::new(Profile::default(), 1);
+        let service = Arc::new(Service::new(options, clock, Arc::clone(&driver)));
+        let request = EngineRequest {
+            prompt_tokens: 5,
+            ..EngineRequest::default()
+        };
+        let Submission::Accepted(ticket) = driver.submit(request) else {
+            panic!("refused")
+        };
+        let token = |index| EngineEvent::Token { id: 0, at: 0, index };
+        let (prompt_tokens, cached_tokens, completion_tokens) = (5, 0, 3);
+        let reason = FinishReason::Stop;
+        let end = EngineEvent::Finished {
+            id: 0,
+            at: 0,
+            reason,
+            prompt_tokens,
+            cached_tokens,
+            completion_tokens,
+        };
+        driver.deliver(vec![token(0), token(1), token(2), end]);
+        let recorder = Recorder::open(&service, None, 0);
+        let writer = Writer::new(Dialect::Chat, Delivery::Stream, 0, 0, "m");
+        let mut stream = Stream::new(recorder, ticket, writer, Delivery::Stream);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut polled = String::new();
+        for _ in 0..6 {
+            polled.push(match stream.poll(&mut cx) {
+                Poll::Ready(Some(Ok(_))) => 'F',
+                Poll::Ready(Some(Err(_))) => '!',
+                Poll::Ready(None) => '.',
+                Poll::Pending => '-',
+            });
+        }
+        assert_eq!(polled, "F-F-F.", "the end shares the last token's write");
+    }
+}
