@@ -133,14 +133,13 @@ fn join(object: &mut Map<String, Json>, other: &Json) {
             }
         }
     }
-    if let Some(more) = other.get("required").and_then(Json::as_array) {
-        if let Some(required) = object
+    if let Some(more) = other.get("required").and_then(Json::as_array)
+        && let Some(required) = object
             .entry("required")
             .or_insert_with(|| json!([]))
             .as_array_mut()
-        {
-            required.extend(more.iter().cloned());
-        }
+    {
+        required.extend(more.iter().cloned());
     }
     for (key, value) in other.as_object().into_iter().flatten() {
         if !["title", "$schema", "$defs", "default", "$id"].contains(&key.as_str()) {

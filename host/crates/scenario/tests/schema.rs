@@ -128,7 +128,7 @@ fn the_schema_says_what_it_is() {
 fn a_shipped_generator_may_have_its_keys_behind_a_reference() {
     let schema = json!({
         "$ref": "#/$defs/Config",
-        "$defs": {"Config": {"type": "object", "properties": {"n": {"type": "integer", "default": 3}}, "required": ["m"]}},
+        "$defs": {"Config": {"type": "object", "properties": {"m": {}, "n": {"type": "integer", "default": 3}}, "required": ["m"]}},
     });
     let generators = BTreeMap::from([("other".to_owned(), schema)]);
     let check = |yaml: &str| Document::from_yaml(yaml, "s.yml").unwrap().check(&generators);

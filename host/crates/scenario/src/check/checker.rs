@@ -250,10 +250,12 @@ impl<'s> Checker<'s> {
             return;
         }
         match &node.value {
-            Value::Function if kind != Some("function") => {
-                if schema.get("oneOf").is_none() && schema.get("anyOf").is_none() {
-                    self.report(node, path, "a function cannot stand here".to_owned());
-                }
+            Value::Function
+                if kind != Some("function")
+                    && schema.get("oneOf").is_none()
+                    && schema.get("anyOf").is_none() =>
+            {
+                self.report(node, path, "a function cannot stand here".to_owned());
             }
             Value::Int(value) => self.check_number(schema, *value as f64, kind, node, path),
             Value::Float(value) => self.check_number(schema, *value, kind, node, path),

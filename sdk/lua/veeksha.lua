@@ -1,0 +1,441 @@
+---@meta veeksha
+-- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit by hand.
+-- A scenario begins its table with `---@type veeksha.Scenario`.
+
+---A piece of a message: made by `text`, `synthetic`, `tool_result`, `image`, `audio` or `video`.
+---@class veeksha.Piece
+
+---What a message can hold: verbatim text, one piece, or several in a row.
+---@alias veeksha.Content string|veeksha.Piece|(string|veeksha.Piece)[]
+
+---Verbatim text.
+---@param s string
+---@return veeksha.Piece
+function text(s) end
+
+---Text of exactly `tokens` tokens. Equal seeds give equal text everywhere; without a seed the text is the session's own,
+---or, at the top level of the scenario, one that all sessions share.
+---@param tokens integer
+---@param seed? string|integer
+---@return veeksha.Piece
+function synthetic(tokens, seed) end
+
+---What a tool answered: a line that names the tool, then `tokens` tokens of synthetic text.
+---@param name string
+---@param tokens integer
+---@param seed? string|integer
+---@return veeksha.Piece
+function tool_result(name, tokens, seed) end
+
+---An image: the name of a granted file, or a URL.
+---@param source string
+---@return veeksha.Piece
+function image(source) end
+
+---A sound: the name of a granted file, or a URL.
+---@param source string
+---@return veeksha.Piece
+function audio(source) end
+
+---A video: the name of a granted file, or a URL.
+---@param source string
+---@return veeksha.Piece
+function video(source) end
+
+---Lines for the host's log.
+log = {}
+---@param ... any
+function log.debug(...) end
+---@param ... any
+function log.info(...) end
+---@param ... any
+function log.warn(...) end
+---@param ... any
+function log.error(...) end
+
+---The target's tokenizer.
+tokens = {}
+---How many tokens a text has. Only within a session.
+---@param s string
+---@return integer
+function tokens.count(s) end
+
+---Random numbers that depend on the run's seed and the session alone.
+---@class veeksha.Rng
+local Rng = {}
+---A number from 0 (included) to 1 (excluded).
+---@return number
+function Rng:unit() end
+---A whole number from `low` to `high`, both included.
+---@param low integer
+---@param high integer
+---@return integer
+function Rng:int(low, high) end
+---@param mean number
+---@return number
+function Rng:exponential(mean) end
+---@param mean number
+---@param sd number
+---@return number
+function Rng:normal(mean, sd) end
+---@param mean number
+---@param cv number The standard deviation divided by the mean.
+---@return number
+function Rng:gamma(mean, cv) end
+---One element of a list.
+---@generic T
+---@param list T[]
+---@return T
+function Rng:choice(list) end
+
+---Seconds, or text with a unit: `"350ms"`, `"1.5s"`, `"2m"`.
+---@alias veeksha.Duration number|string
+
+---@class veeksha.Message
+---@field role "system"|"user"|"assistant"|"tool"
+---@field content veeksha.Content
+---@field tool_call_id? string For the role `tool`: the call that this answers.
+
+---@class veeksha.Output
+---@field tokens? integer How many tokens are asked for.
+---@field exact? boolean Whether exactly that many are asked for.
+
+---A request. It says something: `user`, `system` or `messages`.
+---@class veeksha.Request
+---@field node? integer The request's number, for a session that is made as a whole.
+---@field system? veeksha.Content
+---@field messages? veeksha.Message[]
+---@field user? veeksha.Content
+---@field history? integer|veeksha.Response The request whose conversation this one continues.
+---@field after? integer|veeksha.Response|(integer|veeksha.Response)[] Requests that must be complete before.
+---@field wait? veeksha.Duration Think time before it is sent.
+---@field output? integer|veeksha.Output
+---@field body? table<string, any> Members that are merged into the request's body.
+---@field labels? table<string, string|number|boolean> Carried to the request's record.
+
+---A whole session, made ahead of time.
+---@class veeksha.Session
+---@field requests veeksha.Request[] Each says what it comes after with `history` and `after`.
+---@field labels? table<string, string|number|boolean> Carried to the record of each request.
+---@field arrives_at? veeksha.Duration The recorded arrival, for traffic that replays arrivals.
+
+---@class veeksha.ToolCall
+---@field id string
+---@field name string
+---@field arguments string JSON text, as the server sent it.
+
+---@class veeksha.Usage
+---@field prompt integer
+---@field completion integer
+---@field cached? integer
+---@field reasoning? integer
+
+---@class veeksha.Error
+---@field code string `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated` or `cancelled`.
+---@field message string
+---@field status? integer The HTTP status, if one came.
+
+---What came of a request. If `ok` is false, `error` says why and the texts are empty.
+---@class veeksha.Response
+---@field ok boolean
+---@field node integer
+---@field text string
+---@field reasoning string
+---@field tool_calls veeksha.ToolCall[]
+---@field finish_reason string
+---@field output_tokens integer
+---@field usage? veeksha.Usage
+---@field error? veeksha.Error
+
+---A live session, played by an agent.
+---@class veeksha.AgentSession
+---@field index integer
+---@field rng veeksha.Rng
+local AgentSession = {}
+---Sends a request and waits for its answer.
+---@param request veeksha.Request
+---@return veeksha.Response
+function AgentSession:request(request) end
+---Sends several requests at once and waits for all of their answers.
+---@param ... veeksha.Request
+---@return veeksha.Response ...
+function AgentSession:parallel(...) end
+---Adds think time before the next request.
+---@param time veeksha.Duration
+function AgentSession:sleep(time) end
+
+---@class veeksha.Scenario
+---@field client? veeksha.Client The server, and how it is spoken to. Default: `openai_chat_completions`.
+---@field endpoint? veeksha.Endpoint|nil A server that is already there: its values take the place of the client's.
+---@field evaluators? veeksha.Evaluator.performance[] What is judged, and against which objectives.
+---@field output_dir? string The folder that runs are written to, each in a folder of its own. Default: `"benchmark_output"`.
+---@field runtime? veeksha.Runtime How long, how many, on how many threads.
+---@field seed? integer The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests. Default: `42`.
+---@field session_generator? veeksha.SessionGenerator Where sessions come from. Default: `synthetic`.
+---@field trace_recorder? veeksha.TraceRecorder What the trace holds.
+---@field traffic_scheduler? veeksha.Traffic When sessions start. Default: `rate`.
+
+---When sessions start.
+---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent
+
+---Closed loop: a number of sessions is kept going; one that ends is followed by the next.
+---@class veeksha.Traffic.concurrent
+---@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
+---@field rampup_seconds? number Seconds in which the number of sessions grows from none to the target; 0 starts all at once. Default: `10.0`.
+---@field target_concurrent_sessions? integer How many sessions run at a time. A session counts until its last request is done, think time included. Default: `3`.
+---@field type "concurrent"
+
+---Open loop: sessions arrive at their own pace, whether the server keeps up or not.
+---@class veeksha.Traffic.rate
+---@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
+---@field interval_generator? veeksha.IntervalGenerator The gaps between the starts of sessions. Default: `poisson`.
+---@field type? "rate"
+
+---Gaps between events, in seconds.
+---@alias veeksha.IntervalGenerator veeksha.IntervalGenerator.fixed|veeksha.IntervalGenerator.poisson|veeksha.IntervalGenerator.gamma
+
+---Gamma-distributed gaps: more even than Poisson below a coefficient of variation of 1, more bursty above it.
+---@class veeksha.IntervalGenerator.gamma
+---@field arrival_rate? number Events per second, on average. Default: `1.0`.
+---@field cv? number The coefficient of variation of the gaps: standard deviation divided by mean. Default: `0.5`.
+---@field type "gamma"
+
+---A Poisson process: exponentially distributed gaps, not clipped.
+---@class veeksha.IntervalGenerator.poisson
+---@field arrival_rate? number Events per second, on average. Default: `1.0`.
+---@field type? "poisson"
+
+---Equal gaps.
+---@class veeksha.IntervalGenerator.fixed
+---@field interval? number The gap in seconds. Default: `1.0`.
+---@field type "fixed"
+
+---What `traces/trace.jsonl` holds.
+---@class veeksha.TraceRecorder
+---@field enabled? boolean Whether the trace is written. Default: `true`.
+---@field include_content? boolean Whether it holds the texts of prompts and answers. Default: `false`.
+
+---Where sessions come from.
+---@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.lua
+
+---A function of this Lua scenario: `sessions` or `agent`.
+---@class veeksha.SessionGenerator.lua
+---@field agent? fun(session: veeksha.AgentSession) Plays one session step by step: it sends a request, waits for the answer, and goes on.
+---@field length? integer|nil How many sessions there are; null for no end but the function's own.
+---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes session `index` (from 0) as a whole; nil ends the workload. It must depend on its arguments alone.
+---@field type "lua"
+
+---A component in a file.
+---@class veeksha.SessionGenerator.wasm
+---@field config? table<string, any> Its configuration, checked against the schema that the component brings.
+---@field files? table<string, string> Files that it may read: the name that it knows each by, and where it is.
+---@field path string The component's file, relative to the scenario's folder.
+---@field type "wasm"
+
+---The synthetic session generator.
+---@class veeksha.SessionGenerator.synthetic
+---@field channels? veeksha.synthetic.Channel[] What the prompts are made of: at most one channel of each type.
+---@field inherit_history? boolean The same as `inherit_history` of the session graph.
+---@field output_spec? veeksha.synthetic.OutputSpec What is asked of the answers.
+---@field session_graph? veeksha.synthetic.Graph The requests of a session and what they wait for. Default: `linear`.
+---@field type? "synthetic"
+
+---The requests of a session and what they wait for.
+---@alias veeksha.synthetic.Graph veeksha.synthetic.Graph.single_request|veeksha.synthetic.Graph.linear|veeksha.synthetic.Graph.branching
+
+---Layers of requests: each request waits for some of the requests in the layers before it.
+---@class veeksha.synthetic.Graph.branching
+---@field connection_dist_generator? veeksha.synthetic.Length How many layers further an edge leads; the last layer ends it. Default: `fixed`.
+---@field fan_in_generator? veeksha.synthetic.Length Parents that each request of a later layer has at least, as far as the layer before it has that many. Default: `uniform`.
+---@field fan_out_generator? veeksha.synthetic.Length Edges drawn from each request to later layers; equal edges count once. Default: `uniform`.
+---@field inherit_history? boolean Whether a request continues the conversation of one of its parents, drawn at random. Default: true.
+---@field layer_width_generator? veeksha.synthetic.Length Requests in a layer. Default: `uniform`.
+---@field num_layers_generator? veeksha.synthetic.Length Layers in a session. Default: `uniform`.
+---@field request_wait_generator? veeksha.synthetic.Interval Seconds between the completion of the last parent and a request. Default: `poisson`.
+---@field single_root? boolean Whether the first layer has one request only. Default: `true`.
+---@field type "branching"
+
+---A chain: each request waits for the one before it.
+---@class veeksha.synthetic.Graph.linear
+---@field inherit_history? boolean Whether a request continues the conversation of the one before it. Default: true.
+---@field num_request_generator? veeksha.synthetic.Length Requests in a session. Default: `uniform`.
+---@field request_wait_generator? veeksha.synthetic.Interval Seconds between the completion of a request and the next one. Default: `poisson`.
+---@field type "linear"
+
+---A distribution of times, in seconds.
+---@alias veeksha.synthetic.Interval veeksha.synthetic.Interval.fixed|veeksha.synthetic.Interval.poisson|veeksha.synthetic.Interval.gamma
+
+---Gamma times with the mean 1 / `arrival_rate`.
+---@class veeksha.synthetic.Interval.gamma
+---@field arrival_rate? number Events per second. Default: `1.0`.
+---@field cv? number The coefficient of variation: standard deviation / mean. 1 is the same as `poisson`. Default: `0.5`.
+---@field type "gamma"
+
+---Exponential times with the mean 1 / `arrival_rate`, not clipped.
+---@class veeksha.synthetic.Interval.poisson
+---@field arrival_rate? number Events per second. Default: `1.0`.
+---@field type "poisson"
+
+---Always the same.
+---@class veeksha.synthetic.Interval.fixed
+---@field interval? number The time in seconds. Default: `1.0`.
+---@field type "fixed"
+
+---One request.
+---@class veeksha.synthetic.Graph.single_request
+---@field type "single_request"
+
+---What is asked of the answers.
+---@class veeksha.synthetic.OutputSpec
+---@field audio? table<string, any> Not supported yet.
+---@field image? table<string, any> Not supported yet.
+---@field text? veeksha.synthetic.TextOutput Text.
+---@field video? table<string, any> Not supported yet.
+
+---The text asked for.
+---@class veeksha.synthetic.TextOutput
+---@field output_length_generator? veeksha.synthetic.Length Tokens in each answer; the server is asked for exactly that many. Default: `uniform`.
+
+---One kind of content.
+---@alias veeksha.synthetic.Channel veeksha.synthetic.Channel.text|veeksha.synthetic.Channel.image|veeksha.synthetic.Channel.audio|veeksha.synthetic.Channel.video
+
+---Not supported yet.
+---@class veeksha.synthetic.Channel.video
+---@field type "video"
+
+---Not supported yet.
+---@class veeksha.synthetic.Channel.audio
+---@field type "audio"
+
+---Not supported yet.
+---@class veeksha.synthetic.Channel.image
+---@field type "image"
+
+---Text of exact length.
+---@class veeksha.synthetic.Channel.text
+---@field body_length_generator? veeksha.synthetic.Length Tokens of new content in each request. Default: `uniform`.
+---@field shared_prefix_probability? number The probability that a first request begins with what is common. Default: `1.0`.
+---@field shared_prefix_ratio? number The share of a first request's tokens that all sessions have in common (rounded down). Default: `0.0`.
+---@field type "text"
+
+---A distribution of whole numbers, 1 or more.
+---@alias veeksha.synthetic.Length veeksha.synthetic.Length.fixed|veeksha.synthetic.Length.uniform|veeksha.synthetic.Length.fixed_stair|veeksha.synthetic.Length.zipf|veeksha.synthetic.Length.inverse_gaussian
+
+---The inverse Gaussian (Wald) distribution, rounded to the nearest whole number and at least 1. Its variance is mean³ / shape.
+---@class veeksha.synthetic.Length.inverse_gaussian
+---@field mean? number The mean. Default: `500.0`.
+---@field shape? number The shape. Default: `300.0`.
+---@field type "inverse_gaussian"
+
+---The number of rank k, counted from 1, has a probability in proportion to 1 / k^theta.
+---@class veeksha.synthetic.Length.zipf
+---@field alpha? number Another name of `theta`.
+---@field max? integer The largest. Default: `12`.
+---@field min? integer The smallest. Default: `6`.
+---@field scramble? boolean Whether the ranks are scattered over the numbers (by the seed of the run); otherwise the smallest number has rank 1. Default: `false`.
+---@field theta? number The exponent, 0 to 20. Default: 0.6.
+---@field type "zipf"
+
+---The given numbers in order, request by request through the sessions. Where sessions have no fixed number of requests, request j of session i stands at step i + j.
+---@class veeksha.synthetic.Length.fixed_stair
+---@field repeat_each? integer How many requests get each number before the next one. Default: `1`.
+---@field type "fixed_stair"
+---@field values? integer[] The numbers. Default: `[8,16,32,64]`.
+---@field wrap? boolean Whether the first number follows the last; otherwise the last one stays. Default: `true`.
+
+---Each number from `min` to `max` with the same probability, both ends included.
+---@class veeksha.synthetic.Length.uniform
+---@field max? integer The largest. Default: `12`.
+---@field min? integer The smallest. Default: `6`.
+---@field type "uniform"
+
+---Always the same.
+---@class veeksha.synthetic.Length.fixed
+---@field type "fixed"
+---@field value? integer The number. Default: `8`.
+
+---How long, how many, on how many threads.
+---@class veeksha.Runtime
+---@field benchmark_timeout? number Seconds after which no further request is sent; 0 or less for no limit. Default: `300.0`.
+---@field max_sessions? integer Sessions to start; -1 for as many as fit into the time. Default: `25`.
+---@field num_client_threads? integer|nil Threads that send requests and read answers, each with its own connections. Null chooses by the load: one for each 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than there are cores.
+---@field num_completion_threads? integer Threads that take results to the scheduler and the evaluators. Default: `2`.
+---@field num_dispatcher_threads? integer Threads that dispatch requests. One is enough beyond 100 000 requests a second. Default: `1`.
+---@field num_plugin_threads? integer|nil Threads that run plugins. Null chooses: half the cores, at least one, at most eight.
+---@field plugin_limits? veeksha.PluginLimits What a plugin may use.
+---@field post_timeout_grace_seconds? number Seconds that requests sent before the timeout may take after it: -1 waits for all of them, 0 gives them up at once. Default: `-1.0`.
+---@field pregenerate_sessions? boolean Whether all sessions are made before the clock starts. Needs a positive `max_sessions`. Default: `false`.
+
+---What a plugin may use; beyond it the run ends with an error that names the plugin.
+---@class veeksha.PluginLimits
+---@field call_deadline_seconds? number Seconds that one call into a plugin may take. Default: `10.0`.
+---@field memory_mib? integer Memory of one instance, in MiB. Default: `256`.
+
+---Latency, throughput, goodput, and whether they meet their objectives.
+---@class veeksha.Evaluator.performance
+---@field slos? veeksha.Slo.constant[] Objectives: a run that misses one ends with exit code 3. There are none unless you set some (Veeksha judges every run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not). Default: `[]`.
+---@field stream_metrics? boolean Whether interim figures are shown while the run goes on. Default: `true`.
+---@field stream_metrics_interval? number Seconds between interim figures. Default: `5.0`.
+---@field target_channels? "text"[] The kinds of content that are measured. Text is the only one so far. Default: `["text"]`.
+---@field type? "performance"
+
+---A percentile of a metric must be at most a value (at least, for a metric of which more is better).
+---@class veeksha.Slo.constant
+---@field metric veeksha.SloMetric The metric.
+---@field name? string|nil A name for it in results; null makes one of metric and percentile.
+---@field percentile? number Which percentile, as a fraction: 0.99 is P99. Default: `0.99`.
+---@field type? "constant"
+---@field value number The worst value that is still good, in the metric's unit: seconds, or tokens per second.
+
+---A metric that an objective can be about.
+---@alias veeksha.SloMetric "ttfc"|"ttfc_from_intended"|"tbc"|"tpot"|"end_to_end_latency"|"e2e_from_intended"|"normalized_end_to_end_latency"|"output_throughput"|"session_duration"|"e2e"
+
+---A server that is already there.
+---@class veeksha.Endpoint
+---@field api_base string Its address, in place of `client.api_base`.
+---@field api_key? string|nil The key, in place of `client.api_key`.
+---@field model? string|nil The model, in place of `client.model`.
+
+---The server, and how it is spoken to.
+---@alias veeksha.Client veeksha.Client.openai_chat_completions|veeksha.Client.openai_completions
+
+---OpenAI's completions, streamed.
+---@class veeksha.Client.openai_completions
+---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+---@field address_append_value? string What is appended to `api_base` for a request. Default: `"completions"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field headers? table<string, string> Further headers of every request.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_tokens"`.
+---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field tls? veeksha.Tls How an `https` server is trusted.
+---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field type "openai_completions"
+---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+
+---OpenAI's chat completions, streamed.
+---@class veeksha.Client.openai_chat_completions
+---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+---@field address_append_value? string What is appended to `api_base` for a request. Default: `"chat/completions"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field headers? table<string, string> Further headers of every request.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_completion_tokens"`.
+---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field tls? veeksha.Tls How an `https` server is trusted.
+---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field type? "openai_chat_completions"
+---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+
+---How an `https` server is trusted.
+---@class veeksha.Tls
+---@field ca_file? string|nil A PEM file of certificates that are trusted besides the system's.
+---@field insecure? boolean Accepts any certificate. For tests only: nothing protects the key then. Default: `false`.
