@@ -50,4 +50,27 @@ mod tests {
         assert_eq!(epochs(&limits(11)), 3);
         assert_eq!(epochs(&limits(10_000)), 1001);
     }
+
+    /// The thread is found by its name among the threads of this process; no other unit test has an engine.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_thread_ends_with_its_engine() {
+        let tickers = || {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+            let names =
+                tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok());
+            names.filter(|name| name.trim() == "plugin-epoch").count()
+        };
+        let until = |wanted: usize| {
+            (0..500).any(|_| {
+                thread::sleep(Limits::TICK);
+                tickers() == wanted
+            })
+        };
+        let engine = Engine::default();
+        start(&engine).unwrap();
+        assert!(until(1), "it never began");
+        drop(engine);
+        assert!(until(0), "it outlived its engine");
+    }
 }
