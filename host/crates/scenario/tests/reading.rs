@@ -1,4 +1,8 @@
 //! Reading YAML: what is accepted, what is answered, and that nothing breaks the reader.
+#![expect(
+    clippy::unwrap_used,
+    reason = "outside a test function the configuration does not know that this is a test"
+)]
 
 mod common;
 

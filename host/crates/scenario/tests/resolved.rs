@@ -1,4 +1,9 @@
 //! The resolved scenario as YAML: complete, readable again, and without secrets.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "outside a test function the configuration does not know that this is a test"
+)]
 
 mod common;
 

@@ -1,4 +1,8 @@
 //! The JSON schema: consistent in itself, and what checks scenarios. The validator: each keyword by itself.
+#![expect(
+    clippy::unwrap_used,
+    reason = "outside a test function the configuration does not know that this is a test"
+)]
 
 mod common;
 

@@ -1,4 +1,10 @@
 //! What the tests share: a session generator's schema as a component would bring it, and shortcuts.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "outside a test function the configuration does not know that this is a test"
+)]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::BTreeMap;
