@@ -37,7 +37,7 @@ impl Run {
         // English words and their space are some six bytes long.
         out.reserve(self.words as usize * 7);
         let last = u64::from(self.words) - 1;
-        let plain = if self.alternative == 0 { last + 1 } else { last };
+        let plain = u64::from(self.words - self.redrawn(words.guarantee));
         let mut random = [0u32; 256];
         let mut first = 0;
         while first < plain {
@@ -51,21 +51,35 @@ impl Run {
             }
             first += count as u64;
         }
-        if self.alternative != 0 {
-            let random = stream.word(ALTERNATIVES + u64::from(self.alternative));
-            let word = if last == 0 {
+        for position in plain..=last {
+            let random = stream.word(ALTERNATIVES + 8 * u64::from(self.alternative) + last - position);
+            let word = if position == 0 {
                 words.choose_start(random)
             } else {
                 words.choose(random)
             };
-            let start = if last == 0 { usize::from(bare) } else { 0 };
-            out.push_str(&word[start..self.alternative_end(words.guarantee, word.len(), random)]);
+            let start = if position == 0 { usize::from(bare) } else { 0 };
+            let end = if position == last {
+                self.last_end(words.guarantee, word.len(), random)
+            } else {
+                word.len()
+            };
+            out.push_str(&word[start..end]);
+        }
+    }
+
+    /// How many words at the end are alternatives. Where nothing is proven, no last word alone may ever fit.
+    fn redrawn(&self, guarantee: Guarantee) -> u32 {
+        match (self.alternative, guarantee) {
+            (0, _) => 0,
+            (17.., Guarantee::Checked) => self.words.min(4),
+            _ => 1,
         }
     }
 
     /// How much of an alternative last word is written. Where nothing is proven, whole words may all cost the same number of
-    /// tokens and never fit; beginnings of words cost one or several.
-    fn alternative_end(&self, guarantee: Guarantee, length: usize, random: u32) -> usize {
+    /// tokens; beginnings of words cost one or several.
+    fn last_end(&self, guarantee: Guarantee, length: usize, random: u32) -> usize {
         match guarantee {
             Guarantee::Checked if self.alternative > 16 => 2 + random as usize % (length - 1),
             _ => length,

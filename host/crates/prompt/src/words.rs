@@ -31,7 +31,7 @@ const ENOUGH: usize = 256;
 /// Words used at most: the lowest ids, which are the most frequent words of the language the tokenizer was trained on.
 const MOST: usize = 8192;
 /// Words that are tried as first words, at most.
-const STARTS_TRIED: usize = 2048;
+const STARTS_TRIED: usize = 1024;
 /// How vocabularies write a space.
 const MARKERS: [char; 3] = ['Ġ', '▁', ' '];
 
