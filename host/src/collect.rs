@@ -46,9 +46,19 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub(crate) fn new(scenario: &Scenario, folder: &RunFolder) -> Result<Self, Failure> {
-        let trace = if scenario.trace_recorder.enabled { Trace::On } else { Trace::Off };
-        let writer = folder.writer(trace, veeksha_evaluate::latencies).map_err(Failure::internal)?;
-        Ok(Collector { evaluator: Evaluator::new(slos(scenario)?), writer, failures: BTreeMap::new() })
+        let trace = if scenario.trace_recorder.enabled {
+            Trace::On
+        } else {
+            Trace::Off
+        };
+        let writer = folder
+            .writer(trace, veeksha_evaluate::latencies)
+            .map_err(Failure::internal)?;
+        Ok(Collector {
+            evaluator: Evaluator::new(slos(scenario)?),
+            writer,
+            failures: BTreeMap::new(),
+        })
     }
 
     pub(crate) fn take(&mut self, entry: Entry) {
@@ -57,7 +67,10 @@ impl Collector {
         if let Event::Finished(record) = &event
             && let Status::Failed { class, message } = &record.status
         {
-            let (count, _) = self.failures.entry(class.name()).or_insert_with(|| (0, message.clone()));
+            let (count, _) = self
+                .failures
+                .entry(class.name())
+                .or_insert_with(|| (0, message.clone()));
             *count += 1;
         }
         let content = content.map(|content| Arc::from(content.text()));
@@ -134,7 +147,9 @@ fn collect(
         }
         if !disk_named && let Some(failure) = collector.writer.failed() {
             disk_named = true;
-            progress.say(&format!("warning: {failure}; the run goes on, its record is incomplete"));
+            progress.say(&format!(
+                "warning: {failure}; the run goes on, its record is incomplete"
+            ));
         }
     }
     progress.finish();
@@ -146,9 +161,19 @@ fn slos(scenario: &Scenario) -> Result<Vec<Slo>, Failure> {
     for evaluator in &scenario.evaluators {
         let EvaluatorConfig::Performance(performance) = evaluator;
         for slo in &performance.slos {
-            let SloConfig::Constant { metric, percentile, value, name } = slo;
+            let SloConfig::Constant {
+                metric,
+                percentile,
+                value,
+                name,
+            } = slo;
             let metric = metric.name().parse().map_err(Failure::usage)?;
-            slos.push(Slo { name: name.clone(), metric, percentile: *percentile, value: *value });
+            slos.push(Slo {
+                name: name.clone(),
+                metric,
+                percentile: *percentile,
+                value: *value,
+            });
         }
     }
     Ok(slos)
@@ -158,7 +183,9 @@ fn slos(scenario: &Scenario) -> Result<Vec<Slo>, Failure> {
 pub(crate) fn live_of(scenario: &Scenario) -> Live {
     let every = scenario.evaluators.iter().find_map(|evaluator| {
         let EvaluatorConfig::Performance(performance) = evaluator;
-        performance.stream_metrics.then_some(performance.stream_metrics_interval)
+        performance
+            .stream_metrics
+            .then_some(performance.stream_metrics_interval)
     });
     Live::Every(every.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
 }

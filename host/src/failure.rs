@@ -20,7 +20,11 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(code: u8, message: impl fmt::Display) -> Self {
-        Failure { code, message: message.to_string(), hint: None }
+        Failure {
+            code,
+            message: message.to_string(),
+            hint: None,
+        }
     }
 
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
@@ -63,7 +67,11 @@ impl From<PluginFailure> for Failure {
             }
             PluginFailureKind::Load | PluginFailureKind::Trap | PluginFailureKind::Result => None,
         };
-        Failure { code: exit::PLUGIN, message: failure.to_string(), hint }
+        Failure {
+            code: exit::PLUGIN,
+            message: failure.to_string(),
+            hint,
+        }
     }
 }
 

@@ -17,10 +17,14 @@ pub(crate) fn stop_on_signal(control: Control) -> Result<(), Failure> {
                 eprintln!("\nstopped at once; the results may be incomplete");
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
-            eprintln!("\nstopping: requests in flight are given up, results are kept (again to stop at once)");
+            eprintln!(
+                "\nstopping: requests in flight are given up, results are kept (again to stop at once)"
+            );
             control.stop();
         }
     };
     let thread = std::thread::Builder::new().name("signals".into()).spawn(listen);
-    thread.map(drop).map_err(|error| Failure::internal(format!("cannot start the signal thread: {error}")))
+    thread
+        .map(drop)
+        .map_err(|error| Failure::internal(format!("cannot start the signal thread: {error}")))
 }

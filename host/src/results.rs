@@ -2,7 +2,9 @@
 
 use veeksha_evaluate::{Evaluation, Metric};
 use veeksha_pipeline::RunEnd;
-use veeksha_report::{Colour, Mark, ReportError, Row, RunFolder, Section, duration, number, share, summary_table};
+use veeksha_report::{
+    Colour, Mark, ReportError, Row, RunFolder, Section, duration, number, share, summary_table,
+};
 
 use crate::collect::Collected;
 use crate::exit;
@@ -21,10 +23,17 @@ pub(crate) fn conclude(
     end: &RunEnd,
     quiet: bool,
 ) -> Result<u8, Failure> {
-    let Collected { evaluation, written, failures } = collected;
+    let Collected {
+        evaluation,
+        written,
+        failures,
+    } = collected;
     let summaries = write(folder, &evaluation);
     if !quiet {
-        println!("{}", summary_table(&sections(&evaluation), WIDTH, Colour::of_stdout()));
+        println!(
+            "{}",
+            summary_table(&sections(&evaluation), WIDTH, Colour::of_stdout())
+        );
         println!("results: {}", folder.path().display());
     }
     for (class, (count, message)) in &failures {
@@ -57,16 +66,29 @@ fn code(evaluation: &Evaluation, end: &RunEnd) -> u8 {
 
 fn write(folder: &RunFolder, evaluation: &Evaluation) -> Result<(), ReportError> {
     folder.write_json("metrics/summary_stats.json", &evaluation.summary_stats())?;
-    folder.write_json("metrics/throughput_metrics.json", &evaluation.throughput_metrics())?;
+    folder.write_json(
+        "metrics/throughput_metrics.json",
+        &evaluation.throughput_metrics(),
+    )?;
     folder.write_json("metrics/slo_results.json", &evaluation.slo_results())
 }
 
 fn sections(evaluation: &Evaluation) -> Vec<Section> {
-    vec![requests(evaluation), latencies(evaluation), throughput(evaluation), slos(evaluation), accuracy(evaluation)]
+    vec![
+        requests(evaluation),
+        latencies(evaluation),
+        throughput(evaluation),
+        slos(evaluation),
+        accuracy(evaluation),
+    ]
 }
 
 fn row(name: &str, cells: Vec<String>) -> Row {
-    Row { name: name.into(), cells, ..Row::default() }
+    Row {
+        name: name.into(),
+        cells,
+        ..Row::default()
+    }
 }
 
 fn requests(evaluation: &Evaluation) -> Section {
@@ -77,15 +99,26 @@ fn requests(evaluation: &Evaluation) -> Section {
     ];
     let mut bad = |name: &str, count: u64, mark: Mark| {
         if count > 0 {
-            rows.push(Row { mark, ..row(name, vec![count.to_string()]) });
+            rows.push(Row {
+                mark,
+                ..row(name, vec![count.to_string()])
+            });
         }
     };
     bad("Requests failed", counts.errored, Mark::Bad);
     bad("Requests given up", counts.cancelled, Mark::Warning);
     bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
     bad("Answers without tokens", counts.empty_answers, Mark::Warning);
-    bad("Requests drained after the timeout, not measured", counts.drained, Mark::Plain);
-    Section { title: "Requests".into(), columns: Vec::new(), rows }
+    bad(
+        "Requests drained after the timeout, not measured",
+        counts.drained,
+        Mark::Plain,
+    );
+    Section {
+        title: "Requests".into(),
+        columns: Vec::new(),
+        rows,
+    }
 }
 
 fn latencies(evaluation: &Evaluation) -> Section {
@@ -101,14 +134,29 @@ fn latencies(evaluation: &Evaluation) -> Section {
     ];
     let rows = shown.into_iter().filter_map(|metric| {
         let summary = evaluation.metric(metric)?;
-        let show = |value: f64| if metric.unit() == "s" { duration(value) } else { number(value) };
-        let cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max].map(show).to_vec();
+        let show = |value: f64| {
+            if metric.unit() == "s" {
+                duration(value)
+            } else {
+                number(value)
+            }
+        };
+        let cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+            .map(show)
+            .to_vec();
         let few = summary.count < P99_SAMPLES;
         let note = few.then(|| format!("P99 of {} samples", summary.count));
-        Some(Row { note, ..row(metric.display_name(), cells) })
+        Some(Row {
+            note,
+            ..row(metric.display_name(), cells)
+        })
     });
     let columns = ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec();
-    Section { title: "Latencies and lengths".into(), columns, rows: rows.collect() }
+    Section {
+        title: "Latencies and lengths".into(),
+        columns,
+        rows: rows.collect(),
+    }
 }
 
 fn throughput(evaluation: &Evaluation) -> Section {
@@ -118,23 +166,44 @@ fn throughput(evaluation: &Evaluation) -> Section {
         ("Input tokens per second", throughput.input_tokens_per_second),
         ("Output tokens per second", throughput.output_tokens_per_second),
     ];
-    let rows = figures.into_iter().filter_map(|(name, value)| Some(row(name, vec![number(value?)])));
-    Section { title: "Throughput".into(), columns: Vec::new(), rows: rows.collect() }
+    let rows = figures
+        .into_iter()
+        .filter_map(|(name, value)| Some(row(name, vec![number(value?)])));
+    Section {
+        title: "Throughput".into(),
+        columns: Vec::new(),
+        rows: rows.collect(),
+    }
 }
 
 fn slos(evaluation: &Evaluation) -> Section {
-    let mut rows: Vec<Row> = evaluation.slos.results.iter().map(|result| {
-        let slo = &result.slo;
-        let observed = result.observed.map_or("no samples".into(), duration);
-        let mark = if result.met { Mark::Good } else { Mark::Bad };
-        let name = slo.name.clone().unwrap_or_else(|| format!("P{:.4} {}", slo.percentile * 100.0, slo.metric.name()));
-        let name = name.replace(".0000 ", " ");
-        Row { mark, ..row(&name, vec![observed, format!("≤ {}", duration(slo.value))]) }
-    }).collect();
+    let mut rows: Vec<Row> = evaluation
+        .slos
+        .results
+        .iter()
+        .map(|result| {
+            let slo = &result.slo;
+            let observed = result.observed.map_or("no samples".into(), duration);
+            let mark = if result.met { Mark::Good } else { Mark::Bad };
+            let name = slo
+                .name
+                .clone()
+                .unwrap_or_else(|| format!("P{:.4} {}", slo.percentile * 100.0, slo.metric.name()));
+            let name = name.replace(".0000 ", " ");
+            Row {
+                mark,
+                ..row(&name, vec![observed, format!("≤ {}", duration(slo.value))])
+            }
+        })
+        .collect();
     if let Some(goodput) = evaluation.slos.goodput {
         rows.push(row("Goodput (requests that met all)", vec![share(goodput)]));
     }
-    Section { title: "SLOs".into(), columns: Vec::new(), rows }
+    Section {
+        title: "SLOs".into(),
+        columns: Vec::new(),
+        rows,
+    }
 }
 
 fn accuracy(evaluation: &Evaluation) -> Section {
@@ -148,7 +217,10 @@ fn accuracy(evaluation: &Evaluation) -> Section {
         .into_iter()
         .filter_map(|(name, summary)| {
             let summary = summary.as_ref()?;
-            Some(row(name, [summary.p50, summary.p99, summary.max].map(duration).to_vec()))
+            Some(row(
+                name,
+                [summary.p50, summary.p99, summary.max].map(duration).to_vec(),
+            ))
         })
         .collect();
     if let Some(merged) = host.merged_chunk_share {
@@ -156,8 +228,15 @@ fn accuracy(evaluation: &Evaluation) -> Section {
     }
     if host.starvations > 0 {
         let cells = vec![host.starvations.to_string(), duration(host.starved_seconds)];
-        rows.push(Row { mark: Mark::Warning, ..row("Sessions that the plugin delivered late", cells) });
+        rows.push(Row {
+            mark: Mark::Warning,
+            ..row("Sessions that the plugin delivered late", cells)
+        });
     }
     let columns = ["P50", "P99", "max"].map(String::from).to_vec();
-    Section { title: "Accuracy of the host itself".into(), columns, rows }
+    Section {
+        title: "Accuracy of the host itself".into(),
+        columns,
+        rows,
+    }
 }

@@ -16,7 +16,10 @@ const SHIPPED: [Shipped; 1] = [Shipped {
 
 /// The bytes of a shipped component.
 pub(crate) fn component(name: &str) -> Option<&'static [u8]> {
-    SHIPPED.iter().find(|shipped| shipped.name == name).map(|shipped| shipped.component)
+    SHIPPED
+        .iter()
+        .find(|shipped| shipped.name == name)
+        .map(|shipped| shipped.component)
 }
 
 /// The configuration schemas of the shipped components, by name.
@@ -35,7 +38,11 @@ mod tests {
     #[test]
     fn every_schema_is_json() {
         for shipped in &SHIPPED {
-            assert!(serde_json::from_str::<serde_json::Value>(shipped.schema).is_ok(), "{}", shipped.name);
+            assert!(
+                serde_json::from_str::<serde_json::Value>(shipped.schema).is_ok(),
+                "{}",
+                shipped.name
+            );
         }
     }
 }

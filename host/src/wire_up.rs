@@ -44,7 +44,9 @@ pub(crate) struct Wired {
 pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<Loaded, Failure> {
     let path = &args.scenario;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let is_lua = path.extension().is_some_and(|extension| extension == "lua" || extension == "luau");
+    let is_lua = path
+        .extension()
+        .is_some_and(|extension| extension == "lua" || extension == "luau");
     let (mut document, mut lua) = if is_lua {
         let lua = LuaScenario::load(path, LuaLimits::default()).map_err(Failure::usage)?;
         (lua.document.clone(), Some(lua))
@@ -52,17 +54,24 @@ pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resul
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::usage(format!("cannot read the scenario {shown}: {error}")))?;
-        (Document::from_yaml(&text, &shown.to_string()).map_err(Failure::usage)?, None)
+        (
+            Document::from_yaml(&text, &shown.to_string()).map_err(Failure::usage)?,
+            None,
+        )
     };
     for assignment in &args.set {
         let Some((key, value)) = assignment.split_once('=') else {
             return Err(Failure::usage(format!("--set {assignment}: expected KEY=VALUE"))
                 .hinted("for example --set runtime.max_sessions=100"));
         };
-        document.set(key, value).map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
+        document
+            .set(key, value)
+            .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
     }
     for (key, value) in overrides {
-        document.set(key, value).map_err(|error| Failure::usage(format!("--{key} {value}: {error}")))?;
+        document
+            .set(key, value)
+            .map_err(|error| Failure::usage(format!("--{key} {value}: {error}")))?;
     }
     let mut scenario = document.check(&shipped::schemas()).map_err(Failure::usage)?;
     fill_from_environment(&mut scenario);
@@ -78,7 +87,12 @@ pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resul
         });
     }
     let cache = if args.no_cache { None } else { cache_folder() };
-    Ok(Loaded { scenario, lua, folder, cache })
+    Ok(Loaded {
+        scenario,
+        lua,
+        folder,
+        cache,
+    })
 }
 
 fn fill_from_environment(scenario: &mut Scenario) {
@@ -102,7 +116,11 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
 
 /// Where Hugging Face's own tools keep what they fetched.
 fn huggingface_cache() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     set("HF_HUB_CACHE")
         .or_else(|| set("HF_HOME").map(|home| home.join("hub")))
         .or_else(|| set("HOME").map(|home| home.join(".cache/huggingface/hub")))
@@ -118,13 +136,19 @@ impl Loaded {
 /// Loads the plugin and the tokenizer and resolves the plan.
 pub(crate) fn wire(loaded: &Loaded) -> Result<Wired, Failure> {
     let scenario = &loaded.scenario;
-    let mut notes = Vec::new();
+    let mut notes = scenario.notes.clone();
     let tokenizer = tokenizer(loaded, &mut notes)?;
     let materialiser = Materialiser::new(tokenizer.clone())
         .map_err(|error| Failure::usage(format!("the tokenizer {}: {error}", tokenizer.name())))?;
     let factory = workload(loaded, &tokenizer)?;
     let plan = plan(scenario);
-    Ok(Wired { factory, tokenizer, materialiser: Arc::new(materialiser), plan, notes })
+    Ok(Wired {
+        factory,
+        tokenizer,
+        materialiser: Arc::new(materialiser),
+        plan,
+        notes,
+    })
 }
 
 /// The tokenizer that the scenario names; else the model's own, if it is on this machine; else the embedded one.
@@ -137,8 +161,15 @@ fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Tokenizer, Fail
     let huggingface = huggingface_cache();
     let on_this_machine = |name: &str| {
         let roots = [huggingface.clone(), loaded.cache.clone()];
-        roots.iter().flatten().find_map(|root| veeksha_prompt::hub::cached(name, root))
+        roots
+            .iter()
+            .flatten()
+            .find_map(|root| veeksha_prompt::hub::cached(name, root))
     };
+    let simulated = client
+        .api_base
+        .as_deref()
+        .is_some_and(|base| base.starts_with("sim://"));
     match client.tokenizer.as_deref() {
         Some("embedded") => embedded(),
         Some(name) if loaded.folder.join(name).exists() => open(&loaded.folder.join(name)),
@@ -149,6 +180,8 @@ fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Tokenizer, Fail
         },
         Some(name) => Err(Failure::usage(format!("client.tokenizer: {name} does not exist"))
             .hinted("give a tokenizer.json, a folder that holds one, or a hub name such as `org/model`")),
+        // The simulated engine uses the embedded one too.
+        None if simulated => embedded(),
         None => match client.model.as_deref() {
             Some(model) if Path::new(model).join("tokenizer.json").exists() => open(Path::new(model)),
             Some(model) if veeksha_prompt::hub::is_hub_name(model) => match on_this_machine(model) {
@@ -168,19 +201,26 @@ fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Tokenizer, Fail
 
 fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
     let Some(cache) = &loaded.cache else {
-        return Err(Failure::usage(format!("client.tokenizer: {name} is not on this machine"))
-            .hinted("without a cache it cannot be fetched; give a path to a tokenizer.json"));
+        return Err(
+            Failure::usage(format!("client.tokenizer: {name} is not on this machine"))
+                .hinted("without a cache it cannot be fetched; give a path to a tokenizer.json"),
+        );
     };
     let url = veeksha_prompt::hub::url(name);
     let file = veeksha_prompt::hub::cache_file(name, cache);
-    let token = std::env::var("HF_TOKEN").ok().filter(|value| !value.is_empty()).map(veeksha_transport::Secret::new);
+    let token = std::env::var("HF_TOKEN")
+        .ok()
+        .filter(|value| !value.is_empty())
+        .map(veeksha_transport::Secret::new);
     if let Some(parent) = file.parent() {
         std::fs::create_dir_all(parent)
             .map_err(|error| Failure::internal(format!("cannot make {}: {error}", parent.display())))?;
     }
     veeksha_transport::untimed::download(&url, token.as_ref(), &file).map_err(|error| {
-        Failure::usage(format!("client.tokenizer: {name} is not on this machine and cannot be fetched: {error}"))
-            .hinted("give a path to a tokenizer.json, or `embedded`")
+        Failure::usage(format!(
+            "client.tokenizer: {name} is not on this machine and cannot be fetched: {error}"
+        ))
+        .hinted("give a path to a tokenizer.json, or `embedded`")
     })?;
     Ok(file)
 }
@@ -190,21 +230,37 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
     match &scenario.session_generator {
         Generator::Shipped { name, config } => {
             let Some(bytes) = shipped::component(name) else {
-                return Err(Failure::internal(format!("the component {name} is not in this binary")));
+                return Err(Failure::internal(format!(
+                    "the component {name} is not in this binary"
+                )));
             };
-            component(loaded, name, bytes, config.to_string(), &BTreeMap::new(), tokenizer)
+            component(
+                loaded,
+                name,
+                bytes,
+                config.to_string(),
+                &BTreeMap::new(),
+                tokenizer,
+            )
         }
         Generator::Wasm { path, config, files } => {
             let path = loaded.folder.join(path);
             let shown = path.display();
-            let bytes = std::fs::read(&path)
-                .map_err(|error| Failure::usage(format!("session_generator.path: cannot read {shown}: {error}")))?;
-            let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+            let bytes = std::fs::read(&path).map_err(|error| {
+                Failure::usage(format!("session_generator.path: cannot read {shown}: {error}"))
+            })?;
+            let name = path
+                .file_stem()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy()
+                .into_owned();
             component(loaded, &name, &bytes, config.to_string(), files, tokenizer)
         }
         Generator::Lua { kind, length, .. } => {
             let Some(lua) = &loaded.lua else {
-                return Err(Failure::usage("session_generator: a Lua function can only stand in a Lua scenario"));
+                return Err(Failure::usage(
+                    "session_generator: a Lua function can only stand in a Lua scenario",
+                ));
             };
             let kind = match kind {
                 LuaKind::Sessions => veeksha_lua::LuaKind::Sessions,
@@ -220,7 +276,8 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
                 veeksha_lua::LuaKind::Sessions => "session_generator.sessions",
                 veeksha_lua::LuaKind::Agent => "session_generator.agent",
             };
-            lua.workload(function, kind, *length, grants).map_err(Failure::usage)
+            lua.workload(function, kind, *length, grants)
+                .map_err(Failure::usage)
         }
     }
 }
@@ -238,7 +295,10 @@ fn component(
     if let Generator::Wasm { .. } = &scenario.session_generator {
         check_config(&plugin, &config)?;
     }
-    let blobs = files.iter().map(|(name, path)| (name.clone(), loaded.folder.join(path))).collect();
+    let blobs = files
+        .iter()
+        .map(|(name, path)| (name.clone(), loaded.folder.join(path)))
+        .collect();
     let grants = Grants {
         seed: scenario.seed,
         tokens: Some(Arc::new(Counter(tokenizer.clone()))),
@@ -256,8 +316,11 @@ fn plugin(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<Plugin, Failure> 
         memory_bytes: limits.memory_bytes(),
         ..Limits::default()
     };
-    let engine = PluginEngine::new(EngineOptions { cache_dir: loaded.cache.clone(), limits })
-        .map_err(|error| Failure::internal(format!("the plugin engine cannot start: {error}")))?;
+    let engine = PluginEngine::new(EngineOptions {
+        cache_dir: loaded.cache.clone(),
+        limits,
+    })
+    .map_err(|error| Failure::internal(format!("the plugin engine cannot start: {error}")))?;
     Ok(engine.load(name, bytes)?)
 }
 
@@ -265,7 +328,10 @@ fn plugin(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<Plugin, Failure> 
 fn check_config(plugin: &Plugin, config: &str) -> Result<(), Failure> {
     let schema = plugin.describe()?.config_schema;
     let Ok(schema) = serde_json::from_str(&schema) else {
-        return Err(Failure::new(crate::exit::PLUGIN, "the component's config-schema is not JSON"));
+        return Err(Failure::new(
+            crate::exit::PLUGIN,
+            "the component's config-schema is not JSON",
+        ));
     };
     let document = Document::from_yaml(config, "session_generator.config").map_err(Failure::usage)?;
     let problems = veeksha_scenario::check_value(&schema, &document.root, "session_generator.config");
@@ -314,9 +380,10 @@ fn plan(scenario: &Scenario) -> Plan {
             IntervalGenerator::Poisson { arrival_rate } => {
                 veeksha_scheduler::Interval::Poisson { rate: arrival_rate }
             }
-            IntervalGenerator::Gamma { arrival_rate, cv } => {
-                veeksha_scheduler::Interval::Gamma { rate: arrival_rate, cv }
-            }
+            IntervalGenerator::Gamma { arrival_rate, cv } => veeksha_scheduler::Interval::Gamma {
+                rate: arrival_rate,
+                cv,
+            },
         }),
         Traffic::Concurrent(concurrent) => veeksha_scheduler::Traffic::Concurrent {
             target: concurrent.target_concurrent_sessions,
@@ -341,9 +408,9 @@ fn plan(scenario: &Scenario) -> Plan {
         completion_threads: runtime.num_completion_threads,
         plugin_threads: runtime.plugin_threads(cores) as u32,
         pregenerate: runtime.pregenerate_sessions,
-        min_tokens_prompt: client
-            .use_min_tokens_prompt_fallback
-            .then(|| MinTokensPrompt { template: client.min_tokens_prompt.clone() }),
+        min_tokens_prompt: client.use_min_tokens_prompt_fallback.then(|| MinTokensPrompt {
+            template: client.min_tokens_prompt.clone(),
+        }),
         include_content: scenario.trace_recorder.include_content,
     }
 }

@@ -1,6 +1,7 @@
 //! Every scenario runs, and every command of the documents works.
 
-use crate::support::{assert_code, latest, lines, program, root, veeksha};
+use crate::results::{latest, lines};
+use crate::support::{assert_code, program, root, veeksha};
 
 #[test]
 fn every_scenario_is_checked_and_run() {
@@ -8,7 +9,10 @@ fn every_scenario_is_checked_and_run() {
     for entry in std::fs::read_dir(root().join("scenarios")).expect("scenarios") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        if !matches!(path.extension().and_then(|end| end.to_str()), Some("lua" | "yml" | "yaml")) {
+        if !matches!(
+            path.extension().and_then(|end| end.to_str()),
+            Some("lua" | "yml" | "yaml")
+        ) {
             continue;
         }
         seen += 1;
@@ -17,9 +21,19 @@ fn every_scenario_is_checked_and_run() {
         let folder = tempfile::tempdir().expect("a folder");
         let output_dir = folder.path().to_str().expect("UTF-8");
         // A Veeksha configuration names a server; here it is sent to the simulated engine.
-        let output = veeksha(["run", path, "--output_dir", output_dir, "--client.api_base", "sim://fast"]);
+        let output = veeksha([
+            "run",
+            path,
+            "--output_dir",
+            output_dir,
+            "--client.api_base",
+            "sim://fast",
+        ]);
         assert_code(&output, 0);
-        assert!(!lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl").is_empty(), "{name}");
+        assert!(
+            !lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl").is_empty(),
+            "{name}"
+        );
     }
     assert!(seen >= 3, "the scenarios are where this test looks for them");
 }
@@ -45,22 +59,36 @@ fn commands(document: &str) -> Vec<String> {
 
 #[test]
 fn every_command_of_the_documents_works() {
-    let sim = crate::support::Sim::start(&["--profile", "fast"]);
+    let sim = crate::server::Sim::start(&["--profile", "fast"]);
     let folder = tempfile::tempdir().expect("a folder");
     let output_dir = folder.path().to_str().expect("UTF-8").to_owned();
     let mut run = 0;
-    for document in ["README.md", "sdk/lua/README.md", "plugins/README.md", "sdk/rust/README.md"] {
+    for document in [
+        "README.md",
+        "sdk/lua/README.md",
+        "plugins/README.md",
+        "sdk/rust/README.md",
+    ] {
         for command in commands(document) {
-            let words: Vec<&str> = command.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
+            let words: Vec<&str> = command
+                .split_whitespace()
+                .take_while(|word| !word.starts_with('#'))
+                .collect();
             let arguments = match words.as_slice() {
                 ["cargo", "run", "--release", "--", rest @ ..] | ["veeksha-host", rest @ ..] => rest,
                 // What CI itself does, or what a user does once.
-                ["cargo", "test", ..] | ["cargo", "xtask", ..] | ["cargo", "install", ..] | [] => continue,
+                ["cargo", "test", ..]
+                | ["cargo", "xtask", ..]
+                | ["cargo", "install", ..]
+                | ["rustup", ..]
+                | [] => continue,
                 other => panic!("{document}: no test knows how to run {other:?}"),
             };
             // A server on port 8000 is the reader's; here it is ours.
-            let arguments: Vec<String> =
-                arguments.iter().map(|word| word.replace("http://localhost:8000/v1", &sim.api_base)).collect();
+            let arguments: Vec<String> = arguments
+                .iter()
+                .map(|word| word.replace("http://localhost:8000/v1", &sim.api_base))
+                .collect();
             let mut child = program();
             child.args(&arguments);
             match arguments.first().map(String::as_str) {
@@ -72,7 +100,11 @@ fn every_command_of_the_documents_works() {
                 _ => {}
             }
             let output = child.output().expect("the program starts");
-            assert!(output.status.success(), "{document}: `{command}`: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{document}: `{command}`: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             run += 1;
         }
     }

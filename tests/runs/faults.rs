@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
-use crate::support::{Sim, assert_code, json, latest, lines, scenario, stderr, stdout, veeksha};
+use crate::results::{json, latest, lines};
+use crate::server::Sim;
+use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
 
 const SMALL: &str = r#"
 session_generator:
@@ -20,7 +22,14 @@ runtime: { max_sessions: 8, benchmark_timeout: 20 }
 fn run(folder: &Path, api_base: &str, more: &[&str]) -> std::process::Output {
     let file = scenario(folder, "small.yml", SMALL);
     let output_dir = folder.to_str().expect("UTF-8");
-    let mut arguments = vec!["run", &file, "--output_dir", output_dir, "--client.api_base", api_base];
+    let mut arguments = vec![
+        "run",
+        &file,
+        "--output_dir",
+        output_dir,
+        "--client.api_base",
+        api_base,
+    ];
     arguments.extend(more);
     veeksha(arguments)
 }
@@ -57,7 +66,11 @@ fn garbage_is_a_protocol_failure_with_rows() {
     assert_code(&output, 5);
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
     assert_eq!(rows.len(), 8);
-    assert!(rows.iter().all(|row| row["success"] == false && row["ttfc"].is_null()), "{rows:?}");
+    assert!(
+        rows.iter()
+            .all(|row| row["success"] == false && row["ttfc"].is_null()),
+        "{rows:?}"
+    );
 }
 
 #[test]
@@ -69,8 +82,15 @@ fn an_error_inside_a_200_is_a_failure() {
     let output = run(folder.path(), &canned(answer), &[]);
     assert_code(&output, 5);
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
-    assert!(rows.iter().all(|row| row["error_class"] == "in_stream"), "{rows:?}");
-    assert!(rows[0]["error_message"].as_str().is_some_and(|text| text.contains("EngineCore")));
+    assert!(
+        rows.iter().all(|row| row["error_class"] == "in_stream"),
+        "{rows:?}"
+    );
+    assert!(
+        rows[0]["error_message"]
+            .as_str()
+            .is_some_and(|text| text.contains("EngineCore"))
+    );
 }
 
 #[test]
@@ -81,7 +101,10 @@ fn a_stream_that_just_ends_is_truncated() {
     let output = run(folder.path(), &canned(answer), &[]);
     assert_code(&output, 5);
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
-    assert!(rows.iter().all(|row| row["error_class"] == "truncated"), "{rows:?}");
+    assert!(
+        rows.iter().all(|row| row["error_class"] == "truncated"),
+        "{rows:?}"
+    );
 }
 
 #[test]
@@ -93,7 +116,11 @@ fn a_server_that_hangs_runs_into_the_deadline() {
         drop(held);
     });
     let folder = tempfile::tempdir().expect("a folder");
-    let output = run(folder.path(), &api_base, &["--client.request_timeout", "1", "--runtime.max_sessions", "4"]);
+    let output = run(
+        folder.path(),
+        &api_base,
+        &["--client.request_timeout", "1", "--runtime.max_sessions", "4"],
+    );
     assert_code(&output, 5);
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
     assert!(rows.iter().all(|row| row["error_class"] == "timeout"), "{rows:?}");
@@ -104,12 +131,20 @@ fn a_refused_key_says_which_key_and_never_prints_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = scenario(folder.path(), "profile.yml", "faults: { api_key: right-key }\n");
     let sim = Sim::start(&["--profile", &profile]);
-    let output = run(folder.path(), &sim.api_base, &["--client.api_key", "wrong-key-17"]);
+    let output = run(
+        folder.path(),
+        &sim.api_base,
+        &["--client.api_key", "wrong-key-17"],
+    );
     assert_code(&output, 5);
     let said = stderr(&output) + &stdout(&output);
     assert!(said.contains("401") && said.contains("OPENAI_API_KEY"), "{said}");
     let run = latest(folder.path());
-    for file in ["config.yml", "metrics/request_level_metrics.jsonl", "traces/trace.jsonl"] {
+    for file in [
+        "config.yml",
+        "metrics/request_level_metrics.jsonl",
+        "traces/trace.jsonl",
+    ] {
         let text = std::fs::read_to_string(run.join(file)).expect(file);
         assert!(!text.contains("wrong-key-17"), "{file} holds the key");
     }
@@ -122,7 +157,10 @@ fn a_right_key_opens() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = scenario(folder.path(), "profile.yml", "faults: { api_key: right-key }\n");
     let sim = Sim::start(&["--profile", &profile]);
-    assert_code(&run(folder.path(), &sim.api_base, &["--client.api_key", "right-key"]), 0);
+    assert_code(
+        &run(folder.path(), &sim.api_base, &["--client.api_key", "right-key"]),
+        0,
+    );
     sim.stop();
 }
 
@@ -138,7 +176,12 @@ fn a_faulty_server_is_measured_and_its_failures_are_counted_by_class() {
     assert!(failed > 0, "the profile `faulty` fails sometimes");
     let summary = json(&run, "metrics/summary_stats.json");
     assert_eq!(summary["Number of Errored Requests"], failed);
-    let by_class: u64 = summary["error_code_freq"].as_object().expect("a map").values().filter_map(|n| n.as_u64()).sum();
+    let by_class: u64 = summary["error_code_freq"]
+        .as_object()
+        .expect("a map")
+        .values()
+        .filter_map(|n| n.as_u64())
+        .sum();
     assert_eq!(by_class, failed as u64);
 }
 

@@ -3,13 +3,24 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::{interrupt, json, latest, lines, program};
+use crate::results::{json, latest, lines};
+use crate::server::interrupt;
+use crate::support::program;
 
 fn start(output_dir: &str) -> std::process::Child {
     let mut command = program();
     command.args(["run", "scenarios/quickstart.lua", "--output_dir", output_dir]);
-    command.args(["--runtime.max_sessions", "10000", "--runtime.benchmark_timeout", "600"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    command.args([
+        "--runtime.max_sessions",
+        "10000",
+        "--runtime.benchmark_timeout",
+        "600",
+    ]);
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
 }
 
 /// Waits until some requests have been written.
@@ -31,7 +42,12 @@ fn once_keeps_the_results() {
     wait_for_rows(folder.path());
     interrupt(&child);
     let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(130),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let run = latest(folder.path());
     let rows = lines(&run, "metrics/request_level_metrics.jsonl");
     let summary = json(&run, "metrics/summary_stats.json");

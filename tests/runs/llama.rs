@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{assert_code, json, latest, lines, root, veeksha};
+use crate::results::{json, latest, lines};
+use crate::support::{assert_code, root, veeksha};
 
 struct Llama {
     child: Child,
@@ -29,7 +30,8 @@ fn environment() -> Option<PathBuf> {
         }
         let requirements = root().join("tests/llama/requirements.txt");
         let mut pip = Command::new(folder.join("bin/pip"));
-        pip.args(["install", "--quiet", "--only-binary", ":all:", "-r"]).arg(requirements);
+        pip.args(["install", "--quiet", "--only-binary", ":all:", "-r"])
+            .arg(requirements);
         if !pip.status().is_ok_and(|status| status.success()) {
             return None;
         }
@@ -40,9 +42,16 @@ fn environment() -> Option<PathBuf> {
 
 fn start() -> Option<Llama> {
     let environment = environment()?;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .ok()?
+        .local_addr()
+        .ok()?
+        .port();
     let mut command = Command::new(environment.join("bin/python"));
-    command.arg(root().join("tests/llama/server.py")).arg(environment.join("model")).arg(port.to_string());
+    command
+        .arg(root().join("tests/llama/server.py"))
+        .arg(environment.join("model"))
+        .arg(port.to_string());
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
     let llama = Llama { child, port };
     for _ in 0..600 {
@@ -58,11 +67,19 @@ fn start() -> Option<Llama> {
 fn counter(port: u16, name: &str) -> f64 {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the server");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .expect("a request");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");
-    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {text}"));
-    line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number")
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(name))
+        .unwrap_or_else(|| panic!("{name} in {text}"));
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|value| value.parse().ok())
+        .expect("a number")
 }
 
 #[test]
@@ -84,16 +101,32 @@ fn llama_cpp_counts_what_the_host_counts() {
 
     let run = latest(folder.path());
     let rows = lines(&run, "metrics/request_level_metrics.jsonl");
-    let sum = |key: &str| rows.iter().map(|row| row[key].as_f64().expect("a count")).sum::<f64>();
+    let sum = |key: &str| {
+        rows.iter()
+            .map(|row| row[key].as_f64().expect("a count"))
+            .sum::<f64>()
+    };
     assert!(rows.iter().all(|row| row["success"] == true));
-    assert_eq!(json(&run, "metrics/summary_stats.json")["Number of Errored Requests"], 0);
+    assert_eq!(
+        json(&run, "metrics/summary_stats.json")["Number of Errored Requests"],
+        0
+    );
     // The server closes connections silently; no request may be lost or sent twice for that.
-    assert_eq!(counter(llama.port, "llamacpp:tokens_predicted_total"), sum("num_output_tokens"));
+    assert_eq!(
+        counter(llama.port, "llamacpp:tokens_predicted_total"),
+        sum("num_output_tokens")
+    );
     // It counts only the prompt tokens that it had to process: the rest came from its cache.
     let processed = counter(llama.port, "llamacpp:prompt_tokens_total");
     assert!(processed > 0.0 && processed <= sum("usage_prompt_tokens"));
     for row in &rows {
-        assert_eq!(row["num_output_tokens"], row["num_requested_output_tokens"], "{row}");
-        assert!(row["usage_prompt_tokens"].as_u64() >= row["num_total_prompt_tokens"].as_u64(), "{row}");
+        assert_eq!(
+            row["num_output_tokens"], row["num_requested_output_tokens"],
+            "{row}"
+        );
+        assert!(
+            row["usage_prompt_tokens"].as_u64() >= row["num_total_prompt_tokens"].as_u64(),
+            "{row}"
+        );
     }
 }

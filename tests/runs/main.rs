@@ -9,5 +9,7 @@ mod guests;
 mod interrupts;
 mod llama;
 mod quickstart;
+mod results;
+mod server;
 mod truth;
 mod virtual_time;

@@ -1,14 +1,26 @@
 //! The first run of a newcomer, and what it leaves behind.
 
-use crate::support::{assert_code, json, latest, lines, stdout, veeksha};
+use crate::results::{json, latest, lines};
+use crate::support::{assert_code, stdout, veeksha};
 
 #[test]
 fn the_quickstart_runs_and_its_files_agree() {
     let folder = tempfile::tempdir().expect("a folder");
     let output_dir = folder.path().to_str().expect("UTF-8");
-    let output = veeksha(["run", "scenarios/quickstart.lua", "--output_dir", output_dir, "--runtime.max_sessions", "12"]);
+    let output = veeksha([
+        "run",
+        "scenarios/quickstart.lua",
+        "--output_dir",
+        output_dir,
+        "--runtime.max_sessions",
+        "12",
+    ]);
     assert_code(&output, 0);
-    assert!(stdout(&output).contains("Time to First Chunk"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("Time to First Chunk"),
+        "{}",
+        stdout(&output)
+    );
 
     let run = latest(folder.path());
     let rows = lines(&run, "metrics/request_level_metrics.jsonl");
@@ -35,18 +47,40 @@ fn the_quickstart_runs_and_its_files_agree() {
         let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"));
         assert_eq!(row["success"], true);
         // The order of a request's life.
-        let life = ["scheduler_ready_at", "scheduler_dispatched_at", "client_picked_up_at", "sent_at", "first_byte_at"];
+        let life = [
+            "scheduler_ready_at",
+            "scheduler_dispatched_at",
+            "client_picked_up_at",
+            "sent_at",
+            "first_byte_at",
+        ];
         for pair in life.windows(2) {
-            assert!(number(pair[0]) <= number(pair[1]), "{} after {} in {row}", pair[0], pair[1]);
+            assert!(
+                number(pair[0]) <= number(pair[1]),
+                "{} after {} in {row}",
+                pair[0],
+                pair[1]
+            );
         }
         assert!(number("first_byte_at") <= number("client_completed_at"));
         assert!(number("client_completed_at") <= number("result_processed_at"));
         // Exact prompts, and as many tokens as were asked for.
-        assert_eq!(row["num_delta_prompt_tokens"], row["target_num_delta_prompt_tokens"]);
+        assert_eq!(
+            row["num_delta_prompt_tokens"],
+            row["target_num_delta_prompt_tokens"]
+        );
         assert_eq!(row["num_output_tokens"], row["num_requested_output_tokens"]);
         // Time adds up: first chunk + gaps = the whole.
-        let gaps: f64 = row["tbc"].as_array().expect("tbc").iter().filter_map(|gap| gap.as_f64()).sum();
-        assert!((number("ttfc") + gaps - number("end_to_end_latency")).abs() < 1e-6, "{row}");
+        let gaps: f64 = row["tbc"]
+            .as_array()
+            .expect("tbc")
+            .iter()
+            .filter_map(|gap| gap.as_f64())
+            .sum();
+        assert!(
+            (number("ttfc") + gaps - number("end_to_end_latency")).abs() < 1e-6,
+            "{row}"
+        );
     }
 }
 
@@ -54,13 +88,23 @@ fn the_quickstart_runs_and_its_files_agree() {
 fn history_is_what_the_model_really_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let output_dir = folder.path().to_str().expect("UTF-8");
-    let output = veeksha(["run", "scenarios/quickstart.lua", "--output_dir", output_dir, "--runtime.max_sessions", "6"]);
+    let output = veeksha([
+        "run",
+        "scenarios/quickstart.lua",
+        "--output_dir",
+        output_dir,
+        "--runtime.max_sessions",
+        "6",
+    ]);
     assert_code(&output, 0);
     let mut rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
     rows.sort_by_key(|row| (row["session_id"].as_u64(), row["node_id"].as_u64()));
     let tokens = |row: &serde_json::Value, key: &str| row[key].as_u64().expect("a count");
     let mut later_turns = 0;
-    for pair in rows.windows(2).filter(|pair| pair[0]["session_id"] == pair[1]["session_id"]) {
+    for pair in rows
+        .windows(2)
+        .filter(|pair| pair[0]["session_id"] == pair[1]["session_id"])
+    {
         let before = tokens(&pair[0], "num_total_prompt_tokens") + tokens(&pair[0], "num_output_tokens");
         let now = tokens(&pair[1], "num_total_prompt_tokens");
         assert_eq!(now, before + tokens(&pair[1], "num_delta_prompt_tokens"));

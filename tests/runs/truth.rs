@@ -4,12 +4,17 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::support::{Sim, assert_code, latest, lines, veeksha};
+use crate::results::{latest, lines};
+use crate::server::Sim;
+use crate::support::{assert_code, veeksha};
 
 /// Seconds on the machine's monotonic clock.
 fn first_content(truth: &Value) -> f64 {
     let chunks = truth["chunks"].as_array().expect("chunks");
-    let first = chunks.iter().find(|chunk| chunk["kind"] == "content").expect("a content chunk");
+    let first = chunks
+        .iter()
+        .find(|chunk| chunk["kind"] == "content")
+        .expect("a content chunk");
     first["at"].as_f64().expect("a time")
 }
 
@@ -19,23 +24,36 @@ fn every_request_and_every_chunk_is_where_the_server_says() {
     let truth_file = folder.path().join("truth.jsonl");
     let sim = Sim::start(&["--truth", truth_file.to_str().expect("UTF-8")]);
     let output_dir = folder.path().to_str().expect("UTF-8");
-    let arguments = ["run", "scenarios/quickstart.lua", "--output_dir", output_dir, "--client.api_base", &sim.api_base];
+    let arguments = [
+        "run",
+        "scenarios/quickstart.lua",
+        "--output_dir",
+        output_dir,
+        "--client.api_base",
+        &sim.api_base,
+    ];
     assert_code(&veeksha(arguments), 0);
     sim.stop();
 
     let run = latest(folder.path());
     let rows = lines(&run, "metrics/request_level_metrics.jsonl");
     let trace = lines(&run, "traces/trace.jsonl");
-    let epoch = trace[0]["epoch_monotonic"].as_f64().expect("the run's zero on the machine's clock");
+    let epoch = trace[0]["epoch_monotonic"]
+        .as_f64()
+        .expect("the run's zero on the machine's clock");
     let truth = lines(folder.path(), "truth.jsonl");
-    let truth: HashMap<&str, &Value> =
-        truth.iter().filter_map(|line| Some((line["request_id"].as_str()?, line))).collect();
+    let truth: HashMap<&str, &Value> = truth
+        .iter()
+        .filter_map(|line| Some((line["request_id"].as_str()?, line)))
+        .collect();
     assert_eq!(truth.len(), rows.len(), "as many requests arrived as were sent");
 
     let mut errors = Vec::new();
     for row in &rows {
         let id = row["request_id"].as_str().expect("an id");
-        let seen = truth.get(id).unwrap_or_else(|| panic!("the server never saw {id}"));
+        let seen = truth
+            .get(id)
+            .unwrap_or_else(|| panic!("the server never saw {id}"));
         let number = |key: &str| row[key].as_f64().expect("a time");
         let chunks = seen["chunks"].as_array().expect("chunks");
         let contents = chunks.iter().filter(|chunk| chunk["kind"] == "content").count();
@@ -49,5 +67,9 @@ fn every_request_and_every_chunk_is_where_the_server_says() {
         errors.push(error);
     }
     errors.sort_by(f64::total_cmp);
-    println!("client lag of the first chunk: median {:.1} µs of {}", errors[errors.len() / 2] * 1e6, errors.len());
+    println!(
+        "client lag of the first chunk: median {:.1} µs of {}",
+        errors[errors.len() / 2] * 1e6,
+        errors.len()
+    );
 }

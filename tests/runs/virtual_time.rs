@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::support::{assert_code, json, latest, lines, scenario, veeksha};
+use crate::results::{json, latest, lines};
+use crate::support::{assert_code, scenario, veeksha};
 
 fn simulate(folder: &Path, scenario: &str, more: &[&str]) -> std::path::PathBuf {
     let output_dir = folder.to_str().expect("UTF-8");
@@ -14,10 +15,23 @@ fn simulate(folder: &Path, scenario: &str, more: &[&str]) -> std::path::PathBuf 
 
 #[test]
 fn two_simulations_are_the_same_to_the_last_bit() {
-    for file in ["scenarios/quickstart.lua", "scenarios/agent.lua", "scenarios/veeksha-example.yml"] {
-        let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
-        let [first, second] = folders.each_ref().map(|folder| simulate(folder.path(), file, &[]));
-        for result in ["metrics/request_level_metrics.jsonl", "metrics/summary_stats.json", "traces/trace.jsonl"] {
+    for file in [
+        "scenarios/quickstart.lua",
+        "scenarios/agent.lua",
+        "scenarios/veeksha-example.yml",
+    ] {
+        let folders = [
+            tempfile::tempdir().expect("a folder"),
+            tempfile::tempdir().expect("a folder"),
+        ];
+        let [first, second] = folders
+            .each_ref()
+            .map(|folder| simulate(folder.path(), file, &[]));
+        for result in [
+            "metrics/request_level_metrics.jsonl",
+            "metrics/summary_stats.json",
+            "traces/trace.jsonl",
+        ] {
             let [first, second] = [&first, &second].map(|run| std::fs::read(run.join(result)).expect(result));
             assert!(!first.is_empty(), "{file}: {result} is empty");
             assert_eq!(first, second, "{file}: {result} differs");
@@ -27,7 +41,10 @@ fn two_simulations_are_the_same_to_the_last_bit() {
 
 #[test]
 fn another_seed_is_another_workload() {
-    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let folders = [
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    ];
     let [first, second] = folders.each_ref();
     let first = simulate(first.path(), "scenarios/quickstart.lua", &["--seed", "1"]);
     let second = simulate(second.path(), "scenarios/quickstart.lua", &["--seed", "2"]);
@@ -60,5 +77,8 @@ runtime: { max_sessions: 20 }
         assert_eq!(row["num_output_tokens"], 8);
         assert_eq!(row["tbc"].as_array().map(Vec::len), Some(7));
     }
-    assert_eq!(json(&run, "metrics/summary_stats.json")["Number of Completed Requests"], 20);
+    assert_eq!(
+        json(&run, "metrics/summary_stats.json")["Number of Completed Requests"],
+        20
+    );
 }

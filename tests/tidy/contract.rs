@@ -6,7 +6,10 @@ use std::path::Path;
 fn frozen_files_are_as_they_were_released() {
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
     let frozen = std::fs::read_to_string(wit.join("frozen.txt")).expect("wit/frozen.txt");
-    let lines: Vec<&str> = frozen.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).collect();
+    let lines: Vec<&str> = frozen
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        .collect();
     assert!(lines.len() >= 5, "wit/frozen.txt lists the released files");
     for line in lines {
         let (digest, file) = line.split_once("  ").expect("`<digest>  <file>`");

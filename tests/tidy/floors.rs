@@ -54,7 +54,10 @@ fn edges() -> Vec<(String, String)> {
     packages
         .iter()
         .flat_map(|package| {
-            let ordinary = package.dependencies.iter().filter(|edge| edge.kind != DependencyKind::Development);
+            let ordinary = package
+                .dependencies
+                .iter()
+                .filter(|edge| edge.kind != DependencyKind::Development);
             ordinary.map(|edge| (package.name.to_string(), edge.name.clone()))
         })
         .collect()
@@ -67,7 +70,10 @@ fn every_crate_of_the_house_has_a_floor() {
     let mut found = 0;
     for package in metadata().packages {
         let name = package.name.to_string();
-        assert!(floors.contains_key(name.as_str()) || guests.contains(&name.as_str()), "{name} has no floor");
+        assert!(
+            floors.contains_key(name.as_str()) || guests.contains(&name.as_str()),
+            "{name} has no floor"
+        );
         found += usize::from(floors.contains_key(name.as_str()));
     }
     assert_eq!(found, FLOORS.len(), "a crate of the table is gone");
@@ -77,12 +83,19 @@ fn every_crate_of_the_house_has_a_floor() {
 fn crates_use_only_lower_floors() {
     let floors = BTreeMap::from(FLOORS);
     for (user, used) in edges() {
-        let Some(&to) = floors.get(used.as_str()) else { continue };
+        let Some(&to) = floors.get(used.as_str()) else {
+            continue;
+        };
         let Some(&from) = floors.get(user.as_str()) else {
-            panic!("{user} is not of the house and uses {used}; sdk, plugins and xtask see the contract only");
+            panic!(
+                "{user} is not of the house and uses {used}; sdk, plugins and xtask see the contract only"
+            );
         };
         let within = WITHIN_FLOOR_ONE.contains(&(user.as_str(), used.as_str()));
-        assert!(to < from || within, "{user} (floor {from}) uses {used} (floor {to})");
+        assert!(
+            to < from || within,
+            "{user} (floor {from}) uses {used} (floor {to})"
+        );
     }
 }
 
@@ -93,6 +106,9 @@ fn heavy_libraries_have_one_owner() {
         for (user, _) in edges.iter().filter(|(_, used)| used == library) {
             assert_eq!(user, owner, "{library} belongs to {owner}");
         }
-        assert!(edges.contains(&(owner.to_string(), library.to_string())), "{owner} no longer uses {library}");
+        assert!(
+            edges.contains(&(owner.to_string(), library.to_string())),
+            "{owner} no longer uses {library}"
+        );
     }
 }

@@ -8,7 +8,11 @@ const LONGEST: usize = 600;
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a readable folder") {
         let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if path.is_dir() && name != "target" && !name.starts_with('.') {
             sources(&path, found);
         } else if name.ends_with(".rs") {
@@ -31,15 +35,25 @@ fn all() -> Vec<PathBuf> {
 fn every_file_says_what_it_is() {
     for path in all() {
         let text = std::fs::read_to_string(&path).expect("UTF-8");
-        assert!(text.starts_with("//!"), "{} does not begin with `//!`", path.display());
+        assert!(
+            text.starts_with("//!"),
+            "{} does not begin with `//!`",
+            path.display()
+        );
     }
 }
 
 #[test]
 fn no_file_is_too_long() {
-    for path in all().into_iter().filter(|path| path.components().all(|part| part.as_os_str() != "tests")) {
+    for path in all()
+        .into_iter()
+        .filter(|path| path.components().all(|part| part.as_os_str() != "tests"))
+    {
         let text = std::fs::read_to_string(&path).expect("UTF-8");
-        let code = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).count();
+        let code = text
+            .lines()
+            .take_while(|line| !line.starts_with("#[cfg(test)]"))
+            .count();
         assert!(code <= LONGEST, "{} has {code} lines", path.display());
     }
 }

@@ -36,7 +36,9 @@ pub(crate) enum Command {
 
 /// What every command that reads a scenario takes.
 #[derive(Debug, Args)]
-#[command(after_help = "Any key of the scenario is a flag too: --traffic_scheduler.interval_generator.arrival_rate 5")]
+#[command(
+    after_help = "Any key of the scenario is a flag too: --traffic_scheduler.interval_generator.arrival_rate 5"
+)]
 pub(crate) struct ScenarioArgs {
     /// The scenario: a .lua, .yml, .yaml or .json file.
     pub(crate) scenario: PathBuf,

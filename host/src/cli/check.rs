@@ -32,7 +32,11 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
 }
 
 fn row(name: &str, value: impl Into<String>) -> Row {
-    Row { name: name.into(), cells: vec![value.into()], ..Row::default() }
+    Row {
+        name: name.into(),
+        cells: vec![value.into()],
+        ..Row::default()
+    }
 }
 
 /// What a sample of sessions says of all.
@@ -66,7 +70,11 @@ impl Sample {
     }
 
     fn mean(&self, total: u64) -> String {
-        if self.requests == 0 { "none".into() } else { number(total as f64 / self.requests as f64) }
+        if self.requests == 0 {
+            "none".into()
+        } else {
+            number(total as f64 / self.requests as f64)
+        }
     }
 }
 
@@ -76,7 +84,10 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
     let (length, kind) = match wired.factory.open()? {
         Workload::Planned(mut source) => {
             let length = source.length()?;
-            let wanted = limit.unwrap_or(u64::MAX).min(length.unwrap_or(u64::MAX)).min(u64::from(SAMPLE));
+            let wanted = limit
+                .unwrap_or(u64::MAX)
+                .min(length.unwrap_or(u64::MAX))
+                .min(u64::from(SAMPLE));
             for session in source.sessions(0, wanted as u32)? {
                 sample.add(&session.requests, &wired.tokenizer);
             }
@@ -89,12 +100,18 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
                 sample.add(&agents.start(first)?.requests, &wired.tokenizer);
                 agents.finish(first);
             }
-            (length, "step by step, in answer to the model (first steps only below)")
+            (
+                length,
+                "step by step, in answer to the model (first steps only below)",
+            )
         }
     };
     let sessions = match (limit, length) {
         (None, None) => "endless".to_owned(),
-        (limit, length) => limit.unwrap_or(u64::MAX).min(length.unwrap_or(u64::MAX)).to_string(),
+        (limit, length) => limit
+            .unwrap_or(u64::MAX)
+            .min(length.unwrap_or(u64::MAX))
+            .to_string(),
     };
     let per_session = sample.requests as f64 / sample.sessions.max(1) as f64;
     let mut rows = vec![
@@ -105,10 +122,17 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
         row("Output tokens per request", sample.mean(sample.output_tokens)),
     ];
     if sample.open_outputs > 0 {
-        rows.push(row("Requests whose length is left to the server", sample.open_outputs.to_string()));
+        rows.push(row(
+            "Requests whose length is left to the server",
+            sample.open_outputs.to_string(),
+        ));
     }
     let title = format!("Workload (means of {} sessions)", sample.sessions);
-    Ok(Section { title, columns: Vec::new(), rows })
+    Ok(Section {
+        title,
+        columns: Vec::new(),
+        rows,
+    })
 }
 
 fn traffic(scenario: &Scenario) -> Section {
@@ -117,41 +141,82 @@ fn traffic(scenario: &Scenario) -> Section {
             let (shape, per_second) = match &rate.interval_generator {
                 IntervalGenerator::Fixed { interval } => ("fixed".to_owned(), 1.0 / interval),
                 IntervalGenerator::Poisson { arrival_rate } => ("Poisson".to_owned(), *arrival_rate),
-                IntervalGenerator::Gamma { arrival_rate, cv } => (format!("gamma, cv {}", number(*cv)), *arrival_rate),
+                IntervalGenerator::Gamma { arrival_rate, cv } => {
+                    (format!("gamma, cv {}", number(*cv)), *arrival_rate)
+                }
             };
-            vec![row("Arrivals", format!("open loop, {shape}")), row("Sessions per second", number(per_second))]
+            vec![
+                row("Arrivals", format!("open loop, {shape}")),
+                row("Sessions per second", number(per_second)),
+            ]
         }
         Traffic::Concurrent(concurrent) => vec![
             row("Arrivals", "closed loop"),
-            row("Sessions at once", concurrent.target_concurrent_sessions.to_string()),
+            row(
+                "Sessions at once",
+                concurrent.target_concurrent_sessions.to_string(),
+            ),
             row("Ramp", format!("{} s", number(concurrent.rampup_seconds))),
         ],
     };
     let timeout = scenario.runtime.timeout();
-    rows.push(row("Ends after", timeout.map_or("the last session".into(), |t| format!("{} s", number(t.as_secs_f64())))));
-    Section { title: "Traffic".into(), columns: Vec::new(), rows }
+    rows.push(row(
+        "Ends after",
+        timeout.map_or("the last session".into(), |t| {
+            format!("{} s", number(t.as_secs_f64()))
+        }),
+    ));
+    Section {
+        title: "Traffic".into(),
+        columns: Vec::new(),
+        rows,
+    }
 }
 
 fn target(scenario: &Scenario, wired: &Wired) -> Section {
     let client = &scenario.client;
     let rows = vec![
-        row("Target", client.api_base.clone().unwrap_or_else(|| "none: set client.api_base".into())),
+        row(
+            "Target",
+            client
+                .api_base
+                .clone()
+                .unwrap_or_else(|| "none: set client.api_base".into()),
+        ),
         row("Dialect", client.kind.name()),
-        row("Model", client.model.clone().unwrap_or_else(|| "the first of /v1/models".into())),
+        row(
+            "Model",
+            client
+                .model
+                .clone()
+                .unwrap_or_else(|| "the first of /v1/models".into()),
+        ),
         row("Key", if client.api_key.is_some() { "given" } else { "none" }),
         row("Tokenizer", wired.tokenizer.name()),
     ];
-    Section { title: "Target".into(), columns: Vec::new(), rows }
+    Section {
+        title: "Target".into(),
+        columns: Vec::new(),
+        rows,
+    }
 }
 
 fn plugin(wired: &Wired) -> Section {
     let info = wired.factory.info();
-    let granted = if info.granted.is_empty() { "nothing".to_owned() } else { info.granted.join(", ") };
+    let granted = if info.granted.is_empty() {
+        "nothing".to_owned()
+    } else {
+        info.granted.join(", ")
+    };
     let rows = vec![
         row("Session generator", format!("{} {}", info.name, info.version)),
         row("Runs in", info.engine),
         row("Digest", info.digest.get(..16).unwrap_or(&info.digest)),
         row("Granted", granted),
     ];
-    Section { title: "Plugin".into(), columns: Vec::new(), rows }
+    Section {
+        title: "Plugin".into(),
+        columns: Vec::new(),
+        rows,
+    }
 }

@@ -28,12 +28,25 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
-    let (arguments, overrides) = veeksha_scenario::dotted_flags(arguments);
+    // Only what reads a scenario takes its keys as flags; `sim --seed` is its own.
+    let reads_a_scenario = matches!(
+        arguments.get(1).map(String::as_str),
+        Some("run" | "check" | "simulate")
+    );
+    let (arguments, overrides) = if reads_a_scenario {
+        veeksha_scenario::dotted_flags(arguments)
+    } else {
+        (arguments, Vec::new())
+    };
     let command = match CommandLine::try_parse_from(arguments) {
         Ok(line) => line.command,
         Err(error) => {
             // Help and version are answers, not errors; clap prints each where it belongs.
-            let code = if error.use_stderr() { exit::USAGE } else { exit::DONE };
+            let code = if error.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::DONE
+            };
             error.print().map_err(Failure::internal)?;
             return Ok(code);
         }
@@ -45,7 +58,12 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Command::Sim(args) => sim::sim(&args),
         Command::Schema(args) => schema::schema(args.format),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut CommandLine::command(), "veeksha-host", &mut std::io::stdout());
+            clap_complete::generate(
+                shell,
+                &mut CommandLine::command(),
+                "veeksha-host",
+                &mut std::io::stdout(),
+            );
             Ok(exit::DONE)
         }
     }

@@ -37,13 +37,24 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     let control = Control::default();
     interrupt::stop_on_signal(control.clone())?;
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let folder = RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::internal)?;
+    let folder =
+        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::internal)?;
     let collector = Collector::new(&scenario, &folder)?;
-    let live = if args.quiet { Live::Quiet } else { collect::live_of(&scenario) };
+    let live = if args.quiet {
+        Live::Quiet
+    } else {
+        collect::live_of(&scenario)
+    };
     let (events, thread) = collect::on_a_thread(collector, live, scenario.runtime.session_limit())?;
 
-    let threads = scenario.runtime.client_threads(&scenario.traffic_scheduler, wire_up::cores());
-    let config = TransportConfig { target, request_timeout: scenario.client.deadline(), threads };
+    let threads = scenario
+        .runtime
+        .client_threads(&scenario.traffic_scheduler, wire_up::cores());
+    let config = TransportConfig {
+        target,
+        request_timeout: scenario.client.deadline(),
+        threads,
+    };
     let start_transport = |clock, sink: OutcomeSink| {
         let transport = HttpTransport::start(config, clock, sink);
         let transport = transport.map_err(|error| PipelineError::Transport(Box::new(error)))?;
@@ -59,7 +70,9 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         &control,
     );
     drop(events);
-    let collected = thread.join().map_err(|_| Failure::internal("the collector of results has died"))?;
+    let collected = thread
+        .join()
+        .map_err(|_| Failure::internal("the collector of results has died"))?;
     if let Some(server) = simulated {
         server.stop();
     }
@@ -73,13 +86,23 @@ fn target_address(
     loaded: &wire_up::Loaded,
 ) -> Result<(String, Option<SimServer>), Failure> {
     let Some(api_base) = &scenario.client.api_base else {
-        return Err(Failure::usage(format!("{}: client.api_base: the target is missing", path.display()))
-            .hinted("set it, or OPENAI_API_BASE, to a URL such as http://localhost:8000/v1, or to sim://default"));
+        return Err(Failure::usage(format!(
+            "{}: client.api_base: the target is missing",
+            path.display()
+        ))
+        .hinted(
+            "set it, or OPENAI_API_BASE, to a URL such as http://localhost:8000/v1, or to sim://default",
+        ));
     };
-    let Some(name) = api_base.strip_prefix("sim://") else { return Ok((api_base.clone(), None)) };
+    let Some(name) = api_base.strip_prefix("sim://") else {
+        return Ok((api_base.clone(), None));
+    };
     let profile = super::sim::profile(name, loaded.folder())?;
     // Nobody reads this server's own log.
-    let options = SimOptions { truth_capacity: 0, ..super::sim::options(profile, scenario.seed)? };
+    let options = SimOptions {
+        truth_capacity: 0,
+        ..super::sim::options(profile, scenario.seed)?
+    };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let clock = veeksha_clock::RunClock::starting_now();
     let server = SimServer::start(address, options, clock).map_err(Failure::internal)?;
@@ -96,13 +119,19 @@ fn target(scenario: &Scenario, api_base: String) -> Target {
             ClientKind::OpenaiCompletions => Dialect::Completions,
         },
         model: client.model.clone().unwrap_or_default(),
-        api_key: client.api_key.as_ref().map(|key| Secret::new(key.expose().to_owned())),
+        api_key: client
+            .api_key
+            .as_ref()
+            .map(|key| Secret::new(key.expose().to_owned())),
         max_tokens_param: client.max_tokens_param.clone(),
         min_tokens_param: client.min_tokens_param.clone(),
         ignore_eos: client.ignore_eos,
         sampling: client.additional_sampling_params.clone(),
         headers: client.headers.clone().into_iter().collect(),
-        tls: TlsOptions { ca_file: client.tls.ca_file.clone(), insecure: client.tls.insecure },
+        tls: TlsOptions {
+            ca_file: client.tls.ca_file.clone(),
+            insecure: client.tls.insecure,
+        },
         stream_options: true,
     }
 }

@@ -47,7 +47,10 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
 pub(super) fn options(profile: Profile, seed: u64) -> Result<SimOptions, Failure> {
     let tokenizer = veeksha_prompt::Tokenizer::embedded().map_err(Failure::internal)?;
     let tokenize = Arc::new(move |text: &str| tokenizer.encode(text).unwrap_or_default());
-    Ok(SimOptions { tokenize, ..SimOptions::new(profile, seed) })
+    Ok(SimOptions {
+        tokenize,
+        ..SimOptions::new(profile, seed)
+    })
 }
 
 /// Seconds on the machine's monotonic clock.
@@ -91,12 +94,16 @@ pub(super) fn profile(name: &str, folder: &Path) -> Result<Profile, Failure> {
     let path = folder.join(name);
     let shown = path.display();
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        Failure::usage(format!("there is no profile `{name}`, and no file {shown}: {error}"))
-            .hinted(format!("the profiles are {}", Profile::names().join(", ")))
+        Failure::usage(format!(
+            "there is no profile `{name}`, and no file {shown}: {error}"
+        ))
+        .hinted(format!("the profiles are {}", Profile::names().join(", ")))
     })?;
     let document = Document::from_yaml(&text, &shown.to_string()).map_err(Failure::usage)?;
     let profile: Profile = serde_json::from_value(document.root.to_json())
         .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    profile.check().map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    profile
+        .check()
+        .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     Ok(profile)
 }

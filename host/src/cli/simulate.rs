@@ -15,13 +15,21 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
     for note in &wired.notes {
         eprintln!("note: {note}");
     }
-    let of_target = scenario.client.api_base.as_deref().and_then(|base| base.strip_prefix("sim://"));
+    let of_target = scenario
+        .client
+        .api_base
+        .as_deref()
+        .and_then(|base| base.strip_prefix("sim://"));
     let name = args.profile.as_deref().or(of_target).unwrap_or("default");
     let timeout = u64::try_from(scenario.client.deadline().as_nanos()).unwrap_or(u64::MAX);
-    let target = SimulatedTarget { profile: super::sim::profile(name, loaded.folder())?, request_timeout: timeout };
+    let target = SimulatedTarget {
+        profile: super::sim::profile(name, loaded.folder())?,
+        request_timeout: timeout,
+    };
 
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let folder = RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::internal)?;
+    let folder =
+        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::internal)?;
     let mut collector = Collector::new(&scenario, &folder)?;
     let end = veeksha_pipeline::simulate(
         &wired.plan,

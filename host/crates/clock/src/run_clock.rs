@@ -12,7 +12,9 @@ pub struct RunClock {
 impl RunClock {
     /// A clock whose zero is now.
     pub fn starting_now() -> Self {
-        RunClock { origin: monotonic_nanos() }
+        RunClock {
+            origin: monotonic_nanos(),
+        }
     }
 
     /// A clock whose zero is the given absolute reading of `CLOCK_MONOTONIC`, in nanoseconds.

@@ -12,8 +12,10 @@ use crate::RunClock;
 /// Returns at once if the deadline has passed.
 pub fn sleep_until(clock: RunClock, deadline: Nanos) {
     let absolute = clock.origin().saturating_add(deadline);
-    let request =
-        Timespec { tv_sec: (absolute / 1_000_000_000) as i64, tv_nsec: (absolute % 1_000_000_000) as _ };
+    let request = Timespec {
+        tv_sec: (absolute / 1_000_000_000) as i64,
+        tv_nsec: (absolute % 1_000_000_000) as _,
+    };
     // A signal may end the sleep early; the deadline is absolute, so sleeping again is exact.
     while clock_nanosleep_absolute(ClockId::Monotonic, &request).is_err() && clock.now() < deadline {}
 }

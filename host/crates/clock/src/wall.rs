@@ -13,7 +13,12 @@ pub fn utc_stamp(wall_nanos: u64) -> String {
     let seconds = wall_nanos / 1_000_000_000;
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days as i64);
-    format!("{day:02}_{month:02}_{year:04}-{:02}_{:02}_{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    format!(
+        "{day:02}_{month:02}_{year:04}-{:02}_{:02}_{:02}",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }
 
 /// Days since 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level Date
@@ -26,7 +31,11 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 

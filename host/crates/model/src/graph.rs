@@ -62,7 +62,9 @@ pub fn check_session(requests: &[Request], known: &HashSet<NodeId>) -> Result<()
         }
     }
     for request in requests {
-        check_edges(request, |parent| known.contains(&parent) || index.contains_key(&parent))?;
+        check_edges(request, |parent| {
+            known.contains(&parent) || index.contains_key(&parent)
+        })?;
     }
     check_acyclic(requests, &index)
 }
@@ -112,7 +114,9 @@ fn check_acyclic(requests: &[Request], index: &HashMap<NodeId, usize>) -> Result
         return Ok(());
     }
     let stuck = requests.iter().zip(&waiting).filter(|(_, left)| **left > 0);
-    Err(GraphError::Cycle(stuck.map(|(request, _)| request.node).take(8).collect()))
+    Err(GraphError::Cycle(
+        stuck.map(|(request, _)| request.node).take(8).collect(),
+    ))
 }
 
 #[cfg(test)]
@@ -143,8 +147,12 @@ mod tests {
 
     #[test]
     fn a_diamond_is_a_graph() {
-        let graph =
-            [request(0, &[], None), request(1, &[0], Some(0)), request(2, &[0], None), request(3, &[1, 2], Some(2))];
+        let graph = [
+            request(0, &[], None),
+            request(1, &[0], Some(0)),
+            request(2, &[0], None),
+            request(3, &[1, 2], Some(2)),
+        ];
         assert_eq!(check(&graph), Ok(()));
     }
 
@@ -152,18 +160,41 @@ mod tests {
     fn every_defect_is_named() {
         let cases: [(&[Request], GraphError); 6] = [
             (&[], GraphError::Empty),
-            (&[request(1, &[], None), request(1, &[], None)], GraphError::DuplicateNode(NodeId(1))),
-            (&[request(0, &[9], None)], GraphError::DanglingParent { node: NodeId(0), parent: NodeId(9) }),
+            (
+                &[request(1, &[], None), request(1, &[], None)],
+                GraphError::DuplicateNode(NodeId(1)),
+            ),
+            (
+                &[request(0, &[9], None)],
+                GraphError::DanglingParent {
+                    node: NodeId(0),
+                    parent: NodeId(9),
+                },
+            ),
             (
                 &[request(0, &[], None), request(1, &[0, 0], None)],
-                GraphError::DuplicateParent { node: NodeId(1), parent: NodeId(0) },
+                GraphError::DuplicateParent {
+                    node: NodeId(1),
+                    parent: NodeId(0),
+                },
             ),
             (
-                &[request(0, &[], None), request(1, &[], None), request(2, &[1], Some(0))],
-                GraphError::HistoryNotParent { node: NodeId(2), parent: NodeId(0) },
+                &[
+                    request(0, &[], None),
+                    request(1, &[], None),
+                    request(2, &[1], Some(0)),
+                ],
+                GraphError::HistoryNotParent {
+                    node: NodeId(2),
+                    parent: NodeId(0),
+                },
             ),
             (
-                &[request(0, &[], None), request(1, &[2], None), request(2, &[1], None)],
+                &[
+                    request(0, &[], None),
+                    request(1, &[2], None),
+                    request(2, &[1], None),
+                ],
                 GraphError::Cycle(vec![NodeId(1), NodeId(2)]),
             ),
         ];

@@ -34,7 +34,10 @@ pub struct Seed {
 
 impl From<u64> for Seed {
     fn from(value: u64) -> Self {
-        Seed { high: (value >> 32) as u32, low: value as u32 }
+        Seed {
+            high: (value >> 32) as u32,
+            low: value as u32,
+        }
     }
 }
 

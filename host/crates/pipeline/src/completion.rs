@@ -28,8 +28,16 @@ pub(crate) fn complete(
         let request = answer.outcome.job.id;
         let at = answer.outcome.timings.completed_at;
         let input = match &answer.result {
-            Ok(response) => Input::Answered { request, response: response.clone(), at },
-            Err(reason) => Input::Failed { request, reason: reason.clone(), at },
+            Ok(response) => Input::Answered {
+                request,
+                response: response.clone(),
+                at,
+            },
+            Err(reason) => Input::Failed {
+                request,
+                reason: reason.clone(),
+                at,
+            },
         };
         let shard = (request.session.0 % dispatchers.len() as u64) as usize;
         // A dispatcher that has ended wants no more answers, and the collector outlives the run.
@@ -59,18 +67,44 @@ fn count_output(tokenizer: &Tokenizer, mut outcome: Outcome) -> Answer {
         }
         Arc::new(response)
     });
-    Answer { outcome, result, from_usage }
+    Answer {
+        outcome,
+        result,
+        from_usage,
+    }
 }
 
 fn record(answer: Answer, processed_at: u64) -> RequestRecord {
-    let Answer { outcome, result, from_usage } = answer;
-    let Outcome { job, timings, connection, status: http_status, chunks, .. } = outcome;
+    let Answer {
+        outcome,
+        result,
+        from_usage,
+    } = answer;
+    let Outcome {
+        job,
+        timings,
+        connection,
+        status: http_status,
+        chunks,
+        ..
+    } = outcome;
     let (status, usage, output_tokens) = match &result {
         Ok(response) => {
             let finish_reason = response.finish_reason.clone();
-            (Status::Ok { finish_reason }, response.usage, response.output_tokens)
+            (
+                Status::Ok { finish_reason },
+                response.usage,
+                response.output_tokens,
+            )
         }
-        Err(reason) => (Status::Failed { class: reason.class, message: reason.message.clone() }, None, 0),
+        Err(reason) => (
+            Status::Failed {
+                class: reason.class,
+                message: reason.message.clone(),
+            },
+            None,
+            0,
+        ),
     };
     let request = &job.request.request;
     RequestRecord {
@@ -111,7 +145,10 @@ pub(crate) fn history_tokens(history: &Option<Arc<History<Prepared>>>) -> u32 {
     let mut next = history.as_ref();
     while let Some(turn) = next {
         tokens += turn.request.prompt_tokens;
-        tokens += turn.response.as_ref().map_or(0, |response| response.output_tokens);
+        tokens += turn
+            .response
+            .as_ref()
+            .map_or(0, |response| response.output_tokens);
         next = turn.before.as_ref();
     }
     tokens

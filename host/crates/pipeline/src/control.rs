@@ -16,7 +16,11 @@ pub struct Control {
 impl Default for Control {
     fn default() -> Self {
         let (wake, woken) = bounded(1);
-        Control { asked: Arc::new(AtomicBool::new(false)), wake, woken }
+        Control {
+            asked: Arc::new(AtomicBool::new(false)),
+            wake,
+            woken,
+        }
     }
 }
 

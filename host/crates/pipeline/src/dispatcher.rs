@@ -17,7 +17,12 @@ pub(crate) enum Notice {
     /// A session began: one more may be made.
     SessionStarted,
     /// An agent has to be asked.
-    Ask { session: SessionId, node: NodeId, answer: Result<Arc<Response>, Arc<FailureReason>>, at: Nanos },
+    Ask {
+        session: SessionId,
+        node: NodeId,
+        answer: Result<Arc<Response>, Arc<FailureReason>>,
+        at: Nanos,
+    },
     /// An agent's session is over.
     Forget { session: SessionId },
     /// This dispatcher wants nothing more to be in flight.
@@ -40,8 +45,16 @@ pub(crate) struct Lines {
 pub(crate) fn dispatch(mut scheduler: Scheduler<Prepared>, lines: &Lines) {
     // Refused in some sandboxes; waits then end up to 50 µs later, which the lateness figures show.
     veeksha_clock::minimal_timer_slack();
-    veeksha_clock::sleep_until(lines.clock, 0);
     let mut actions = Vec::new();
+    // What is due at zero is decided before zero, and carried out then.
+    while let Ok(input) = lines.inbox.try_recv() {
+        scheduler.on(0, input, &mut actions);
+    }
+    veeksha_clock::sleep_until(lines.clock, 0);
+    if carry_out(&mut actions, lines) == Progress::Done {
+        let _ = lines.notices.send(Notice::Done);
+        return;
+    }
     loop {
         let now = lines.clock.now();
         let input = match scheduler.next_wake() {
@@ -75,7 +88,14 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
     for action in actions.drain(..) {
         // Neither the collector of events nor the coordinator ends before the dispatchers do.
         match action {
-            Action::Dispatch { id, intended, payload, history, measured, session_requests } => {
+            Action::Dispatch {
+                id,
+                intended,
+                payload,
+                history,
+                measured,
+                session_requests,
+            } => {
                 let content = lines.include_content.then(|| Content::Sent {
                     request: payload.clone(),
                     history: history.clone(),
@@ -91,15 +111,40 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
                     measured,
                 };
                 lines.transport.submit(job);
-                let event = Event::Dispatched { request: id, intended, at };
+                let event = Event::Dispatched {
+                    request: id,
+                    intended,
+                    at,
+                };
                 let _ = lines.events.send(Entry { event, content });
             }
-            Action::SessionStarted { session, at, requests } => {
+            Action::SessionStarted {
+                session,
+                at,
+                requests,
+            } => {
                 let _ = lines.notices.send(Notice::SessionStarted);
-                let _ = lines.events.send(Event::SessionStarted { session, at, requests }.into());
+                let _ = lines.events.send(
+                    Event::SessionStarted {
+                        session,
+                        at,
+                        requests,
+                    }
+                    .into(),
+                );
             }
-            Action::AskAgent { session, node, answer, at } => {
-                let _ = lines.notices.send(Notice::Ask { session, node, answer, at });
+            Action::AskAgent {
+                session,
+                node,
+                answer,
+                at,
+            } => {
+                let _ = lines.notices.send(Notice::Ask {
+                    session,
+                    node,
+                    answer,
+                    at,
+                });
             }
             Action::ForgetAgent { session } => {
                 let _ = lines.notices.send(Notice::Forget { session });
@@ -122,12 +167,28 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
 pub(crate) fn recorded<P>(action: Action<P>) -> Option<Event> {
     Some(match action {
         Action::NeverSent { request, reason, at } => Event::NeverSent { request, reason, at },
-        Action::SessionFinished { session, at, end, requests } => {
-            Event::SessionFinished { session, at, end, requests }
-        }
+        Action::SessionFinished {
+            session,
+            at,
+            end,
+            requests,
+        } => Event::SessionFinished {
+            session,
+            at,
+            end,
+            requests,
+        },
         Action::Starved { due, at } => Event::Starved { due, at },
         Action::TimeoutReached { at } => Event::TimeoutReached { at },
-        Action::SessionStarted { session, at, requests } => Event::SessionStarted { session, at, requests },
+        Action::SessionStarted {
+            session,
+            at,
+            requests,
+        } => Event::SessionStarted {
+            session,
+            at,
+            requests,
+        },
         Action::Dispatch { .. }
         | Action::AskAgent { .. }
         | Action::ForgetAgent { .. }

@@ -61,5 +61,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<std::thread::JoinHandle<T>, PipelineError> {
     let builder = std::thread::Builder::new().name(name.clone());
-    builder.spawn(body).map_err(|source| PipelineError::Thread { name, source })
+    builder
+        .spawn(body)
+        .map_err(|source| PipelineError::Thread { name, source })
 }

@@ -24,9 +24,22 @@ pub(crate) enum Command {
     /// Make sessions `first .. first + count`.
     Make { first: u64, count: u32 },
     /// An agent's request was answered or failed.
-    Answer { session: SessionId, node: NodeId, answer: Result<Arc<Response>, Arc<FailureReason>>, at: Nanos },
+    Answer {
+        session: SessionId,
+        node: NodeId,
+        answer: Result<Arc<Response>, Arc<FailureReason>>,
+        at: Nanos,
+    },
     /// A reactive session is over.
     Forget { session: SessionId },
+}
+
+/// A session that is ready to be scheduled.
+pub(crate) struct MadeSession {
+    /// Its nodes.
+    pub(crate) plan: SessionPlan<Prepared>,
+    /// Whether its agent was done with the first step already.
+    pub(crate) done: bool,
 }
 
 /// What comes back.
@@ -34,13 +47,24 @@ pub(crate) enum Made {
     /// The instance is open: the kind of workload, and how many sessions there are.
     Open { kind: SessionKind, length: Option<u64> },
     /// Sessions of one command, in order; fewer than asked for where the workload ends.
-    Sessions { first: u64, asked: u32, sessions: Vec<SessionPlan<Prepared>> },
+    Sessions {
+        first: u64,
+        asked: u32,
+        sessions: Vec<MadeSession>,
+    },
     /// An agent's next step.
-    Step { session: SessionId, nodes: Vec<NodePlan<Prepared>>, done: bool },
-    /// The plugin failed on a whole command, or could not be opened: no further sessions will come.
-    SourceFailed(PluginFailure),
+    Step {
+        session: SessionId,
+        nodes: Vec<NodePlan<Prepared>>,
+        done: bool,
+    },
+    /// The plugin failed on the sessions from `first` on (0 where it could not be opened): they will not come.
+    SourceFailed { first: u64, failure: PluginFailure },
     /// The plugin failed on one live session.
-    AgentFailed { session: SessionId, failure: PluginFailure },
+    AgentFailed {
+        session: SessionId,
+        failure: PluginFailure,
+    },
 }
 
 /// Turns what the plugin returned into what the scheduler and the transport take.
@@ -69,7 +93,13 @@ impl Preparer {
             let message = format!("the prompt of session {session}, node {node} cannot be made: {error}");
             PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, message)
         })?;
-        Ok(NodePlan { node, parents, history_parent, wait_after_ready, payload: Arc::new(prepared) })
+        Ok(NodePlan {
+            node,
+            parents,
+            history_parent,
+            wait_after_ready,
+            payload: Arc::new(prepared),
+        })
     }
 
     fn nodes(
@@ -78,7 +108,10 @@ impl Preparer {
         requests: Vec<Request>,
         labels: &[(String, String)],
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
-        requests.into_iter().map(|request| self.node(session, request, labels)).collect()
+        requests
+            .into_iter()
+            .map(|request| self.node(session, request, labels))
+            .collect()
     }
 }
 
@@ -98,7 +131,11 @@ impl Workers {
     ) -> Result<(Workers, Receiver<Made>), PipelineError> {
         let (made, receiver) = unbounded();
         let ended = Arc::new(AtomicBool::new(false));
-        let mut workers = Workers { commands: Vec::new(), ended: ended.clone(), threads: Vec::new() };
+        let mut workers = Workers {
+            commands: Vec::new(),
+            ended: ended.clone(),
+            threads: Vec::new(),
+        };
         for index in 0..count.max(1) {
             let (commands, inbox) = unbounded();
             let (factory, preparer, made) = (factory.clone(), preparer.clone(), made.clone());
@@ -148,7 +185,7 @@ fn work(
     let (mut workload, length) = match opened {
         Ok(opened) => opened,
         Err(failure) => {
-            let _ = made.send(Made::SourceFailed(failure));
+            let _ = made.send(Made::SourceFailed { first: 0, failure });
             return;
         }
     };
@@ -178,18 +215,34 @@ fn carry_out(workload: &mut Workload, preparer: &Preparer, command: Command) -> 
                 Workload::Planned(source) => planned(&mut **source, preparer, first, count),
                 Workload::Reactive(agents) => reactive(&mut **agents, preparer, first, count),
             };
-            Some(made.map_or_else(Made::SourceFailed, |sessions| Made::Sessions { first, asked: count, sessions }))
+            Some(match made {
+                Ok(sessions) => Made::Sessions {
+                    first,
+                    asked: count,
+                    sessions,
+                },
+                Err(failure) => Made::SourceFailed { first, failure },
+            })
         }
-        Command::Answer { session, node, answer, at } => {
-            let Workload::Reactive(agents) = workload else { return None };
+        Command::Answer {
+            session,
+            node,
+            answer,
+            at,
+        } => {
+            let Workload::Reactive(agents) = workload else {
+                return None;
+            };
             let step = match &answer {
                 Ok(response) => agents.answered(session, node, response, at),
                 Err(reason) => agents.failed(session, reason),
             };
-            Some(match step.and_then(|step| prepare_step(preparer, session, step)) {
-                Ok((nodes, done)) => Made::Step { session, nodes, done },
-                Err(failure) => Made::AgentFailed { session, failure },
-            })
+            Some(
+                match step.and_then(|step| prepare_step(preparer, session, step)) {
+                    Ok((nodes, done)) => Made::Step { session, nodes, done },
+                    Err(failure) => Made::AgentFailed { session, failure },
+                },
+            )
         }
         Command::Forget { session } => {
             if let Workload::Reactive(agents) = workload {
@@ -205,12 +258,17 @@ fn planned(
     preparer: &Preparer,
     first: u64,
     count: u32,
-) -> Result<Vec<SessionPlan<Prepared>>, PluginFailure> {
+) -> Result<Vec<MadeSession>, PluginFailure> {
     let sessions = source.sessions(first, count)?;
     let plans = sessions.into_iter().zip(first..).map(|(session, index)| {
         let id = SessionId(index);
         let nodes = preparer.nodes(id, session.requests, &session.labels)?;
-        Ok(SessionPlan { id, nodes, kind: SessionKind::Planned })
+        let plan = SessionPlan {
+            id,
+            nodes,
+            kind: SessionKind::Planned,
+        };
+        Ok(MadeSession { plan, done: false })
     });
     plans.collect()
 }
@@ -220,15 +278,20 @@ fn reactive(
     preparer: &Preparer,
     first: u64,
     count: u32,
-) -> Result<Vec<SessionPlan<Prepared>>, PluginFailure> {
+) -> Result<Vec<MadeSession>, PluginFailure> {
     (first..first + u64::from(count))
         .map(|index| {
             let id = SessionId(index);
             let step = agents.start(id)?;
-            // An agent that is done with its first step is a planned session.
-            let kind = if step.done { SessionKind::Planned } else { SessionKind::Reactive };
-            let (nodes, _) = prepare_step(preparer, id, step)?;
-            Ok(SessionPlan { id, nodes, kind })
+            let (nodes, done) = prepare_step(preparer, id, step)?;
+            Ok(MadeSession {
+                plan: SessionPlan {
+                    id,
+                    nodes,
+                    kind: SessionKind::Reactive,
+                },
+                done,
+            })
         })
         .collect()
 }

@@ -10,12 +10,12 @@ use veeksha_events::{Event, RunInfo};
 use veeksha_model::{Prepared, SessionId};
 use veeksha_ports::{Outcome, OutcomeSink, PluginFailure, Transport, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
-use veeksha_scheduler::{Input, Scheduler, SessionKind, SessionPlan, Shard, Traffic};
+use veeksha_scheduler::{Input, Scheduler, SessionKind, Shard, Traffic};
 
 use crate::completion::complete;
 use crate::dispatcher::{Lines, Notice, dispatch};
 use crate::plan::spawn;
-use crate::prefetch::{Command, MAX_BATCH, Made, Preparer, Workers};
+use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Preparer, Workers};
 use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
 /// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes well under a millisecond
@@ -70,18 +70,27 @@ pub fn run(
         Arc::new(move |outcome| drop(outcomes.send(Some(outcome))))
     };
     let transport = start_transport(clock, sink)?;
-    let _ = events.send(Event::RunStarted(RunInfo {
-        epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + wall_lead(clock),
-        epoch_monotonic_nanos: clock.origin(),
-    }).into());
+    let _ = events.send(
+        Event::RunStarted(RunInfo {
+            epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + wall_lead(clock),
+            epoch_monotonic_nanos: clock.origin(),
+        })
+        .into(),
+    );
 
     let (notices, notice_inbox) = unbounded();
     let mut inboxes = Vec::new();
     let mut dispatchers = Vec::new();
-    for index in 0..plan.dispatchers.max(1) {
+    for index in 0..dispatchers_of(plan) {
         let (inbox, receiver) = unbounded();
-        let shard = Shard { index, count: plan.dispatchers.max(1) };
-        let scheduler = Scheduler::new(veeksha_scheduler::SchedulerConfig { shard, ..plan.scheduler.clone() });
+        let shard = Shard {
+            index,
+            count: dispatchers_of(plan),
+        };
+        let scheduler = Scheduler::new(veeksha_scheduler::SchedulerConfig {
+            shard,
+            ..plan.scheduler.clone()
+        });
         let lines = Lines {
             clock,
             inbox: receiver,
@@ -96,7 +105,9 @@ pub fn run(
     lookahead.deliver(&inboxes);
     let mut threads = Vec::new();
     for (index, (scheduler, lines)) in dispatchers.into_iter().enumerate() {
-        threads.push(spawn(format!("dispatcher-{index}"), move || dispatch(scheduler, &lines))?);
+        threads.push(spawn(format!("dispatcher-{index}"), move || {
+            dispatch(scheduler, &lines)
+        })?);
     }
     let mut completions = Vec::new();
     for index in 0..plan.completion_threads.max(1) {
@@ -106,7 +117,14 @@ pub fn run(
         completions.push(spawn(format!("completion-{index}"), body)?);
     }
 
-    let coordinator = Coordinator { workers: &workers, transport: &*transport, inboxes: &inboxes, events, control, clock };
+    let coordinator = Coordinator {
+        workers: &workers,
+        transport: &*transport,
+        inboxes: &inboxes,
+        events,
+        control,
+        clock,
+    };
     let mut end = coordinator.drive(&mut lookahead, &made, &notice_inbox);
 
     for thread in threads {
@@ -126,6 +144,12 @@ pub fn run(
     Ok(end)
 }
 
+/// As many as asked for, but no more than have something to do: a concurrency target of 2 keeps two busy.
+fn dispatchers_of(plan: &Plan) -> u32 {
+    plan.dispatchers
+        .clamp(1, plan.scheduler.traffic.most_shards().max(1))
+}
+
 /// What is still to pass until the clock's zero.
 fn wall_lead(clock: RunClock) -> u64 {
     clock.origin().saturating_sub(RunClock::with_origin(0).now())
@@ -143,10 +167,12 @@ struct Lookahead {
     batch: u32,
     /// The first session index that does not exist, once known.
     end: u64,
-    made: BTreeMap<u64, SessionPlan<Prepared>>,
+    made: BTreeMap<u64, MadeSession>,
     delivered: u64,
     started: u64,
     source_ended: bool,
+    /// Failures that came to light before the clock started.
+    failed_early: Vec<PluginFailure>,
 }
 
 impl Lookahead {
@@ -157,8 +183,12 @@ impl Lookahead {
         };
         let max_sessions = plan.scheduler.max_sessions.unwrap_or(u64::MAX);
         Lookahead {
-            dispatchers: u64::from(plan.dispatchers.max(1)),
-            window: if plan.pregenerate { max_sessions } else { LOOKAHEAD + at_once },
+            dispatchers: u64::from(dispatchers_of(plan)),
+            window: if plan.pregenerate {
+                max_sessions
+            } else {
+                LOOKAHEAD + at_once
+            },
             pregenerate: plan.pregenerate,
             max_sessions,
             kind: None,
@@ -170,6 +200,7 @@ impl Lookahead {
             delivered: 0,
             started: 0,
             source_ended: false,
+            failed_early: Vec::new(),
         }
     }
 
@@ -189,8 +220,14 @@ impl Lookahead {
                 return Ok(());
             }
             match made.recv_timeout(Duration::from_millis(20)) {
-                Ok(Made::SourceFailed(failure)) if self.made.is_empty() || self.pregenerate => return Err(failure),
-                Ok(message) => drop(self.take(message)),
+                Ok(Made::SourceFailed { first, failure }) if first == 0 || self.pregenerate => {
+                    return Err(failure);
+                }
+                Ok(message) => {
+                    if let Some(Made::SourceFailed { failure, .. }) = self.take(message) {
+                        self.failed_early.push(failure);
+                    }
+                }
                 Err(_) => {}
             }
             self.ask(workers);
@@ -205,18 +242,22 @@ impl Lookahead {
                 self.end = self.end.min(length.unwrap_or(u64::MAX)).min(self.max_sessions);
                 None
             }
-            Made::Sessions { first, asked, sessions } => {
+            Made::Sessions {
+                first,
+                asked,
+                sessions,
+            } => {
                 if (sessions.len() as u64) < u64::from(asked) {
                     self.end = self.end.min(first + sessions.len() as u64);
                 }
-                self.made.extend(sessions.into_iter().map(|session| (session.id.0, session)));
+                self.made
+                    .extend(sessions.into_iter().map(|session| (session.plan.id.0, session)));
                 None
             }
-            Made::SourceFailed(failure) => {
-                // What was made before the failure, without a gap, is still good.
-                let whole = (self.delivered..).take_while(|id| self.made.contains_key(id)).count() as u64;
-                self.end = self.end.min(self.delivered + whole);
-                Some(Made::SourceFailed(failure))
+            Made::SourceFailed { first, failure } => {
+                // The sessions before it are made, or being made by other workers.
+                self.end = self.end.min(first);
+                Some(Made::SourceFailed { first, failure })
             }
             other => Some(other),
         }
@@ -225,12 +266,30 @@ impl Lookahead {
     /// Asks for as many sessions as the window has room for.
     fn ask(&mut self, workers: &Workers) {
         let Some(kind) = self.kind else { return };
-        let wanted = self.started.saturating_mul(self.dispatchers).saturating_add(self.window).min(self.end);
+        let wanted = self
+            .started
+            .saturating_mul(self.dispatchers)
+            .saturating_add(self.window)
+            .min(self.end);
         while self.asked < wanted {
-            let batch = if kind == SessionKind::Reactive { 1 } else { self.batch };
+            let batch = if kind == SessionKind::Reactive {
+                1
+            } else {
+                self.batch
+            };
             let count = u64::from(batch).min(self.end - self.asked) as u32;
-            let worker = if kind == SessionKind::Reactive { self.asked } else { self.batches };
-            workers.tell(worker, Command::Make { first: self.asked, count });
+            let worker = if kind == SessionKind::Reactive {
+                self.asked
+            } else {
+                self.batches
+            };
+            workers.tell(
+                worker,
+                Command::Make {
+                    first: self.asked,
+                    count,
+                },
+            );
             self.asked += u64::from(count);
             self.batches += 1;
             self.batch = (self.batch * 2).min(MAX_BATCH);
@@ -240,8 +299,16 @@ impl Lookahead {
     /// Hands the sessions that are next in order to their dispatchers.
     fn deliver(&mut self, inboxes: &[Sender<Input<Prepared>>]) {
         while let Some(session) = self.made.remove(&self.delivered) {
-            let shard = (session.id.0 % self.dispatchers) as usize;
-            let _ = inboxes[shard].send(Input::Session(session));
+            let MadeSession { plan, done } = session;
+            let (session, inbox) = (plan.id, &inboxes[(plan.id.0 % self.dispatchers) as usize]);
+            let _ = inbox.send(Input::Session(plan));
+            if done {
+                let _ = inbox.send(Input::Step {
+                    session,
+                    nodes: Vec::new(),
+                    done,
+                });
+            }
             self.delivered += 1;
         }
         if self.delivered >= self.end && !self.source_ended {
@@ -266,6 +333,9 @@ struct Coordinator<'a> {
 impl Coordinator<'_> {
     fn drive(&self, lookahead: &mut Lookahead, made: &Receiver<Made>, notices: &Receiver<Notice>) -> RunEnd {
         let mut end = RunEnd::default();
+        for failure in lookahead.failed_early.drain(..) {
+            keep(&mut end, failure);
+        }
         let mut running = self.inboxes.len();
         let mut unwilling = 0;
         while running > 0 {
@@ -312,7 +382,7 @@ impl Coordinator<'_> {
                 keep(end, failure);
                 self.tell(session, Input::AgentFailed { session });
             }
-            Made::SourceFailed(failure) => keep(end, failure),
+            Made::SourceFailed { failure, .. } => keep(end, failure),
             Made::Open { .. } | Made::Sessions { .. } => {}
         }
     }

@@ -61,7 +61,13 @@ pub fn simulate(
         record,
         scheduler: Scheduler::new(config),
         engine: Engine::new(target.profile.clone(), seed),
-        source: Source { workload, next: 0, end: length.unwrap_or(u64::MAX).min(max_sessions), told: false },
+        source: Source {
+            workload,
+            next: 0,
+            end: length.unwrap_or(u64::MAX).min(max_sessions),
+            told: false,
+            done: Vec::new(),
+        },
         flights: HashMap::new(),
         deadlines: VecDeque::new(),
         next_flight: 0,
@@ -81,6 +87,8 @@ struct Source {
     next: u64,
     end: u64,
     told: bool,
+    /// Agents that were done with their first step.
+    done: Vec<SessionId>,
 }
 
 impl Source {
@@ -90,14 +98,18 @@ impl Source {
         let plans: Vec<_> = match &mut self.workload {
             Workload::Planned(source) => {
                 let sessions = source.sessions(first, count)?.into_iter().zip(first..);
-                sessions.map(|(session, id)| plan_of(id, SessionKind::Planned, session.requests, &session.labels)).collect()
+                sessions
+                    .map(|(session, id)| plan_of(id, SessionKind::Planned, session.requests, &session.labels))
+                    .collect()
             }
             Workload::Reactive(agents) => {
                 let mut plans = Vec::new();
                 for id in first..first + u64::from(count) {
                     let step = agents.start(SessionId(id))?;
-                    let kind = if step.done { SessionKind::Planned } else { SessionKind::Reactive };
-                    plans.push(plan_of(id, kind, step.requests, &[]));
+                    if step.done {
+                        self.done.push(SessionId(id));
+                    }
+                    plans.push(plan_of(id, SessionKind::Reactive, step.requests, &[]));
                 }
                 plans
             }
@@ -116,7 +128,11 @@ fn plan_of(
     requests: Vec<Request>,
     labels: &[(String, String)],
 ) -> SessionPlan<Request> {
-    SessionPlan { id: SessionId(id), nodes: nodes_of(requests, labels), kind }
+    SessionPlan {
+        id: SessionId(id),
+        nodes: nodes_of(requests, labels),
+        kind,
+    }
 }
 
 fn nodes_of(requests: Vec<Request>, labels: &[(String, String)]) -> Vec<NodePlan<Request>> {
@@ -143,6 +159,8 @@ struct Flight {
     session_requests: u32,
     prompt_tokens: u32,
     total_prompt_tokens: u32,
+    /// Whether the engine has taken it up: a request that it refuses has no connection to lose.
+    started: bool,
     chunks: Vec<Chunk>,
 }
 
@@ -175,13 +193,19 @@ impl Simulation<'_> {
             if self.scheduler.is_done() {
                 return;
             }
-            while self.deadlines.front().is_some_and(|(_, number)| !self.flights.contains_key(number)) {
+            while self
+                .deadlines
+                .front()
+                .is_some_and(|(_, number)| !self.flights.contains_key(number))
+            {
                 self.deadlines.pop_front();
             }
             let deadline = self.deadlines.front().map(|(at, _)| *at);
             let wakes = [self.scheduler.next_wake(), self.engine.next_wake(), deadline];
             // Nothing will ever happen again: only a source that has not ended can leave the scheduler waiting.
-            let Some(next) = wakes.into_iter().flatten().min() else { return };
+            let Some(next) = wakes.into_iter().flatten().min() else {
+                return;
+            };
             self.now = self.now.max(next);
             self.engine.advance(self.now, &mut happened);
             for event in happened.drain(..) {
@@ -198,7 +222,17 @@ impl Simulation<'_> {
             match self.source.make(wanted) {
                 Ok(plans) => {
                     wanted = wanted.saturating_sub(plans.len() as u32);
-                    inputs.extend(plans.into_iter().map(|plan| Input::Session(self.with_sentence(plan))));
+                    inputs.extend(
+                        plans
+                            .into_iter()
+                            .map(|plan| Input::Session(self.with_sentence(plan))),
+                    );
+                    let done = std::mem::take(&mut self.source.done).into_iter();
+                    inputs.extend(done.map(|session| Input::Step {
+                        session,
+                        nodes: Vec::new(),
+                        done: true,
+                    }));
                 }
                 Err(failure) => {
                     self.end.plugin_failures.push(failure);
@@ -226,7 +260,14 @@ impl Simulation<'_> {
         self.scheduler.on(self.now, input, &mut actions);
         for action in actions {
             match action {
-                Action::Dispatch { id, intended, payload, history, measured, session_requests } => {
+                Action::Dispatch {
+                    id,
+                    intended,
+                    payload,
+                    history,
+                    measured,
+                    session_requests,
+                } => {
                     let flight = Flight {
                         id,
                         intended,
@@ -235,19 +276,31 @@ impl Simulation<'_> {
                         session_requests,
                         prompt_tokens: 0,
                         total_prompt_tokens: 0,
+                        started: false,
                         chunks: Vec::new(),
                         request: payload,
                     };
                     self.launch(flight, &history, inputs);
                 }
-                Action::AskAgent { session, node, answer, at } => {
-                    let Workload::Reactive(agents) = &mut self.source.workload else { continue };
+                Action::AskAgent {
+                    session,
+                    node,
+                    answer,
+                    at,
+                } => {
+                    let Workload::Reactive(agents) = &mut self.source.workload else {
+                        continue;
+                    };
                     let step = match &answer {
                         Ok(response) => agents.answered(session, node, response, at),
                         Err(reason) => agents.failed(session, reason),
                     };
                     inputs.push_back(match step {
-                        Ok(step) => Input::Step { session, nodes: nodes_of(step.requests, &[]), done: step.done },
+                        Ok(step) => Input::Step {
+                            session,
+                            nodes: nodes_of(step.requests, &[]),
+                            done: step.done,
+                        },
                         Err(failure) => {
                             self.end.plugin_failures.push(failure);
                             Input::AgentFailed { session }
@@ -276,12 +329,19 @@ impl Simulation<'_> {
         inputs: &mut VecDeque<Input<Request>>,
     ) {
         let (id, intended, at) = (flight.id, flight.intended, self.now);
-        (self.record)(Event::Dispatched { request: id, intended, at });
+        (self.record)(Event::Dispatched {
+            request: id,
+            intended,
+            at,
+        });
         let mut prompt = TokenIdentity::new(self.target.profile.block_size);
         for turn in History::turns(history) {
             self.append(&turn.request, &mut prompt);
             if let Some(response) = &turn.response {
-                let answered = RequestId { node: turn.request.node, ..id };
+                let answered = RequestId {
+                    node: turn.request.node,
+                    ..id
+                };
                 prompt.piece(answer_identity(answered), response.output_tokens);
             }
         }
@@ -299,7 +359,8 @@ impl Simulation<'_> {
             exact: flight.request.output.exact,
         };
         self.flights.insert(number, flight);
-        self.deadlines.push_back((at + self.target.request_timeout, number));
+        self.deadlines
+            .push_back((at + self.target.request_timeout, number));
         let mut happened = Vec::new();
         self.engine.submit(at, request, &mut happened);
         for event in happened {
@@ -319,13 +380,29 @@ impl Simulation<'_> {
 
     fn on_engine(&mut self, event: EngineEvent, inputs: &mut VecDeque<Input<Request>>) {
         match event {
-            EngineEvent::Started { .. } => {}
-            EngineEvent::Token { id, at, .. } => {
+            EngineEvent::Started { id, .. } => {
                 if let Some(flight) = self.flights.get_mut(&id) {
-                    flight.chunks.push(Chunk { at, bytes: 0, kind: ChunkKind::Content, merged: false });
+                    flight.started = true;
                 }
             }
-            EngineEvent::Finished { id, at, reason, prompt_tokens, cached_tokens, completion_tokens } => {
+            EngineEvent::Token { id, at, .. } => {
+                if let Some(flight) = self.flights.get_mut(&id) {
+                    flight.chunks.push(Chunk {
+                        at,
+                        bytes: 0,
+                        kind: ChunkKind::Content,
+                        merged: false,
+                    });
+                }
+            }
+            EngineEvent::Finished {
+                id,
+                at,
+                reason,
+                prompt_tokens,
+                cached_tokens,
+                completion_tokens,
+            } => {
                 let usage = Usage {
                     prompt: prompt_tokens,
                     completion: completion_tokens,
@@ -345,13 +422,33 @@ impl Simulation<'_> {
                 // A stall only delays what comes after it.
                 Fault::Stall { .. } => {}
                 Fault::DropConnection => {
-                    self.fail(id, at, ErrorClass::Truncated, None, "the connection was dropped", inputs);
+                    let started = self.flights.get(&id).is_some_and(|flight| flight.started);
+                    let class = if started {
+                        ErrorClass::Truncated
+                    } else {
+                        ErrorClass::Connect
+                    };
+                    self.fail(id, at, class, None, "the connection was dropped", inputs);
                 }
                 Fault::MidStreamError => {
-                    self.fail(id, at, ErrorClass::InStream, Some(500), "an error inside the stream", inputs);
+                    self.fail(
+                        id,
+                        at,
+                        ErrorClass::InStream,
+                        Some(500),
+                        "an error inside the stream",
+                        inputs,
+                    );
                 }
                 Fault::Truncate => {
-                    self.fail(id, at, ErrorClass::Truncated, None, "the stream ended without a finish reason", inputs);
+                    self.fail(
+                        id,
+                        at,
+                        ErrorClass::Truncated,
+                        None,
+                        "the stream ended without a finish reason",
+                        inputs,
+                    );
                 }
             },
         }
@@ -365,7 +462,9 @@ impl Simulation<'_> {
         usage: Usage,
         inputs: &mut VecDeque<Input<Request>>,
     ) {
-        let Some(flight) = self.flights.remove(&number) else { return };
+        let Some(flight) = self.flights.remove(&number) else {
+            return;
+        };
         // Only an agent reads the text.
         let text = match &self.source.workload {
             Workload::Planned(_) => String::new(),
@@ -381,9 +480,21 @@ impl Simulation<'_> {
             output_tokens: usage.completion,
             ..Response::default()
         };
-        inputs.push_back(Input::Answered { request: flight.id, response: Arc::new(response), at });
-        let status = Status::Ok { finish_reason: finish_reason.to_owned() };
-        (self.record)(Event::Finished(Box::new(record_of(flight, at, status, Some(200), Some(usage)))));
+        inputs.push_back(Input::Answered {
+            request: flight.id,
+            response: Arc::new(response),
+            at,
+        });
+        let status = Status::Ok {
+            finish_reason: finish_reason.to_owned(),
+        };
+        (self.record)(Event::Finished(Box::new(record_of(
+            flight,
+            at,
+            status,
+            Some(200),
+            Some(usage),
+        ))));
     }
 
     fn fail(
@@ -395,12 +506,29 @@ impl Simulation<'_> {
         message: &str,
         inputs: &mut VecDeque<Input<Request>>,
     ) {
-        let Some(flight) = self.flights.remove(&number) else { return };
+        let Some(flight) = self.flights.remove(&number) else {
+            return;
+        };
         let request = flight.id;
-        let reason = FailureReason { request, class, status, message: message.to_owned(), at };
-        inputs.push_back(Input::Failed { request, reason: Arc::new(reason), at });
-        let failed = Status::Failed { class, message: message.to_owned() };
-        (self.record)(Event::Finished(Box::new(record_of(flight, at, failed, status, None))));
+        let reason = FailureReason {
+            request,
+            class,
+            status,
+            message: message.to_owned(),
+            at,
+        };
+        inputs.push_back(Input::Failed {
+            request,
+            reason: Arc::new(reason),
+            at,
+        });
+        let failed = Status::Failed {
+            class,
+            message: message.to_owned(),
+        };
+        (self.record)(Event::Finished(Box::new(record_of(
+            flight, at, failed, status, None,
+        ))));
     }
 
     /// Gives up the requests whose total deadline has come.
@@ -408,7 +536,14 @@ impl Simulation<'_> {
         while let Some((at, number)) = self.deadlines.front().copied().filter(|(at, _)| *at <= self.now) {
             self.deadlines.pop_front();
             self.engine.cancel(self.now, number);
-            self.fail(number, at, ErrorClass::Timeout, None, "the request's total deadline passed", inputs);
+            self.fail(
+                number,
+                at,
+                ErrorClass::Timeout,
+                None,
+                "the request's total deadline passed",
+                inputs,
+            );
         }
     }
 
@@ -417,7 +552,14 @@ impl Simulation<'_> {
         numbers.sort_unstable();
         for number in numbers {
             self.engine.cancel(self.now, number);
-            self.fail(number, self.now, ErrorClass::Cancelled, None, "the run ended", inputs);
+            self.fail(
+                number,
+                self.now,
+                ErrorClass::Cancelled,
+                None,
+                "the run ended",
+                inputs,
+            );
         }
     }
 }

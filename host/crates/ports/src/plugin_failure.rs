@@ -89,7 +89,11 @@ impl std::error::Error for PluginFailure {}
 /// One line for the cause, then one indented line for each thing known about it.
 impl fmt::Display for PluginFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "plugin `{}` failed in `{}`: {}", self.plugin, self.function, self.message)?;
+        write!(
+            f,
+            "plugin `{}` failed in `{}`: {}",
+            self.plugin, self.function, self.message
+        )?;
         if let PluginFailureKind::Refused { code, path, .. } = &self.kind {
             write!(f, " [{code}]")?;
             if let Some(path) = path {

@@ -83,35 +83,35 @@ impl Progress {
 impl fmt::Display for ProgressFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = self;
-    let seconds = figures.elapsed.max(0.0) as u64;
-    let sessions: Cow<'_, str> = match figures.sessions_planned {
-        Some(planned) => format!("{}/{planned}", figures.sessions).into(),
-        None => figures.sessions.to_string().into(),
-    };
-    let mut parts = vec![
-        format!(
-            "{:02}:{:02}:{:02}",
-            seconds / 3600,
-            seconds / 60 % 60,
-            seconds % 60
-        ),
-        format!("sessions {sessions}"),
-        format!("in flight {}", figures.in_flight),
-        format!("ok {}", figures.completed),
-    ];
-    if figures.failed > 0 {
-        parts.push(format!("failed {}", figures.failed));
-    }
-    if let Some(ttfc) = figures.ttfc_p50 {
-        parts.push(format!("ttfc p50 {}", duration(ttfc)));
-    }
-    if figures.elapsed > 0.0 && figures.output_tokens > 0 {
-        parts.push(format!(
-            "{} tok/s",
-            number(figures.output_tokens as f64 / figures.elapsed)
-        ));
-    }
-    f.write_str(&parts.join(" · "))
+        let seconds = figures.elapsed.max(0.0) as u64;
+        let sessions: Cow<'_, str> = match figures.sessions_planned {
+            Some(planned) => format!("{}/{planned}", figures.sessions).into(),
+            None => figures.sessions.to_string().into(),
+        };
+        let mut parts = vec![
+            format!(
+                "{:02}:{:02}:{:02}",
+                seconds / 3600,
+                seconds / 60 % 60,
+                seconds % 60
+            ),
+            format!("sessions {sessions}"),
+            format!("in flight {}", figures.in_flight),
+            format!("ok {}", figures.completed),
+        ];
+        if figures.failed > 0 {
+            parts.push(format!("failed {}", figures.failed));
+        }
+        if let Some(ttfc) = figures.ttfc_p50 {
+            parts.push(format!("ttfc p50 {}", duration(ttfc)));
+        }
+        if figures.elapsed > 0.0 && figures.output_tokens > 0 {
+            parts.push(format!(
+                "{} tok/s",
+                number(figures.output_tokens as f64 / figures.elapsed)
+            ));
+        }
+        f.write_str(&parts.join(" · "))
     }
 }
 

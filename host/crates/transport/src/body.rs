@@ -86,12 +86,12 @@ fn write_output_fields(
 ) {
     let output = prepared.request.output;
     if let Some(tokens) = output.target_tokens.filter(|tokens| *tokens > 0) {
-        let at_most = target.max_tokens_param();
-        if !taken(at_most) {
+        let at_most = target.max_tokens_param.as_deref();
+        if let Some(at_most) = at_most.filter(|name| !taken(name)) {
             object.field(at_most, |out| json(out, &tokens));
         }
         if let Some(at_least) = target.min_tokens_param.as_deref().filter(|_| output.exact)
-            && at_least != at_most
+            && Some(at_least) != at_most
             && !taken(at_least)
         {
             object.field(at_least, |out| json(out, &tokens));

@@ -33,7 +33,7 @@ pub struct Target {
     pub model: String,
     /// Sent as `Authorization: Bearer ...`; `None`: the header is left out.
     pub api_key: Option<Secret>,
-    /// The field that limits the answer's tokens; `None`: the dialect's default ([`Dialect::default_max_tokens_param`]).
+    /// The field that limits the answer's tokens (usually [`Dialect::default_max_tokens_param`]); `None`: never sent.
     pub max_tokens_param: Option<String>,
     /// The field that asks for at least as many tokens; `None`: never sent. Only requests whose output is exact carry it.
     pub min_tokens_param: Option<String>,
@@ -62,13 +62,6 @@ impl Target {
     /// The path that is appended to `api_base`.
     pub(crate) fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(self.dialect.default_path())
-    }
-
-    /// The field that limits the answer's tokens.
-    pub(crate) fn max_tokens_param(&self) -> &str {
-        self.max_tokens_param
-            .as_deref()
-            .unwrap_or(self.dialect.default_max_tokens_param())
     }
 
     /// Removes every secret that was configured from a text that came from the server.

@@ -24,7 +24,7 @@ impl Dialect {
         }
     }
 
-    /// The field that limits the answer's tokens, where the configuration names none.
+    /// The field that usually limits the answer's tokens.
     pub fn default_max_tokens_param(self) -> &'static str {
         match self {
             Dialect::ChatCompletions => "max_completion_tokens",

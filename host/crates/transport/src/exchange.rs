@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use hyper::{Method, Request, Response};
 use tokio_rustls::TlsConnector;
 use veeksha_clock::RunClock;
@@ -100,11 +100,13 @@ pub(crate) async fn exchange(
     progress: &mut Progress,
 ) -> Result<(), Failure> {
     let body = Bytes::from(request_body(&route.target, job)?);
+    // Digits and a slash: always a valid header.
+    let id = HeaderValue::from_str(&job.id.to_string()).unwrap_or(HeaderValue::from_static("unknown"));
     let pooled = pool.borrow_mut().take();
     if let Some(connection) = pooled {
         progress.connection.reused = true;
         route.counters.reused.fetch_add(1, Ordering::Relaxed);
-        match send(route, connection, &body, progress).await {
+        match send(route, connection, &body, &id, progress).await {
             Ok((connection, response)) => return receive(route, pool, connection, response, progress).await,
             Err((_, Answered::No)) => {
                 progress.connection = ConnectionUse {
@@ -125,11 +127,14 @@ pub(crate) async fn exchange(
     )
     .await?;
     route.counters.opened.fetch_add(1, Ordering::Relaxed);
-    let (connection, response) = send(route, opened, &body, progress)
+    let (connection, response) = send(route, opened, &body, &id, progress)
         .await
         .map_err(|(failure, _)| failure)?;
     receive(route, pool, connection, response, progress).await
 }
+
+/// Names the request in the server's logs: `session/node`, as in the run's own files.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Whether any byte of an answer had come when a request failed.
 enum Answered {
@@ -141,6 +146,7 @@ async fn send(
     route: &Route,
     mut connection: Connection,
     body: &Bytes,
+    id: &HeaderValue,
     progress: &mut Progress,
 ) -> Result<(Connection, Response<Incoming>), (Failure, Answered)> {
     let stamps = Rc::clone(connection.stamps());
@@ -149,6 +155,11 @@ async fn send(
     let mut request = Request::new(RequestBody::new(body.clone(), Rc::clone(&stamps)));
     *request.method_mut() = Method::POST;
     *request.headers_mut() = route.headers.clone();
+    // A name of the user's own wins.
+    request
+        .headers_mut()
+        .entry(REQUEST_ID)
+        .or_insert_with(|| id.clone());
     match route.endpoint.path_and_query.parse() {
         Ok(uri) => *request.uri_mut() = uri,
         Err(error) => {

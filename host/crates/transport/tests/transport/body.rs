@@ -17,6 +17,7 @@ fn chat() -> Target {
 fn completions() -> Target {
     Target {
         dialect: Dialect::Completions,
+        max_tokens_param: Some("max_tokens".into()),
         ..chat()
     }
 }
@@ -162,6 +163,14 @@ fn the_output_is_asked_for_as_configured() {
     assert_eq!(ask(&configured, None, false), json!({}));
     assert_eq!(ask(&chat(), Some(7), true), json!({"max_completion_tokens": 7}));
     assert_eq!(ask(&completions(), Some(7), true), json!({"max_tokens": 7}));
+    let omitted = Target {
+        max_tokens_param: None,
+        ..configured.clone()
+    };
+    assert_eq!(
+        ask(&omitted, Some(7), true),
+        json!({"min_tokens": 7, "ignore_eos": true})
+    );
     let named = Target {
         max_tokens_param: Some("n_predict".into()),
         ignore_eos: Some(false),

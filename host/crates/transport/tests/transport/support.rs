@@ -164,7 +164,7 @@ pub(crate) fn target(base: &str) -> Target {
         dialect: Dialect::ChatCompletions,
         model: "tiny".to_owned(),
         api_key: None,
-        max_tokens_param: None,
+        max_tokens_param: Some("max_completion_tokens".into()),
         min_tokens_param: None,
         ignore_eos: None,
         sampling: serde_json::Map::new(),

@@ -1,0 +1,46 @@
+//! Help, version, completions.
+
+use crate::support::{assert_code, stdout, veeksha};
+
+#[test]
+fn help_texts() {
+    for command in [
+        &[][..],
+        &["run"],
+        &["check"],
+        &["simulate"],
+        &["sim"],
+        &["schema"],
+        &["completions"],
+    ] {
+        let output = veeksha(command.iter().chain(&["--help"]));
+        assert_code(&output, 0);
+        let name = if command.is_empty() {
+            "help".to_owned()
+        } else {
+            format!("help-{}", command[0])
+        };
+        insta::assert_snapshot!(name, stdout(&output));
+    }
+}
+
+#[test]
+fn the_version_is_the_package_s() {
+    let output = veeksha(["--version"]);
+    assert_code(&output, 0);
+    assert_eq!(
+        stdout(&output).trim(),
+        concat!("veeksha-host ", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn completions_name_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = veeksha(["completions", shell]);
+        assert_code(&output, 0);
+        for command in ["run", "check", "simulate", "sim", "schema"] {
+            assert!(stdout(&output).contains(command), "{shell}: {command}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What the user is told when a scenario or the command line is wrong: path, place, nearest name, exit code 2.
+
+use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
+
+/// What `check` says of a scenario, with the folder's name taken out.
+#[track_caller]
+fn says(name: &str, text: &str, more: &[&str], code: i32) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), name, text);
+    let mut arguments = vec!["check", &file];
+    arguments.extend(more);
+    let output = veeksha(arguments);
+    assert_code(&output, code);
+    stderr(&output).replace(folder.path().to_str().expect("UTF-8"), "FOLDER")
+}
+
+#[test]
+fn yaml_scenarios() {
+    insta::assert_snapshot!("unknown-key-at-the-root", says("s.yml", "sead: 1\n", &[], 2));
+    let deep =
+        "traffic_scheduler:\n  type: rate\n  interval_generator:\n    type: poisson\n    arival_rate: 5\n";
+    insta::assert_snapshot!("unknown-key-deep", says("s.yml", deep, &[], 2));
+    let component = "session_generator:\n  type: synthetic\n  channels:\n    - type: text\n      body_lenght_generator: { type: fixed }\n";
+    insta::assert_snapshot!("unknown-key-of-a-component", says("s.yml", component, &[], 2));
+    insta::assert_snapshot!(
+        "unknown-type",
+        says("s.yml", "client: { type: openai_chat }\n", &[], 2)
+    );
+    insta::assert_snapshot!(
+        "wrong-type",
+        says("s.yml", "runtime:\n  max_sessions: many\n", &[], 2)
+    );
+    let impossible = "traffic_scheduler: { type: concurrent, target_concurrent_sessions: 0 }\n";
+    insta::assert_snapshot!("impossible-value", says("s.yml", impossible, &[], 2));
+    insta::assert_snapshot!("not-yaml", says("s.yml", "a: [1, 2\n", &[], 2));
+    insta::assert_snapshot!(
+        "not-supported-yet",
+        says("s.yml", "session_generator: { type: trace }\n", &[], 2)
+    );
+    let several = "runtime: { max_sesions: 3 }\nclient: { modle: x }\nseed: -1\n";
+    insta::assert_snapshot!("several-problems", says("s.yml", several, &[], 2));
+}
+
+#[test]
+fn lua_scenarios() {
+    insta::assert_snapshot!(
+        "lua-syntax",
+        says("s.lua", "return {\n  seed = = 1,\n}\n", &[], 2)
+    );
+    insta::assert_snapshot!(
+        "lua-runtime",
+        says("s.lua", "local x = nil\nreturn { seed = x.y }\n", &[], 2)
+    );
+    insta::assert_snapshot!("lua-not-a-table", says("s.lua", "return 7\n", &[], 2));
+    let key = "return {\n  runtime = {\n    max_sesions = 3,\n  },\n}\n";
+    insta::assert_snapshot!("lua-unknown-key", says("s.lua", key, &[], 2));
+    insta::assert_snapshot!(
+        "lua-outside",
+        says("s.lua", "return require('../secret')\n", &[], 2)
+    );
+}
+
+#[test]
+fn an_endless_lua_scenario_is_stopped() {
+    let said = says(
+        "s.lua",
+        "local n = 0\nwhile true do n = n + 1 end\nreturn {}\n",
+        &[],
+        2,
+    );
+    assert!(said.contains("s.lua:2"), "{said}");
+}
+
+#[test]
+fn overrides() {
+    insta::assert_snapshot!(
+        "set-without-value",
+        says("s.yml", "seed: 1\n", &["--set", "seed"], 2)
+    );
+    insta::assert_snapshot!(
+        "set-unknown-key",
+        says("s.yml", "seed: 1\n", &["--set", "runtime.max_sesions=1"], 2)
+    );
+    insta::assert_snapshot!(
+        "flag-unknown-key",
+        says("s.yml", "seed: 1\n", &["--runtime.max_sesions", "1"], 2)
+    );
+    insta::assert_snapshot!(
+        "flag-without-value",
+        says("s.yml", "seed: 1\n", &["--runtime.max_sessions"], 2)
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(
+        folder.path(),
+        "s.yml",
+        "runtime: { max_sessions: 3 }\nclient: { api_base: 'sim://fast' }\n",
+    );
+    let output = veeksha(["check", &file, "--set", "runtime.max_sessions=77"]);
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains("77"), "{}", stdout(&output));
+    let output = veeksha(["check", &file, "--runtime.max_sessions=78"]);
+    assert!(stdout(&output).contains("78"), "{}", stdout(&output));
+}
+
+#[test]
+fn files_and_commands() {
+    let output = veeksha(["run", "no-such-scenario.lua"]);
+    assert_code(&output, 2);
+    insta::assert_snapshot!("missing-lua", stderr(&output));
+    let output = veeksha(["run", "no-such-scenario.yml"]);
+    assert_code(&output, 2);
+    insta::assert_snapshot!("missing-yaml", stderr(&output));
+    let output = veeksha(["rnu"]);
+    assert_code(&output, 2);
+    insta::assert_snapshot!("unknown-command", stderr(&output));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", "runtime: { max_sessions: 3 }\n");
+    let output = veeksha(["run", &file]);
+    assert_code(&output, 2);
+    let said = stderr(&output).replace(folder.path().to_str().expect("UTF-8"), "FOLDER");
+    insta::assert_snapshot!("no-target", said);
+    let output = veeksha(["run", &file, "--client.api_base", "sim://no-such-profile"]);
+    assert_code(&output, 2);
+    let said = stderr(&output).replace(folder.path().to_str().expect("UTF-8"), "FOLDER");
+    insta::assert_snapshot!("no-profile", said);
+}
+
+#[test]
+fn the_plan_of_the_quickstart() {
+    let output = veeksha(["check", "scenarios/quickstart.lua"]);
+    assert_code(&output, 0);
+    // The digest changes with the component, the estimate with the sample; the words stay.
+    let said: String = stdout(&output)
+        .lines()
+        .filter(|line| !line.contains("Digest"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    insta::assert_snapshot!("check-quickstart", said);
+}

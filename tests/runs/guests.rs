@@ -1,0 +1,124 @@
+//! Plugins that misbehave: the user is told which plugin, which function, why and where, and gets exit code 4.
+
+use std::path::Path;
+use std::process::Output;
+
+use crate::results::{latest, lines};
+use crate::support::{assert_code, root, scenario, stderr, veeksha};
+
+fn run(component: &str, config: &str, more: &[&str]) -> (Output, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = root().join("tests/guests/dist").join(component);
+    let path = if path.exists() {
+        path
+    } else {
+        Path::new(component).to_owned()
+    };
+    let text = format!(
+        "session_generator: {{ type: wasm, path: {path:?}, config: {config} }}\n\
+         client: {{ api_base: 'sim://fast' }}\n\
+         traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }}\n\
+         runtime: {{ max_sessions: 6, benchmark_timeout: 30, plugin_limits: {{ call_deadline_seconds: 0.5, memory_mib: 64 }} }}\n"
+    );
+    let file = scenario(folder.path(), "guest.yml", &text);
+    let output_dir = folder.path().to_str().expect("UTF-8").to_owned();
+    let mut arguments = vec!["run", &file, "--output_dir", &output_dir];
+    arguments.extend(more);
+    (veeksha(arguments), folder)
+}
+
+#[track_caller]
+fn fails(component: &str, mode: &str, says: &[&str]) {
+    let (output, _folder) = run(component, &format!("{{ mode: {mode} }}"), &[]);
+    assert_code(&output, 4);
+    let said = stderr(&output);
+    for part in says {
+        assert!(said.contains(part), "{component} {mode}: no {part:?} in {said}");
+    }
+    assert!(said.len() < 4096, "a message, not a flood: {said}");
+}
+
+#[test]
+fn a_good_guest_runs() {
+    let (output, folder) = run("planned.wasm", "{}", &[]);
+    assert_code(&output, 0);
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert!(!rows.is_empty());
+}
+
+#[test]
+fn a_good_agent_runs() {
+    let (output, folder) = run("agent.wasm", "{}", &[]);
+    assert_code(&output, 0);
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert!(rows.len() >= 6, "at least one request of each of six sessions");
+}
+
+#[test]
+fn what_is_no_plugin_is_refused_by_name_and_reason() {
+    fails("kindless.wasm", "x", &["kindless", "exports none of"]);
+    fails("future.wasm", "x", &["future", "0.2.0", "0.1.0"]);
+    fails("stranger.wasm", "x", &["stranger"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("noise.wasm");
+    std::fs::write(&file, b"this is not a component").expect("a file");
+    fails(file.to_str().expect("UTF-8"), "x", &["noise", "not a"]);
+}
+
+#[test]
+fn a_trap_names_plugin_function_source_line_and_input() {
+    fails(
+        "hostile-sessions.wasm",
+        "trap",
+        &["hostile-sessions", "workload.sessions", "src/lib.rs:", "input:"],
+    );
+}
+
+#[test]
+fn an_endless_loop_is_stopped_at_the_deadline() {
+    fails(
+        "hostile-sessions.wasm",
+        "loop",
+        &["workload.sessions", "call_deadline_seconds"],
+    );
+}
+
+#[test]
+fn memory_without_end_is_stopped_at_the_limit() {
+    fails("hostile-sessions.wasm", "memory", &["memory", "memory_mib"]);
+}
+
+#[test]
+fn graphs_that_cannot_run_are_named() {
+    fails("hostile-sessions.wasm", "cyclic", &["wait for one another"]);
+    fails("hostile-sessions.wasm", "dangling", &["parent 9"]);
+    fails("hostile-sessions.wasm", "history", &["not one of its parents"]);
+}
+
+#[test]
+fn a_billion_sessions_are_no_burden() {
+    let (output, _folder) = run("hostile-sessions.wasm", "{ mode: billion }", &[]);
+    assert_code(&output, 0);
+    fails("hostile-sessions.wasm", "too-many", &["returned 20,000"]);
+}
+
+#[test]
+fn an_error_of_the_plugin_s_own_comes_with_its_hint() {
+    let (output, _folder) = run("hostile-sessions.wasm", "{ behaviour: refuse }", &[]);
+    assert_code(&output, 4);
+    assert!(stderr(&output).contains("hint:"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_plugin_that_fails_later_leaves_the_results_so_far() {
+    let (output, folder) = run(
+        "hostile-sessions.wasm",
+        "{ mode: trap-at-7 }",
+        &["--runtime.max_sessions", "40"],
+    );
+    assert_code(&output, 4);
+    // Batches are 1, 2, 4, 8 ... sessions: the one with session 7 and all after it are lost, those before are measured.
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 7);
+    assert!(rows.iter().all(|row| row["success"] == true));
+}
