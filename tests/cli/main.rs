@@ -1,5 +1,7 @@
 //! The command line, seen from outside: every help text and every message, as snapshots.
 
+#![expect(clippy::expect_used, reason = "a test says what is wrong by panicking")]
+
 #[path = "../support/mod.rs"]
 mod support;
 

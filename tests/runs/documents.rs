@@ -77,7 +77,7 @@ fn every_command_of_the_documents_works() {
             let arguments = match words.as_slice() {
                 ["cargo", "run", "--release", "--", rest @ ..] | ["veeksha-host", rest @ ..] => rest,
                 // What CI itself does, or what a user does once.
-                ["cargo", "test", ..]
+                ["cargo", "test" | "build", ..]
                 | ["cargo", "xtask", ..]
                 | ["cargo", "install", ..]
                 | ["rustup", ..]

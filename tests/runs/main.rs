@@ -1,5 +1,11 @@
 //! Real runs, seen from outside: sockets, files, exit codes.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what is wrong by panicking"
+)]
+
 #[path = "../support/mod.rs"]
 mod support;
 
