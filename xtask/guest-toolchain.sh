@@ -61,7 +61,8 @@ wrap rustc "$PREFIX/root/usr/bin/rustc"
 wrap wasm-ld "$PREFIX/root/usr/lib/llvm-22/bin/wasm-ld"
 
 # The standard library, as the rlibs that a target has in an ordinary toolchain. The bitcode is for the components'
-# link-time optimisation; the paths are mapped so that PREFIX is not in them.
+# link-time optimisation; the crates it needs lie beside it in the package; the paths are mapped so that PREFIX is not in
+# them.
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 mkdir "$WORK/src"
@@ -84,10 +85,13 @@ TARGET=wasm32-unknown-unknown
     export RUSTC="$PREFIX/bin/rustc" RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$WORK/target" CARGO_INCREMENTAL=0
     export CARGO_ENCODED_RUSTFLAGS
     CARGO_ENCODED_RUSTFLAGS="-Cembed-bitcode=yes"
-    CARGO_ENCODED_RUSTFLAGS+=$'\x1f'"--remap-path-prefix=$PREFIX/root/usr/src=/rustc"
+    CARGO_ENCODED_RUSTFLAGS+=$'\x1f'"--remap-path-prefix=$PREFIX/root=/guest-toolchain"
+    CARGO_ENCODED_RUSTFLAGS+=$'\x1f'"--remap-path-prefix=$PREFIX/root/usr/lib/rustlib/src/rust=/rustc"
     CARGO_ENCODED_RUSTFLAGS+=$'\x1f'"--remap-path-prefix=$WORK=/guest-toolchain/work"
     unset RUSTFLAGS RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER CARGO_BUILD_TARGET
-    cargo build --quiet --release --target "$TARGET" -Zbuild-std=std,panic_abort
+    cargo build --quiet --release --target "$TARGET" -Zbuild-std=std,panic_abort --offline \
+        --config 'source.crates-io.replace-with="packaged"' \
+        --config "source.packaged.directory=\"$PREFIX/root/usr/lib/rustlib/src/rust/library/vendor\""
 )
 LIBRARIES="$PREFIX/root/usr/lib/rustlib/$TARGET/lib"
 mkdir -p "$LIBRARIES"

@@ -148,7 +148,7 @@ fn package(manifest: &Path) -> Result<String> {
 }
 
 fn build(repository: &Path, toolchain: &Toolchain, collection: &Collection) -> Result<Vec<Built>> {
-    let target = repository.join("target/guests");
+    let target = repository.join("target/guests").join(toolchain.key());
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(&collection.workspace);
     cargo.args([
@@ -204,7 +204,7 @@ fn encode(modules: &Path, package: &str, name: &str) -> Result<Built> {
 }
 
 /// Names for every folder that differs from machine to machine, so that none shows in a component: panics and traps say
-/// `/rustc/…`, `/crates/…`, and paths inside the repository.
+/// `/rustc/…`, `/crates/…`, and paths inside the repository. Of several that fit, the compiler takes the last.
 fn flags(repository: &Path, toolchain: &Toolchain, target: &Path) -> Result<OsString> {
     let mut names = vec![(repository.to_owned(), "/veeksha-host".to_owned())];
     let home = match std::env::var_os("CARGO_HOME").filter(|value| !value.is_empty()) {
@@ -221,7 +221,10 @@ fn flags(repository: &Path, toolchain: &Toolchain, target: &Path) -> Result<OsSt
         names.extend(folders.into_iter().map(|folder| (folder, "/crates".to_owned())));
     }
     names.push((target.to_owned(), "/target".to_owned()));
-    names.extend(toolchain.source().map(|source| (source, "/rustc".to_owned())));
+    if let Some((root, source)) = toolchain.folders() {
+        names.push((root, "/guest-toolchain".to_owned()));
+        names.push((source, "/rustc".to_owned()));
+    }
     let mut flags = OsString::new();
     for (folder, name) in names {
         if !flags.is_empty() {

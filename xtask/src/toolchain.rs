@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::digests::digest;
+
 /// The target of every component.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
@@ -51,10 +53,24 @@ impl Toolchain {
         }
     }
 
-    /// Where its standard library's source lies, which must not show in a component.
-    pub(crate) fn source(&self) -> Option<PathBuf> {
+    /// A short name for what it is, made when: what one built, cargo must not take for what another built.
+    pub(crate) fn key(&self) -> String {
+        let mut identity = self.describe().to_owned();
+        if let Toolchain::Pinned { folder, .. } = self {
+            let made = std::fs::metadata(folder.join("pin")).and_then(|pin| pin.modified());
+            identity.push_str(&format!("{} {made:?}", folder.display()));
+        }
+        digest(identity.as_bytes())[..12].to_owned()
+    }
+
+    /// The folder that must not show in a component, and the one in it where the standard library's source lies.
+    pub(crate) fn folders(&self) -> Option<(PathBuf, PathBuf)> {
         match self {
-            Toolchain::Pinned { folder, .. } => Some(folder.join("root/usr/src")),
+            Toolchain::Pinned { folder, .. } => {
+                let root = folder.join("root");
+                let source = root.join("usr/lib/rustlib/src/rust");
+                Some((root, source))
+            }
             Toolchain::Rustup { .. } => None,
         }
     }

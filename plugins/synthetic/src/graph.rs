@@ -33,7 +33,7 @@ pub(crate) enum GraphPlan {
         requests: LengthSampler,
         wait: IntervalSampler,
     },
-    Branching(Branching),
+    Branching(Box<Branching>),
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl GraphPlan {
                 request_wait_generator,
                 inherit_history,
                 single_root,
-            } => GraphPlan::Branching(Branching {
+            } => GraphPlan::Branching(Box::new(Branching {
                 layers: length(num_layers_generator, "num_layers_generator")?,
                 width: length(layer_width_generator, "layer_width_generator")?,
                 fan_out: length(fan_out_generator, "fan_out_generator")?,
@@ -90,7 +90,7 @@ impl GraphPlan {
                 wait: wait(request_wait_generator)?,
                 inherit_history: history(inherit_history, outer)?,
                 single_root,
-            }),
+            })),
         })
     }
 
