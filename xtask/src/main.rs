@@ -7,7 +7,7 @@ mod guests;
 mod toolchain;
 mod wit;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -93,9 +93,10 @@ fn run(chore: Chore) -> Result<()> {
     }
 }
 
-/// The folder that this crate's own folder lies in.
+/// The folder that this crate's own folder lies in: as cargo says now, else as it said when this was built.
 fn repository() -> Result<PathBuf> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     let root = own.parent().context("xtask lies in no folder")?;
     root.canonicalize()
         .with_context(|| format!("cannot find {}", root.display()))
