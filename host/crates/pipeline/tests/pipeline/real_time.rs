@@ -1,0 +1,227 @@
+//! Runs with the real clock.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use crossbeam_channel::unbounded;
+use veeksha_events::{Event, RequestRecord, SessionEnd};
+use veeksha_model::SessionId;
+use veeksha_pipeline::{Content, Control, Entry, PipelineError, Plan, RunEnd, run};
+use veeksha_ports::Transport;
+use veeksha_prompt::{Materialiser, Tokenizer};
+
+use crate::fakes::{Echo, Kind, factory, paced, plan};
+
+struct Ran {
+    end: RunEnd,
+    entries: Vec<Entry>,
+}
+
+fn drive(plan: &Plan, kind: Kind, control: &Control) -> Result<Ran, PipelineError> {
+    let tokenizer = Tokenizer::embedded().unwrap();
+    let materialiser = Arc::new(Materialiser::new(tokenizer.clone()).unwrap());
+    let (sender, receiver) = unbounded();
+    let echo = |clock, sink| {
+        let answered = AtomicUsize::new(0);
+        Ok(Arc::new(Echo {
+            clock,
+            sink,
+            answered,
+        }) as Arc<dyn Transport>)
+    };
+    let end = run(
+        plan,
+        &factory(kind),
+        &tokenizer,
+        materialiser,
+        echo,
+        &sender,
+        control,
+    )?;
+    drop(sender);
+    Ok(Ran {
+        end,
+        entries: receiver.iter().collect(),
+    })
+}
+
+impl Ran {
+    fn records(&self) -> Vec<&RequestRecord> {
+        let finished = self.entries.iter().filter_map(|entry| match &entry.event {
+            Event::Finished(record) => Some(&**record),
+            _ => None,
+        });
+        finished.collect()
+    }
+
+    fn ends(&self) -> Vec<SessionEnd> {
+        let ends = self.entries.iter().filter_map(|entry| match entry.event {
+            Event::SessionFinished { end, .. } => Some(end),
+            _ => None,
+        });
+        ends.collect()
+    }
+}
+
+const ENDLESS: Kind = Kind::Chains {
+    length: None,
+    fails_at: u64::MAX,
+};
+
+/// Every request once, every session once, whatever the number of threads.
+#[test]
+fn every_request_is_answered_and_recorded_once() {
+    for threads in [1, 2, 3] {
+        let mut plan = plan();
+        (plan.dispatchers, plan.completion_threads, plan.plugin_threads) = (threads, threads, threads);
+        for kind in [ENDLESS, Kind::Agents] {
+            let ran = drive(&plan, kind, &Control::default()).unwrap();
+            let records = ran.records();
+            let ids: BTreeSet<_> = records.iter().map(|record| record.id).collect();
+            assert_eq!((records.len(), ids.len()), (40, 40), "{threads} threads");
+            assert_eq!(ran.ends(), vec![SessionEnd::Completed; 20]);
+            assert!(matches!(
+                ran.entries.last().unwrap().event,
+                Event::RunEnded { .. }
+            ));
+            assert!(ran.end.plugin_failures.is_empty() && !ran.end.interrupted);
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_is_done_at_once_is_a_session_of_one_request() {
+    let ran = drive(&plan(), Kind::HastyAgents, &Control::default()).unwrap();
+    assert_eq!(ran.records().len(), 20);
+    assert_eq!(ran.ends(), vec![SessionEnd::Completed; 20]);
+}
+
+/// Tokens: ten asked for and made; the answer is counted by the tokenizer, because the server sent no usage; the second turn
+/// carries the first and its answer.
+#[test]
+fn lengths_add_up_along_the_history() {
+    let ran = drive(&plan(), ENDLESS, &Control::default()).unwrap();
+    let answer = Tokenizer::embedded().unwrap().count("four words of answer");
+    for record in ran.records() {
+        assert_eq!((record.prompt_tokens, record.target_prompt_tokens), (10, 10));
+        assert_eq!(
+            (record.output_tokens, record.output_tokens_from_usage),
+            (answer, false)
+        );
+        let before = if record.parents.is_empty() { 0 } else { 10 + answer };
+        assert_eq!(record.total_prompt_tokens, before + 10);
+    }
+}
+
+/// Arrival `i` is intended at `i` times the interval, on any number of dispatchers, and never sent before.
+#[test]
+fn arrivals_are_intended_when_the_schedule_says() {
+    for dispatchers in [1, 3] {
+        let mut plan = paced();
+        plan.dispatchers = dispatchers;
+        let ran = drive(&plan, ENDLESS, &Control::default()).unwrap();
+        for record in ran.records().iter().filter(|record| record.parents.is_empty()) {
+            assert_eq!(record.intended, record.id.session.0 * 2_000_000);
+            assert!(record.dispatched_at >= record.intended);
+        }
+    }
+}
+
+#[test]
+fn the_workload_may_end_before_the_run() {
+    let short = Kind::Chains {
+        length: Some(5),
+        fails_at: u64::MAX,
+    };
+    let ran = drive(&plan(), short, &Control::default()).unwrap();
+    assert_eq!(ran.ends().len(), 5);
+}
+
+#[test]
+fn pregenerated_sessions_are_never_late() {
+    let mut plan = paced();
+    plan.pregenerate = true;
+    let ran = drive(&plan, ENDLESS, &Control::default()).unwrap();
+    assert_eq!(ran.records().len(), 40);
+    assert!(
+        !ran.entries
+            .iter()
+            .any(|entry| matches!(entry.event, Event::Starved { .. }))
+    );
+}
+
+#[test]
+fn a_plugin_that_fails_at_once_is_an_error_and_later_a_result() {
+    let at_once = Kind::Chains {
+        length: None,
+        fails_at: 0,
+    };
+    let failure = drive(&plan(), at_once, &Control::default()).err().unwrap();
+    assert!(failure.to_string().contains("boom"), "{failure}");
+
+    // Batches are 1, 2, 4 and 8 sessions: the one of session 9 begins at 7.
+    let later = Kind::Chains {
+        length: None,
+        fails_at: 9,
+    };
+    let ran = drive(&plan(), later, &Control::default()).unwrap();
+    assert_eq!(ran.ends().len(), 7);
+    assert_eq!(ran.end.plugin_failures.len(), 1);
+}
+
+#[test]
+fn a_stop_ends_an_endless_run_and_keeps_what_was_answered() {
+    let mut plan = paced();
+    plan.scheduler.max_sessions = None;
+    let control = Control::default();
+    let stop = control.clone();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        stop.stop();
+    });
+    let ran = drive(&plan, ENDLESS, &control).unwrap();
+    stopper.join().unwrap();
+    assert!(ran.end.interrupted);
+    assert!(!ran.records().is_empty());
+    assert!(
+        ran.entries
+            .iter()
+            .any(|entry| matches!(entry.event, Event::Interrupted { .. }))
+    );
+}
+
+#[test]
+fn a_stop_before_the_start_sends_nothing() {
+    let control = Control::default();
+    control.stop();
+    let ran = drive(&paced(), ENDLESS, &control).unwrap();
+    assert!(ran.end.interrupted);
+    assert!(
+        ran.records()
+            .iter()
+            .all(|record| record.id.session == SessionId(0))
+    );
+}
+
+#[test]
+fn content_travels_with_its_events_when_asked_for() {
+    let mut plan = plan();
+    plan.include_content = true;
+    let ran = drive(&plan, ENDLESS, &Control::default()).unwrap();
+    let mut second_turns = 0;
+    for entry in &ran.entries {
+        match (&entry.event, &entry.content) {
+            (Event::Dispatched { request, .. }, Some(content @ Content::Sent { .. })) => {
+                let text = content.text();
+                let expected = if request.node.0 == 0 { 1 } else { 3 };
+                assert_eq!(text.lines().count(), expected, "{text}");
+                second_turns += usize::from(text.contains("\nassistant: four words of answer\nuser: "));
+            }
+            (Event::Finished(_), Some(content)) => assert_eq!(content.text(), "four words of answer"),
+            (Event::Dispatched { .. } | Event::Finished(_), None) => unreachable!("content was asked for"),
+            _ => assert!(entry.content.is_none()),
+        }
+    }
+    assert_eq!(second_turns, 20);
+}
