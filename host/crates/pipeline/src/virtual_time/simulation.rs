@@ -1,27 +1,24 @@
-//! A run in virtual time: the same scheduler, the simulator's engine, one loop, no clock.
-//!
-//! Time jumps from one event to the next, so the result depends on the inputs alone and comes out bit for bit the same.
-//! What a network and a client would add is zero here.
+//! The loop: time jumps to the next thing that happens, and it is passed on.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use veeksha_events::{Event, RequestRecord, RunInfo, Status};
+use veeksha_events::{Event, RunInfo, Status};
 use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, RequestId, Response, Seed, Segment,
-    SessionId, Usage,
+    Usage,
 };
-use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
+use veeksha_ports::{Workload, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
-use veeksha_scheduler::{Action, Input, NodePlan, Scheduler, SessionKind, SessionPlan, Shard};
+use veeksha_scheduler::{Action, Input, Scheduler, SessionPlan, Shard};
 use veeksha_simulator::text::TokenIdentity;
 use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Fault, FinishReason, Profile};
 
 use crate::dispatcher::recorded;
-use crate::prefetch::MAX_BATCH;
 use crate::{PipelineError, Plan, RunEnd};
+
+use super::flight::{Flight, answer_identity, hash, record_of};
+use super::source::{Source, nodes_of};
 
 /// What stands in for the server.
 #[derive(Clone, Debug)]
@@ -79,89 +76,6 @@ pub fn simulate(
     end.at = simulation.now;
     record(Event::RunEnded { at: end.at });
     Ok(end)
-}
-
-/// Where sessions come from, and how far it has been read.
-struct Source {
-    workload: Workload,
-    next: u64,
-    end: u64,
-    told: bool,
-    /// Agents that were done with their first step.
-    done: Vec<SessionId>,
-}
-
-impl Source {
-    fn make(&mut self, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
-        let first = self.next;
-        let count = u64::from(count.min(MAX_BATCH)).min(self.end - first) as u32;
-        let plans: Vec<_> = match &mut self.workload {
-            Workload::Planned(source) => {
-                let sessions = source.sessions(first, count)?.into_iter().zip(first..);
-                sessions
-                    .map(|(session, id)| plan_of(id, SessionKind::Planned, session.requests, &session.labels))
-                    .collect()
-            }
-            Workload::Reactive(agents) => {
-                let mut plans = Vec::new();
-                for id in first..first + u64::from(count) {
-                    let step = agents.start(SessionId(id))?;
-                    if step.done {
-                        self.done.push(SessionId(id));
-                    }
-                    plans.push(plan_of(id, SessionKind::Reactive, step.requests, &[]));
-                }
-                plans
-            }
-        };
-        if (plans.len() as u64) < u64::from(count) {
-            self.end = first + plans.len() as u64;
-        }
-        self.next = first + plans.len() as u64;
-        Ok(plans)
-    }
-}
-
-fn plan_of(
-    id: u64,
-    kind: SessionKind,
-    requests: Vec<Request>,
-    labels: &[(String, String)],
-) -> SessionPlan<Request> {
-    SessionPlan {
-        id: SessionId(id),
-        nodes: nodes_of(requests, labels),
-        kind,
-    }
-}
-
-fn nodes_of(requests: Vec<Request>, labels: &[(String, String)]) -> Vec<NodePlan<Request>> {
-    let node = |mut request: Request| {
-        request.labels.extend_from_slice(labels);
-        NodePlan {
-            node: request.node,
-            parents: request.parents.clone(),
-            history_parent: request.history_parent,
-            wait_after_ready: request.wait_after_ready,
-            payload: Arc::new(request),
-        }
-    };
-    requests.into_iter().map(node).collect()
-}
-
-/// A request that the engine works on.
-struct Flight {
-    id: RequestId,
-    request: Arc<Request>,
-    intended: Nanos,
-    dispatched_at: Nanos,
-    measured: bool,
-    session_requests: u32,
-    prompt_tokens: u32,
-    total_prompt_tokens: u32,
-    /// Whether the engine has taken it up: a request that it refuses has no connection to lose.
-    started: bool,
-    chunks: Vec<Chunk>,
 }
 
 struct Simulation<'a> {
@@ -561,57 +475,5 @@ impl Simulation<'_> {
                 inputs,
             );
         }
-    }
-}
-
-/// Names the answer to a request, as a piece of later prompts.
-fn answer_identity(id: RequestId) -> u64 {
-    hash(&("answer", id.session.0, id.node.0))
-}
-
-/// Equal values give equal numbers in every process: the standard hasher with its fixed keys.
-fn hash(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
-fn record_of(
-    flight: Flight,
-    at: Nanos,
-    status: Status,
-    http_status: Option<u16>,
-    usage: Option<Usage>,
-) -> RequestRecord {
-    let request = &flight.request;
-    RequestRecord {
-        id: flight.id,
-        session_requests: flight.session_requests,
-        parents: request.parents.clone(),
-        history_parent: request.history_parent,
-        wait_after_ready: request.wait_after_ready,
-        intended: flight.intended,
-        dispatched_at: flight.dispatched_at,
-        picked_up_at: Some(flight.dispatched_at),
-        sent_at: Some(flight.dispatched_at),
-        first_byte_at: flight.chunks.first().map(|chunk| chunk.at),
-        completed_at: at,
-        processed_at: at,
-        chunks: flight.chunks,
-        status,
-        http_status,
-        target_prompt_tokens: flight.prompt_tokens,
-        prompt_tokens: flight.prompt_tokens,
-        total_prompt_tokens: flight.total_prompt_tokens,
-        target_output_tokens: request.output.target_tokens,
-        output_tokens: usage.map_or(0, |usage| usage.completion),
-        output_tokens_from_usage: usage.is_some(),
-        usage,
-        connection_reused: false,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: flight.measured,
-        labels: request.labels.clone(),
     }
 }

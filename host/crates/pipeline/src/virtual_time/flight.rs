@@ -1,0 +1,76 @@
+//! A request that the engine works on, and the record that becomes of it.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use veeksha_events::{RequestRecord, Status};
+use veeksha_model::{Chunk, Nanos, Request, RequestId, Usage};
+
+/// A request that the engine works on.
+pub(super) struct Flight {
+    pub(super) id: RequestId,
+    pub(super) request: Arc<Request>,
+    pub(super) intended: Nanos,
+    pub(super) dispatched_at: Nanos,
+    pub(super) measured: bool,
+    pub(super) session_requests: u32,
+    pub(super) prompt_tokens: u32,
+    pub(super) total_prompt_tokens: u32,
+    /// Whether the engine has taken it up: a request that it refuses has no connection to lose.
+    pub(super) started: bool,
+    pub(super) chunks: Vec<Chunk>,
+}
+
+/// Names the answer to a request, as a piece of later prompts.
+pub(super) fn answer_identity(id: RequestId) -> u64 {
+    hash(&("answer", id.session.0, id.node.0))
+}
+
+/// Equal values give equal numbers in every process: the standard hasher with its fixed keys.
+pub(super) fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The record of a request that has ended.
+pub(super) fn record_of(
+    flight: Flight,
+    at: Nanos,
+    status: Status,
+    http_status: Option<u16>,
+    usage: Option<Usage>,
+) -> RequestRecord {
+    let request = &flight.request;
+    RequestRecord {
+        id: flight.id,
+        session_requests: flight.session_requests,
+        parents: request.parents.clone(),
+        history_parent: request.history_parent,
+        wait_after_ready: request.wait_after_ready,
+        intended: flight.intended,
+        dispatched_at: flight.dispatched_at,
+        picked_up_at: Some(flight.dispatched_at),
+        sent_at: Some(flight.dispatched_at),
+        first_byte_at: flight.chunks.first().map(|chunk| chunk.at),
+        completed_at: at,
+        processed_at: at,
+        chunks: flight.chunks,
+        status,
+        http_status,
+        target_prompt_tokens: flight.prompt_tokens,
+        prompt_tokens: flight.prompt_tokens,
+        total_prompt_tokens: flight.total_prompt_tokens,
+        target_output_tokens: request.output.target_tokens,
+        output_tokens: usage.map_or(0, |usage| usage.completion),
+        output_tokens_from_usage: usage.is_some(),
+        usage,
+        connection_reused: false,
+        connect: None,
+        tls: None,
+        retried: false,
+        measured: flight.measured,
+        labels: request.labels.clone(),
+    }
+}
