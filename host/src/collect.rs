@@ -9,11 +9,13 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_evaluate::{Evaluation, Evaluator, Slo};
 use veeksha_events::{Event, Status};
+use veeksha_model::ErrorClass;
 use veeksha_pipeline::Entry;
 use veeksha_report::{Progress, ProgressFigures, RecordWriter, ReportError, RunFolder, Trace};
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario, Slo as SloConfig};
 
 use crate::failure::Failure;
+use crate::say;
 
 /// How often the progress line moves.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -66,6 +68,8 @@ impl Collector {
         self.evaluator.on(&event);
         if let Event::Finished(record) = &event
             && let Status::Failed { class, message } = &record.status
+            // What was given up at the end is no failure of the server; the table counts it.
+            && *class != ErrorClass::Cancelled
         {
             let (count, _) = self
                 .failures
@@ -143,7 +147,7 @@ fn collect(
         }
         if elapsed - said >= interval {
             said = elapsed;
-            eprintln!("{}", collector.figures(elapsed, sessions_planned));
+            say::err(collector.figures(elapsed, sessions_planned));
         }
         if !disk_named && let Some(failure) = collector.writer.failed() {
             disk_named = true;

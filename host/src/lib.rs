@@ -11,6 +11,7 @@ pub mod exit;
 mod failure;
 mod interrupt;
 mod results;
+mod say;
 mod shipped;
 mod wire_up;
 

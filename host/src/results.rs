@@ -9,6 +9,7 @@ use veeksha_report::{
 use crate::collect::Collected;
 use crate::exit;
 use crate::failure::Failure;
+use crate::say;
 
 /// A percentile of fewer samples than this is hardly more than the largest value.
 const P99_SAMPLES: usize = 100;
@@ -16,11 +17,24 @@ const P99_SAMPLES: usize = 100;
 /// Width of the table where the terminal's is not known.
 const WIDTH: usize = 110;
 
+/// Whose time the run was measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// The machine's.
+    Real,
+    /// The simulation's.
+    Virtual,
+}
+
+/// A share of merged chunks above which the gaps between chunks say more about the reads than about the server.
+const MANY_MERGED: f64 = 0.05;
+
 /// Writes the summaries, prints the table unless it is not wanted, and says how the run went.
 pub(crate) fn conclude(
     folder: &RunFolder,
     collected: Collected,
     end: &RunEnd,
+    clock: Clock,
     quiet: bool,
 ) -> Result<u8, Failure> {
     let Collected {
@@ -30,17 +44,24 @@ pub(crate) fn conclude(
     } = collected;
     let summaries = write(folder, &evaluation);
     if !quiet {
-        println!(
-            "{}",
-            summary_table(&sections(&evaluation), WIDTH, Colour::of_stdout())
-        );
-        println!("results: {}", folder.path().display());
+        say::out(summary_table(
+            &sections(&evaluation, clock),
+            WIDTH,
+            Colour::of_stdout(),
+        ));
+        say::out(format!("results: {}", folder.path().display()));
     }
     for (class, (count, message)) in &failures {
-        eprintln!("{count} requests failed ({class}); the first: {message}");
+        say::err(format!(
+            "{} failed ({class}); the first: {message}",
+            say::counted(*count, "request")
+        ));
     }
     for failure in &end.plugin_failures {
-        eprintln!("{}", Failure::from(failure.clone()));
+        say::err(Failure::from(failure.clone()));
+    }
+    if evaluation.counts.requests == 0 {
+        say::err("warning: nothing was measured: the run ended before its first request");
     }
     if let Err(error) = written.and(summaries) {
         return Err(Failure::internal(format!("the results are incomplete: {error}"))
@@ -49,12 +70,14 @@ pub(crate) fn conclude(
     Ok(code(&evaluation, end))
 }
 
-/// The first of these that holds: interrupted, a plugin failed, every request failed, an SLO failed, done.
+/// The first of these that holds: interrupted, a plugin failed, nothing was measured, every request failed, an SLO failed, done.
 fn code(evaluation: &Evaluation, end: &RunEnd) -> u8 {
     if end.interrupted {
         exit::INTERRUPTED
     } else if !end.plugin_failures.is_empty() {
         exit::PLUGIN
+    } else if evaluation.counts.requests == 0 {
+        exit::INVALID
     } else if evaluation.counts.all_failed() {
         exit::TARGET
     } else if !evaluation.slos.all_met() {
@@ -73,14 +96,18 @@ fn write(folder: &RunFolder, evaluation: &Evaluation) -> Result<(), ReportError>
     folder.write_json("metrics/slo_results.json", &evaluation.slo_results())
 }
 
-fn sections(evaluation: &Evaluation) -> Vec<Section> {
-    vec![
+fn sections(evaluation: &Evaluation, clock: Clock) -> Vec<Section> {
+    let mut sections = vec![
         requests(evaluation),
         latencies(evaluation),
         throughput(evaluation),
         slos(evaluation),
-        accuracy(evaluation),
-    ]
+    ];
+    // In virtual time nothing is late, by construction.
+    if clock == Clock::Real {
+        sections.push(accuracy(evaluation));
+    }
+    sections
 }
 
 fn row(name: &str, cells: Vec<String>) -> Row {
@@ -110,7 +137,7 @@ fn requests(evaluation: &Evaluation) -> Section {
     bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
     bad("Answers without tokens", counts.empty_answers, Mark::Warning);
     bad(
-        "Requests drained after the timeout, not measured",
+        "Requests sent after the timeout, not measured",
         counts.drained,
         Mark::Plain,
     );
@@ -123,16 +150,16 @@ fn requests(evaluation: &Evaluation) -> Section {
 
 fn latencies(evaluation: &Evaluation) -> Section {
     let shown = [
-        Metric::Ttfc,
-        Metric::TtfcFromIntended,
-        Metric::Tbc,
-        Metric::Tpot,
-        Metric::EndToEnd,
-        Metric::EndToEndFromIntended,
-        Metric::PromptTokens,
-        Metric::OutputTokens,
+        (Metric::Ttfc, "Time to First Chunk"),
+        (Metric::TtfcFromIntended, "Time to First Chunk from Intended"),
+        (Metric::Tbc, "Time Between Chunks"),
+        (Metric::Tpot, "Time per Output Token"),
+        (Metric::EndToEnd, "End to End Latency"),
+        (Metric::EndToEndFromIntended, "End to End Latency from Intended"),
+        (Metric::PromptTokens, "New prompt tokens (without history)"),
+        (Metric::OutputTokens, "Output tokens"),
     ];
-    let rows = shown.into_iter().filter_map(|metric| {
+    let rows = shown.into_iter().filter_map(|(metric, name)| {
         let summary = evaluation.metric(metric)?;
         let show = |value: f64| {
             if metric.unit() == "s" {
@@ -145,10 +172,10 @@ fn latencies(evaluation: &Evaluation) -> Section {
             .map(show)
             .to_vec();
         let few = summary.count < P99_SAMPLES;
-        let note = few.then(|| format!("P99 of {} samples", summary.count));
+        let note = few.then(|| format!("P99 of {}", say::counted(summary.count as u64, "sample")));
         Some(Row {
             note,
-            ..row(metric.display_name(), cells)
+            ..row(name, cells)
         })
     });
     let columns = ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec();
@@ -185,11 +212,12 @@ fn slos(evaluation: &Evaluation) -> Section {
             let slo = &result.slo;
             let observed = result.observed.map_or("no samples".into(), duration);
             let mark = if result.met { Mark::Good } else { Mark::Bad };
+            let percentile = format!("P{}", number(slo.percentile * 100.0));
+            let what = format!("{percentile} {}", slo.metric.name());
             let name = slo
                 .name
-                .clone()
-                .unwrap_or_else(|| format!("P{:.4} {}", slo.percentile * 100.0, slo.metric.name()));
-            let name = name.replace(".0000 ", " ");
+                .as_ref()
+                .map_or_else(|| what.clone(), |name| format!("{name} ({what})"));
             Row {
                 mark,
                 ..row(&name, vec![observed, format!("≤ {}", duration(slo.value))])
@@ -224,7 +252,14 @@ fn accuracy(evaluation: &Evaluation) -> Section {
         })
         .collect();
     if let Some(merged) = host.merged_chunk_share {
-        rows.push(row("Chunks that shared a read", vec![share(merged)]));
+        let many = merged > MANY_MERGED;
+        let mark = if many { Mark::Warning } else { Mark::Plain };
+        let note = many.then(|| "their gaps are known as 0; read the chunk times with care".to_owned());
+        rows.push(Row {
+            mark,
+            note,
+            ..row("Chunks that shared a read", vec![share(merged)])
+        });
     }
     if host.starvations > 0 {
         let cells = vec![host.starvations.to_string(), duration(host.starved_seconds)];

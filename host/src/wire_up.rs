@@ -15,7 +15,11 @@ use veeksha_wasm::{EngineOptions, Grants, Limits, LogLevel, Plugin, PluginEngine
 
 use crate::cli::args::ScenarioArgs;
 use crate::failure::Failure;
+use crate::say;
 use crate::shipped;
+
+/// Components of interpreted languages have tens of MiB; nothing that is a scenario or a component has this many.
+const LARGEST_FILE: u64 = 256 << 20;
 
 /// A scenario that has been read and checked.
 pub(crate) struct Loaded {
@@ -52,8 +56,10 @@ pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resul
         (lua.document.clone(), Some(lua))
     } else {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::usage(format!("cannot read the scenario {shown}: {error}")))?;
+        let bytes = read(path)
+            .map_err(|reason| Failure::usage(format!("cannot read the scenario {shown}: {reason}")))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Failure::usage(format!("cannot read the scenario {shown}: it is not UTF-8")))?;
         (
             Document::from_yaml(&text, &shown.to_string()).map_err(Failure::usage)?,
             None,
@@ -69,6 +75,14 @@ pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resul
             .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
     }
     for (key, value) in overrides {
+        // A key is text whatever it looks like, and a message never repeats it.
+        if key.ends_with("api_key") {
+            let quoted = serde_json::Value::from(value.as_str()).to_string();
+            document
+                .set(key, &quoted)
+                .map_err(|_| Failure::usage(format!("--{key}: cannot be set")))?;
+            continue;
+        }
         document
             .set(key, value)
             .map_err(|error| Failure::usage(format!("--{key} {value}: {error}")))?;
@@ -77,7 +91,7 @@ pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resul
     fill_from_environment(&mut scenario);
     if let Some(lua) = &mut lua {
         for (level, line) in &lua.messages {
-            eprintln!("[lua {level}] {line}");
+            say::err(format!("[lua {level}] {line}"));
         }
         let limits = &scenario.runtime.plugin_limits;
         lua.set_limits(LuaLimits {
@@ -93,6 +107,18 @@ pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resul
         folder,
         cache,
     })
+}
+
+/// A whole file: a device or a pipe could go on for ever.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("it is not a regular file".into());
+    }
+    if about.len() > LARGEST_FILE {
+        return Err(format!("it is larger than {} MiB", LARGEST_FILE >> 20));
+    }
+    std::fs::read(path).map_err(|error| error.to_string())
 }
 
 fn fill_from_environment(scenario: &mut Scenario) {
@@ -182,21 +208,33 @@ fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Tokenizer, Fail
             .hinted("give a tokenizer.json, a folder that holds one, or a hub name such as `org/model`")),
         // The simulated engine uses the embedded one too.
         None if simulated => embedded(),
-        None => match client.model.as_deref() {
-            Some(model) if Path::new(model).join("tokenizer.json").exists() => open(Path::new(model)),
-            Some(model) if veeksha_prompt::hub::is_hub_name(model) => match on_this_machine(model) {
-                Some(path) => open(&path),
-                None => {
-                    notes.push(format!(
-                        "prompts are measured with the embedded tokenizer: that of {model} is not on this machine \
-                         (--client.tokenizer {model} fetches it)"
-                    ));
-                    embedded()
-                }
-            },
-            _ => embedded(),
-        },
+        None => {
+            let model = client.model.as_deref().unwrap_or_default();
+            if let Some(path) = beside(Path::new(model)).or_else(|| on_this_machine(model)) {
+                return open(&path);
+            }
+            let named = if model.is_empty() {
+                "the model's own is not known"
+            } else {
+                model
+            };
+            notes.push(format!(
+                "prompts are measured with the embedded tokenizer, not with that of the model ({named}); \
+                 --client.tokenizer names a tokenizer.json, a model's folder or a hub name"
+            ));
+            embedded()
+        }
     }
+}
+
+/// The tokenizer in a model's folder, or beside a model's file.
+fn beside(model: &Path) -> Option<PathBuf> {
+    let folder = if model.is_dir() {
+        model
+    } else {
+        model.parent().filter(|_| model.is_file())?
+    };
+    Some(folder.join("tokenizer.json")).filter(|path| path.is_file())
 }
 
 fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
@@ -246,8 +284,8 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
         Generator::Wasm { path, config, files } => {
             let path = loaded.folder.join(path);
             let shown = path.display();
-            let bytes = std::fs::read(&path).map_err(|error| {
-                Failure::usage(format!("session_generator.path: cannot read {shown}: {error}"))
+            let bytes = read(&path).map_err(|reason| {
+                Failure::usage(format!("session_generator.path: cannot read {shown}: {reason}"))
             })?;
             let name = path
                 .file_stem()
@@ -270,7 +308,7 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
             let grants = LuaGrants {
                 seed: scenario.seed,
                 tokens: Some(Arc::new(move |text: &str| counter.count(text))),
-                log: Arc::new(|level: &str, line: &str| eprintln!("[lua {level}] {line}")),
+                log: Arc::new(|level: &str, line: &str| say::err(format!("[lua {level}] {line}"))),
             };
             let function = match kind {
                 veeksha_lua::LuaKind::Sessions => "session_generator.sessions",
@@ -363,7 +401,7 @@ impl veeksha_wasm::LogSink for Log {
             LogLevel::Warn => "warn",
             LogLevel::Error => "error",
         };
-        eprintln!("[{plugin} {level}] {line}");
+        say::err(format!("[{plugin} {level}] {line}"));
     }
 }
 

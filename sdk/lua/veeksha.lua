@@ -356,7 +356,7 @@ function AgentSession:sleep(time) end
 
 ---How long, how many, on how many threads.
 ---@class veeksha.Runtime
----@field benchmark_timeout? number Seconds after which no further request is sent; 0 or less for no limit. Default: `300.0`.
+---@field benchmark_timeout? number Seconds after which measuring ends; 0 or less for no limit. What was sent before counts. Requests go on being sent, without counting, so that the load holds until the others are answered or the grace is over. Default: `300.0`.
 ---@field max_sessions? integer Sessions to start; -1 for as many as fit into the time. Default: `25`.
 ---@field num_client_threads? integer|nil Threads that send requests and read answers, each with its own connections. Null chooses by the load: one for each 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than there are cores.
 ---@field num_completion_threads? integer Threads that take results to the scheduler and the evaluators. Default: `2`.

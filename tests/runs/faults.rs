@@ -192,6 +192,6 @@ fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
     std::fs::write(&file, "").expect("a file");
     let blocked = file.join("below").to_str().expect("UTF-8").to_owned();
     let output = veeksha(["run", "scenarios/quickstart.lua", "--output_dir", &blocked]);
-    assert_code(&output, 1);
+    assert_code(&output, 2);
     assert!(stderr(&output).contains("a-file"), "{}", stderr(&output));
 }

@@ -117,7 +117,7 @@ fn a_plugin_that_fails_later_leaves_the_results_so_far() {
         &["--runtime.max_sessions", "40"],
     );
     assert_code(&output, 4);
-    // Batches are 1, 2, 4, 8 ... sessions: the one with session 7 and all after it are lost, those before are measured.
+    // Session 7 and all after it are lost, those before are measured.
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
     assert_eq!(rows.len(), 7);
     assert!(rows.iter().all(|row| row["success"] == true));

@@ -9,6 +9,7 @@ use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
 use crate::cli::args::ScenarioArgs;
 use crate::exit;
 use crate::failure::Failure;
+use crate::say;
 use crate::wire_up::{self, Wired};
 
 /// Sessions that are made to estimate the size of the workload.
@@ -24,9 +25,9 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
         target(scenario, &wired),
         plugin(&wired),
     ];
-    println!("{}", summary_table(&sections, 110, Colour::of_stdout()));
+    say::out(summary_table(&sections, 110, Colour::of_stdout()));
     for note in &wired.notes {
-        eprintln!("note: {note}");
+        say::err(format!("note: {note}"));
     }
     Ok(exit::DONE)
 }
@@ -127,7 +128,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
             sample.open_outputs.to_string(),
         ));
     }
-    let title = format!("Workload (means of {} sessions)", sample.sessions);
+    let title = format!("Workload (means of {})", say::counted(sample.sessions, "session"));
     Ok(Section {
         title,
         columns: Vec::new(),

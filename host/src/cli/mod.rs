@@ -13,18 +13,31 @@ use clap::{CommandFactory, Parser};
 
 use crate::exit;
 use crate::failure::Failure;
+use crate::say;
 use args::{Command, CommandLine};
 
 /// Parses the command line, runs the command, reports its failure. The process's exit code is one of [`crate::exit`].
 pub fn main() -> ExitCode {
-    let code = match dispatch(std::env::args().collect()) {
+    let code = match arguments().and_then(dispatch) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("{failure}");
+            say::err(&failure);
             failure.code
         }
     };
     ExitCode::from(code)
+}
+
+fn arguments() -> Result<Vec<String>, Failure> {
+    let text = |argument: std::ffi::OsString| {
+        argument.into_string().map_err(|argument| {
+            Failure::usage(format!(
+                "the argument `{}` is not UTF-8",
+                argument.to_string_lossy()
+            ))
+        })
+    };
+    std::env::args_os().map(text).collect()
 }
 
 fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
@@ -58,12 +71,9 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Command::Sim(args) => sim::sim(&args),
         Command::Schema(args) => schema::schema(args.format),
         Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut CommandLine::command(),
-                "veeksha-host",
-                &mut std::io::stdout(),
-            );
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut CommandLine::command(), "veeksha-host", &mut script);
+            say::out(String::from_utf8_lossy(&script).trim_end());
             Ok(exit::DONE)
         }
     }

@@ -16,6 +16,7 @@ use veeksha_transport::{
 use crate::cli::args::RunArgs;
 use crate::collect::{self, Collector, Live};
 use crate::failure::Failure;
+use crate::say;
 use crate::{interrupt, results, wire_up};
 
 pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
@@ -31,14 +32,14 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     let wired = wire_up::wire(&loaded)?;
     let scenario = loaded.scenario;
     for note in &wired.notes {
-        eprintln!("note: {note}");
+        say::err(format!("note: {note}"));
     }
 
     let control = Control::default();
     interrupt::stop_on_signal(control.clone())?;
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let folder =
-        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::internal)?;
+        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::usage)?;
     let collector = Collector::new(&scenario, &folder)?;
     let live = if args.quiet {
         Live::Quiet
@@ -76,7 +77,7 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     if let Some(server) = simulated {
         server.stop();
     }
-    results::conclude(&folder, collected, &ended?, args.quiet)
+    results::conclude(&folder, collected, &ended?, results::Clock::Real, args.quiet)
 }
 
 /// Where requests go; for `sim://PROFILE`, a server in this process on a loopback port.
@@ -136,6 +137,14 @@ fn target(scenario: &Scenario, api_base: String) -> Target {
     }
 }
 
+/// Whether an error is in what the user wrote, not in what the server did.
+fn is_configuration(error: &TransportError) -> bool {
+    matches!(
+        error,
+        TransportError::Url { .. } | TransportError::Header { .. } | TransportError::CaFile { .. }
+    )
+}
+
 /// Asks the server for its models: finds the one to use if none is named, and a dead server before the clock starts.
 fn find_model(scenario: &Scenario, target: &mut Target) -> Result<(), Failure> {
     let patience = scenario.client.deadline().min(std::time::Duration::from_secs(10));
@@ -148,7 +157,12 @@ fn find_model(scenario: &Scenario, target: &mut Target) -> Result<(), Failure> {
             }
         },
         (Ok(_), false) => {}
-        (Err(error @ TransportError::Unreachable { .. }), _) => return Err(Failure::target(error)),
+        (Err(error @ TransportError::Unreachable { .. }), _) => {
+            return Err(Failure::target(error).hinted(
+                "is the server running there? For a certificate of your own: client.tls.ca_file or client.tls.insecure",
+            ));
+        }
+        (Err(error), _) if is_configuration(&error) => return Err(Failure::usage(error)),
         (Err(error), true) => {
             return Err(Failure::target(error).hinted("name the model: --client.model NAME"));
         }

@@ -3,6 +3,7 @@
 use crate::cli::args::SchemaFormat;
 use crate::exit;
 use crate::failure::Failure;
+use crate::say;
 use crate::shipped;
 
 pub(super) fn schema(format: SchemaFormat) -> Result<u8, Failure> {
@@ -11,9 +12,9 @@ pub(super) fn schema(format: SchemaFormat) -> Result<u8, Failure> {
         SchemaFormat::Json => {
             let schema = veeksha_scenario::json_schema(&schemas);
             let text = serde_json::to_string_pretty(&schema).map_err(Failure::internal)?;
-            println!("{text}");
+            say::out(text);
         }
-        SchemaFormat::Lua => print!("{}", veeksha_scenario::lua_annotations(&schemas)),
+        SchemaFormat::Lua => say::out(veeksha_scenario::lua_annotations(&schemas).trim_end()),
     }
     Ok(exit::DONE)
 }

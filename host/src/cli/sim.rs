@@ -15,6 +15,7 @@ use veeksha_simulator::{Profile, SimOptions, SimServer, TruthOutcome, TruthRecor
 use crate::cli::args::SimArgs;
 use crate::exit;
 use crate::failure::Failure;
+use crate::say;
 
 pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
     let profile = profile(&args.profile, Path::new(""))?;
@@ -28,7 +29,7 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?;
     let server = SimServer::start(SocketAddr::from((args.host, args.port)), options, clock)
         .map_err(|error| Failure::usage(error).hinted("--port 0 takes a free port"))?;
-    println!("serving http://{}/v1 (Ctrl-C ends it)", server.addr());
+    say::out(format!("serving http://{}/v1 (Ctrl-C ends it)", server.addr()));
     signals.forever().next();
     if let Some(path) = &args.truth {
         let lines: String = server.truth().iter().fold(String::new(), |mut lines, record| {

@@ -6,6 +6,7 @@ use veeksha_report::RunFolder;
 use crate::cli::args::SimulateArgs;
 use crate::collect::Collector;
 use crate::failure::Failure;
+use crate::say;
 use crate::{results, wire_up};
 
 pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
@@ -13,7 +14,7 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
     let scenario = loaded.scenario.clone();
     let wired = wire_up::wire(&loaded)?;
     for note in &wired.notes {
-        eprintln!("note: {note}");
+        say::err(format!("note: {note}"));
     }
     let of_target = scenario
         .client
@@ -29,7 +30,7 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
 
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let folder =
-        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::internal)?;
+        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::usage)?;
     let mut collector = Collector::new(&scenario, &folder)?;
     let end = veeksha_pipeline::simulate(
         &wired.plan,
@@ -39,5 +40,11 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
         &wired.materialiser,
         &mut |event| collector.take(event.into()),
     )?;
-    results::conclude(&folder, collector.finish(), &end, args.run.quiet)
+    results::conclude(
+        &folder,
+        collector.finish(),
+        &end,
+        results::Clock::Virtual,
+        args.run.quiet,
+    )
 }

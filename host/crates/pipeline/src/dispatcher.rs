@@ -38,6 +38,8 @@ pub(crate) struct Lines {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) events: Sender<Entry>,
     pub(crate) include_content: bool,
+    /// Whether this dispatcher writes down what all of them see at the same time.
+    pub(crate) speaks_for_all: bool,
     pub(crate) notices: Sender<Notice>,
 }
 
@@ -153,6 +155,7 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
                 let _ = lines.notices.send(Notice::CancelInFlight);
             }
             Action::Done => progress = Progress::Done,
+            Action::TimeoutReached { .. } if !lines.speaks_for_all => {}
             other => {
                 if let Some(event) = recorded(other) {
                     let _ = lines.events.send(event.into());

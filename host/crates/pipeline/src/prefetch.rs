@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Request, Response, SessionId};
+use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Request, Response, Segment, SessionId};
 use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind, Workload, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
@@ -18,6 +18,10 @@ use crate::plan::{PipelineError, spawn};
 /// Sessions asked for in one call of a plugin, at most: large enough that the crossing costs little, small enough that the
 /// first session of a batch is not kept waiting for the last.
 pub(crate) const MAX_BATCH: u32 = 64;
+
+/// Text of a plugin's own in one request, at most. No model's context holds as much, and counting its tokens takes seconds in which
+/// nothing else is made.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// What a worker is told to do.
 pub(crate) enum Command {
@@ -87,6 +91,20 @@ impl Preparer {
             sentence.apply(&mut request, &self.tokenizer);
         }
         request.labels.extend_from_slice(labels);
+        let bytes = text_bytes(&request);
+        if bytes > MAX_TEXT_BYTES {
+            let message = format!(
+                "session {session}, node {}: {bytes} bytes of text in one request; {MAX_TEXT_BYTES} are allowed \
+                 (synthetic segments are not counted)",
+                request.node
+            );
+            return Err(PluginFailure::new(
+                &self.plugin,
+                "prepare",
+                PluginFailureKind::Result,
+                message,
+            ));
+        }
         let (node, wait_after_ready) = (request.node, request.wait_after_ready);
         let (parents, history_parent) = (request.parents.clone(), request.history_parent);
         let prepared = self.materialiser.prepare(request).map_err(|error| {
@@ -113,6 +131,19 @@ impl Preparer {
             .map(|request| self.node(session, request, labels))
             .collect()
     }
+}
+
+fn text_bytes(request: &Request) -> usize {
+    let segments = request.messages.iter().flat_map(|message| &message.content);
+    segments
+        .map(|segment| {
+            if let Segment::Text(text) = segment {
+                text.len()
+            } else {
+                0
+            }
+        })
+        .sum()
 }
 
 /// The workers of a run.
@@ -199,7 +230,7 @@ fn work(
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(answer) = carry_out(&mut workload, preparer, command) {
+        for answer in carry_out(&mut workload, preparer, command) {
             // The run has ended when nobody listens any more.
             if made.send(answer).is_err() {
                 return;
@@ -208,48 +239,87 @@ fn work(
     }
 }
 
-fn carry_out(workload: &mut Workload, preparer: &Preparer, command: Command) -> Option<Made> {
-    match command {
-        Command::Make { first, count } => {
-            let made = match workload {
-                Workload::Planned(source) => planned(&mut **source, preparer, first, count),
-                Workload::Reactive(agents) => reactive(&mut **agents, preparer, first, count),
-            };
-            Some(match made {
-                Ok(sessions) => Made::Sessions {
-                    first,
-                    asked: count,
-                    sessions,
-                },
-                Err(failure) => Made::SourceFailed { first, failure },
-            })
-        }
-        Command::Answer {
-            session,
-            node,
-            answer,
-            at,
-        } => {
-            let Workload::Reactive(agents) = workload else {
-                return None;
-            };
+fn carry_out(workload: &mut Workload, preparer: &Preparer, command: Command) -> Vec<Made> {
+    match (command, workload) {
+        (Command::Make { first, count }, workload) => make(workload, preparer, first, count),
+        (
+            Command::Answer {
+                session,
+                node,
+                answer,
+                at,
+            },
+            Workload::Reactive(agents),
+        ) => {
             let step = match &answer {
                 Ok(response) => agents.answered(session, node, response, at),
                 Err(reason) => agents.failed(session, reason),
             };
-            Some(
+            vec![
                 match step.and_then(|step| prepare_step(preparer, session, step)) {
                     Ok((nodes, done)) => Made::Step { session, nodes, done },
                     Err(failure) => Made::AgentFailed { session, failure },
                 },
-            )
+            ]
         }
-        Command::Forget { session } => {
-            if let Workload::Reactive(agents) = workload {
-                agents.finish(session);
+        (Command::Forget { session }, Workload::Reactive(agents)) => {
+            agents.finish(session);
+            Vec::new()
+        }
+        // A planned session has no agent.
+        (Command::Answer { .. } | Command::Forget { .. }, Workload::Planned(_)) => Vec::new(),
+    }
+}
+
+/// A failed batch is asked for again one by one: sessions do not depend on one another, so those before the one that fails are
+/// good, and the failure has a session to its name.
+fn make(workload: &mut Workload, preparer: &Preparer, first: u64, count: u32) -> Vec<Made> {
+    let mut cause = match sessions(workload, preparer, first, count) {
+        Ok(sessions) => {
+            return vec![Made::Sessions {
+                first,
+                asked: count,
+                sessions,
+            }];
+        }
+        Err(failure) => failure,
+    };
+    let mut good = Vec::new();
+    if count > 1 {
+        for index in first..first + u64::from(count) {
+            match sessions(workload, preparer, index, 1) {
+                Ok(one) => good.extend(one),
+                Err(failure) => {
+                    cause = failure;
+                    break;
+                }
             }
-            None
         }
+    }
+    let asked = good.len() as u32;
+    vec![
+        Made::Sessions {
+            first,
+            asked,
+            sessions: good,
+        },
+        Made::SourceFailed {
+            first: first + u64::from(asked),
+            failure: cause,
+        },
+    ]
+}
+
+fn sessions(
+    workload: &mut Workload,
+    preparer: &Preparer,
+    first: u64,
+    count: u32,
+) -> Result<Vec<MadeSession>, PluginFailure> {
+    match workload {
+        Workload::Planned(source) => planned(&mut **source, preparer, first, count),
+        // Agents are begun one at a time: what has begun cannot be begun again.
+        Workload::Reactive(agents) => reactive(&mut **agents, preparer, first, count),
     }
 }
 

@@ -98,6 +98,7 @@ pub fn run(
             events: events.clone(),
             notices: notices.clone(),
             include_content: plan.include_content,
+            speaks_for_all: index == 0,
         };
         dispatchers.push((scheduler, lines));
         inboxes.push(inbox);

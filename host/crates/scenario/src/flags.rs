@@ -3,6 +3,17 @@
 /// The rest of the command line, and the overrides found in it in their order.
 pub type Split = (Vec<String>, Vec<(String, String)>);
 
+/// The other keys of the root, whose values are written as YAML.
+const ROOT_KEYS: [&str; 7] = [
+    "session_generator",
+    "traffic_scheduler",
+    "evaluators",
+    "client",
+    "endpoint",
+    "runtime",
+    "trace_recorder",
+];
+
 /// Takes out of a command line what overrides the scenario, for [`crate::Document::set`]:
 ///
 /// - `--traffic_scheduler.interval_generator.arrival_rate 5` and `--a.b=5`: every flag with a dot or a bracket in its name;
@@ -72,6 +83,7 @@ fn override_flag(argument: &str) -> Option<(String, Option<String>)> {
     let path = match name {
         "seed" => "seed".to_owned(),
         "output_dir" | "output-dir" => "output_dir".to_owned(),
+        _ if ROOT_KEYS.contains(&name) => name.to_owned(),
         _ if name.contains(['.', '[']) && !name.starts_with(['.', '[']) => name.to_owned(),
         _ => return None,
     };

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::Value;
 use tokio::runtime::Builder;
@@ -16,6 +17,9 @@ use crate::tls::client_config;
 use crate::url::Endpoint;
 use crate::{Secret, Target, TlsOptions, TransportError};
 
+/// A list of models or an error message is never this large; what is, would only fill memory.
+const LARGEST: usize = 4 << 20;
+
 /// How long a download may make no progress.
 const STALLED: Duration = Duration::from_secs(60);
 
@@ -24,7 +28,10 @@ pub fn list_models(target: &Target, timeout: Duration) -> Result<Vec<String>, Tr
     let endpoint = Endpoint::parse(&target.api_base, "models")?;
     let scheme = if endpoint.tls { "https" } else { "http" };
     let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
-    let builder = Client::builder().timeout(timeout).no_proxy();
+    let builder = Client::builder()
+        .timeout(timeout)
+        .redirect(Policy::none())
+        .no_proxy();
     let mut request = client(builder, &target.tls, &url)?.get(&url);
     if let Some(key) = &target.api_key {
         request = request.bearer_auth(key.expose());
@@ -34,10 +41,9 @@ pub fn list_models(target: &Target, timeout: Duration) -> Result<Vec<String>, Tr
     }
     let answer: Result<Value, TransportError> = block_on(&url, async {
         let response = answered(request, &url, |text| target.redact(text)).await?;
-        response
-            .json()
-            .await
-            .map_err(|error| untimed(&url, &format!("the answer is not JSON: {}", causes(&error))))
+        let body = body_of(response, &url).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| untimed(&url, &format!("the answer is not JSON: {error}")))
     })?;
     let answer = answer?;
     let models = answer.get("data").and_then(Value::as_array).ok_or_else(|| {
@@ -135,7 +141,8 @@ async fn answered(
     if status.is_success() {
         return Ok(response);
     }
-    let body = response.text().await.unwrap_or_default();
+    let body = body_of(response, url).await.unwrap_or_default();
+    let body = String::from_utf8_lossy(&body);
     let words = match serde_json::from_str::<Value>(&body)
         .ok()
         .as_ref()
@@ -156,6 +163,25 @@ fn block_on<T>(url: &str, future: impl Future<Output = T>) -> Result<T, Transpor
         .build()
         .map_err(|error| untimed(url, &error.to_string()))?;
     Ok(runtime.block_on(future))
+}
+
+/// A body of at most [`LARGEST`] bytes.
+async fn body_of(mut response: Response, url: &str) -> Result<Vec<u8>, TransportError> {
+    let mut body = Vec::new();
+    while let Some(piece) = response
+        .chunk()
+        .await
+        .map_err(|error| untimed(url, &causes(&error)))?
+    {
+        if body.len() + piece.len() > LARGEST {
+            return Err(untimed(
+                url,
+                &format!("the answer is larger than {LARGEST} bytes"),
+            ));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
 }
 
 fn untimed(url: &str, reason: &str) -> TransportError {

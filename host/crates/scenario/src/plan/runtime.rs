@@ -14,7 +14,8 @@ pub struct Runtime {
     /// Sessions to start; -1 for as many as fit into the time.
     #[schemars(range(min = -1, max = 1_000_000_000_i64))]
     pub max_sessions: i64,
-    /// Seconds after which no further request is sent; 0 or less for no limit.
+    /// Seconds after which measuring ends; 0 or less for no limit. What was sent before counts. Requests go on being sent, without
+    /// counting, so that the load holds until the others are answered or the grace is over.
     #[schemars(range(max = 1e8))]
     pub benchmark_timeout: f64,
     /// Seconds that requests sent before the timeout may take after it: -1 waits for all of them, 0 gives them up at once.
@@ -70,7 +71,7 @@ impl Runtime {
         u64::try_from(self.max_sessions).ok()
     }
 
-    /// When to stop sending; `None` for never.
+    /// When measuring ends; `None` for never.
     pub fn timeout(&self) -> Option<Duration> {
         if self.benchmark_timeout > 0.0 {
             Duration::try_from_secs_f64(self.benchmark_timeout).ok()
