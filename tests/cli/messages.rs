@@ -1,6 +1,6 @@
 //! What the user is told when a scenario or the command line is wrong: path, place, nearest name, exit code 2.
 
-use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
+use crate::support::{assert_code, program, scenario, stderr, stdout, veeksha};
 
 /// What `check` says of a scenario, with the folder's name taken out.
 #[track_caller]
@@ -123,6 +123,79 @@ fn files_and_commands() {
     assert_code(&output, 2);
     let said = stderr(&output).replace(folder.path().to_str().expect("UTF-8"), "FOLDER");
     insta::assert_snapshot!("no-profile", said);
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let output = veeksha(["check", "/dev/zero"]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("not a regular file"),
+        "{}",
+        stderr(&output)
+    );
+    let said = says(
+        "s.yml",
+        "session_generator: { type: wasm, path: /dev/zero }\n",
+        &[],
+        2,
+    );
+    assert!(
+        said.contains("session_generator.path") && said.contains("not a regular file"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_argument_that_is_not_text_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let argument = std::ffi::OsStr::from_bytes(b"--runtime.max_\xff");
+    let output = veeksha([std::ffi::OsStr::new("check"), argument]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("not UTF-8"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    use std::process::Stdio;
+    for command in [
+        &["schema"][..],
+        &["completions", "bash"],
+        &["check", "scenarios/quickstart.lua"],
+    ] {
+        let mut child = program()
+            .args(command)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert_code(&output, 0);
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_key_is_never_repeated() {
+    for key in ["\"SECRET", "{SECRET", "[SECRET", "*SECRET"] {
+        let said = says(
+            "s.yml",
+            "client: { api_base: 'sim://fast', modle: x }\n",
+            &["--client.api_key", key],
+            2,
+        );
+        assert!(!said.contains("SECRET"), "{said}");
+    }
+}
+
+#[test]
+fn a_key_of_the_root_is_a_flag() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", "client: { api_base: 'sim://fast' }\n");
+    let output = veeksha(["check", &file, "--runtime", "{max_sessions: 79}"]);
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains("79"), "{}", stdout(&output));
 }
 
 #[test]

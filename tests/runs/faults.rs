@@ -186,6 +186,41 @@ fn a_faulty_server_is_measured_and_its_failures_are_counted_by_class() {
 }
 
 #[test]
+fn a_run_that_measured_nothing_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The ramp takes its first step at 10 s / 4; the run is over before.
+    let more = [
+        "--traffic_scheduler.rampup_seconds",
+        "10",
+        "--runtime.benchmark_timeout",
+        "1",
+    ];
+    let output = run(folder.path(), "sim://fast", &more);
+    assert_code(&output, 6);
+    assert!(
+        stderr(&output).contains("nothing was measured"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_secret_header_is_written_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(
+        folder.path(),
+        "sim://fast",
+        &["--set", "client.headers={x-api-key: hidden-17}"],
+    );
+    assert_code(&output, 0);
+    let config = std::fs::read_to_string(latest(folder.path()).join("config.yml")).expect("config.yml");
+    assert!(
+        config.contains("x-api-key") && !config.contains("hidden-17"),
+        "{config}"
+    );
+}
+
+#[test]
 fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a-file");
