@@ -1,7 +1,7 @@
 //! The composition root of `veeksha-host`: the only place that knows every crate.
 //!
-//! [`main`] parses the command line, hands over to one file of [`cli`] per command, and turns whatever comes back into a
-//! message and an exit code ([`exit`]). [`wire_up`] joins scenario, plugins, tokenizer and transport; [`collect`] joins the
+//! [`main`] parses the command line, hands over to one file of `cli` per command, and turns whatever comes back into a
+//! message and an exit code ([`exit`]). `wire_up` joins scenario, plugins, tokenizer and transport; `collect` joins the
 //! events of a run with the evaluator, the files and the progress line.
 #![forbid(unsafe_code)]
 
