@@ -57,6 +57,11 @@ pub(crate) fn conclude(
             say::counted(*count, "request")
         ));
     }
+    if end.target_lost {
+        say::err(
+            "the run was stopped: one request after another could not connect; is the server still running?",
+        );
+    }
     for failure in &end.plugin_failures {
         say::err(Failure::from(failure.clone()));
     }
@@ -70,12 +75,14 @@ pub(crate) fn conclude(
     Ok(code(&evaluation, end))
 }
 
-/// The first of these that holds: interrupted, a plugin failed, nothing was measured, every request failed, an SLO failed, done.
+/// The first of these that holds: interrupted, a plugin failed, the target was lost, nothing was measured, every request failed, an SLO failed, done.
 fn code(evaluation: &Evaluation, end: &RunEnd) -> u8 {
     if end.interrupted {
         exit::INTERRUPTED
     } else if !end.plugin_failures.is_empty() {
         exit::PLUGIN
+    } else if end.target_lost {
+        exit::TARGET
     } else if evaluation.counts.requests == 0 {
         exit::INVALID
     } else if evaluation.counts.all_failed() {

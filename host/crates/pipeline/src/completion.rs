@@ -1,16 +1,17 @@
 //! Completion: outcomes become answers for the scheduler, then records.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, Status};
-use veeksha_model::{FailureReason, History, Prepared, Response};
+use veeksha_model::{ErrorClass, FailureReason, History, Prepared, Response};
 use veeksha_ports::Outcome;
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
-use crate::{Content, Entry};
+use crate::{Content, Control, Entry};
 
 /// The work of one completion thread: ends at an end mark (`None`).
 pub(crate) fn complete(
@@ -20,10 +21,12 @@ pub(crate) fn complete(
     dispatchers: &[Sender<Input<Prepared>>],
     events: &Sender<Entry>,
     include_content: bool,
+    target: &TargetWatch,
 ) {
     while let Ok(Some(outcome)) = outcomes.recv() {
         let processed_at = clock.now();
         let answer = count_output(tokenizer, outcome);
+        target.saw(&answer.result);
         // The scheduler first: a child may be due at once.
         let request = answer.outcome.job.id;
         let at = answer.outcome.timings.completed_at;
@@ -48,6 +51,33 @@ pub(crate) fn complete(
         };
         let event = Event::Finished(Box::new(record(answer, processed_at)));
         let _ = events.send(Entry { event, content });
+    }
+}
+
+/// Requests in a row that could not connect, after which the target is given up: a closed loop would send tens of thousands a
+/// second to a server that is gone. A server that restarts under an open loop has failed fewer by then.
+const LOST_AFTER: u32 = 1000;
+
+/// Watches for a target that no longer takes connections. Shared by the completion threads.
+pub(crate) struct TargetWatch {
+    refused: AtomicU32,
+    control: Control,
+}
+
+impl TargetWatch {
+    pub(crate) fn new(control: Control) -> Self {
+        TargetWatch {
+            refused: AtomicU32::new(0),
+            control,
+        }
+    }
+
+    fn saw(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
+        if !matches!(result, Err(reason) if reason.class == ErrorClass::Connect) {
+            self.refused.store(0, Ordering::Relaxed);
+        } else if self.refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
+            self.control.stop_for_a_lost_target();
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 #[derive(Clone, Debug)]
 pub struct Control {
     asked: Arc<AtomicBool>,
+    lost: Arc<AtomicBool>,
     wake: Sender<()>,
     woken: Receiver<()>,
 }
@@ -18,6 +19,7 @@ impl Default for Control {
         let (wake, woken) = bounded(1);
         Control {
             asked: Arc::new(AtomicBool::new(false)),
+            lost: Arc::new(AtomicBool::new(false)),
             wake,
             woken,
         }
@@ -31,6 +33,17 @@ impl Control {
         self.asked.store(true, Ordering::Release);
         // Full means that a wake-up is already under way.
         let _ = self.wake.try_send(());
+    }
+
+    /// Stops the run because its target no longer takes connections.
+    pub(crate) fn stop_for_a_lost_target(&self) {
+        self.lost.store(true, Ordering::Release);
+        self.stop();
+    }
+
+    /// Whether the target was lost.
+    pub(crate) fn is_target_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
     }
 
     /// Whether a stop has been asked for.

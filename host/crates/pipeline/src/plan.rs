@@ -32,6 +32,8 @@ pub struct RunEnd {
     pub at: Nanos,
     /// Whether the user stopped it.
     pub interrupted: bool,
+    /// Whether it was stopped because one request after another could not connect.
+    pub target_lost: bool,
     /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are kept).
     pub plugin_failures: Vec<PluginFailure>,
 }

@@ -12,7 +12,7 @@ use veeksha_ports::{Outcome, OutcomeSink, PluginFailure, Transport, WorkloadFact
 use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scheduler::{Input, Scheduler, SessionKind, Shard, Traffic};
 
-use crate::completion::complete;
+use crate::completion::{TargetWatch, complete};
 use crate::dispatcher::{Lines, Notice, dispatch};
 use crate::plan::spawn;
 use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Preparer, Workers};
@@ -111,10 +111,22 @@ pub fn run(
         })?);
     }
     let mut completions = Vec::new();
+    let watch = Arc::new(TargetWatch::new(control.clone()));
     for index in 0..plan.completion_threads.max(1) {
         let (tokenizer, inbox) = (tokenizer.clone(), outcome_inbox.clone());
         let (dispatchers, events, include_content) = (inboxes.clone(), events.clone(), plan.include_content);
-        let body = move || complete(clock, &tokenizer, &inbox, &dispatchers, &events, include_content);
+        let watch = watch.clone();
+        let body = move || {
+            complete(
+                clock,
+                &tokenizer,
+                &inbox,
+                &dispatchers,
+                &events,
+                include_content,
+                &watch,
+            )
+        };
         completions.push(spawn(format!("completion-{index}"), body)?);
     }
 
@@ -360,9 +372,12 @@ impl Coordinator<'_> {
                     Ok(Notice::Done) => running -= 1,
                     Err(_) => break,
                 },
-                recv(self.control.woken()) -> _ => if !end.interrupted {
-                    end.interrupted = true;
-                    let _ = self.events.send(Event::Interrupted { at: self.clock.now() }.into());
+                recv(self.control.woken()) -> _ => if !(end.interrupted || end.target_lost) {
+                    end.target_lost = self.control.is_target_lost();
+                    end.interrupted = !end.target_lost;
+                    if end.interrupted {
+                        let _ = self.events.send(Event::Interrupted { at: self.clock.now() }.into());
+                    }
                     for inbox in self.inboxes {
                         let _ = inbox.send(Input::Stop);
                     }

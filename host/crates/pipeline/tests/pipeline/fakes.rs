@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use veeksha_clock::RunClock;
 use veeksha_model::{
-    Chunk, ChunkKind, FailureReason, Message, NodeId, OutputSpec, Request, Response, Role, Segment, Session,
-    SessionId,
+    Chunk, ChunkKind, ErrorClass, FailureReason, Message, NodeId, OutputSpec, Request, Response, Role,
+    Segment, Session, SessionId,
 };
 use veeksha_pipeline::Plan;
 use veeksha_ports::{
@@ -152,8 +152,16 @@ impl AgentSource for Agents {
     fn finish(&mut self, _: SessionId) {}
 }
 
+/// Whether the server is there.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Server {
+    Up,
+    Gone,
+}
+
 /// Answers every job at once, without usage, on the dispatcher's own thread.
 pub(crate) struct Echo {
+    pub(crate) server: Server,
     pub(crate) clock: RunClock,
     pub(crate) sink: OutcomeSink,
     pub(crate) answered: AtomicUsize,
@@ -183,7 +191,16 @@ impl Transport for Echo {
                 kind: ChunkKind::Content,
                 merged: false,
             }],
-            result: Ok(response),
+            result: match self.server {
+                Server::Up => Ok(response),
+                Server::Gone => Err(FailureReason {
+                    request: job.id,
+                    class: ErrorClass::Connect,
+                    status: None,
+                    message: "refused".into(),
+                    at,
+                }),
+            },
             job,
         });
     }

@@ -11,7 +11,7 @@ use veeksha_pipeline::{Content, Control, Entry, PipelineError, Plan, RunEnd, run
 use veeksha_ports::Transport;
 use veeksha_prompt::{Materialiser, Tokenizer};
 
-use crate::fakes::{Echo, Kind, factory, paced, plan};
+use crate::fakes::{Echo, Kind, Server, factory, paced, plan};
 
 struct Ran {
     end: RunEnd,
@@ -19,12 +19,17 @@ struct Ran {
 }
 
 fn drive(plan: &Plan, kind: Kind, control: &Control) -> Result<Ran, PipelineError> {
+    drive_against(Server::Up, plan, kind, control)
+}
+
+fn drive_against(server: Server, plan: &Plan, kind: Kind, control: &Control) -> Result<Ran, PipelineError> {
     let tokenizer = Tokenizer::embedded().unwrap();
     let materialiser = Arc::new(Materialiser::new(tokenizer.clone()).unwrap());
     let (sender, receiver) = unbounded();
     let echo = |clock, sink| {
         let answered = AtomicUsize::new(0);
         Ok(Arc::new(Echo {
+            server,
             clock,
             sink,
             answered,
@@ -224,4 +229,19 @@ fn content_travels_with_its_events_when_asked_for() {
         }
     }
     assert_eq!(second_turns, 20);
+}
+
+/// A closed loop against a server that is gone would send without end.
+#[test]
+fn a_lost_target_ends_the_run() {
+    let mut plan = plan();
+    plan.scheduler.max_sessions = None;
+    let ran = drive_against(Server::Gone, &plan, ENDLESS, &Control::default()).unwrap();
+    assert!(ran.end.target_lost && !ran.end.interrupted);
+    assert!(ran.records().len() >= 1000);
+    assert!(
+        !ran.entries
+            .iter()
+            .any(|entry| matches!(entry.event, Event::Interrupted { .. }))
+    );
 }

@@ -8,7 +8,7 @@ use veeksha_pipeline::{Content, Control, MinTokensPrompt, run};
 use veeksha_ports::Transport;
 use veeksha_prompt::{Materialiser, Tokenizer};
 
-use crate::fakes::{Echo, Kind, factory, plan};
+use crate::fakes::{Echo, Kind, Server, factory, plan};
 
 fn first_prompt(template: &str) -> (String, u32) {
     let tokenizer = Tokenizer::embedded().unwrap();
@@ -22,6 +22,7 @@ fn first_prompt(template: &str) -> (String, u32) {
     let (sender, receiver) = unbounded();
     let echo = |clock, sink| {
         Ok(Arc::new(Echo {
+            server: Server::Up,
             clock,
             sink,
             answered: Default::default(),
