@@ -189,6 +189,18 @@ fn a_key_is_never_repeated() {
     }
 }
 
+/// Whoever overrides a key that the scenario sets, and mistypes it, means that key.
+#[test]
+fn the_nearest_name_may_be_a_key_that_is_there() {
+    let output = veeksha(["check", "scenarios/quickstart.lua", "--runtime.max_sesions", "3"]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("did you mean `max_sessions`?"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 #[test]
 fn a_key_of_the_root_is_a_flag() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -394,8 +394,7 @@ impl<'s> Checker<'s> {
                     let names = properties.into_iter().flat_map(|properties| properties.iter());
                     let names = names
                         .filter(|(_, of)| of.get("x-not-supported-yet").is_none())
-                        .map(|(name, _)| name.as_str())
-                        .filter(|name| !entries.iter().any(|(given, _)| given == name));
+                        .map(|(name, _)| name.as_str());
                     let near = nearest(key, names);
                     self.report_near(value, &below, unknown_key(schema, near.is_some()), near);
                 }
