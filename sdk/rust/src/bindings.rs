@@ -48,3 +48,20 @@ pub mod agent_generator {
         pub_export_macro: true,
     });
 }
+
+pub mod trace_flavor {
+    wit_bindgen::generate!({
+        world: "trace-flavor-plugin",
+        path: "../../wit/0.1.0",
+        with: {
+            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
+            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
+            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
+            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
+            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
+        },
+        generate_all,
+        additional_derives: [PartialEq, Eq],
+        pub_export_macro: true,
+    });
+}

@@ -1,7 +1,7 @@
 //! Plugins of veeksha-host, in Rust.
 //!
-//! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]) or decides them step by step
-//! ([`Agent`]). This crate is the contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a
+//! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them step by step ([`Agent`]), or
+//! makes them of the rows of a recorded trace ([`flavor::TraceFlavor`]). This crate is the contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a
 //! macro, build for `wasm32-unknown-unknown`.
 //!
 //! ```
@@ -57,8 +57,10 @@
 
 mod agent;
 mod bindings;
+mod blocks;
 pub mod config;
 mod error;
+pub mod flavor;
 mod generator;
 pub mod log;
 mod random;
@@ -69,6 +71,7 @@ pub use bindings::capabilities::veeksha::plugin::types::{
     Descriptor, Error, Failure, Media, MediaKind, Message, Nanos, Output, Request, Response, Role, Seed,
     Segment, Session, SyntheticText, ToolCall, Usage,
 };
+pub use blocks::{LastBlock, blocks, seed_of};
 pub use generator::SessionGenerator;
 pub use random::{Draws, Random};
 pub use session::{synthetic, text};
@@ -87,7 +90,8 @@ pub mod blobs {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::agent::Exported as ExportedAgent;
-    pub use crate::bindings::{agent_generator, session_generator};
+    pub use crate::bindings::{agent_generator, session_generator, trace_flavor};
+    pub use crate::flavor::Exported as ExportedFlavor;
     pub use crate::generator::Exported as ExportedGenerator;
 }
 

@@ -83,6 +83,7 @@ impl Draft {
             output: self.output,
             body: self.body,
             labels: self.labels,
+            replay: None,
         }
     }
 }

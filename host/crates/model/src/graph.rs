@@ -197,6 +197,7 @@ mod tests {
             output: OutputSpec::default(),
             body: None,
             labels: Vec::new(),
+            replay: None,
         }
     }
 

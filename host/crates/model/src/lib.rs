@@ -9,11 +9,13 @@
 mod graph;
 mod ids;
 mod prompt;
+mod replay;
 mod response;
 mod session;
 
 pub use graph::{GraphError, check_session};
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
 pub use prompt::{History, Prepared, PreparedMessage};
+pub use replay::{Answer, HistoryMode, Recorded, Replay};
 pub use response::{Chunk, ChunkKind, ErrorClass, FailureReason, Response, ToolCall, Usage};
 pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};

@@ -1,6 +1,6 @@
 //! A session as a plugin describes it: a graph of requests whose content is segments, not text.
 
-use crate::{Nanos, NodeId, Seed};
+use crate::{HistoryMode, Nanos, NodeId, Replay, Seed};
 
 /// A name and a value that a workload attaches to a session or a request; carried to every record.
 pub type Label = (String, String);
@@ -112,6 +112,17 @@ pub struct Request {
     pub body: Option<String>,
     /// Carried to the record.
     pub labels: Vec<Label>,
+    /// Of a request that was recorded once: what is known of it. Boxed, because most requests have none.
+    pub replay: Option<Box<Replay>>,
+}
+
+impl Request {
+    /// What it sends of its conversation; a request that was never recorded sends the real answers.
+    pub fn history_mode(&self) -> HistoryMode {
+        self.replay
+            .as_ref()
+            .map_or(HistoryMode::Live, |replay| replay.history)
+    }
 }
 
 /// A session as a planned generator returns it: its whole graph.

@@ -112,6 +112,9 @@ impl Preparer {
             PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, message)
         })?;
         Ok(NodePlan {
+            not_before: None,
+            history_mode: veeksha_model::HistoryMode::Live,
+            recorded_answer: None,
             node,
             parents,
             history_parent,
@@ -334,6 +337,7 @@ fn planned(
         let id = SessionId(index);
         let nodes = preparer.nodes(id, session.requests, &session.labels)?;
         let plan = SessionPlan {
+            arrives_at: None,
             id,
             nodes,
             kind: SessionKind::Planned,
@@ -356,6 +360,7 @@ fn reactive(
             let (nodes, done) = prepare_step(preparer, id, step)?;
             Ok(MadeSession {
                 plan: SessionPlan {
+                    arrives_at: None,
                     id,
                     nodes,
                     kind: SessionKind::Reactive,

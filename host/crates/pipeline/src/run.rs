@@ -192,7 +192,7 @@ impl Lookahead {
     fn new(plan: &Plan) -> Self {
         let at_once = match &plan.scheduler.traffic {
             Traffic::Concurrent { target, .. } => u64::from(*target),
-            Traffic::Rate(_) => 0,
+            Traffic::Rate(_) | Traffic::Scheduled => 0,
         };
         let max_sessions = plan.scheduler.max_sessions.unwrap_or(u64::MAX);
         Lookahead {

@@ -4,10 +4,15 @@
 //! them. The pipeline knows only this crate.
 #![forbid(unsafe_code)]
 
+mod flavor;
 mod plugin_failure;
 mod transport;
 mod workload;
 
+pub use flavor::{
+    ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts,
+    TraceGroup, TraceRow,
+};
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
 pub use transport::{ConnectionUse, Job, Outcome, OutcomeSink, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

@@ -92,5 +92,6 @@ fn request(content: Vec<Segment>) -> Request {
         output: OutputSpec::default(),
         body: None,
         labels: Vec::new(),
+        replay: None,
     }
 }

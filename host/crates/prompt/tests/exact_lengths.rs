@@ -36,6 +36,7 @@ fn request(messages: Vec<Vec<Segment>>) -> Request {
         output: OutputSpec::default(),
         body: None,
         labels: Vec::new(),
+        replay: None,
     }
 }
 

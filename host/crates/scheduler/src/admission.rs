@@ -28,6 +28,8 @@ pub(crate) struct Admission {
 #[derive(Clone, Debug)]
 enum Gate {
     Arrivals(Arrivals),
+    /// Arrivals that come with the sessions.
+    Recorded,
     Slots(Slots),
 }
 
@@ -42,6 +44,7 @@ impl Admission {
     pub(crate) fn new(config: &SchedulerConfig) -> Self {
         let gate = match config.traffic {
             Traffic::Rate(interval) => Gate::Arrivals(Arrivals::new(interval, config.seed, config.shard)),
+            Traffic::Scheduled => Gate::Recorded,
             Traffic::Concurrent { target, ramp } => Gate::Slots(Slots::new(target, ramp, config.shard)),
         };
         Admission {
@@ -51,9 +54,10 @@ impl Admission {
     }
 
     /// Takes a delivered session in. Each session comes once.
-    pub(crate) fn hold(&mut self, id: SessionId, delivered: Nanos) {
+    pub(crate) fn hold(&mut self, id: SessionId, delivered: Nanos, recorded: Option<Nanos>) {
         let arrival = match &mut self.gate {
             Gate::Arrivals(arrivals) => arrivals.take(id.0).unwrap_or(delivered),
+            Gate::Recorded => recorded.unwrap_or(delivered),
             Gate::Slots(_) => 0,
         };
         self.held.insert(id, Held { delivered, arrival });
@@ -66,7 +70,7 @@ impl Admission {
         }
         let (id, held) = self.held.first_key_value().map(|(id, held)| (*id, *held))?;
         let due = match &mut self.gate {
-            Gate::Arrivals(_) => (held.arrival <= now).then_some(held.arrival)?,
+            Gate::Arrivals(_) | Gate::Recorded => (held.arrival <= now).then_some(held.arrival)?,
             Gate::Slots(slots) => slots.take()?,
         };
         self.held.remove(&id);
@@ -88,7 +92,7 @@ impl Admission {
     pub(crate) fn next(&self) -> Option<Nanos> {
         let (_, first) = self.held.first_key_value()?;
         match &self.gate {
-            Gate::Arrivals(_) => Some(first.arrival),
+            Gate::Arrivals(_) | Gate::Recorded => Some(first.arrival),
             Gate::Slots(slots) => slots.next_opening(),
         }
     }
@@ -101,7 +105,7 @@ impl Admission {
     /// Places that stand empty for want of a session.
     pub(crate) fn vacant(&self) -> usize {
         match &self.gate {
-            Gate::Arrivals(_) => 0,
+            Gate::Arrivals(_) | Gate::Recorded => 0,
             Gate::Slots(slots) => slots.free(),
         }
     }

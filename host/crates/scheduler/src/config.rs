@@ -27,6 +27,9 @@ pub struct SchedulerConfig {
 pub enum Traffic {
     /// Open loop: sessions arrive by a schedule, however slow the target is. The first arrives at 0.
     Rate(Interval),
+    /// Open loop by a recording: each session starts at its own [`crate::SessionPlan::arrives_at`], each node no earlier than its
+    /// [`crate::NodePlan::not_before`].
+    Scheduled,
     /// Closed loop: a number of sessions is kept active. A session is active until its last node is over, think time
     /// included.
     Concurrent {
@@ -42,7 +45,7 @@ impl Traffic {
     /// the target has none, takes no sessions and is done at once.
     pub fn most_shards(&self) -> u32 {
         match self {
-            Traffic::Rate(_) => u32::MAX,
+            Traffic::Rate(_) | Traffic::Scheduled => u32::MAX,
             Traffic::Concurrent { target, .. } => *target,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
-use veeksha_model::{FailureReason, History, Nanos, NodeId, RequestId, Response, SessionId};
+use veeksha_model::{FailureReason, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId};
 
 /// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
 #[derive(Clone, Debug)]
@@ -16,6 +16,12 @@ pub struct NodePlan<P> {
     pub history_parent: Option<NodeId>,
     /// Think time after the last parent's completion; without parents, after the session's start.
     pub wait_after_ready: Nanos,
+    /// The instant before which it is not sent, for traffic that replays recorded arrivals; other traffic does not look at it.
+    pub not_before: Option<Nanos>,
+    /// What it sends of the conversation of its history parent.
+    pub history_mode: HistoryMode,
+    /// Its recorded answer: what nodes that continue it in [`HistoryMode::Recorded`] see in the place of the real one.
+    pub recorded_answer: Option<Arc<Response>>,
     /// What is sent.
     pub payload: Arc<P>,
 }
@@ -38,6 +44,9 @@ pub struct SessionPlan<P> {
     pub nodes: Vec<NodePlan<P>>,
     /// Planned or reactive.
     pub kind: SessionKind,
+    /// When it starts, for traffic that replays recorded arrivals ([`crate::Traffic::Scheduled`]); other traffic does not look
+    /// at it. Without one, such traffic starts it at once.
+    pub arrives_at: Option<Nanos>,
 }
 
 /// What happens to the scheduler.

@@ -152,7 +152,7 @@ impl<P> Scheduler<P> {
         let mut session = SessionState::new(plan.id, plan.kind);
         session.add(plan.nodes, &mut self.ready);
         self.sessions.insert(plan.id, session);
-        self.admission.hold(plan.id, now);
+        self.admission.hold(plan.id, now, plan.arrives_at);
     }
 
     fn step(
@@ -178,6 +178,7 @@ impl<P> Scheduler<P> {
             self.deliver(
                 now,
                 SessionPlan {
+                    arrives_at: None,
                     id,
                     nodes: Vec::new(),
                     kind: SessionKind::Reactive,

@@ -27,6 +27,9 @@ const EVERY_SECOND: Traffic = Traffic::Rate(Interval::Fixed { interval: 1.0 });
 fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodePlan<u32> {
     let parents: Vec<NodeId> = parents.iter().copied().map(NodeId).collect();
     NodePlan {
+        not_before: None,
+        history_mode: veeksha_model::HistoryMode::Live,
+        recorded_answer: None,
         node: NodeId(node),
         history_parent: parents.first().copied(),
         parents,
@@ -37,6 +40,7 @@ fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodePlan<u32> {
 
 fn session(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
     Input::Session(SessionPlan {
+        arrives_at: None,
         id: SessionId(id),
         nodes,
         kind: SessionKind::Planned,
@@ -45,6 +49,7 @@ fn session(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
 
 fn agent(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
     Input::Session(SessionPlan {
+        arrives_at: None,
         id: SessionId(id),
         nodes,
         kind: SessionKind::Reactive,

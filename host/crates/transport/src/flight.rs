@@ -109,6 +109,7 @@ mod tests {
             output: OutputSpec::default(),
             body: None,
             labels: Vec::new(),
+            replay: None,
         };
         Job {
             id: RequestId {

@@ -131,6 +131,7 @@ fn session(index: u64, turns: u32) -> Session {
             },
             body: None,
             labels: vec![("turn".into(), node.to_string())],
+            replay: None,
         }
     };
     Session {

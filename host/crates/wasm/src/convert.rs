@@ -38,6 +38,7 @@ fn request(request: wit::Request) -> Request {
         },
         body: request.body,
         labels: request.labels,
+        replay: None,
     }
 }
 

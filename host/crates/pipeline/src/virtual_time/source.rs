@@ -56,6 +56,7 @@ fn plan_of(
     labels: &[(String, String)],
 ) -> SessionPlan<Request> {
     SessionPlan {
+        arrives_at: None,
         id: SessionId(id),
         nodes: nodes_of(requests, labels),
         kind,
@@ -66,6 +67,9 @@ pub(super) fn nodes_of(requests: Vec<Request>, labels: &[(String, String)]) -> V
     let node = |mut request: Request| {
         request.labels.extend_from_slice(labels);
         NodePlan {
+            not_before: None,
+            history_mode: veeksha_model::HistoryMode::Live,
+            recorded_answer: None,
             node: request.node,
             parents: request.parents.clone(),
             history_parent: request.history_parent,

@@ -34,6 +34,7 @@ pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
         },
         body: None,
         labels: Vec::new(),
+        replay: None,
     }
 }
 

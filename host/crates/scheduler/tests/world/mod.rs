@@ -307,6 +307,7 @@ impl World {
             }
         }
         SessionPlan {
+            arrives_at: None,
             id: SessionId(id),
             nodes,
             kind,
@@ -529,6 +530,9 @@ fn random_node(draws: &mut Draws, session: u64, node: u32, others: u32) -> NodeP
     let history = (!parents.is_empty() && draws.below(2) == 0)
         .then(|| parents[draws.below(parents.len() as u32) as usize]);
     NodePlan {
+        not_before: None,
+        history_mode: veeksha_model::HistoryMode::Live,
+        recorded_answer: None,
         node: NodeId(node),
         parents,
         history_parent: history,

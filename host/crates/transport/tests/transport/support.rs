@@ -196,6 +196,7 @@ pub(crate) fn prepared(text: &str) -> Prepared {
             },
             body: None,
             labels: Vec::new(),
+            replay: None,
         },
         messages: vec![PreparedMessage {
             role: Role::User,

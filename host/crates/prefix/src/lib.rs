@@ -1,0 +1,2 @@
+//! The ideal prefix cache.
+#![forbid(unsafe_code)]

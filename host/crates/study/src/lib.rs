@@ -1,0 +1,2 @@
+//! What a trace is like.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Trace files.
+#![forbid(unsafe_code)]

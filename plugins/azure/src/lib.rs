@@ -1,0 +1,2 @@
+//! The trace flavor `azure`.
+#![forbid(unsafe_code)]

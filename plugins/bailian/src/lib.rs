@@ -1,0 +1,2 @@
+//! The trace flavor `bailian`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `burstgpt`.
+#![forbid(unsafe_code)]

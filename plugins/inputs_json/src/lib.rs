@@ -1,0 +1,2 @@
+//! The trace flavor `inputs_json`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `mooncake`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `multi_turn`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `rag`.
+#![forbid(unsafe_code)]

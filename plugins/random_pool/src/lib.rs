@@ -1,0 +1,2 @@
+//! The trace flavor `random_pool`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `request_log`.
+#![forbid(unsafe_code)]

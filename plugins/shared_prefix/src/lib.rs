@@ -1,0 +1,2 @@
+//! The trace flavor `shared_prefix`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `sharegpt`.
+#![forbid(unsafe_code)]

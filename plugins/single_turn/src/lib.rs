@@ -1,0 +1,2 @@
+//! The trace flavor `single_turn`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `timed_synthetic_session`.
+#![forbid(unsafe_code)]

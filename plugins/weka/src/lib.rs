@@ -1,0 +1,2 @@
+//! The trace flavor `weka`.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The trace flavor `wildchat`.
+#![forbid(unsafe_code)]

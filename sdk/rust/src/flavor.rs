@@ -1,0 +1,316 @@
+//! Plugins that turn the rows of a recorded trace into sessions.
+
+use std::cell::OnceCell;
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
+
+use crate::bindings::trace_flavor::exports::veeksha::plugin::trace_flavor as contract;
+use crate::{Descriptor, Error, Nanos, Session, config, log};
+
+pub use contract::{
+    Answer, Arrival, Cell, Column, Grouping, HistoryMode, Layout, MostFrequent, Replay, TimeUnit, Tree, Turn,
+};
+
+/// Turns the rows of a trace into sessions: one session for each group of rows.
+///
+/// What [`session`](Self::session) returns must depend on (configuration, trace, epoch, group) and on nothing else: the host
+/// asks in any order, from several instances, and may ask twice.
+pub trait TraceFlavor: Sized + 'static {
+    /// What the user writes under the flavor's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
+    /// object tagged by `type` (see [`config`](crate::config)).
+    type Config: DeserializeOwned;
+    /// A row, with a field for each column of the layout; `Option` for those that are not required. Allow unknown fields.
+    type Row: DeserializeOwned;
+
+    /// The name of the flavor.
+    const NAME: &'static str;
+    /// Its version.
+    const VERSION: &'static str;
+    /// What it does, in one line.
+    const SUMMARY: &'static str;
+
+    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
+    fn config_schema() -> String {
+        "{}".into()
+    }
+
+    /// Opens the flavor.
+    ///
+    /// # Errors
+    /// A configuration that cannot be; say where with [`Error::config`].
+    fn open(config: Self::Config) -> Result<Self, Error>;
+
+    /// What it wants of the file. [`Layout::new`] begins one.
+    fn layout(&self) -> Layout;
+
+    /// The session of a group. `epoch` counts how often the trace has been wrapped: text that must not repeat from one pass
+    /// to the next depends on it.
+    ///
+    /// # Errors
+    /// Rows that make no session; [`Row::error`] names the row. The user chooses whether that ends the run or skips the group.
+    fn session(
+        &self,
+        trace: &Trace<Self::Row>,
+        epoch: u64,
+        group: &Group<Self::Row>,
+    ) -> Result<Replay, Error>;
+
+    /// What is sent before the run begins, for one group of the warm-up (see [`Layout`]); only if the layout says that the
+    /// flavor warms up.
+    ///
+    /// # Errors
+    /// As of [`session`](Self::session).
+    fn warmup(&self, trace: &Trace<Self::Row>, group: &Group<Self::Row>) -> Result<Vec<Session>, Error> {
+        let _ = (trace, group);
+        Ok(Vec::new())
+    }
+}
+
+/// A row of the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row<R> {
+    /// Its number in the trace, from 1.
+    pub number: u64,
+    /// Its recorded arrival, relative to the earliest of the trace.
+    pub at: Option<Nanos>,
+    /// What stands in it.
+    pub cells: R,
+}
+
+impl<R> Row<R> {
+    /// An error about this row: code `row`, with the row's number before the message.
+    pub fn error(&self, message: impl AsRef<str>) -> Error {
+        row_error(self.number, message.as_ref())
+    }
+}
+
+fn row_error(number: u64, message: &str) -> Error {
+    Error::new("row", format!("row {number}: {message}"))
+}
+
+/// The rows of one session, in the order of the file; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group<R> {
+    /// Its number in the trace, from 0.
+    pub index: u64,
+    /// The value of the grouping column, or the id of the tree's root; else empty.
+    pub key: String,
+    /// The rows.
+    pub rows: Vec<Row<R>>,
+}
+
+/// What is known of the whole trace.
+pub struct Trace<R> {
+    /// Rows that are used.
+    pub rows: u64,
+    /// Groups of rows: sessions of one pass.
+    pub groups: u64,
+    first: String,
+    read: OnceCell<Option<R>>,
+}
+
+impl<R: DeserializeOwned> Trace<R> {
+    /// A trace, for tests: the host makes the others. `first_row` is a JSON object.
+    pub fn new(rows: u64, groups: u64, first_row: impl Into<String>) -> Self {
+        Trace {
+            rows,
+            groups,
+            first: first_row.into(),
+            read: OnceCell::new(),
+        }
+    }
+
+    /// The first row of the trace; read when it is asked for. `None` if there is none.
+    pub fn first_row(&self) -> Option<&R> {
+        self.read
+            .get_or_init(|| serde_json::from_str(&self.first).ok())
+            .as_ref()
+    }
+}
+
+/// Reads the rows of a group, for the host's calls and for tests: each is its number, its arrival and a JSON object.
+///
+/// # Errors
+/// The first row that does not fit `R`, by its number.
+pub fn group<R: DeserializeOwned>(
+    index: u64,
+    key: impl Into<String>,
+    rows: impl IntoIterator<Item = (u64, Option<Nanos>, String)>,
+) -> Result<Group<R>, Error> {
+    let rows = rows.into_iter().map(|(number, at, fields)| {
+        let cells = serde_json::from_str(&fields).map_err(|error| row_error(number, &error.to_string()))?;
+        Ok(Row { number, at, cells })
+    });
+    Ok(Group {
+        index,
+        key: key.into(),
+        rows: rows.collect::<Result<_, Error>>()?,
+    })
+}
+
+impl Layout {
+    /// A layout of these columns in which each row is a session, without arrivals.
+    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Layout {
+            columns: columns.into(),
+            rows_in: None,
+            grouping: Grouping::Row,
+            arrival: None,
+            keep: None,
+            warms_up: false,
+        }
+    }
+
+    /// Rows with the same value in a column are one session.
+    pub fn grouped_by(mut self, column: impl Into<String>) -> Self {
+        self.grouping = Grouping::Column(column.into());
+        self
+    }
+
+    /// A row continues the one whose id it names as its parent.
+    pub fn tree(mut self, id: impl Into<String>, parent: impl Into<String>) -> Self {
+        self.grouping = Grouping::Tree(Tree {
+            id: id.into(),
+            parent: parent.into(),
+        });
+        self
+    }
+
+    /// Arrivals stand in a column.
+    pub fn arrivals(mut self, column: impl Into<String>, unit: TimeUnit) -> Self {
+        self.arrival = Some(Arrival {
+            column: column.into(),
+            unit,
+        });
+        self
+    }
+}
+
+impl Column {
+    /// A column that every row must have.
+    pub fn required(name: impl Into<String>, cell: Cell) -> Self {
+        Column {
+            required: true,
+            ..Column::optional(name, cell)
+        }
+    }
+
+    /// A column that a row may have.
+    pub fn optional(name: impl Into<String>, cell: Cell) -> Self {
+        Column {
+            name: name.into(),
+            aliases: Vec::new(),
+            cell,
+            required: false,
+        }
+    }
+
+    /// Adds a name under which the column may stand in a file.
+    pub fn or(mut self, alias: impl Into<String>) -> Self {
+        self.aliases.push(alias.into());
+        self
+    }
+}
+
+impl Turn {
+    /// Nothing known yet of a node; it sends the model's real answers.
+    pub fn new(node: u32) -> Self {
+        Turn {
+            node,
+            history: HistoryMode::Live,
+            answer: None,
+            at: None,
+            latency: None,
+            prompt_tokens: None,
+            output_tokens: None,
+        }
+    }
+}
+
+impl Replay {
+    /// A session and its turns.
+    pub fn new(session: impl Into<Session>, turns: impl Into<Vec<Turn>>) -> Self {
+        Replay {
+            session: session.into(),
+            turns: turns.into(),
+        }
+    }
+}
+
+/// A flavor as the contract sees it.
+pub struct Exported<T>(PhantomData<T>);
+
+/// An open flavor as the contract sees it.
+pub struct Open<T>(T);
+
+impl<T: TraceFlavor> contract::Guest for Exported<T> {
+    type Flavor = Open<T>;
+
+    fn describe() -> Descriptor {
+        log::report_panics();
+        Descriptor {
+            name: T::NAME.into(),
+            version: T::VERSION.into(),
+            summary: T::SUMMARY.into(),
+            config_schema: T::config_schema(),
+        }
+    }
+}
+
+impl<T: TraceFlavor> contract::GuestFlavor for Open<T> {
+    fn open(config: String) -> Result<contract::Flavor, Error> {
+        log::report_panics();
+        Ok(contract::Flavor::new(Open(T::open(config::from_json(&config)?)?)))
+    }
+
+    fn layout(&self) -> Layout {
+        self.0.layout()
+    }
+
+    fn sessions(
+        &self,
+        trace: contract::Facts,
+        epoch: u64,
+        groups: Vec<contract::Group>,
+    ) -> Result<Vec<Replay>, Error> {
+        let trace = Trace::new(trace.rows, trace.groups, trace.first_row);
+        groups
+            .into_iter()
+            .map(|rows| self.0.session(&trace, epoch, &read(rows)?))
+            .collect()
+    }
+
+    fn warmup(&self, trace: contract::Facts, groups: Vec<contract::Group>) -> Result<Vec<Session>, Error> {
+        let trace = Trace::new(trace.rows, trace.groups, trace.first_row);
+        let mut sessions = Vec::new();
+        for rows in groups {
+            sessions.extend(self.0.warmup(&trace, &read(rows)?)?);
+        }
+        Ok(sessions)
+    }
+}
+
+fn read<R: DeserializeOwned>(rows: contract::Group) -> Result<Group<R>, Error> {
+    let cells = rows.rows.into_iter().map(|row| (row.number, row.at, row.fields));
+    group(rows.index, rows.key, cells)
+}
+
+/// Makes a type that is a [`TraceFlavor`] the trace flavor of this component.
+///
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
+/// natively.
+#[macro_export]
+macro_rules! export_trace_flavor {
+    ($flavor:ty) => {
+        const _: () = {
+            type VeekshaExported = $crate::__private::ExportedFlavor<$flavor>;
+            const fn is_a_trace_flavor<T: $crate::flavor::TraceFlavor>() {}
+            is_a_trace_flavor::<$flavor>();
+            #[cfg(target_family = "wasm")]
+            $crate::__private::trace_flavor::export!(
+                VeekshaExported with_types_in $crate::__private::trace_flavor
+            );
+        };
+    };
+}
