@@ -1,6 +1,6 @@
 //! Everything known of one request that was sent.
 
-use veeksha_model::{Chunk, ErrorClass, Label, Nanos, NodeId, RequestId, Usage};
+use veeksha_model::{Chunk, ErrorClass, HistoryMode, Label, Nanos, NodeId, Recorded, RequestId, Usage};
 
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,16 @@ pub struct RequestRecord {
     pub retried: bool,
     /// Whether it counts: false for what was dispatched after `benchmark_timeout` (drained).
     pub measured: bool,
+    /// Tokens that the chat template adds to history and new messages, by the host's tokenizer; they are part of
+    /// `total_prompt_tokens`. 0 where no template is applied.
+    pub template_tokens: u32,
+    /// What it sent of the conversation of its history parent.
+    pub history_mode: HistoryMode,
+    /// What happened to it when it was recorded, if it was.
+    pub recorded: Option<Recorded>,
+    /// Tokens of its prompt that an unbounded prefix cache would have known when it was dispatched; filled in by whoever
+    /// keeps account of the prompts of the whole run.
+    pub ideal_cached_tokens: Option<u32>,
     /// Labels of session and request.
     pub labels: Vec<Label>,
 }

@@ -322,6 +322,10 @@ mod tests {
             retried: false,
             measured: true,
             labels: vec![("tier".into(), "gold".into())],
+            template_tokens: 0,
+            history_mode: veeksha_model::HistoryMode::Live,
+            recorded: None,
+            ideal_cached_tokens: None,
         }
     }
 

@@ -28,6 +28,10 @@ pub struct Prepared {
     pub target_tokens: u32,
     /// Tokens of the new messages as the tokenizer counts the finished text.
     pub prompt_tokens: u32,
+    /// Tokens that the chat template adds around the new messages; 0 where no template is applied.
+    pub template_tokens: u32,
+    /// The recorded answer as text, where the request has one.
+    pub recorded_answer: Option<Arc<Response>>,
 }
 
 /// A finished turn that a later request continues; a shared list that grows at the end.

@@ -166,6 +166,10 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
         retried: connection.retried,
         measured: job.measured,
         labels: request.labels.clone(),
+        template_tokens: 0,
+        history_mode: veeksha_model::HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: None,
     }
 }
 

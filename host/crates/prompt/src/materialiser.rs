@@ -61,6 +61,8 @@ impl Materialiser {
             messages,
             target_tokens,
             prompt_tokens,
+            template_tokens: 0,
+            recorded_answer: None,
         })
     }
 

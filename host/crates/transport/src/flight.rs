@@ -123,6 +123,8 @@ mod tests {
                 messages: Vec::new(),
                 target_tokens: 0,
                 prompt_tokens: 0,
+                template_tokens: 0,
+                recorded_answer: None,
             }),
             history: None,
             session_requests: 1,

@@ -48,6 +48,10 @@ pub(crate) fn answered(session: u64, node: u32, intended: u64, completed: u64) -
         retried: false,
         measured: true,
         labels: Vec::new(),
+        template_tokens: 0,
+        history_mode: veeksha_model::HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: None,
     }
 }
 

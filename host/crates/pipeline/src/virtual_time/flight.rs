@@ -72,5 +72,9 @@ pub(super) fn record_of(
         retried: false,
         measured: flight.measured,
         labels: request.labels.clone(),
+        template_tokens: 0,
+        history_mode: veeksha_model::HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: None,
     }
 }

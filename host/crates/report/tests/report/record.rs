@@ -61,6 +61,10 @@ fn record(session: u64) -> RequestRecord {
         retried: false,
         measured: true,
         labels: Vec::new(),
+        template_tokens: 0,
+        history_mode: veeksha_model::HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: None,
     }
 }
 

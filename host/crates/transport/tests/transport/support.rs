@@ -206,6 +206,8 @@ pub(crate) fn prepared(text: &str) -> Prepared {
         }],
         target_tokens: 1,
         prompt_tokens: 1,
+        template_tokens: 0,
+        recorded_answer: None,
     }
 }
 
