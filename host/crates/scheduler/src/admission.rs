@@ -1,4 +1,4 @@
-//! When a delivered session may start: by its arrival, or by a free place.
+//! When a delivered session may start: by its arrival, drawn or recorded, or by a free place.
 
 use std::collections::BTreeMap;
 
@@ -22,22 +22,16 @@ pub(crate) struct Admitted {
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     gate: Gate,
-    held: BTreeMap<SessionId, Held>,
+    /// By arrival, then id (0 where there are no arrivals): when each was delivered.
+    held: BTreeMap<(Nanos, SessionId), Nanos>,
 }
 
 #[derive(Clone, Debug)]
 enum Gate {
     Arrivals(Arrivals),
-    /// Arrivals that come with the sessions.
+    /// Arrivals that come with the sessions, in any order.
     Recorded,
     Slots(Slots),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    delivered: Nanos,
-    /// The arrival, where there is one.
-    arrival: Nanos,
 }
 
 impl Admission {
@@ -60,25 +54,22 @@ impl Admission {
             Gate::Recorded => recorded.unwrap_or(delivered),
             Gate::Slots(_) => 0,
         };
-        self.held.insert(id, Held { delivered, arrival });
+        self.held.insert((arrival, id), delivered);
     }
 
-    /// The next session that may start, lowest id first.
+    /// The next session that may start, in the order of arrival; without arrivals, lowest id first.
     pub(crate) fn admit(&mut self, now: Nanos) -> Option<Admitted> {
         if let Gate::Slots(slots) = &mut self.gate {
             slots.advance(now);
         }
-        let (id, held) = self.held.first_key_value().map(|(id, held)| (*id, *held))?;
+        let first = self.held.first_entry()?;
+        let (arrival, id) = *first.key();
         let due = match &mut self.gate {
-            Gate::Arrivals(_) | Gate::Recorded => (held.arrival <= now).then_some(held.arrival)?,
+            Gate::Arrivals(_) | Gate::Recorded => (arrival <= now).then_some(arrival)?,
             Gate::Slots(slots) => slots.take()?,
         };
-        self.held.remove(&id);
-        Some(Admitted {
-            id,
-            due,
-            delivered: held.delivered,
-        })
+        let delivered = first.remove();
+        Some(Admitted { id, due, delivered })
     }
 
     /// A started session is over.
@@ -90,9 +81,9 @@ impl Admission {
 
     /// When the next session may start by time alone.
     pub(crate) fn next(&self) -> Option<Nanos> {
-        let (_, first) = self.held.first_key_value()?;
+        let ((arrival, _), _) = self.held.first_key_value()?;
         match &self.gate {
-            Gate::Arrivals(_) | Gate::Recorded => Some(first.arrival),
+            Gate::Arrivals(_) | Gate::Recorded => Some(*arrival),
             Gate::Slots(slots) => slots.next_opening(),
         }
     }
@@ -112,6 +103,6 @@ impl Admission {
 
     /// Gives up every session that has not started.
     pub(crate) fn clear(&mut self) -> impl Iterator<Item = SessionId> + use<> {
-        std::mem::take(&mut self.held).into_keys()
+        std::mem::take(&mut self.held).into_keys().map(|(_, id)| id)
     }
 }

@@ -28,7 +28,8 @@ pub enum Traffic {
     /// Open loop: sessions arrive by a schedule, however slow the target is. The first arrives at 0.
     Rate(Interval),
     /// Open loop by a recording: each session starts at its own [`crate::SessionPlan::arrives_at`], each node no earlier than its
-    /// [`crate::NodePlan::not_before`].
+    /// [`crate::NodePlan::not_before`]. Sessions may be delivered in any order; one that comes after its arrival starts at once,
+    /// counted from its arrival.
     Scheduled,
     /// Closed loop: a number of sessions is kept active. A session is active until its last node is over, think time
     /// included.

@@ -16,9 +16,10 @@ pub struct NodePlan<P> {
     pub history_parent: Option<NodeId>,
     /// Think time after the last parent's completion; without parents, after the session's start.
     pub wait_after_ready: Nanos,
-    /// The instant before which it is not sent, for traffic that replays recorded arrivals; other traffic does not look at it.
+    /// The instant before which it is not sent, for traffic that replays recorded arrivals ([`crate::Traffic::Scheduled`]); other
+    /// traffic does not look at it. It is due at the later of this instant and the end of its think time.
     pub not_before: Option<Nanos>,
-    /// What it sends of the conversation of its history parent.
+    /// What it sends of the conversation of its history parent: how every answer in it is given, see [`crate::Conversation`].
     pub history_mode: HistoryMode,
     /// Its recorded answer: what nodes that continue it in [`HistoryMode::Recorded`] see in the place of the real one.
     pub recorded_answer: Option<Arc<Response>>,
@@ -107,7 +108,7 @@ pub enum Action<P> {
     SessionStarted {
         /// Which session.
         session: SessionId,
-        /// Its arrival, or the instant at which its slot became free: what its roots are counted from.
+        /// Its arrival, drawn or recorded, or the instant at which its slot became free: what its roots are counted from.
         at: Nanos,
         /// Nodes known so far.
         requests: u32,
@@ -120,7 +121,7 @@ pub enum Action<P> {
         intended: Nanos,
         /// What to send.
         payload: Arc<P>,
-        /// The conversation before it.
+        /// The conversation before it, as its history mode says.
         history: Option<Arc<History<P>>>,
         /// Whether it is dispatched before the timeout and so counts.
         measured: bool,

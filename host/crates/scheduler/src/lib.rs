@@ -9,14 +9,17 @@
 //! * Planned sessions bring their whole graph; reactive ones grow by [`Input::Step`], in answer to [`Action::AskAgent`].
 //!
 //! Every instant is taken from the schedule, never from the moment at which the scheduler happened to be called: `intended`
-//! is the arrival that the traffic asked for, or the completion of the last parent plus the think time. What was late stays
-//! visible as the difference between `intended` and the dispatch.
+//! is the arrival that the traffic asked for, or the completion of the last parent plus the think time; of replayed traffic no
+//! earlier than the node's recorded instant. What was late stays visible as the difference between `intended` and the dispatch.
+//!
+//! What a node sends of the turns before it is a [`Conversation`], heard as the node's history mode says.
 #![forbid(unsafe_code)]
 
 mod admission;
 mod arrivals;
 mod config;
 mod contract;
+mod conversation;
 mod deadline;
 mod intake;
 mod ready;
@@ -27,4 +30,5 @@ mod slots;
 pub use arrivals::Arrivals;
 pub use config::{Grace, Interval, SchedulerConfig, Shard, Traffic};
 pub use contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
+pub use conversation::Conversation;
 pub use scheduler::{LOOKAHEAD, Scheduler};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use veeksha_events::NeverSentReason;
 use veeksha_model::{FailureReason, Nanos, RequestId, Response, SessionId};
 
-use crate::SchedulerConfig;
 use crate::admission::Admission;
 use crate::contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
 use crate::deadline::{Deadline, Phase};
 use crate::intake::Intake;
 use crate::ready::ReadyQueue;
 use crate::session::SessionState;
+use crate::{SchedulerConfig, Traffic};
 
 /// Sessions that should lie ready beyond those that could start now.
 ///
@@ -149,10 +149,21 @@ impl<P> Scheduler<P> {
         if self.phase == Phase::Stopping || !self.intake.accept(plan.id) {
             return;
         }
+        let nodes = self.timed(plan.nodes);
         let mut session = SessionState::new(plan.id, plan.kind);
-        session.add(plan.nodes, &mut self.ready);
+        session.add(nodes, &mut self.ready);
         self.sessions.insert(plan.id, session);
         self.admission.hold(plan.id, now, plan.arrives_at);
+    }
+
+    /// Nodes with the recorded instants that count: only traffic that replays arrivals looks at them.
+    fn timed(&self, mut nodes: Vec<NodePlan<P>>) -> Vec<NodePlan<P>> {
+        if self.config.traffic != Traffic::Scheduled {
+            for node in &mut nodes {
+                node.not_before = None;
+            }
+        }
+        nodes
     }
 
     fn step(
@@ -163,6 +174,7 @@ impl<P> Scheduler<P> {
         done: bool,
         actions: &mut Vec<Action<P>>,
     ) {
+        let nodes = self.timed(nodes);
         let Some(session) = self.sessions.get_mut(&id).filter(|session| session.agent_open()) else {
             return;
         };

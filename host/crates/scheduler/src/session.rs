@@ -5,9 +5,10 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
-use veeksha_model::{History, Nanos, NodeId, RequestId, Response, SessionId};
+use veeksha_model::{History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId};
 
 use crate::contract::{Action, NodePlan, SessionKind};
+use crate::conversation::Conversation;
 use crate::ready::ReadyQueue;
 
 /// A session that is held or live.
@@ -43,7 +44,11 @@ enum Agent {
 #[derive(Debug)]
 struct Node<P> {
     history_parent: Option<NodeId>,
+    history_mode: HistoryMode,
+    recorded_answer: Option<Arc<Response>>,
     wait: Nanos,
+    /// 0: at any time.
+    not_before: Nanos,
     payload: Arc<P>,
     children: Vec<NodeId>,
     state: NodeState<P>,
@@ -56,12 +61,9 @@ enum NodeState<P> {
     /// In the ready queue.
     Queued,
     /// Dispatched, with this conversation before it.
-    InFlight {
-        measured: bool,
-        history: Option<Arc<History<P>>>,
-    },
+    InFlight { measured: bool, before: Conversation<P> },
     /// Its result is there; the conversation up to and with it.
-    Complete { at: Nanos, turn: Arc<History<P>> },
+    Complete { at: Nanos, talk: Conversation<P> },
     /// Will never be sent.
     Withdrawn,
 }
@@ -131,7 +133,10 @@ impl<P> SessionState<P> {
             if let Entry::Vacant(slot) = self.nodes.entry(plan.node) {
                 slot.insert(Node {
                     history_parent: plan.history_parent,
+                    history_mode: plan.history_mode,
+                    recorded_answer: plan.recorded_answer,
                     wait: plan.wait_after_ready,
+                    not_before: plan.not_before.unwrap_or(0),
                     payload: plan.payload,
                     children: Vec::new(),
                     state: NodeState::Waiting { left: 0, base: None },
@@ -183,7 +188,8 @@ impl<P> SessionState<P> {
             && let NodeState::Waiting { left: 0, base } = node.state
         {
             node.state = NodeState::Queued;
-            let intended = base.unwrap_or(latest).saturating_add(node.wait);
+            let ready_at = base.unwrap_or(latest).saturating_add(node.wait);
+            let intended = ready_at.max(node.not_before);
             ready.push(
                 intended,
                 RequestId {
@@ -209,20 +215,23 @@ impl<P> SessionState<P> {
         if !self.is_queued(node) {
             return None;
         }
-        let history =
-            self.nodes
-                .get(&node)?
-                .history_parent
-                .and_then(|parent| match &self.nodes.get(&parent)?.state {
-                    NodeState::Complete { turn, .. } => Some(turn.clone()),
-                    _ => None,
-                });
+        let Node {
+            history_parent,
+            history_mode,
+            ..
+        } = self.nodes.get(&node)?;
+        let (parent, mode) = (*history_parent, *history_mode);
+        let before = match parent.and_then(|parent| self.nodes.get(&parent)) {
+            Some(Node {
+                state: NodeState::Complete { talk, .. },
+                ..
+            }) => talk.before(mode),
+            _ => Conversation::new(),
+        };
+        let history = before.heard(mode);
         let session_requests = self.requests();
         let node = self.nodes.get_mut(&node)?;
-        node.state = NodeState::InFlight {
-            measured,
-            history: history.clone(),
-        };
+        node.state = NodeState::InFlight { measured, before };
         self.unsent -= 1;
         self.in_flight += 1;
         Some(Departure {
@@ -240,17 +249,13 @@ impl<P> SessionState<P> {
         response: Option<Arc<Response>>,
     ) -> Option<bool> {
         let node = self.nodes.get_mut(&node)?;
-        let NodeState::InFlight { measured, history } = &mut node.state else {
+        let NodeState::InFlight { measured, before } = &mut node.state else {
             return None;
         };
         let measured = *measured;
         let failed = response.is_none();
-        let turn = Arc::new(History {
-            before: history.take(),
-            request: node.payload.clone(),
-            response,
-        });
-        node.state = NodeState::Complete { at, turn };
+        let talk = std::mem::take(before).with(node.payload.clone(), response, node.recorded_answer.take());
+        node.state = NodeState::Complete { at, talk };
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
         if failed {

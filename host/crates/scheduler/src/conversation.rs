@@ -1,0 +1,154 @@
+//! What was said before a node, in each way in which a node may want to hear it.
+
+use std::sync::Arc;
+
+use veeksha_model::{History, HistoryMode, Response};
+
+/// A conversation up to some turn: once with the real answers, once with the recorded ones.
+///
+/// The history mode of the node that continues it says how *every* answer in it is given, whatever the modes of the turns in
+/// between were. With [`HistoryMode::Recorded`] a turn without a recorded answer has its real one, and a failed turn that has a
+/// recorded answer has that one. A turn that is itself [`HistoryMode::Fresh`] begins a conversation: what lay behind it is not part
+/// of what its children continue either.
+///
+/// Both are shared lists, and they are one list as far as nothing was recorded.
+#[derive(Debug)]
+pub struct Conversation<P> {
+    live: Option<Arc<History<P>>>,
+    recorded: Option<Arc<History<P>>>,
+}
+
+impl<P> Conversation<P> {
+    /// Before the first turn.
+    pub fn new() -> Self {
+        Conversation {
+            live: None,
+            recorded: None,
+        }
+    }
+
+    /// What a node of this mode goes on from, where this is the conversation up to and with its history parent.
+    pub fn before(&self, mode: HistoryMode) -> Conversation<P> {
+        match mode {
+            HistoryMode::Fresh => Conversation::new(),
+            HistoryMode::Live | HistoryMode::Recorded => self.clone(),
+        }
+    }
+
+    /// What a node of this mode sends before its own messages.
+    pub fn heard(&self, mode: HistoryMode) -> Option<Arc<History<P>>> {
+        match mode {
+            HistoryMode::Live => self.live.clone(),
+            HistoryMode::Recorded => self.recorded.clone(),
+            HistoryMode::Fresh => None,
+        }
+    }
+
+    /// The conversation with one more turn.
+    pub fn with(
+        self,
+        request: Arc<P>,
+        response: Option<Arc<Response>>,
+        recorded: Option<Arc<Response>>,
+    ) -> Conversation<P> {
+        let one_list = recorded.is_none()
+            && match (&self.live, &self.recorded) {
+                (None, None) => true,
+                (Some(live), Some(recorded)) => Arc::ptr_eq(live, recorded),
+                _ => false,
+            };
+        let live = Arc::new(History {
+            before: self.live,
+            request: request.clone(),
+            response: response.clone(),
+        });
+        let recorded = if one_list {
+            live.clone()
+        } else {
+            Arc::new(History {
+                before: self.recorded,
+                request,
+                response: recorded.or(response),
+            })
+        };
+        Conversation {
+            live: Some(live),
+            recorded: Some(recorded),
+        }
+    }
+}
+
+/// Shares the lists, whatever the payload is.
+impl<P> Clone for Conversation<P> {
+    fn clone(&self) -> Self {
+        Conversation {
+            live: self.live.clone(),
+            recorded: self.recorded.clone(),
+        }
+    }
+}
+
+impl<P> Default for Conversation<P> {
+    fn default() -> Self {
+        Conversation::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Option<Arc<Response>> {
+        let text = text.to_owned();
+        Some(Arc::new(Response {
+            text,
+            ..Response::default()
+        }))
+    }
+
+    fn answers(history: &Option<Arc<History<u32>>>) -> Vec<Option<String>> {
+        let turns = History::turns(history);
+        turns
+            .iter()
+            .map(|turn| turn.response.as_ref().map(|response| response.text.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn each_way_of_hearing_has_its_own_answers() {
+        // Recorded and answered; answered only; recorded and failed; failed only.
+        let whole = Conversation::new()
+            .with(Arc::new(0), said("a"), said("A"))
+            .with(Arc::new(1), said("b"), None)
+            .with(Arc::new(2), None, said("C"))
+            .with(Arc::new(3), None, None);
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            answers(&whole.heard(HistoryMode::Live)),
+            [some("a"), some("b"), None, None]
+        );
+        assert_eq!(
+            answers(&whole.heard(HistoryMode::Recorded)),
+            [some("A"), some("b"), some("C"), None]
+        );
+        assert!(whole.heard(HistoryMode::Fresh).is_none());
+        assert_eq!(answers(&whole.before(HistoryMode::Fresh).live), []);
+        assert_eq!(answers(&whole.before(HistoryMode::Recorded).live).len(), 4);
+    }
+
+    /// The memory of a workload that records nothing is that of one list.
+    #[test]
+    fn it_is_one_list_until_something_was_recorded() {
+        let mut talk = Conversation::new();
+        for turn in 0..3 {
+            talk = talk.with(Arc::new(turn), said("x"), None);
+        }
+        let both = |talk: &Conversation<u32>| (talk.live.clone().unwrap(), talk.recorded.clone().unwrap());
+        let (live, recorded) = both(&talk);
+        assert!(Arc::ptr_eq(&live, &recorded));
+        let (live, recorded) = both(&talk.with(Arc::new(3), said("x"), said("X")));
+        assert!(!Arc::ptr_eq(&live, &recorded));
+        let before = |turn: &Arc<History<u32>>| turn.before.clone().unwrap();
+        assert!(Arc::ptr_eq(&before(&live), &before(&recorded)));
+    }
+}
