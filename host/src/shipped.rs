@@ -1,34 +1,68 @@
 //! The components that travel inside the binary: ordinary plugins, built from `plugins/` by `cargo xtask plugins`.
 
-use std::collections::BTreeMap;
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Generator,
+    Flavor,
+}
 
-struct Shipped {
+struct Component {
     name: &'static str,
-    component: &'static [u8],
+    kind: Kind,
+    bytes: &'static [u8],
     schema: &'static str,
 }
 
-const SHIPPED: [Shipped; 1] = [Shipped {
-    name: "synthetic",
-    component: include_bytes!("../../plugins/dist/synthetic.wasm"),
-    schema: include_str!("../../plugins/synthetic/schema.json"),
-}];
-
-/// The bytes of a shipped component.
-pub(crate) fn component(name: &str) -> Option<&'static [u8]> {
-    SHIPPED
-        .iter()
-        .find(|shipped| shipped.name == name)
-        .map(|shipped| shipped.component)
+macro_rules! component {
+    ($kind:ident, $name:literal) => {
+        Component {
+            name: $name,
+            kind: Kind::$kind,
+            bytes: include_bytes!(concat!("../../plugins/dist/", $name, ".wasm")),
+            schema: include_str!(concat!("../../plugins/", $name, "/schema.json")),
+        }
+    };
 }
 
-/// The configuration schemas of the shipped components, by name.
-pub(crate) fn schemas() -> BTreeMap<String, serde_json::Value> {
-    let schema = |shipped: &Shipped| {
+const SHIPPED: [Component; 1] = [component!(Generator, "synthetic")];
+
+fn bytes(kind: Kind, name: &str) -> Option<&'static [u8]> {
+    SHIPPED
+        .iter()
+        .find(|shipped| shipped.kind == kind && shipped.name == name)
+        .map(|shipped| shipped.bytes)
+}
+
+/// The bytes of a shipped session generator.
+pub(crate) fn generator(name: &str) -> Option<&'static [u8]> {
+    bytes(Kind::Generator, name)
+}
+
+/// The bytes of a shipped trace flavor.
+pub(crate) fn flavor(name: &str) -> Option<&'static [u8]> {
+    bytes(Kind::Flavor, name)
+}
+
+/// The names of the shipped trace flavors.
+pub(crate) fn flavors() -> impl Iterator<Item = &'static str> {
+    SHIPPED
+        .iter()
+        .filter(|shipped| shipped.kind == Kind::Flavor)
+        .map(|shipped| shipped.name)
+}
+
+/// The configuration schemas of the shipped components, by kind and name.
+pub(crate) fn schemas() -> veeksha_scenario::Shipped {
+    let mut schemas = veeksha_scenario::Shipped::default();
+    for shipped in &SHIPPED {
         let schema = serde_json::from_str(shipped.schema).unwrap_or(serde_json::Value::Bool(true));
-        (shipped.name.to_owned(), schema)
-    };
-    SHIPPED.iter().map(schema).collect()
+        let of_kind = match shipped.kind {
+            Kind::Generator => &mut schemas.generators,
+            Kind::Flavor => &mut schemas.flavors,
+        };
+        of_kind.insert(shipped.name.to_owned(), schema);
+    }
+    schemas
 }
 
 #[cfg(test)]

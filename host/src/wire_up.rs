@@ -267,7 +267,7 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
     let scenario = &loaded.scenario;
     match &scenario.session_generator {
         Generator::Shipped { name, config } => {
-            let Some(bytes) = shipped::component(name) else {
+            let Some(bytes) = shipped::generator(name) else {
                 return Err(Failure::internal(format!(
                     "the component {name} is not in this binary"
                 )));
@@ -281,6 +281,7 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
                 tokenizer,
             )
         }
+        Generator::Trace(_) => Err(Failure::internal("traces are being built into this program")),
         Generator::Wasm { path, config, files } => {
             let path = loaded.folder.join(path);
             let shown = path.display();
@@ -423,6 +424,7 @@ fn plan(scenario: &Scenario) -> Plan {
                 cv,
             },
         }),
+        Traffic::FixedSchedule(_) => veeksha_scheduler::Traffic::Scheduled,
         Traffic::Concurrent(concurrent) => veeksha_scheduler::Traffic::Concurrent {
             target: concurrent.target_concurrent_sessions,
             ramp: nanos(Duration::try_from_secs_f64(concurrent.rampup_seconds).unwrap_or(Duration::MAX)),

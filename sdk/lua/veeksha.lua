@@ -112,12 +112,41 @@ function Rng:choice(list) end
 ---@field output? integer|veeksha.Output
 ---@field body? table<string, any> Members that are merged into the request's body.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.
+---@field history_mode? "live"|"recorded"|"fresh" What it sends of the conversation: the real answers, the recorded ones, or nothing.
+---@field answer? veeksha.Content|veeksha.Answer The recorded answer, for requests that continue this one with `history_mode = "recorded"`.
+---@field at? veeksha.Duration When it was sent then. Traffic that replays arrivals sends it no earlier.
+---@field latency? veeksha.Duration How long its answer took then.
+---@field prompt_tokens? integer Tokens of its whole prompt then.
+---@field output_tokens? integer Tokens of its answer then.
+
+---A recorded answer.
+---@class veeksha.Answer
+---@field content? veeksha.Content
+---@field tool_calls? veeksha.ToolCall[]
 
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
 ---@field requests veeksha.Request[] Each says what it comes after with `history` and `after`.
 ---@field labels? table<string, string|number|boolean> Carried to the record of each request.
 ---@field arrives_at? veeksha.Duration The recorded arrival, for traffic that replays arrivals.
+
+---A row of a trace.
+---@class veeksha.TraceRow
+---@field number integer Its number in the trace, from 1.
+---@field at? number Its recorded arrival, in seconds from the earliest of the trace.
+---@field cells table<string, any> What stands in it, by the names of the flavor's columns.
+
+---The rows of one session, in the order of the file.
+---@class veeksha.TraceGroup
+---@field index integer Its number in the trace, from 0.
+---@field key string The value of the grouping column, or the id of the tree's root; else empty.
+---@field rows veeksha.TraceRow[]
+
+---What is known of the whole trace.
+---@class veeksha.TraceFacts
+---@field rows integer
+---@field groups integer
+---@field first table<string, any> The cells of the first row.
 
 ---@class veeksha.ToolCall
 ---@field id string
@@ -176,7 +205,16 @@ function AgentSession:sleep(time) end
 ---@field traffic_scheduler? veeksha.Traffic When sessions start. Default: `rate`.
 
 ---When sessions start.
----@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent
+---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule
+
+---Open loop by a recording: each session starts when the trace says that it came, and none of its requests is sent before the instant recorded for it.
+---@class veeksha.Traffic.fixed_schedule
+---@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
+---@field end? number|nil Leaves out what arrived at this second of the trace or later. Null: nothing.
+---@field offset? number Seconds from the start of the run to the first arrival that is replayed. Default: `0.0`.
+---@field speedup? number How much faster than recorded sessions arrive: 2 is twice the rate. Think times stay as they are. Default: `1.0`.
+---@field start? number|nil Leaves out what arrived earlier, in seconds of the trace, counted from its first arrival. Null: nothing.
+---@field type "fixed_schedule"
 
 ---Closed loop: a number of sessions is kept going; one that ends is followed by the next.
 ---@class veeksha.Traffic.concurrent
@@ -216,11 +254,12 @@ function AgentSession:sleep(time) end
 ---@field include_content? boolean Whether it holds the texts of prompts and answers. Default: `false`.
 
 ---Where sessions come from.
----@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.lua
+---@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.trace|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.lua
 
 ---A function of this Lua scenario: `sessions` or `agent`.
 ---@class veeksha.SessionGenerator.lua
 ---@field agent? fun(session: veeksha.AgentSession) Plays one session step by step: it sends a request, waits for the answer, and goes on.
+---@field files? table<string, string> Images, sounds and videos that its messages may name: the name of each, and where it is.
 ---@field length? integer|nil How many sessions there are; null for no end but the function's own.
 ---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes session `index` (from 0) as a whole; nil ends the workload. It must depend on its arguments alone.
 ---@field type "lua"
@@ -228,7 +267,66 @@ function AgentSession:sleep(time) end
 ---A component in a file.
 ---@class veeksha.SessionGenerator.wasm
 ---@field config? table<string, any> Its configuration, checked against the schema that the component brings.
----@field files? table<string, string> Files that it may read: the name that it knows each by, and where it is.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: the name that it knows each by, and where it is.
+---@field path string The component's file, relative to the scenario's folder.
+---@field type "wasm"
+
+---How a trace is read and replayed.
+---@class veeksha.SessionGenerator.trace
+---@field check? "auto"|"whole"|"rows" How much is checked before the run starts. Default: `"auto"`.
+---@field columns? table<string, string> Renamed columns: the name in the file, and the name that the flavor knows.
+---@field flavor veeksha.TraceFlavor What makes sessions of its rows.
+---@field max_row_mib? integer The longest row that is read, in MiB. Default: `64`.
+---@field media_folder? string|nil The folder of the images, sounds and videos that rows name, relative to the scenario's folder. Null: rows may name none.
+---@field on_bad_row? "error"|"skip" What a row that cannot be used does. Default: `"error"`.
+---@field salt? "run"|"off"|integer What makes synthetic text differ from that of an earlier run, so that a server's cache does not know it. Default: `"run"`.
+---@field shuffle? "never"|"wrapped"|"always" When sessions come in another order than the file's. Traffic that replays recorded arrivals keeps their order. Default: `"wrapped"`.
+---@field trace_file string The trace: a file, or a folder of files, relative to the scenario's folder. JSON Lines, JSON or CSV, also compressed with gzip or zstd; the content tells which.
+---@field type "trace"
+---@field warmup? boolean Whether the flavor's warm-up requests are sent before the run, where it has any. Default: `true`.
+---@field wrap_mode? boolean|nil Whether the trace begins again at its end, with new text, as often as it takes. Null: yes, but not for traffic that replays recorded arrivals.
+
+---What makes sessions of a trace's rows.
+---@alias veeksha.TraceFlavor veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
+
+---Functions of this Lua scenario.
+---@class veeksha.TraceFlavor.lua
+---@field arrival? veeksha.LuaArrival|nil Where the recorded arrival stands.
+---@field columns table<string, "text"|"count"|"integer"|"number"|"truth"|"items"|"members"|"anything"|veeksha.TraceFlavor.lua.columns.2> The columns that it reads: the name of each, and what its cells hold.
+---@field group_by? string|nil The column whose value is the same in the rows of one session. Null: each row is a session.
+---@field keep? veeksha.LuaKeep|nil Keeps only the rows with the most frequent values of a column.
+---@field pools? boolean Whether each session is one row of each file, drawn at random. Default: `false`.
+---@field rows_in? string|nil The member that holds the rows, where the file is one JSON object.
+---@field session fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer): veeksha.Session Makes the session of a group of rows. It must depend on its arguments alone.
+---@field tree? veeksha.LuaTree|nil The columns by which rows continue one another; the rows of a tree are one session.
+---@field type "lua"
+---@field warmup? fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session Makes a session that is sent before the run begins, of the first row or, with `keep`, of the first row of each kept value.
+
+---The columns by which rows continue one another.
+---@class veeksha.LuaTree
+---@field id string The column with a row's own id.
+---@field parent string The column with the id of the row that it continues.
+
+---Which rows a Lua flavor keeps.
+---@class veeksha.LuaKeep
+---@field column string The column.
+---@field count integer How many of its values are kept.
+
+---A column in full.
+---@class veeksha.TraceFlavor.lua.columns.2
+---@field aliases? string[] Further names under which it may stand in a file. Default: `[]`.
+---@field cell "text"|"count"|"integer"|"number"|"truth"|"items"|"members"|"anything" What its cells hold.
+---@field required? boolean Whether a row without it is refused. Default: `true`.
+
+---Where the recorded arrival stands.
+---@class veeksha.LuaArrival
+---@field column string The column.
+---@field unit "seconds"|"milliseconds"|"microseconds"|"nanoseconds"|"date_time" How it tells time.
+
+---A component in a file.
+---@class veeksha.TraceFlavor.wasm
+---@field config? table<string, any> Its configuration, checked against the schema that the component brings.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: the name that it knows each by, and where it is.
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
@@ -405,12 +503,15 @@ function AgentSession:sleep(time) end
 ---@field address_append_value? string What is appended to `api_base` for a request. Default: `"completions"`.
 ---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
 ---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field headers? table<string, string> Further headers of every request.
 ---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_tokens"`.
 ---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
 ---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
 ---@field tls? veeksha.Tls How an `https` server is trusted.
 ---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
@@ -423,12 +524,15 @@ function AgentSession:sleep(time) end
 ---@field address_append_value? string What is appended to `api_base` for a request. Default: `"chat/completions"`.
 ---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
 ---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field headers? table<string, string> Further headers of every request.
 ---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_completion_tokens"`.
 ---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
 ---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
 ---@field tls? veeksha.Tls How an `https` server is trusted.
 ---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.

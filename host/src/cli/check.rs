@@ -4,7 +4,7 @@ use veeksha_model::{Request, Segment, SessionId};
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
 use veeksha_report::{Colour, Row, Section, number, summary_table};
-use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
+use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 
 use crate::cli::args::ScenarioArgs;
 use crate::exit;
@@ -151,6 +151,7 @@ fn traffic(scenario: &Scenario) -> Section {
                 row("Sessions per second", number(per_second)),
             ]
         }
+        Traffic::FixedSchedule(schedule) => recorded(schedule),
         Traffic::Concurrent(concurrent) => vec![
             row("Arrivals", "closed loop"),
             row(
@@ -172,6 +173,24 @@ fn traffic(scenario: &Scenario) -> Section {
         columns: Vec::new(),
         rows,
     }
+}
+
+fn recorded(schedule: &FixedSchedule) -> Vec<Row> {
+    let mut rows = vec![row("Arrivals", "as recorded")];
+    if schedule.start.is_some() || schedule.end.is_some() {
+        let start = number(schedule.start.unwrap_or(0.0));
+        let end = schedule
+            .end
+            .map_or("its end".to_owned(), |end| format!("second {}", number(end)));
+        rows.push(row("Part of the trace", format!("from second {start} to {end}")));
+    }
+    if schedule.speedup != 1.0 {
+        rows.push(row(
+            "Faster than recorded",
+            format!("{} times", number(schedule.speedup)),
+        ));
+    }
+    rows
 }
 
 fn target(scenario: &Scenario, wired: &Wired) -> Section {

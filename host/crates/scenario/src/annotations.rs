@@ -1,6 +1,6 @@
 //! Annotations for the Lua language server, from the same schema that checks scenarios.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
@@ -9,9 +9,8 @@ use serde_json::Value as Json;
 const API: &str = include_str!("api.lua");
 
 /// The annotations file (`sdk/lua/veeksha.lua`): first what a scenario's functions can use, then the scenario's keys.
-/// `generators` as in [`crate::json_schema`].
-pub fn lua_annotations(generators: &BTreeMap<String, Json>) -> String {
-    let schema = crate::json_schema(generators);
+pub fn lua_annotations(shipped: &crate::Shipped) -> String {
+    let schema = crate::json_schema(shipped);
     let mut writer = Writer {
         root: &schema,
         classes: Vec::new(),

@@ -112,12 +112,41 @@ function Rng:choice(list) end
 ---@field output? integer|veeksha.Output
 ---@field body? table<string, any> Members that are merged into the request's body.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.
+---@field history_mode? "live"|"recorded"|"fresh" What it sends of the conversation: the real answers, the recorded ones, or nothing.
+---@field answer? veeksha.Content|veeksha.Answer The recorded answer, for requests that continue this one with `history_mode = "recorded"`.
+---@field at? veeksha.Duration When it was sent then. Traffic that replays arrivals sends it no earlier.
+---@field latency? veeksha.Duration How long its answer took then.
+---@field prompt_tokens? integer Tokens of its whole prompt then.
+---@field output_tokens? integer Tokens of its answer then.
+
+---A recorded answer.
+---@class veeksha.Answer
+---@field content? veeksha.Content
+---@field tool_calls? veeksha.ToolCall[]
 
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
 ---@field requests veeksha.Request[] Each says what it comes after with `history` and `after`.
 ---@field labels? table<string, string|number|boolean> Carried to the record of each request.
 ---@field arrives_at? veeksha.Duration The recorded arrival, for traffic that replays arrivals.
+
+---A row of a trace.
+---@class veeksha.TraceRow
+---@field number integer Its number in the trace, from 1.
+---@field at? number Its recorded arrival, in seconds from the earliest of the trace.
+---@field cells table<string, any> What stands in it, by the names of the flavor's columns.
+
+---The rows of one session, in the order of the file.
+---@class veeksha.TraceGroup
+---@field index integer Its number in the trace, from 0.
+---@field key string The value of the grouping column, or the id of the tree's root; else empty.
+---@field rows veeksha.TraceRow[]
+
+---What is known of the whole trace.
+---@class veeksha.TraceFacts
+---@field rows integer
+---@field groups integer
+---@field first table<string, any> The cells of the first row.
 
 ---@class veeksha.ToolCall
 ---@field id string

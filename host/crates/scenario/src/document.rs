@@ -1,9 +1,7 @@
 //! A scenario as read, open for overrides, not checked yet.
 
-use std::collections::BTreeMap;
-
 use crate::path::{self, Step};
-use crate::{Node, Problems, Scenario, ScenarioError, Value, yaml};
+use crate::{Node, Problems, Scenario, ScenarioError, Shipped, Value, yaml};
 
 /// A scenario as read: a tree of what was typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,12 +121,11 @@ impl Document {
         Ok(())
     }
 
-    /// Checks everything and fills in the defaults. `generators` are the shipped session generators: each name with the
-    /// JSON schema of its configuration.
+    /// Checks everything and fills in the defaults. `shipped` are the components inside the program.
     ///
     /// # Errors
     /// Everything that is wrong, not only the first thing.
-    pub fn check(self, generators: &BTreeMap<String, serde_json::Value>) -> Result<Scenario, Problems> {
-        crate::plan::check(&self.root, generators)
+    pub fn check(self, shipped: &Shipped) -> Result<Scenario, Problems> {
+        crate::plan::check(&self.root, shipped)
     }
 }

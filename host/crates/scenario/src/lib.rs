@@ -32,9 +32,11 @@ pub use document::Document;
 pub use error::ScenarioError;
 pub use flags::{Split, dotted_flags};
 pub use plan::{
-    Channel, Client, ClientKind, Concurrent, Evaluator, Generator, Grace, IntervalGenerator, LuaKind,
-    Performance, PluginLimits, Rate, Runtime, Scenario, Secret, Slo, SloMetric, Tls, TraceRecorder, Traffic,
+    Cell, Channel, Client, ClientKind, Concurrent, Evaluator, FixedSchedule, Flavor, Generator, Grace,
+    IntervalGenerator, LuaArrival, LuaColumn, LuaKeep, LuaKind, LuaLayout, LuaTree, OnBadRow, Performance,
+    PluginLimits, PromptLength, Rate, RowCheck, Runtime, Salt, SaltName, Scenario, Secret, Shuffle, Slo,
+    SloMetric, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic,
 };
 pub use problem::{Problem, Problems};
-pub use schema::json_schema;
+pub use schema::{Shipped, json_schema};
 pub use tree::{Node, Place, Value};

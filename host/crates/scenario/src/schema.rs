@@ -6,9 +6,19 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::plan::{self, ClientKind};
 
-/// The schema of scenario files (draft 2020-12), for editors and for [`crate::Document::check`]. `generators` are the
-/// shipped session generators: each name with the schema of its configuration, whose keys stand beside `type`.
-pub fn json_schema(generators: &BTreeMap<String, Json>) -> Json {
+/// The components inside the program, by kind: the name of each with the JSON schema of its configuration, whose keys stand
+/// beside `type`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shipped {
+    /// Session generators.
+    pub generators: BTreeMap<String, Json>,
+    /// Trace flavors.
+    pub flavors: BTreeMap<String, Json>,
+}
+
+/// The schema of scenario files (draft 2020-12), for editors and for [`crate::Document::check`].
+pub fn json_schema(shipped: &Shipped) -> Json {
+    let generators = &shipped.generators;
     let mut schema = plan::sheet_schema();
     inline_variants(&mut schema);
     let mut definitions = match schema.get_mut("$defs").map(Json::take) {
@@ -18,13 +28,20 @@ pub fn json_schema(generators: &BTreeMap<String, Json>) -> Json {
     if let Some(client) = definitions.remove("Client") {
         definitions.insert("Client".to_owned(), client_choice(&client));
     }
-    let generator = generator_choice(generators, &mut definitions);
+    let flavor = flavor_choice(&shipped.flavors, &mut definitions);
+    definitions.insert("TraceFlavor".to_owned(), flavor);
+    let generator = generator_choice(
+        generators,
+        shipped.flavors.contains_key(DEFAULT_FLAVOR),
+        &mut definitions,
+    );
     definitions.insert("SessionGenerator".to_owned(), generator);
     for (choice, later) in [
         ("Traffic", &["sequential_launch"][..]),
         ("Client", &["openai_router", "tts", "streaming_tts", "stt"]),
         ("Evaluator", &["accuracy_lmeval", "audio_quality"]),
-        ("SessionGenerator", &["trace", "lmeval"]),
+        ("SessionGenerator", &["lmeval"]),
+        ("TraceFlavor", &["seed_tts_text", "audio"]),
     ] {
         if let Some(choice) = definitions.get_mut(choice) {
             choice["x-not-supported-yet"] = json!(later);
@@ -70,6 +87,9 @@ pub fn json_schema(generators: &BTreeMap<String, Json>) -> Json {
 
 /// The generator of a scenario that names none, as in Veeksha.
 const DEFAULT_GENERATOR: &str = "synthetic";
+
+/// The flavor of a trace that names none, as in Veeksha.
+const DEFAULT_FLAVOR: &str = "timed_synthetic_session";
 
 fn later_keys(schema: &mut Json, keys: &[&str]) {
     if let Some(Json::Object(properties)) = schema.get_mut("properties") {
@@ -173,12 +193,9 @@ fn client_choice(client: &Json) -> Json {
     json!({"description": "The server, and how it is spoken to.", "oneOf": variants})
 }
 
-fn generator_choice(generators: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
-    let mut variants = Vec::new();
-    for (name, config) in generators {
-        variants.push(shipped(name, config, definitions));
-    }
-    variants.push(json!({
+/// A component in a file: the same keys for every kind of plugin.
+fn component_in_a_file() -> Json {
+    json!({
         "description": "A component in a file.",
         "type": "object",
         "properties": {
@@ -194,16 +211,94 @@ fn generator_choice(generators: &BTreeMap<String, Json>, definitions: &mut Map<S
                 "default": {},
                 "description": "Its configuration, checked against the schema that the component brings.",
             },
-            "files": {
-                "type": "object",
-                "additionalProperties": {"type": "string", "minLength": 1},
-                "default": {},
-                "description": "Files that it may read: the name that it knows each by, and where it is.",
-            },
+            "files": files("Files that it may read, and media that its messages may name: the name that it knows each by, and where it is."),
         },
         "required": ["type", "path"],
         "additionalProperties": false,
-    }));
+    })
+}
+
+fn files(description: &str) -> Json {
+    json!({
+        "type": "object",
+        "additionalProperties": {"type": "string", "minLength": 1},
+        "default": {},
+        "description": description,
+    })
+}
+
+/// The flavors of a trace: the shipped ones, a component in a file, and functions of a Lua scenario.
+fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
+    let mut variants: Vec<Json> = flavors
+        .iter()
+        .map(|(name, config)| shipped(name, config, name == DEFAULT_FLAVOR, definitions))
+        .collect();
+    variants.push(component_in_a_file());
+    let mut layout = plan::lua_layout_schema();
+    if let Some(Json::Object(own)) = layout.get_mut("$defs").map(Json::take) {
+        definitions.extend(own);
+    }
+    let mut lua = Map::new();
+    lua.insert("description".to_owned(), "Functions of this Lua scenario.".into());
+    lua.insert("type".to_owned(), "object".into());
+    lua.insert(
+        "properties".to_owned(),
+        json!({
+            "type": {"type": "string", "const": "lua"},
+            "session": {
+                "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer): veeksha.Session",
+                "description": "Makes the session of a group of rows. It must depend on its arguments alone.",
+            },
+            "warmup": {
+                "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session",
+                "description": "Makes a session that is sent before the run begins, of the first row or, with `keep`, of the first row of each kept value.",
+            },
+        }),
+    );
+    lua.insert("required".to_owned(), json!(["type", "session"]));
+    join(&mut lua, &layout);
+    variants.push(Json::Object(lua));
+    json!({"description": "What makes sessions of a trace's rows.", "oneOf": variants})
+}
+
+/// A recorded trace: its keys, and the flavor.
+fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json {
+    let mut keys = plan::trace_schema();
+    if let Some(Json::Object(own)) = keys.get_mut("$defs").map(Json::take) {
+        definitions.extend(own);
+    }
+    let mut variant = Map::new();
+    variant.insert("type".to_owned(), "object".into());
+    let mut flavor = json!({
+        "$ref": "#/$defs/TraceFlavor",
+        "description": "What makes sessions of its rows.",
+    });
+    let mut required = vec!["type"];
+    if has_default_flavor {
+        flavor["default"] = json!({"type": DEFAULT_FLAVOR});
+    } else {
+        required.push("flavor");
+    }
+    variant.insert(
+        "properties".to_owned(),
+        json!({"type": {"type": "string", "const": "trace"}, "flavor": flavor}),
+    );
+    variant.insert("required".to_owned(), json!(required));
+    join(&mut variant, &keys);
+    Json::Object(variant)
+}
+
+fn generator_choice(
+    generators: &BTreeMap<String, Json>,
+    has_default_flavor: bool,
+    definitions: &mut Map<String, Json>,
+) -> Json {
+    let mut variants = Vec::new();
+    for (name, config) in generators {
+        variants.push(shipped(name, config, name == DEFAULT_GENERATOR, definitions));
+    }
+    variants.push(trace(has_default_flavor, definitions));
+    variants.push(component_in_a_file());
     variants.push(json!({
         "description": "A function of this Lua scenario: `sessions` or `agent`.",
         "type": "object",
@@ -223,6 +318,7 @@ fn generator_choice(generators: &BTreeMap<String, Json>, definitions: &mut Map<S
                 "default": null,
                 "description": "How many sessions there are; null for no end but the function's own.",
             },
+            "files": files("Images, sounds and videos that its messages may name: the name of each, and where it is."),
         },
         "required": ["type"],
         "additionalProperties": false,
@@ -231,7 +327,7 @@ fn generator_choice(generators: &BTreeMap<String, Json>, definitions: &mut Map<S
 }
 
 /// A shipped component's keys beside its name. Its definitions move to the root under names of their own.
-fn shipped(name: &str, config: &Json, definitions: &mut Map<String, Json>) -> Json {
+fn shipped(name: &str, config: &Json, is_default: bool, definitions: &mut Map<String, Json>) -> Json {
     let mut config = config.clone();
     let own = config.get_mut("$defs").map(Json::take).unwrap_or_default();
     let prefix = format!("{name}.");
@@ -264,7 +360,7 @@ fn shipped(name: &str, config: &Json, definitions: &mut Map<String, Json>) -> Js
         .and_then(|reference| definitions.get(reference.strip_prefix("#/$defs/")?))
         .cloned();
     join(&mut variant, target.as_ref().unwrap_or(&config));
-    if name != DEFAULT_GENERATOR {
+    if !is_default {
         let required = variant.entry("required").or_insert_with(|| json!([]));
         if let Some(required) = required.as_array_mut() {
             required.insert(0, "type".into());

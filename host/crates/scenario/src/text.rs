@@ -4,7 +4,7 @@ use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 use serde_json::{Map, Value as Json, json};
 
 use crate::plan::{REMOVED, is_secret_header, without_secrets};
-use crate::{Client, Generator, Scenario};
+use crate::{Client, Flavor, Generator, Place, Scenario};
 
 impl Scenario {
     /// The scenario as a YAML file: every default filled in, secrets replaced by `***`, a Lua function by a note of
@@ -81,13 +81,54 @@ fn generator(generator: &Generator) -> Json {
         Generator::Wasm { path, config, files } => {
             json!({"type": "wasm", "path": path, "config": config, "files": files})
         }
-        Generator::Lua { kind, length, place } => {
-            let note = match place {
-                Some(place) => format!("function at {place}"),
-                None => "function".to_owned(),
-            };
-            json!({"type": "lua", "length": length, kind.key(): note})
+        Generator::Trace(trace) => {
+            let mut value = serde_json::to_value(&trace.keys).unwrap_or(Json::Null);
+            value["type"] = "trace".into();
+            value["flavor"] = flavor(&trace.flavor);
+            value
         }
+        Generator::Lua {
+            kind,
+            length,
+            files,
+            place,
+        } => {
+            json!({"type": "lua", "length": length, "files": files, kind.key(): note(place.as_ref())})
+        }
+    }
+}
+
+fn flavor(flavor: &Flavor) -> Json {
+    match flavor {
+        Flavor::Shipped { name, config } => {
+            let mut value = config.clone();
+            value["type"] = name.clone().into();
+            value
+        }
+        Flavor::Wasm { path, config, files } => {
+            json!({"type": "wasm", "path": path, "config": config, "files": files})
+        }
+        Flavor::Lua {
+            layout,
+            has_warmup,
+            place,
+        } => {
+            let mut value = serde_json::to_value(layout).unwrap_or(Json::Null);
+            value["type"] = "lua".into();
+            value["session"] = note(place.as_ref()).into();
+            if *has_warmup {
+                value["warmup"] = "function".into();
+            }
+            value
+        }
+    }
+}
+
+/// What stands for a Lua function.
+fn note(place: Option<&Place>) -> String {
+    match place {
+        Some(place) => format!("function at {place}"),
+        None => "function".to_owned(),
     }
 }
 

@@ -1,17 +1,29 @@
 //! The committed annotations are those that the schema gives. `UPDATE_ANNOTATIONS=1 cargo test -p veeksha-scenario` writes
 //! them anew.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use veeksha_scenario::lua_annotations;
+use veeksha_scenario::{Shipped, lua_annotations};
 
 #[test]
 fn the_committed_annotations_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let schema = std::fs::read_to_string(root.join("plugins/synthetic/schema.json")).unwrap();
-    let generators = BTreeMap::from([("synthetic".to_owned(), serde_json::from_str(&schema).unwrap())]);
-    let expected = lua_annotations(&generators);
+    let mut shipped = Shipped::default();
+    for entry in std::fs::read_dir(root.join("plugins")).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(schema) = std::fs::read_to_string(folder.join("schema.json")) else {
+            continue;
+        };
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let schema = serde_json::from_str(&schema).unwrap();
+        // All shipped components but one are trace flavors; the program's own table says the same.
+        let kind = match name.as_str() {
+            "synthetic" => &mut shipped.generators,
+            _ => &mut shipped.flavors,
+        };
+        kind.insert(name, schema);
+    }
+    let expected = lua_annotations(&shipped);
     let file = root.join("sdk/lua/veeksha.lua");
     if std::env::var_os("UPDATE_ANNOTATIONS").is_some() {
         std::fs::write(&file, &expected).unwrap();

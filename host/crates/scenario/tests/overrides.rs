@@ -276,7 +276,7 @@ fn a_wrong_override_is_a_problem_with_its_path() {
         (
             "traffic_scheduler.type",
             "conc",
-            "traffic_scheduler.type: unknown type `conc`; it must be `rate` or `concurrent`; did you mean `concurrent`?",
+            "traffic_scheduler.type: unknown type `conc`; it must be `rate`, `concurrent` or `fixed_schedule`; did you mean `concurrent`?",
         ),
         ("runtime", "5", "runtime: expected a table of keys, got `5`"),
         (

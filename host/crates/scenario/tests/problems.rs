@@ -167,11 +167,11 @@ fn unknown_types_name_the_nearest_and_list_all() {
     for (yaml, line) in [
         (
             "traffic_scheduler:\n  type: concurent",
-            "s.yml:2: traffic_scheduler.type: unknown type `concurent`; it must be `rate` or `concurrent`; did you mean `concurrent`?",
+            "s.yml:2: traffic_scheduler.type: unknown type `concurent`; it must be `rate`, `concurrent` or `fixed_schedule`; did you mean `concurrent`?",
         ),
         (
             "session_generator: {type: sintetic}",
-            "s.yml:1: session_generator.type: unknown type `sintetic`; it must be `synthetic`, `wasm` or `lua`; did you mean `synthetic`?",
+            "s.yml:1: session_generator.type: unknown type `sintetic`; it must be `synthetic`, `trace`, `wasm` or `lua`; did you mean `synthetic`?",
         ),
         (
             "session_generator: {channels: [{type: text, body_length_generator: {type: uniforn}}]}",
@@ -194,16 +194,16 @@ fn unknown_types_name_the_nearest_and_list_all() {
 fn what_veeksha_has_and_this_version_not_is_said() {
     for (yaml, line) in [
         (
-            "session_generator: {type: trace}",
-            "s.yml:1: session_generator.type: `trace` is not supported by this version yet; it has `synthetic`, `wasm` or `lua`",
+            "session_generator: {type: trace, trace_file: t.jsonl, flavor: {type: audio}}",
+            "s.yml:1: session_generator.flavor.type: `audio` is not supported by this version yet; it has `mooncake`, `request_log`, `timed_synthetic_session`, `wasm` or `lua`",
         ),
         (
             "session_generator: {type: lmeval}",
-            "s.yml:1: session_generator.type: `lmeval` is not supported by this version yet; it has `synthetic`, `wasm` or `lua`",
+            "s.yml:1: session_generator.type: `lmeval` is not supported by this version yet; it has `synthetic`, `trace`, `wasm` or `lua`",
         ),
         (
             "traffic_scheduler: {type: sequential_launch}",
-            "s.yml:1: traffic_scheduler.type: `sequential_launch` is not supported by this version yet; it has `rate` or `concurrent`",
+            "s.yml:1: traffic_scheduler.type: `sequential_launch` is not supported by this version yet; it has `rate`, `concurrent` or `fixed_schedule`",
         ),
         (
             "client: {type: openai_router}",
@@ -479,6 +479,7 @@ fn functions_and_places_of_lua() {
         veeksha_scenario::Generator::Lua {
             kind: veeksha_scenario::LuaKind::Sessions,
             length: Some(3),
+            files: Default::default(),
             place: Some(at(5)),
         }
     );

@@ -115,6 +115,7 @@ fn a_function_is_a_note() {
         session_generator: Generator::Lua {
             kind: veeksha_scenario::LuaKind::Agent,
             length: Some(5),
+            files: Default::default(),
             place: Some(veeksha_scenario::Place {
                 file: "s.lua".into(),
                 line: 12,
@@ -124,8 +125,11 @@ fn a_function_is_a_note() {
     };
     let yaml = scenario.to_yaml();
     assert!(
-        yaml.contains("session_generator:\n  type: lua\n  agent: \"function at s.lua:12\"\n  length: 5\n")
-            || yaml.contains("session_generator:\n  type: lua\n  agent: function at s.lua:12\n  length: 5\n"),
+        yaml.contains(
+            "session_generator:\n  type: lua\n  agent: \"function at s.lua:12\"\n  files: {}\n  length: 5\n"
+        ) || yaml.contains(
+            "session_generator:\n  type: lua\n  agent: function at s.lua:12\n  files: {}\n  length: 5\n"
+        ),
         "{yaml}"
     );
     let problems = Document::from_yaml(&yaml, "config.yml")

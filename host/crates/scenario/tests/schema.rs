@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use common::generators;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use veeksha_scenario::{Document, Node, Value, check_value, json_schema, lua_annotations};
+use veeksha_scenario::{Document, Node, Shipped, Value, check_value, json_schema, lua_annotations};
 
 fn node(json: &Json) -> Node {
     Node::new(match json {
@@ -96,7 +96,7 @@ fn every_reference_leads_somewhere_and_every_definition_is_used() {
 
 #[test]
 fn every_table_of_ours_is_closed_and_every_key_is_explained() {
-    let schema = json_schema(&BTreeMap::new());
+    let schema = json_schema(&Shipped::default());
     let mut all = Vec::new();
     visit(&schema, &mut all);
     for part in all {
@@ -134,7 +134,10 @@ fn a_shipped_generator_may_have_its_keys_behind_a_reference() {
         "$ref": "#/$defs/Config",
         "$defs": {"Config": {"type": "object", "properties": {"m": {}, "n": {"type": "integer", "default": 3}}, "required": ["m"]}},
     });
-    let generators = BTreeMap::from([("other".to_owned(), schema)]);
+    let generators = Shipped {
+        generators: BTreeMap::from([("other".to_owned(), schema)]),
+        flavors: BTreeMap::new(),
+    };
     let check = |yaml: &str| Document::from_yaml(yaml, "s.yml").unwrap().check(&generators);
     let good = check("session_generator: {type: other, m: 1}").unwrap();
     let veeksha_scenario::Generator::Shipped { config, .. } = good.session_generator else {
@@ -307,7 +310,7 @@ fn annotations_hold_every_key() {
     for line in [
         "---@class veeksha.Scenario",
         "---@field seed? integer The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests. Default: `42`.",
-        "---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent",
+        "---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule",
         "---@class veeksha.Traffic.concurrent",
         "---@field type \"concurrent\"",
         "---@field type? \"rate\"",

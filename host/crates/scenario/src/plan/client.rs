@@ -86,6 +86,13 @@ pub struct Client {
     pub headers: BTreeMap<String, String>,
     /// How an `https` server is trusted.
     pub tls: Tls,
+    /// Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also
+    /// what is sent in place of the bare texts.
+    pub apply_chat_template: bool,
+    /// The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+    pub chat_template: Option<PathBuf>,
+    /// What the length is of that a workload asks for.
+    pub prompt_length: PromptLength,
     /// The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or
     /// `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
     pub tokenizer: Option<String>,
@@ -116,9 +123,24 @@ impl Default for Client {
             min_tokens_prompt: "\n\nGenerate at least {tokens} tokens.".to_owned(),
             headers: BTreeMap::new(),
             tls: Tls::default(),
+            apply_chat_template: false,
+            chat_template: None,
+            prompt_length: PromptLength::default(),
             tokenizer: None,
         }
     }
+}
+
+/// What the length is of that a workload asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum PromptLength {
+    /// Of what is said. What the chat template adds comes on top.
+    #[default]
+    Content,
+    /// Of what is said together with what the chat template adds to it.
+    Wrapped,
 }
 
 /// How an `https` server is trusted.

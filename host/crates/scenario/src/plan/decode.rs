@@ -9,9 +9,10 @@ use serde_json::{Map, Value as Json};
 
 use super::secret::REMOVED;
 use super::{
-    Client, Evaluator, Generator, LuaKind, Runtime, Scenario, Secret, TraceRecorder, Traffic, rules,
+    Client, Evaluator, Flavor, Generator, LuaKind, LuaLayout, Runtime, Scenario, Secret, Trace, TraceKeys,
+    TraceRecorder, Traffic, rules,
 };
-use crate::{Node, Problem, Problems, check, json_schema};
+use crate::{Node, Problem, Problems, Shipped, check, json_schema};
 
 /// The keys of a scenario. `session_generator` depends on the shipped components, so its schema is put in later.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -76,15 +77,29 @@ pub(crate) fn sheet_schema() -> Json {
         .to_value()
 }
 
+/// The schema of [`TraceKeys`], as derived.
+pub(crate) fn trace_schema() -> Json {
+    schemars::SchemaGenerator::default()
+        .into_root_schema_for::<TraceKeys>()
+        .to_value()
+}
+
+/// The schema of [`LuaLayout`], as derived.
+pub(crate) fn lua_layout_schema() -> Json {
+    schemars::SchemaGenerator::default()
+        .into_root_schema_for::<LuaLayout>()
+        .to_value()
+}
+
 /// Checks a tree and decodes it.
-pub(crate) fn check(root: &Node, generators: &BTreeMap<String, Json>) -> Result<Scenario, Problems> {
-    let schema = json_schema(generators);
+pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems> {
+    let schema = json_schema(shipped);
     let problems = check::check_value(&schema, root, "");
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
     let resolved = check::resolve(&schema, root);
-    let sheet: Sheet = serde_json::from_value(resolved).map_err(|error| {
+    let undecodable = |error: serde_json::Error| {
         let place = root.place.clone();
         Problems(vec![Problem {
             path: String::new(),
@@ -92,11 +107,13 @@ pub(crate) fn check(root: &Node, generators: &BTreeMap<String, Json>) -> Result<
             message: error.to_string(),
             nearest: None,
         }])
-    })?;
+    };
+    let sheet: Sheet = serde_json::from_value(resolved).map_err(undecodable)?;
     let problems = rules::broken(root, &sheet.session_generator, &sheet_of_rules(&sheet));
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
+    let session_generator = generator(root, sheet.session_generator).map_err(undecodable)?;
     let mut notes = Vec::new();
     let mut client = sheet.client;
     if let Some(endpoint) = sheet.endpoint {
@@ -108,7 +125,7 @@ pub(crate) fn check(root: &Node, generators: &BTreeMap<String, Json>) -> Result<
     Ok(Scenario {
         output_dir: PathBuf::from(sheet.output_dir),
         seed: sheet.seed.unsigned_abs(),
-        session_generator: generator(root, sheet.session_generator),
+        session_generator,
         traffic_scheduler: sheet.traffic_scheduler,
         evaluators: sheet.evaluators,
         client,
@@ -125,6 +142,7 @@ fn sheet_of_rules(sheet: &Sheet) -> rules::Sheet<'_> {
         client: &sheet.client,
         runtime: &sheet.runtime,
         evaluators: &sheet.evaluators,
+        traffic: &sheet.traffic_scheduler,
     }
 }
 
@@ -150,7 +168,7 @@ fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
 }
 
 /// Takes the resolved `session_generator` apart. Its schema has made sure of everything that is not there to be handled.
-fn generator(root: &Node, resolved: Json) -> Generator {
+fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error> {
     let mut map = match resolved {
         Json::Object(map) => map,
         _ => Map::new(),
@@ -159,18 +177,18 @@ fn generator(root: &Node, resolved: Json) -> Generator {
         Some(Json::String(name)) => name,
         _ => String::new(),
     };
-    match name.as_str() {
-        "wasm" => Generator::Wasm {
-            path: map.get("path").and_then(Json::as_str).unwrap_or_default().into(),
-            config: map.remove("config").unwrap_or_else(|| Json::Object(Map::new())),
-            files: map
-                .get("files")
-                .and_then(Json::as_object)
-                .into_iter()
-                .flatten()
-                .filter_map(|(name, path)| Some((name.clone(), PathBuf::from(path.as_str()?))))
-                .collect(),
-        },
+    Ok(match name.as_str() {
+        "wasm" => {
+            let (path, config, files) = component(&mut map);
+            Generator::Wasm { path, config, files }
+        }
+        "trace" => {
+            let flavor = map.remove("flavor").unwrap_or_default();
+            Generator::Trace(Box::new(Trace {
+                keys: serde_json::from_value(Json::Object(map))?,
+                flavor: self::flavor(root, flavor)?,
+            }))
+        }
         "lua" => {
             let kind = if map.contains_key("agent") {
                 LuaKind::Agent
@@ -180,6 +198,7 @@ fn generator(root: &Node, resolved: Json) -> Generator {
             Generator::Lua {
                 kind,
                 length: map.get("length").and_then(Json::as_u64),
+                files: files(&map),
                 place: root
                     .nearest_to(&format!("session_generator.{}", kind.key()))
                     .place
@@ -190,5 +209,48 @@ fn generator(root: &Node, resolved: Json) -> Generator {
             name,
             config: Json::Object(map),
         },
-    }
+    })
+}
+
+/// Takes the resolved `session_generator.flavor` apart.
+fn flavor(root: &Node, resolved: Json) -> Result<Flavor, serde_json::Error> {
+    let mut map = match resolved {
+        Json::Object(map) => map,
+        _ => Map::new(),
+    };
+    let name = match map.remove("type") {
+        Some(Json::String(name)) => name,
+        _ => String::new(),
+    };
+    Ok(match name.as_str() {
+        "wasm" => {
+            let (path, config, files) = component(&mut map);
+            Flavor::Wasm { path, config, files }
+        }
+        "lua" => Flavor::Lua {
+            has_warmup: map.contains_key("warmup"),
+            place: root.nearest_to("session_generator.flavor.session").place.clone(),
+            layout: serde_json::from_value::<LuaLayout>(Json::Object(map))?,
+        },
+        _ => Flavor::Shipped {
+            name,
+            config: Json::Object(map),
+        },
+    })
+}
+
+/// The path, the configuration and the granted files of a component in a file.
+fn component(map: &mut Map<String, Json>) -> (PathBuf, Json, BTreeMap<String, PathBuf>) {
+    let path = map.get("path").and_then(Json::as_str).unwrap_or_default().into();
+    let config = map.remove("config").unwrap_or_else(|| Json::Object(Map::new()));
+    (path, config, files(map))
+}
+
+fn files(map: &Map<String, Json>) -> BTreeMap<String, PathBuf> {
+    map.get("files")
+        .and_then(Json::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, path)| Some((name.clone(), PathBuf::from(path.as_str()?))))
+        .collect()
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
+use super::Trace;
 use crate::Place;
 
 /// Where sessions come from.
@@ -17,6 +18,8 @@ pub enum Generator {
         /// Its configuration, complete: what stood beside `type`, and the defaults of its schema.
         config: Json,
     },
+    /// A recorded trace.
+    Trace(Box<Trace>),
     /// A component in a file.
     Wasm {
         /// The file, as typed: relative to the scenario's folder.
@@ -33,6 +36,8 @@ pub enum Generator {
         kind: LuaKind,
         /// How many sessions there are; `None` for no end.
         length: Option<u64>,
+        /// Images, sounds and videos that its messages may name, and where each is.
+        files: BTreeMap<String, PathBuf>,
         /// Where the function was written.
         place: Option<Place>,
     },

@@ -8,16 +8,21 @@ mod generator;
 mod rules;
 mod runtime;
 mod secret;
+mod trace;
 mod traffic;
 
-pub use client::{Client, ClientKind, Tls};
-pub(crate) use decode::{check, sheet_schema};
+pub use client::{Client, ClientKind, PromptLength, Tls};
+pub(crate) use decode::{check, lua_layout_schema, sheet_schema, trace_schema};
 pub use evaluator::{Channel, Evaluator, Performance, Slo, SloMetric};
 pub use generator::{Generator, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use secret::Secret;
 pub(crate) use secret::{REMOVED, address_without_secrets, is_secret_header, without_secrets};
-pub use traffic::{Concurrent, IntervalGenerator, Rate, Traffic};
+pub use trace::{
+    Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
+    Shuffle, TimeUnit, Trace, TraceKeys,
+};
+pub use traffic::{Concurrent, FixedSchedule, IntervalGenerator, Rate, Traffic};
 
 use std::path::PathBuf;
 

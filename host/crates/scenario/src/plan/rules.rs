@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::client::parse_parameters;
 use super::secret::REMOVED;
-use super::{Client, Evaluator, Runtime, Slo};
+use super::{Client, Evaluator, PromptLength, Runtime, Slo, Traffic};
 use crate::{Node, Problem, Value, path};
 
 /// What the rules look at.
@@ -14,6 +14,7 @@ pub(super) struct Sheet<'a> {
     pub(super) client: &'a Client,
     pub(super) runtime: &'a Runtime,
     pub(super) evaluators: &'a [Evaluator],
+    pub(super) traffic: &'a Traffic,
 }
 
 /// Every rule that is broken.
@@ -69,6 +70,9 @@ pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Pr
             _ => {}
         }
     }
+    templates(&mut found, sheet.client);
+    recorded_arrivals(&mut found, generator, sheet.traffic);
+    groupings(&mut found, generator);
     ranges(&mut found, generator, "session_generator");
     found.problems
 }
@@ -205,6 +209,75 @@ fn names_of_parameters(found: &mut Found<'_>, client: &Client) {
         found.add(
             "client.min_tokens_prompt",
             "must contain `{tokens}`, which becomes the number",
+        );
+    }
+}
+
+fn templates(found: &mut Found<'_>, client: &Client) {
+    if client.apply_chat_template {
+        return;
+    }
+    if client.chat_template.is_some() {
+        found.add(
+            "client.chat_template",
+            "has no effect unless `apply_chat_template` is true",
+        );
+    }
+    if client.prompt_length == PromptLength::Wrapped {
+        found.add(
+            "client.prompt_length",
+            "`wrapped` needs `apply_chat_template: true`",
+        );
+    }
+}
+
+fn recorded_arrivals(found: &mut Found<'_>, generator: &Json, traffic: &Traffic) {
+    let is_trace = generator.get("type").and_then(Json::as_str) == Some("trace");
+    let Traffic::FixedSchedule(schedule) = traffic else {
+        return;
+    };
+    for (key, given) in [("start", schedule.start), ("end", schedule.end)] {
+        if given.is_some() && !is_trace {
+            found.add(
+                &format!("traffic_scheduler.{key}"),
+                "only a trace can be cut; the generator decides itself which sessions it makes",
+            );
+        }
+    }
+    if let (Some(start), Some(end)) = (schedule.start, schedule.end)
+        && start >= end
+    {
+        found.add(
+            "traffic_scheduler.start",
+            format!("must be before `end`: nothing arrives from second {start} to second {end}"),
+        );
+    }
+    if is_trace && generator.get("shuffle").and_then(Json::as_str) == Some("always") {
+        found.add(
+            "session_generator.shuffle",
+            "`fixed_schedule` replays sessions in the order of their arrival",
+        );
+    }
+}
+
+/// A Lua flavor groups its rows in one way.
+fn groupings(found: &mut Found<'_>, generator: &Json) {
+    let Some(flavor) = generator.get("flavor") else {
+        return;
+    };
+    let given = |key: &str| match flavor.get(key) {
+        None | Some(Json::Null | Json::Bool(false)) => false,
+        Some(_) => true,
+    };
+    if ["group_by", "tree", "pools"]
+        .into_iter()
+        .filter(|key| given(key))
+        .count()
+        > 1
+    {
+        found.add(
+            "session_generator.flavor",
+            "give one of `group_by`, `tree` and `pools`, not several",
         );
     }
 }

@@ -96,7 +96,7 @@ impl Runtime {
             (None, Traffic::Concurrent(concurrent)) => (concurrent.target_concurrent_sessions as usize)
                 .div_ceil(128)
                 .clamp(1, cores),
-            (None, Traffic::Rate(_)) => (cores / 2).clamp(1, 4),
+            (None, Traffic::Rate(_) | Traffic::FixedSchedule(_)) => (cores / 2).clamp(1, 4),
         }
     }
 

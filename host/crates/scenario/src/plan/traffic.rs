@@ -12,6 +12,9 @@ pub enum Traffic {
     Rate(Rate),
     /// Closed loop: a number of sessions is kept going; one that ends is followed by the next.
     Concurrent(Concurrent),
+    /// Open loop by a recording: each session starts when the trace says that it came, and none of its requests is sent
+    /// before the instant recorded for it.
+    FixedSchedule(FixedSchedule),
 }
 
 impl Traffic {
@@ -20,6 +23,7 @@ impl Traffic {
         match self {
             Traffic::Rate(rate) => rate.cancel_session_on_failure,
             Traffic::Concurrent(concurrent) => concurrent.cancel_session_on_failure,
+            Traffic::FixedSchedule(schedule) => schedule.cancel_session_on_failure,
         }
     }
 }
@@ -69,6 +73,38 @@ impl Default for Concurrent {
             cancel_session_on_failure: true,
             target_concurrent_sessions: 3,
             rampup_seconds: 10.0,
+        }
+    }
+}
+
+/// Recorded arrivals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FixedSchedule {
+    /// Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent.
+    pub cancel_session_on_failure: bool,
+    /// Seconds from the start of the run to the first arrival that is replayed.
+    #[schemars(range(min = 0.0, max = 1e8))]
+    pub offset: f64,
+    /// Leaves out what arrived earlier, in seconds of the trace, counted from its first arrival. Null: nothing.
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub start: Option<f64>,
+    /// Leaves out what arrived at this second of the trace or later. Null: nothing.
+    #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e9))]
+    pub end: Option<f64>,
+    /// How much faster than recorded sessions arrive: 2 is twice the rate. Think times stay as they are.
+    #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
+    pub speedup: f64,
+}
+
+impl Default for FixedSchedule {
+    fn default() -> Self {
+        FixedSchedule {
+            cancel_session_on_failure: true,
+            offset: 0.0,
+            start: None,
+            end: None,
+            speedup: 1.0,
         }
     }
 }

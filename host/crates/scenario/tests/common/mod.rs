@@ -10,11 +10,30 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
-use veeksha_scenario::{Document, Problems, Scenario};
+use veeksha_scenario::{Document, Problems, Scenario, Shipped};
 
 /// The shipped generators of these tests: one, with Veeksha's keys.
-pub(crate) fn generators() -> BTreeMap<String, Json> {
-    BTreeMap::from([("synthetic".to_owned(), synthetic())])
+pub(crate) fn generators() -> Shipped {
+    Shipped {
+        generators: BTreeMap::from([("synthetic".to_owned(), synthetic())]),
+        flavors: BTreeMap::from([
+            (
+                "request_log".to_owned(),
+                json!({"type": "object", "properties": {}}),
+            ),
+            ("mooncake".to_owned(), mooncake()),
+            (
+                "timed_synthetic_session".to_owned(),
+                json!({"type": "object", "properties": {
+                    "page_size": {"type": "integer", "minimum": 1, "default": 16},
+                }}),
+            ),
+        ]),
+    }
+}
+
+fn mooncake() -> Json {
+    json!({"type": "object", "properties": {"block_size": {"type": "integer", "minimum": 1, "default": 512}}})
 }
 
 fn length(default: Json) -> Json {
