@@ -2,9 +2,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use veeksha_model::{Message, Segment};
+use veeksha_model::{Answer, Message, Role, Segment};
 
-/// Text of some tokens. Of two pieces of one identity, the shorter is the beginning of the longer.
+/// Text of some tokens. Of two pieces of one identity, the shorter is the beginning of the longer. A piece without tokens is a
+/// mark: nothing is counted for it, but what follows different marks is different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// Equal for equal text.
@@ -13,7 +14,7 @@ pub struct Piece {
     pub tokens: u32,
 }
 
-/// The piece of a verbatim text.
+/// The piece of a text as a whole, for an answer whose length is known.
 pub fn text_piece(text: &str, tokens: u32) -> Piece {
     Piece {
         identity: identity(&("text", text)),
@@ -21,27 +22,98 @@ pub fn text_piece(text: &str, tokens: u32) -> Piece {
     }
 }
 
-/// The pieces of messages. The role is part of what begins a message. Media count for nothing.
+/// The mark that begins a message.
+pub fn role_piece(role: Role) -> Piece {
+    Piece {
+        identity: identity(&("role", role)),
+        tokens: 0,
+    }
+}
+
+/// The pieces of messages: for each its role's mark, then its segments.
+///
+/// `count` gives the tokens of verbatim text. Such text is cut into stretches of about 256 bytes at spaces, so that texts which
+/// begin alike share pieces; tokens are counted for each stretch. Media count for nothing, but what follows different media is
+/// different. The tokens that a chat template adds are not in it.
 pub fn pieces_of<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     count: &dyn Fn(&str) -> u32,
 ) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    for message in messages {
-        pieces.push(Piece {
-            identity: identity(&("role", message.role)),
-            tokens: 0,
-        });
-        pieces.extend(message.content.iter().filter_map(|segment| match segment {
-            Segment::Text(text) => Some(text_piece(text, count(text))),
-            Segment::Synthetic { seed, tokens } => Some(Piece {
+    messages
+        .into_iter()
+        .flat_map(|message| message_pieces(message.role, &message.content, count))
+        .collect()
+}
+
+/// The pieces of a recorded answer, as the assistant's message that it becomes in a conversation; a tool call counts as its name
+/// and arguments.
+pub fn answer_pieces(answer: &Answer, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+    let mut pieces = message_pieces(Role::Assistant, &answer.content, count);
+    for call in &answer.tool_calls {
+        push_text(&mut pieces, &call.name, count);
+        push_text(&mut pieces, &call.arguments, count);
+    }
+    pieces
+}
+
+/// The pieces of one message: its role's mark, then its segments. See [`pieces_of`].
+pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+    let mut pieces = vec![role_piece(role)];
+    for segment in content {
+        match segment {
+            Segment::Text(text) => push_text(&mut pieces, text, count),
+            // Without tokens it is no text, and must not part what follows.
+            Segment::Synthetic { tokens: 0, .. } => {}
+            Segment::Synthetic { seed, tokens } => pieces.push(Piece {
                 identity: identity(&("synthetic", seed)),
                 tokens: *tokens,
             }),
-            Segment::Media { .. } => None,
-        }));
+            Segment::Media { kind, source } => pieces.push(Piece {
+                identity: identity(&("media", kind, source)),
+                tokens: 0,
+            }),
+        }
     }
     pieces
+}
+
+fn push_text(pieces: &mut Vec<Piece>, text: &str, count: &dyn Fn(&str) -> u32) {
+    let stretches = Stretches { rest: text };
+    pieces.extend(
+        stretches
+            .map(|stretch| text_piece(stretch, count(stretch)))
+            .filter(|piece| piece.tokens > 0),
+    );
+}
+
+/// A stretch has at least this many bytes, but for the last one.
+const STRETCH_BYTES: usize = 256;
+
+/// A stretch without a space is cut here.
+const LONGEST_STRETCH_BYTES: usize = 512;
+
+/// Cuts a text where the text itself says so: where a stretch ends depends on nothing but what stands in it, so texts that begin
+/// alike are cut alike. A space begins the stretch after it, as tokenizers of the byte-pair kind have it.
+struct Stretches<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Stretches<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let cut = self
+            .rest
+            .char_indices()
+            .find(|(at, char)| (*at >= STRETCH_BYTES && char.is_whitespace()) || *at >= LONGEST_STRETCH_BYTES)
+            .map_or(self.rest.len(), |(at, _)| at);
+        let (stretch, rest) = self.rest.split_at(cut);
+        self.rest = rest;
+        Some(stretch)
+    }
 }
 
 fn identity(value: &impl Hash) -> u64 {
@@ -49,4 +121,121 @@ fn identity(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use veeksha_model::{MediaKind, Seed, ToolCall};
+
+    use super::*;
+    use crate::PrefixLedger;
+
+    fn words(text: &str) -> u32 {
+        text.split_whitespace().count() as u32
+    }
+
+    fn message(role: Role, content: Vec<Segment>) -> Message {
+        Message {
+            role,
+            content,
+            tool_call_id: None,
+        }
+    }
+
+    fn synthetic(seed: u64, tokens: u32) -> Segment {
+        Segment::Synthetic {
+            seed: Seed::from(seed),
+            tokens,
+        }
+    }
+
+    fn hits(first: &[Message], second: &[Message]) -> u64 {
+        let mut ledger = PrefixLedger::new();
+        ledger.see(&pieces_of(first, &words));
+        ledger.see(&pieces_of(second, &words))
+    }
+
+    #[test]
+    fn equal_seeds_are_equal_text_under_equal_roles() {
+        let of = |role, seed, tokens| [message(role, vec![synthetic(seed, tokens)])];
+        assert_eq!(hits(&of(Role::User, 1, 30), &of(Role::User, 1, 20)), 20);
+        assert_eq!(hits(&of(Role::User, 1, 30), &of(Role::User, 2, 20)), 0);
+        assert_eq!(hits(&of(Role::System, 1, 30), &of(Role::User, 1, 20)), 0);
+    }
+
+    #[test]
+    fn a_verbatim_text_shares_its_beginning_with_another() {
+        // 2,000 bytes of document, then two questions: 200 words of ten bytes.
+        let document = "nine char ".repeat(200);
+        let ask = |question: &str| {
+            [message(
+                Role::User,
+                vec![Segment::Text(format!("{document}{question}"))],
+            )]
+        };
+        let shared = hits(&ask("why so?"), &ask("since when is that?"));
+        // All but the last stretch, which is at most 260 bytes and so 52 words: at least 348 of 400.
+        assert!((348..=400).contains(&shared), "{shared}");
+        assert_eq!(hits(&ask("why so?"), &ask("why so?")), 402);
+    }
+
+    #[test]
+    fn media_part_what_follows_and_count_for_nothing() {
+        let of = |source: &str| {
+            let picture = Segment::Media {
+                kind: MediaKind::Image,
+                source: source.into(),
+            };
+            [message(
+                Role::User,
+                vec![synthetic(1, 7), picture, synthetic(2, 5)],
+            )]
+        };
+        assert_eq!(hits(&of("a.png"), &of("a.png")), 12);
+        assert_eq!(hits(&of("a.png"), &of("b.png")), 7);
+    }
+
+    #[test]
+    fn empty_content_leaves_no_trace() {
+        let with = [message(
+            Role::User,
+            vec![synthetic(9, 0), Segment::Text(String::new()), synthetic(1, 7)],
+        )];
+        let without = [message(Role::User, vec![synthetic(1, 7)])];
+        assert_eq!(pieces_of(&with, &words), pieces_of(&without, &words));
+    }
+
+    #[test]
+    fn an_answer_is_the_message_that_it_becomes() {
+        let answer = Answer {
+            content: vec![Segment::Text("it is so".into())],
+            tool_calls: vec![ToolCall {
+                id: "call_1".into(),
+                name: "look_up".into(),
+                arguments: "{\"word\": \"so\"}".into(),
+            }],
+        };
+        let pieces = answer_pieces(&answer, &words);
+        let said = pieces_of(
+            &[message(Role::Assistant, vec![Segment::Text("it is so".into())])],
+            &words,
+        );
+        assert_eq!(pieces[..2], said[..]);
+        // "it is so", then the name, then two words of arguments.
+        assert_eq!(pieces.iter().map(|piece| piece.tokens).sum::<u32>(), 3 + 1 + 2);
+    }
+
+    proptest! {
+        #[test]
+        fn stretches_are_the_text_and_begin_alike(text in "[a-c ä\n]{0,3000}", more in "[a-c ä]{0,900}") {
+            let cut: Vec<&str> = Stretches { rest: &text }.collect();
+            prop_assert_eq!(cut.concat(), text.as_str());
+            prop_assert!(cut.iter().all(|stretch| stretch.len() < LONGEST_STRETCH_BYTES + 4));
+            let longer = format!("{text}{more}");
+            let longer: Vec<&str> = Stretches { rest: &longer }.collect();
+            let whole = cut.len().saturating_sub(1);
+            prop_assert_eq!(&longer[..whole], &cut[..whole]);
+        }
+    }
 }
