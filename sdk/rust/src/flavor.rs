@@ -83,6 +83,19 @@ impl<R> Row<R> {
     pub fn error(&self, message: impl AsRef<str>) -> Error {
         row_error(self.number, message.as_ref())
     }
+
+    /// A count that must be 1 or more.
+    ///
+    /// # Errors
+    /// A count of 0, by its row and its column.
+    pub fn positive(&self, column: &str, count: u32) -> Result<u32, Error> {
+        if count == 0 {
+            return Err(self
+                .error(format!("`{column}` is 0; it is 1 or more"))
+                .hint("`on_bad_row: skip` leaves such rows out, with all rows of their session"));
+        }
+        Ok(count)
+    }
 }
 
 fn row_error(number: u64, message: &str) -> Error {
@@ -139,7 +152,8 @@ pub fn group<R: DeserializeOwned>(
     rows: impl IntoIterator<Item = (u64, Option<Nanos>, String)>,
 ) -> Result<Group<R>, Error> {
     let rows = rows.into_iter().map(|(number, at, fields)| {
-        let cells = serde_json::from_str(&fields).map_err(|error| row_error(number, &error.to_string()))?;
+        let cells = serde_json::from_str(&fields)
+            .map_err(|error| row_error(number, &misfit::<R>(&fields, &error)))?;
         Ok(Row { number, at, cells })
     });
     Ok(Group {
@@ -147,6 +161,17 @@ pub fn group<R: DeserializeOwned>(
         key: key.into(),
         rows: rows.collect::<Result<_, Error>>()?,
     })
+}
+
+/// Why a row does not fit its type. The reader of configurations is slower than `serde_json`, and knows the place.
+fn misfit<R: DeserializeOwned>(fields: &str, error: &serde_json::Error) -> String {
+    match config::from_json::<R>(fields) {
+        Err(Error { message, path, .. }) => match path.as_deref() {
+            None | Some("") => message,
+            Some(path) => format!("`{}`: {message}", path[1..].replace('/', ".")),
+        },
+        Ok(_) => error.to_string(),
+    }
 }
 
 impl Layout {
@@ -313,4 +338,48 @@ macro_rules! export_trace_flavor {
             );
         };
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Cells {
+        length: u32,
+        inner: Option<Vec<u32>>,
+    }
+
+    fn read(fields: &str) -> Result<Group<Cells>, Error> {
+        group(0, "", [(7, None, fields.to_owned())])
+    }
+
+    #[test]
+    fn a_row_that_does_not_fit_is_named_with_its_column() {
+        assert_eq!(
+            read(r#"{"length": 3, "other": 1}"#).unwrap().rows[0].cells.length,
+            3
+        );
+        let refused = |fields| read(fields).unwrap_err().message;
+        assert_eq!(
+            refused(r#"{"length": 5000000000}"#),
+            "row 7: `length`: expected a whole number from 0 to 4294967295, found integer `5000000000`"
+        );
+        assert_eq!(
+            refused(r#"{"length": 1, "inner": [1, "x"]}"#),
+            "row 7: `inner.1`: expected a whole number from 0 to 4294967295, found string \"x\""
+        );
+        assert_eq!(refused("{}"), "row 7: the key `length` is missing");
+    }
+
+    #[test]
+    fn a_count_of_nothing_is_refused() {
+        let group = read(r#"{"length": 3}"#).unwrap();
+        let row = &group.rows[0];
+        assert_eq!(row.positive("n", 1), Ok(1));
+        assert_eq!(
+            row.positive("n", 0).unwrap_err().message,
+            "row 7: `n` is 0; it is 1 or more"
+        );
+    }
 }

@@ -59,6 +59,7 @@ mod agent;
 mod bindings;
 mod blocks;
 pub mod config;
+mod corpus;
 mod error;
 pub mod flavor;
 mod generator;
@@ -72,6 +73,7 @@ pub use bindings::capabilities::veeksha::plugin::types::{
     Segment, Session, SyntheticText, ToolCall, Usage,
 };
 pub use blocks::{LastBlock, blocks, seed_of};
+pub use corpus::Corpus;
 pub use generator::SessionGenerator;
 pub use random::{Draws, Random};
 pub use session::{synthetic, text};
