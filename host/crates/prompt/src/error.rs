@@ -60,4 +60,20 @@ pub enum PromptError {
         /// The most that a request may ask for.
         limit: u32,
     },
+    /// A recorded answer asks for more than can be meant.
+    #[error("a recorded answer asks for {tokens} tokens; the limit is {limit}")]
+    AnswerTooLong {
+        /// Synthetic tokens asked for.
+        tokens: u64,
+        /// The most that an answer may ask for.
+        limit: u32,
+    },
+    /// A recorded answer has media.
+    #[error(
+        "a recorded answer has a part of kind {kind}, which no API takes back from an assistant; keep its text only"
+    )]
+    AnswerMedia {
+        /// The kind of media.
+        kind: &'static str,
+    },
 }

@@ -15,6 +15,7 @@ mod crossing;
 mod error;
 pub mod hub;
 mod materialiser;
+mod salt;
 mod synthetic;
 mod tokenizer;
 mod words;

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use veeksha_model::{Message, Prepared, PreparedMessage, Request, Seed, Segment};
+use veeksha_model::{Answer, Message, Prepared, PreparedMessage, Request, Response, Seed, Segment};
 
 use crate::cache::TextCache;
 use crate::compose::{Composed, Piece, compose};
+use crate::salt::Salt;
 use crate::synthetic::Run;
 use crate::words::{Guarantee, Lead, Words};
 use crate::{PromptError, Tokenizer};
@@ -21,6 +22,7 @@ const CACHE_BYTES: usize = 64 << 20;
 pub struct Materialiser {
     tokenizer: Tokenizer,
     words: Words,
+    salt: Salt,
     /// Synthetic text by (seed, tokens), as it stands at the beginning of a message.
     texts: Mutex<TextCache<(Seed, u32)>>,
 }
@@ -32,8 +34,20 @@ impl Materialiser {
         Ok(Materialiser {
             tokenizer,
             words,
+            salt: Salt::default(),
             texts: Mutex::new(TextCache::new(CACHE_BYTES)),
         })
+    }
+
+    /// Mixes a run's salt into every synthetic seed: another salt gives other text, while equal seeds still give equal text and
+    /// shorter texts are still beginnings of longer ones. `None` leaves seeds as they are.
+    #[must_use]
+    pub fn salted(self, salt: Option<u64>) -> Self {
+        Materialiser {
+            salt: Salt::new(salt),
+            texts: Mutex::new(TextCache::new(CACHE_BYTES)),
+            ..self
+        }
     }
 
     /// Makes the text of every message. Media parts are passed on; what they cost a model in tokens is not known here and
@@ -42,11 +56,23 @@ impl Materialiser {
     /// `target_tokens` is what was asked for: the tokens of synthetic segments, and those of each verbatim text on its own.
     /// `prompt_tokens` is what the finished messages have.
     pub fn prepare(&self, request: Request) -> Result<Prepared, PromptError> {
-        check_length(&request)?;
+        let content = request.messages.iter().flat_map(|message| &message.content);
+        if let Some(tokens) = too_long(content) {
+            return Err(PromptError::TooLong {
+                node: request.node,
+                tokens,
+                limit: MAX_TOKENS,
+            });
+        }
+        let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
+        let recorded_answer = answer
+            .map(|answer| self.answer(answer))
+            .transpose()?
+            .map(Arc::new);
         let mut messages = Vec::with_capacity(request.messages.len());
         let (mut target_tokens, mut prompt_tokens) = (0u32, 0u32);
         for message in &request.messages {
-            let (text, target, tokens) = self.message(message)?;
+            let (text, target, tokens) = self.compose(&message.content)?;
             target_tokens = target_tokens.saturating_add(target);
             prompt_tokens = prompt_tokens.saturating_add(tokens);
             messages.push(PreparedMessage {
@@ -62,13 +88,40 @@ impl Materialiser {
             target_tokens,
             prompt_tokens,
             template_tokens: 0,
-            recorded_answer: None,
+            recorded_answer,
+        })
+    }
+
+    /// A recorded answer as if the model had given it now: its text, its tool calls, and its tokens as the tokenizer counts the
+    /// text. Media are refused: no API takes them back from an assistant.
+    pub fn answer(&self, answer: &Answer) -> Result<Response, PromptError> {
+        if let Some(tokens) = too_long(&answer.content) {
+            return Err(PromptError::AnswerTooLong {
+                tokens,
+                limit: MAX_TOKENS,
+            });
+        }
+        if let Some(Segment::Media { kind, .. }) = answer
+            .content
+            .iter()
+            .find(|segment| matches!(segment, Segment::Media { .. }))
+        {
+            return Err(PromptError::AnswerMedia { kind: kind.name() });
+        }
+        let (text, _, output_tokens) = self.compose(&answer.content)?;
+        Ok(Response {
+            text: text.to_string(),
+            tool_calls: answer.tool_calls.clone(),
+            finish_reason: "stop".to_string(),
+            output_tokens,
+            ..Response::default()
         })
     }
 
     /// Synthetic text as it stands at the beginning of a message: exactly `tokens` tokens. Shorter texts of a seed are
     /// beginnings of longer ones.
     pub fn text(&self, seed: Seed, tokens: u32) -> Arc<str> {
+        let seed = self.salt.apply(seed);
         if self.words.guarantee == Guarantee::Checked
             && let Ok(composed) = compose(&self.tokenizer, &self.words, vec![Piece::synthetic(seed, tokens)])
         {
@@ -87,9 +140,9 @@ impl Materialiser {
         self.words.guarantee == Guarantee::Proven
     }
 
-    /// The text of one message, the tokens asked for, and the tokens it has.
-    fn message(&self, message: &Message) -> Result<(Arc<str>, u32, u32), PromptError> {
-        let pieces = pieces(message);
+    /// The text of some segments, the tokens asked for, and the tokens it has.
+    fn compose(&self, content: &[Segment]) -> Result<(Arc<str>, u32, u32), PromptError> {
+        let pieces = self.pieces(content);
         if self.words.guarantee == Guarantee::Proven
             && let Some(runs) = all_synthetic(&pieces)
         {
@@ -98,6 +151,22 @@ impl Materialiser {
         }
         let Composed { text, target, tokens } = compose(&self.tokenizer, &self.words, pieces)?;
         Ok((text.into(), target, tokens))
+    }
+
+    /// The text pieces of some segments; neighbouring texts are one.
+    fn pieces(&self, content: &[Segment]) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(content.len());
+        for segment in content {
+            match (segment, pieces.last_mut()) {
+                (Segment::Text(text), Some(Piece::Text(before))) => before.push_str(text),
+                (Segment::Text(text), _) => pieces.push(Piece::Text(text.clone())),
+                (Segment::Synthetic { seed, tokens }, _) => {
+                    pieces.push(Piece::synthetic(self.salt.apply(*seed), *tokens));
+                }
+                (Segment::Media { .. }, _) => {}
+            }
+        }
+        pieces
     }
 
     /// Synthetic texts one after the other.
@@ -136,36 +205,16 @@ impl Materialiser {
     }
 }
 
-fn check_length(request: &Request) -> Result<(), PromptError> {
-    let segments = request.messages.iter().flat_map(|message| &message.content);
-    let tokens: u64 = segments
+/// The synthetic tokens that the segments ask for, if they are too many.
+fn too_long<'a>(content: impl IntoIterator<Item = &'a Segment>) -> Option<u64> {
+    let tokens = content
+        .into_iter()
         .map(|segment| match segment {
             Segment::Synthetic { tokens, .. } => u64::from(*tokens),
             _ => 0,
         })
         .sum();
-    match tokens > u64::from(MAX_TOKENS) {
-        true => Err(PromptError::TooLong {
-            node: request.node,
-            tokens,
-            limit: MAX_TOKENS,
-        }),
-        false => Ok(()),
-    }
-}
-
-/// The text pieces of a message; neighbouring texts are one.
-fn pieces(message: &Message) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::with_capacity(message.content.len());
-    for segment in &message.content {
-        match (segment, pieces.last_mut()) {
-            (Segment::Text(text), Some(Piece::Text(before))) => before.push_str(text),
-            (Segment::Text(text), _) => pieces.push(Piece::Text(text.clone())),
-            (Segment::Synthetic { seed, tokens }, _) => pieces.push(Piece::synthetic(*seed, *tokens)),
-            (Segment::Media { .. }, _) => {}
-        }
-    }
-    pieces
+    (tokens > u64::from(MAX_TOKENS)).then_some(tokens)
 }
 
 fn all_synthetic(pieces: &[Piece]) -> Option<Vec<Run>> {
