@@ -59,6 +59,7 @@ mod agent;
 mod bindings;
 mod blocks;
 pub mod config;
+pub mod conversation;
 mod corpus;
 mod error;
 pub mod flavor;

@@ -1,0 +1,197 @@
+//! A recorded conversation as requests and answers.
+
+use std::ops::Range;
+
+use super::{RecordedMessage, text_of};
+use crate::flavor::Answer;
+use crate::{Message, Role, text};
+
+/// A request of a recorded conversation, and what was answered.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The new messages of the request: what was said since the last answer, in order.
+    pub messages: Vec<Message>,
+    /// Where they stand in the conversation.
+    pub asked: Range<usize>,
+    /// The answer; `None` where the conversation ends without one.
+    pub answer: Option<Answer>,
+    /// Where the messages of the answer stand; empty without one.
+    pub answered: Range<usize>,
+}
+
+impl Exchange {
+    /// The text of its messages, as it is counted.
+    pub fn prompt_text(&self) -> String {
+        self.messages
+            .iter()
+            .map(|message| text_of(&message.content))
+            .collect()
+    }
+
+    /// The text of its answer; of function calls, their names and arguments.
+    pub fn answer_text(&self) -> String {
+        let Some(answer) = &self.answer else {
+            return String::new();
+        };
+        let mut said = text_of(&answer.content);
+        for call in &answer.tool_calls {
+            said.push_str(&call.name);
+            said.push_str(&call.arguments);
+        }
+        said
+    }
+}
+
+/// The exchanges of a conversation: each answer ends one.
+///
+/// Everything said between two answers belongs to one request: system messages, several messages of the user, the results
+/// of tools. Answers that follow one another are one answer (with an empty line between them). An answer before any question
+/// has no request, and is left out; so are messages in which nothing is said. Only the last exchange can be without an answer.
+pub fn exchanges(messages: impl IntoIterator<Item = RecordedMessage>) -> Vec<Exchange> {
+    let mut made: Vec<Exchange> = Vec::new();
+    let mut open: Option<Exchange> = None;
+    for (index, message) in messages.into_iter().enumerate() {
+        if message.role != Role::Tool && message.is_blank() {
+            continue;
+        }
+        if message.role != Role::Assistant {
+            let exchange = open.get_or_insert_with(|| Exchange {
+                messages: Vec::new(),
+                asked: index..index,
+                answer: None,
+                answered: 0..0,
+            });
+            exchange.asked.end = index + 1;
+            exchange.messages.push(Message {
+                tool_call_id: message.tool_call_id,
+                ..Message::new(message.role, message.content)
+            });
+            continue;
+        }
+        let answer = Answer {
+            content: message.content,
+            tool_calls: message.tool_calls,
+        };
+        match open.take_if(|exchange| {
+            exchange
+                .messages
+                .iter()
+                .any(|message| message.role != Role::System)
+        }) {
+            Some(asked) => made.push(Exchange {
+                answer: Some(answer),
+                answered: index..index + 1,
+                ..asked
+            }),
+            None => {
+                if let Some(last) = made.last_mut() {
+                    continue_answer(last, answer);
+                    last.answered.end = index + 1;
+                }
+            }
+        }
+    }
+    made.extend(open);
+    made
+}
+
+fn continue_answer(exchange: &mut Exchange, more: Answer) {
+    let answer = exchange.answer.get_or_insert_with(|| Answer {
+        content: Vec::new(),
+        tool_calls: Vec::new(),
+    });
+    if !answer.content.is_empty() && !more.content.is_empty() {
+        answer.content.push(text("\n\n"));
+    }
+    answer.content.extend(more.content);
+    answer.tool_calls.extend(more.tool_calls);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Each message is "role: content"; each exchange, its messages and its answer.
+    fn split(said: &[&str]) -> Vec<(Vec<String>, String)> {
+        let messages = said.iter().map(|line| {
+            let (role, content) = line.split_once(": ").unwrap();
+            RecordedMessage::read(&json!({"role": role, "content": content})).unwrap()
+        });
+        let made = exchanges(messages).into_iter().map(|exchange| {
+            let messages = exchange.messages.iter().map(|message| text_of(&message.content));
+            (messages.collect(), exchange.answer_text())
+        });
+        made.collect()
+    }
+
+    fn exchange(messages: &[&str], answer: &str) -> (Vec<String>, String) {
+        (messages.iter().map(|&said| said.into()).collect(), answer.into())
+    }
+
+    #[test]
+    fn everything_between_two_answers_is_one_request() {
+        assert_eq!(
+            split(&[
+                "system: s",
+                "user: a",
+                "assistant: A",
+                "user: b",
+                "user: c",
+                "assistant: B",
+                "tool: t",
+                "assistant: T",
+            ]),
+            [
+                exchange(&["s", "a"], "A"),
+                exchange(&["b", "c"], "B"),
+                exchange(&["t"], "T")
+            ]
+        );
+    }
+
+    #[test]
+    fn answers_in_a_row_are_one_and_answers_to_nothing_are_left_out() {
+        assert_eq!(
+            split(&["assistant: ?", "user: a", "assistant: A", "assistant: B"]),
+            [exchange(&["a"], "A\n\nB")]
+        );
+        assert_eq!(
+            split(&["system: s", "assistant: ?", "user: a", "assistant: A"]),
+            [exchange(&["s", "a"], "A")]
+        );
+        assert_eq!(
+            split(&["user: a", "assistant: A", "system: s", "assistant: B", "user: c"]),
+            [exchange(&["a"], "A\n\nB"), exchange(&["s", "c"], "")]
+        );
+    }
+
+    #[test]
+    fn silence_is_no_message_and_the_last_question_may_be_open() {
+        assert_eq!(
+            split(&[
+                "user: a",
+                "assistant:  ",
+                "user: b",
+                "assistant: B",
+                "user:   ",
+                "user: c"
+            ]),
+            [exchange(&["a", "b"], "B"), exchange(&["c"], "")]
+        );
+        assert_eq!(split(&[]), []);
+        assert_eq!(split(&["assistant: A"]), []);
+    }
+
+    #[test]
+    fn an_exchange_knows_where_it_stands() {
+        let roles = ["system", "user", "assistant", "assistant", "user"];
+        let messages =
+            roles.map(|role| RecordedMessage::read(&json!({"role": role, "content": "x"})).unwrap());
+        let places: Vec<_> = exchanges(messages)
+            .into_iter()
+            .map(|exchange| (exchange.asked, exchange.answered))
+            .collect();
+        assert_eq!(places, [(0..2, 2..4), (4..5, 0..0)]);
+    }
+}
