@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod flavor;
+mod layout;
 mod plugin_failure;
 mod transport;
 mod workload;
@@ -13,6 +14,7 @@ pub use flavor::{
     ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts,
     TraceGroup, TraceRow,
 };
+pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
 pub use transport::{ConnectionUse, Job, Outcome, OutcomeSink, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

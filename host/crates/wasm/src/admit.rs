@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
-use veeksha_model::{Label, NodeId, Request, Segment, Session, check_session};
+use veeksha_model::{Label, NodeId, Replay, Request, Segment, Session, check_session};
 
 use crate::text::{cut, grouped};
 
@@ -36,16 +36,28 @@ pub(crate) fn requests(requests: &[Request], known: &HashSet<NodeId>) -> Result<
 fn request(request: &Request) -> Result<(), String> {
     time("wait-after-ready", request.wait_after_ready)?;
     labels(&request.labels)?;
-    let synthetic =
-        request
-            .messages
-            .iter()
-            .flat_map(|message| &message.content)
-            .map(|segment| match segment {
-                Segment::Synthetic { tokens, .. } => u64::from(*tokens),
-                _ => 0,
-            });
-    let tokens: u64 = synthetic.sum();
+    synthetic(request.messages.iter().flat_map(|message| &message.content))?;
+    request.body.as_deref().map_or(Ok(()), object)
+}
+
+/// What a trace says of a request.
+pub(crate) fn replay(replay: &Replay) -> Result<(), String> {
+    let recorded = &replay.recorded;
+    for (what, nanos) in [("at", recorded.at), ("latency", recorded.latency)] {
+        nanos.map_or(Ok(()), |nanos| time(what, nanos))?;
+    }
+    match &replay.answer {
+        Some(answer) => synthetic(&answer.content).map_err(|why| format!("its answer: {why}")),
+        None => Ok(()),
+    }
+}
+
+fn synthetic<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Result<(), String> {
+    let lengths = segments.into_iter().map(|segment| match segment {
+        Segment::Synthetic { tokens, .. } => u64::from(*tokens),
+        _ => 0,
+    });
+    let tokens: u64 = lengths.sum();
     if tokens > SYNTHETIC_TOKENS {
         return Err(format!(
             "{} tokens of synthetic text, at most {} are made for one request",
@@ -53,7 +65,7 @@ fn request(request: &Request) -> Result<(), String> {
             grouped(SYNTHETIC_TOKENS)
         ));
     }
-    request.body.as_deref().map_or(Ok(()), object)
+    Ok(())
 }
 
 fn time(what: &str, nanos: u64) -> Result<(), String> {
@@ -217,6 +229,55 @@ mod tests {
         assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
         request.messages[0].content.push(half);
         assert!(refusal(request).starts_with("node 3: 25,165,824 tokens of synthetic text"));
+    }
+
+    #[test]
+    fn what_a_trace_says_is_bounded_as_sessions_are() {
+        use veeksha_model::{Answer, Recorded};
+        let recorded = Recorded {
+            at: Some((1 << 53) - 1),
+            latency: Some(0),
+            prompt_tokens: Some(u32::MAX),
+            output_tokens: Some(0),
+        };
+        let with = |recorded| Replay {
+            recorded,
+            ..Replay::default()
+        };
+        assert_eq!(replay(&with(recorded)), Ok(()));
+        let late = Recorded {
+            at: Some(1 << 53),
+            ..recorded
+        };
+        assert!(
+            replay(&with(late))
+                .unwrap_err()
+                .starts_with("`at` is 9,007,199,254,740,992 ns")
+        );
+        let slow = Recorded {
+            latency: Some(u64::MAX),
+            ..recorded
+        };
+        assert!(
+            replay(&with(slow))
+                .unwrap_err()
+                .starts_with("`latency` is 18,446,744,073,709,551,615 ns")
+        );
+        let long = Replay {
+            answer: Some(Answer {
+                content: vec![Segment::Synthetic {
+                    seed: Seed { high: 0, low: 1 },
+                    tokens: (1 << 24) + 1,
+                }],
+                tool_calls: Vec::new(),
+            }),
+            ..Replay::default()
+        };
+        assert!(
+            replay(&long)
+                .unwrap_err()
+                .starts_with("its answer: 16,777,217 tokens of synthetic text")
+        );
     }
 
     #[test]

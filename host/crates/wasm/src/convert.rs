@@ -2,6 +2,7 @@
 
 use veeksha_model::{
     FailureReason, MediaKind, Message, NodeId, OutputSpec, Request, Response, Role, Seed, Segment, Session,
+    ToolCall,
 };
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 
@@ -50,8 +51,20 @@ fn message(message: wit::Message) -> Message {
             wit::Role::Assistant => Role::Assistant,
             wit::Role::Tool => Role::Tool,
         },
-        content: message.content.into_iter().map(segment).collect(),
+        content: segments(message.content),
         tool_call_id: message.tool_call_id,
+    }
+}
+
+pub(crate) fn segments(segments: Vec<wit::Segment>) -> Vec<Segment> {
+    segments.into_iter().map(segment).collect()
+}
+
+pub(crate) fn tool_call(call: wit::ToolCall) -> ToolCall {
+    ToolCall {
+        id: call.id,
+        name: call.name,
+        arguments: call.arguments,
     }
 }
 

@@ -21,6 +21,29 @@ pub struct Kinds {
     pub session_generator: bool,
     /// It exports `agent-generator`.
     pub agent_generator: bool,
+    /// It exports `trace-flavor`.
+    pub trace_flavor: bool,
+}
+
+impl Kinds {
+    /// The kinds in words: `a session generator and a trace flavor`.
+    pub(crate) fn in_words(self) -> String {
+        let named = [
+            (self.session_generator, "a session generator"),
+            (self.agent_generator, "an agent generator"),
+            (self.trace_flavor, "a trace flavor"),
+        ];
+        let words: Vec<&str> = named
+            .iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, word)| *word)
+            .collect();
+        match words.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => "no plugin".to_owned(),
+        }
+    }
 }
 
 /// What was read.
@@ -129,6 +152,7 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
             _ if !speaks(version) => other_version = Some(version),
             "session-generator" => kinds.session_generator = true,
             "agent-generator" => kinds.agent_generator = true,
+            "trace-flavor" => kinds.trace_flavor = true,
             _ => {}
         }
     }
@@ -142,7 +166,8 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
                 listed(exports)
             };
             Err(format!(
-                "exports none of `session-generator` and `agent-generator` of {PACKAGE}@{VERSION}; it exports {has}"
+                "exports none of `session-generator`, `agent-generator` and `trace-flavor` of {PACKAGE}@{VERSION}; it exports \
+                 {has}"
             ))
         }
     }

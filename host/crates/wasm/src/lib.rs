@@ -2,7 +2,8 @@
 //!
 //! [`PluginEngine::load`] takes the bytes of a component, says in plain words why it cannot be one of ours, compiles it
 //! (once: the compiled form is cached on disk, sealed with a key of the user's) and gives a [`Plugin`].
-//! [`Plugin::workload`] binds a configuration and [`Grants`] to it; each plugin thread then opens an instance of its own.
+//! [`Plugin::workload`] and [`Plugin::flavor`] bind a configuration and [`Grants`] to it; each plugin thread then opens an
+//! instance of its own.
 //!
 //! What a plugin can reach is what the contract names, and nothing else: WASI is linked, because most toolchains
 //! import it whether they use it or not, but every part of it is a deterministic stand-in. What a plugin can use up is
@@ -21,19 +22,23 @@ mod convert;
 mod describe;
 mod discovery;
 mod engine;
+mod flavor;
 mod grants;
 mod instance;
 mod limits;
 mod memory;
+mod opened;
 mod planned;
 mod plugin;
 mod replay;
 mod ring;
+mod rows;
 mod shard;
 mod state;
 mod text;
 mod ticker;
 mod trap;
+mod turns;
 mod wasi;
 mod workload;
 

@@ -1,75 +1,51 @@
-//! A planned generator: an open workload in a store that is replaced when it trapped, has served enough or is swollen.
+//! A planned generator: an open workload.
 
 use std::sync::Arc;
 
 use veeksha_model::Session;
 use veeksha_ports::{PluginFailure, SessionSource};
+use wasmtime::Store;
 use wasmtime::component::ResourceAny;
 
 use crate::bindings::session_generator::Guest;
+use crate::bindings::types::Error;
 use crate::instance::Instance;
-use crate::text::{cut, grouped};
+use crate::opened::{Opened, Opens};
+use crate::state::HostState;
+use crate::text::grouped;
 use crate::workload::Bound;
 use crate::{admit, convert};
 
-const OPEN: &str = "workload.open";
 const LENGTH: &str = "workload.length";
 const SESSIONS: &str = "workload.sessions";
-/// Characters of a configuration shown in a report.
-const CONFIG: usize = 200;
+
+impl Opens for Guest {
+    const OPEN: &'static str = "workload.open";
+
+    fn instance(bound: &Bound) -> Result<Instance<Self>, PluginFailure> {
+        bound.loaded.planned(&bound.grants)
+    }
+
+    fn open(
+        &self,
+        store: &mut Store<HostState>,
+        config: &str,
+    ) -> wasmtime::Result<Result<ResourceAny, Error>> {
+        self.workload().call_open(store, config)
+    }
+}
 
 pub(crate) struct Planned {
-    bound: Arc<Bound>,
-    open: Option<Open>,
+    workload: Opened<Guest>,
     /// The workload's length, once it was asked.
     length: Option<Option<u64>>,
 }
 
-struct Open {
-    instance: Instance<Guest>,
-    workload: ResourceAny,
-    calls: u64,
-}
-
 impl Planned {
-    /// Opens the workload now, so that a configuration is refused before anything else happens.
     pub(crate) fn open(bound: Arc<Bound>) -> Result<Self, PluginFailure> {
-        let open = Some(Open::new(&bound)?);
         Ok(Planned {
-            bound,
-            open,
+            workload: Opened::new(bound)?,
             length: None,
-        })
-    }
-
-    /// The store to call into: the one at hand, or a fresh one.
-    fn ready(&mut self) -> Result<&mut Open, PluginFailure> {
-        let limits = &self.bound.loaded.host.limits;
-        let worn = |open: &Open| {
-            open.instance.is_trapped() || open.instance.is_swollen() || open.calls >= limits.calls_per_store
-        };
-        let open = match self.open.take().filter(|open| !worn(open)) {
-            Some(open) => open,
-            None => Open::new(&self.bound)?,
-        };
-        let open = self.open.insert(open);
-        open.calls += 1;
-        Ok(open)
-    }
-}
-
-impl Open {
-    fn new(bound: &Bound) -> Result<Self, PluginFailure> {
-        let mut instance = bound.loaded.planned(&bound.grants)?;
-        let input = || Some(format!("config = {}", cut(&bound.config, CONFIG)));
-        let opened = instance.call(OPEN, input, |store, guest| {
-            guest.workload().call_open(store, &bound.config)
-        })?;
-        let workload = opened.map_err(|error| convert::refusal(&bound.loaded.name, OPEN, input(), error))?;
-        Ok(Open {
-            instance,
-            workload,
-            calls: 0,
         })
     }
 }
@@ -79,13 +55,10 @@ impl SessionSource for Planned {
         if let Some(known) = self.length {
             return Ok(known);
         }
-        let Open {
-            instance, workload, ..
-        } = self.ready()?;
-        let length = instance.call(
+        let length = self.workload.call(
             LENGTH,
             || None,
-            |store, guest| guest.workload().call_length(store, *workload),
+            |store, guest, workload| guest.workload().call_length(store, workload),
         )?;
         Ok(*self.length.insert(length))
     }
@@ -98,18 +71,15 @@ impl SessionSource for Planned {
             return Ok(Vec::new());
         }
         let input = || format!("first = {first}, count = {asked}");
-        let Open {
-            instance, workload, ..
-        } = self.ready()?;
-        let workload = *workload;
-        let answer = instance.call(
+        let answer = self.workload.call(
             SESSIONS,
             || Some(input()),
-            |store, guest| guest.workload().call_sessions(store, workload, first, asked),
+            |store, guest, workload| guest.workload().call_sessions(store, workload, first, asked),
         )?;
-        let sessions = answer
-            .map_err(|error| convert::refusal(&self.bound.loaded.name, SESSIONS, Some(input()), error))?;
-        let unusable = |why: String| self.bound.unusable(SESSIONS, input(), why);
+        let bound = &self.workload.bound;
+        let sessions =
+            answer.map_err(|error| convert::refusal(&bound.loaded.name, SESSIONS, Some(input()), error))?;
+        let unusable = |why: String| bound.unusable(SESSIONS, input(), why);
         if sessions.len() != asked as usize {
             return Err(unusable(miscounted(asked, sessions.len(), length)));
         }

@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use veeksha_ports::{PluginFailure, PluginFailureKind, WorkloadFactory};
+use veeksha_ports::{FlavorFactory, PluginFailure, PluginFailureKind, WorkloadFactory, WorkloadInfo};
 use wasmtime::component::{Component, InstancePre};
 
-use crate::bindings::{agent_generator, session_generator};
+use crate::bindings::{agent_generator, session_generator, trace_flavor};
 use crate::discovery::Discovered;
 use crate::engine::Host;
 use crate::instance::Instance;
 use crate::state::HostState;
-use crate::workload::Factory;
-use crate::{Descriptor, Grants, Kinds, NoLog};
+use crate::workload::{Bound, Factory};
+use crate::{Descriptor, Grants, Kinds, NoLog, flavor};
 
 /// Where a component's machine code came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub(crate) struct Loaded {
     pub(crate) pre: InstancePre<HostState>,
     pub(crate) sessions: Option<session_generator::GuestIndices>,
     pub(crate) agents: Option<agent_generator::GuestIndices>,
+    pub(crate) flavors: Option<trace_flavor::GuestIndices>,
     origin: Origin,
     descriptor: OnceLock<Descriptor>,
 }
@@ -47,12 +48,16 @@ impl Loaded {
         let Kinds {
             session_generator,
             agent_generator,
+            trace_flavor,
         } = discovered.kinds;
         let sessions = session_generator
             .then(|| session_generator::GuestIndices::new(&pre))
             .transpose()?;
         let agents = agent_generator
             .then(|| agent_generator::GuestIndices::new(&pre))
+            .transpose()?;
+        let flavors = trace_flavor
+            .then(|| trace_flavor::GuestIndices::new(&pre))
             .transpose()?;
         let descriptor = OnceLock::new();
         Ok(Loaded {
@@ -63,6 +68,7 @@ impl Loaded {
             pre,
             sessions,
             agents,
+            flavors,
             origin,
             descriptor,
         })
@@ -90,6 +96,17 @@ impl Loaded {
         })
     }
 
+    /// A new instance as a trace flavor.
+    pub(crate) fn flavor(
+        self: &Arc<Self>,
+        grants: &Grants,
+    ) -> Result<Instance<trace_flavor::Guest>, PluginFailure> {
+        Instance::new(self, grants, |store, exports| match &self.flavors {
+            Some(indices) => indices.load(store, exports),
+            None => wasmtime::bail!("it exports no `trace-flavor`"),
+        })
+    }
+
     fn describe(self: &Arc<Self>) -> Result<Descriptor, PluginFailure> {
         const FUNCTION: &str = "describe";
         // Without a run there is nothing to grant; a descriptor may not depend on it.
@@ -97,8 +114,11 @@ impl Loaded {
         let answer = if self.sessions.is_some() {
             self.planned(&grants)?
                 .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
-        } else {
+        } else if self.agents.is_some() {
             self.reactive(&grants)?
+                .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
+        } else {
+            self.flavor(&grants)?
                 .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
         };
         Descriptor::admit(answer)
@@ -166,18 +186,49 @@ impl Plugin {
     }
 
     /// Binds a configuration (JSON text, not looked at here) and grants. The plugin sees the configuration when an
-    /// instance is opened; a refusal comes from there. A component of both kinds is used as a session generator.
+    /// instance is opened; a refusal comes from there. A component of both kinds is used as a session generator; one that
+    /// is only a trace flavor is refused here.
     pub fn workload(
         &self,
         config: String,
         grants: Grants,
     ) -> Result<Arc<dyn WorkloadFactory>, PluginFailure> {
+        let Loaded { sessions, agents, .. } = &*self.loaded;
+        if sessions.is_none() && agents.is_none() {
+            return Err(self.another_kind(
+                "makes no sessions of its own",
+                "give it a trace: session_generator.type `trace`, and the plugin as its `flavor`",
+            ));
+        }
+        let (bound, info) = self.bind(config, grants)?;
+        Ok(Arc::new(Factory { bound, info }))
+    }
+
+    /// As [`workload`](Self::workload), for a component that makes sessions of a trace's rows; any other is refused.
+    pub fn flavor(&self, config: String, grants: Grants) -> Result<Arc<dyn FlavorFactory>, PluginFailure> {
+        if self.loaded.flavors.is_none() {
+            return Err(self.another_kind(
+                "reads no trace",
+                "name a plugin that exports `trace-flavor`, or use this one as session_generator itself",
+            ));
+        }
+        let (bound, info) = self.bind(config, grants)?;
+        Ok(Arc::new(flavor::Factory { bound, info }))
+    }
+
+    fn bind(&self, config: String, grants: Grants) -> Result<(Arc<Bound>, WorkloadInfo), PluginFailure> {
         let descriptor = self.describe()?;
-        Ok(Arc::new(Factory::new(
-            Arc::clone(&self.loaded),
-            descriptor,
+        let bound = Bound {
+            loaded: Arc::clone(&self.loaded),
             config,
             grants,
-        )))
+        };
+        let info = bound.info(descriptor);
+        Ok((Arc::new(bound), info))
+    }
+
+    fn another_kind(&self, so: &str, remedy: &str) -> PluginFailure {
+        let message = format!("it is {}, which {so}; {remedy}", self.kinds().in_words());
+        PluginFailure::new(&*self.loaded.name, "load", PluginFailureKind::Load, message)
     }
 }

@@ -9,7 +9,7 @@ use crate::planned::Planned;
 use crate::plugin::Loaded;
 use crate::{Descriptor, Grants};
 
-/// What every instance of a workload shares.
+/// What every instance of a workload or a flavor shares.
 pub(crate) struct Bound {
     pub(crate) loaded: Arc<Loaded>,
     /// JSON text.
@@ -18,6 +18,18 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
+    /// What is said of the plugin before it is opened.
+    pub(crate) fn info(&self, descriptor: Descriptor) -> WorkloadInfo {
+        WorkloadInfo {
+            name: descriptor.name,
+            version: descriptor.version,
+            summary: descriptor.summary,
+            engine: "wasm",
+            digest: self.loaded.digest.clone(),
+            granted: self.grants.among(&self.loaded.discovered.imports),
+        }
+    }
+
     /// A report about an answer that cannot be used.
     pub(crate) fn unusable(&self, function: &str, input: String, why: impl Into<String>) -> PluginFailure {
         let mut failure = PluginFailure::new(&*self.loaded.name, function, PluginFailureKind::Result, why);
@@ -26,30 +38,10 @@ impl Bound {
     }
 }
 
+/// A generator with a configuration and grants.
 pub(crate) struct Factory {
-    bound: Arc<Bound>,
-    info: WorkloadInfo,
-}
-
-impl Factory {
-    pub(crate) fn new(loaded: Arc<Loaded>, descriptor: Descriptor, config: String, grants: Grants) -> Self {
-        let info = WorkloadInfo {
-            name: descriptor.name,
-            version: descriptor.version,
-            summary: descriptor.summary,
-            engine: "wasm",
-            digest: loaded.digest.clone(),
-            granted: grants.among(&loaded.discovered.imports),
-        };
-        Factory {
-            bound: Arc::new(Bound {
-                loaded,
-                config,
-                grants,
-            }),
-            info,
-        }
-    }
+    pub(crate) bound: Arc<Bound>,
+    pub(crate) info: WorkloadInfo,
 }
 
 impl WorkloadFactory for Factory {

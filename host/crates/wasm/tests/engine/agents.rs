@@ -67,8 +67,8 @@ fn a_conversation_with_a_tool_call() {
     assert_eq!(
         plugin.kinds(),
         Kinds {
-            session_generator: false,
-            agent_generator: true
+            agent_generator: true,
+            ..Kinds::default()
         }
     );
     let mut source = reactive(&plugin, "{}", grants());

@@ -20,7 +20,7 @@ fn a_component_becomes_a_workload() {
         plugin.kinds(),
         Kinds {
             session_generator: true,
-            agent_generator: false
+            ..Kinds::default()
         }
     );
     assert_eq!(

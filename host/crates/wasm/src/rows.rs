@@ -1,0 +1,78 @@
+//! Layouts and rows, between the contract's records and the host's.
+
+use veeksha_ports::{
+    ArrivalColumn, Cell, Column, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts, TraceGroup,
+};
+
+use crate::bindings::trace_flavor as wit;
+
+pub(crate) fn facts(facts: &TraceFacts) -> wit::Facts {
+    wit::Facts {
+        rows: facts.rows,
+        groups: facts.groups,
+        first_row: facts.first_row.clone(),
+    }
+}
+
+pub(crate) fn groups(groups: &[TraceGroup]) -> Vec<wit::Group> {
+    let group = |group: &TraceGroup| wit::Group {
+        index: group.index,
+        key: group.key.clone(),
+        rows: group
+            .rows
+            .iter()
+            .map(|row| wit::Row {
+                number: row.number,
+                at: row.at,
+                fields: row.fields.clone(),
+            })
+            .collect(),
+    };
+    groups.iter().map(group).collect()
+}
+
+pub(crate) fn layout(layout: wit::Layout) -> Layout {
+    Layout {
+        columns: layout.columns.into_iter().map(column).collect(),
+        rows_in: layout.rows_in,
+        grouping: match layout.grouping {
+            wit::Grouping::Row => Grouping::Row,
+            wit::Grouping::Column(column) => Grouping::Column(column),
+            wit::Grouping::Tree(wit::Tree { id, parent }) => Grouping::Tree { id, parent },
+            wit::Grouping::Pools => Grouping::Pools,
+        },
+        arrival: layout.arrival.map(|arrival| ArrivalColumn {
+            column: arrival.column,
+            unit: match arrival.unit {
+                wit::TimeUnit::Seconds => TimeUnit::Seconds,
+                wit::TimeUnit::Milliseconds => TimeUnit::Milliseconds,
+                wit::TimeUnit::Microseconds => TimeUnit::Microseconds,
+                wit::TimeUnit::Nanoseconds => TimeUnit::Nanoseconds,
+                wit::TimeUnit::DateTime => TimeUnit::DateTime,
+            },
+        }),
+        keep: layout.keep.map(|keep| MostFrequent {
+            column: keep.column,
+            count: keep.count,
+        }),
+        warms_up: layout.warms_up,
+    }
+}
+
+fn column(column: wit::Column) -> Column {
+    Column {
+        name: column.name,
+        aliases: column.aliases,
+        cell: match column.cell {
+            wit::Cell::Text => Cell::Text,
+            wit::Cell::Count => Cell::Count,
+            wit::Cell::Integer => Cell::Integer,
+            wit::Cell::Number => Cell::Number,
+            wit::Cell::Truth => Cell::Truth,
+            wit::Cell::Items => Cell::Items,
+            wit::Cell::Members => Cell::Members,
+            wit::Cell::Anything => Cell::Anything,
+        },
+        required: column.required,
+    }
+}
