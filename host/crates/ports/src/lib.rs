@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod flavor;
+mod group_names;
 mod layout;
 mod plugin_failure;
 mod transport;
@@ -14,6 +15,7 @@ pub use flavor::{
     ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts,
     TraceGroup, TraceRow,
 };
+pub use group_names::name_groups;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
 pub use transport::{ConnectionUse, Job, Outcome, OutcomeSink, Timings, Transport};
