@@ -82,14 +82,18 @@ fn figures(summary: &Summary) -> [(&'static str, Value); 9] {
     ]
 }
 
-fn host(host: &HostFigures) -> Value {
-    let spread = |summary: &Option<Summary>| match summary {
+/// A summary as an object of its figures; `null` where nothing was observed.
+pub(crate) fn spread(summary: &Option<Summary>) -> Value {
+    match summary {
         None => Value::Null,
         Some(summary) => figures(summary)
             .into_iter()
             .map(|(figure, value)| (figure.to_lowercase(), value))
             .collect(),
-    };
+    }
+}
+
+fn host(host: &HostFigures) -> Value {
     json!({
         "dispatch_lateness": spread(&host.dispatch_lateness),
         "pickup_delay": spread(&host.pickup_delay),

@@ -5,14 +5,19 @@
 //! figures come out live, from a simulation and from an old record. [`Evaluator::live`] gives figures on the way,
 //! [`Evaluator::finish`] the exact ones.
 //!
+//! [`Fidelity`] does the same for a replayed trace: what was recorded against what was achieved.
+//!
 //! **What counts.** A metric is computed from *measured* requests only (`RequestRecord::measured`); drained ones are
 //! counted apart. Latencies, token counts and throughput come from answered requests; failures are counted by class.
 //! Whatever could not be observed is absent (`null` in files), never 0.
 #![forbid(unsafe_code)]
 
 mod counts;
+mod edges;
 mod evaluation;
 mod evaluator;
+mod fidelity;
+mod fidelity_report;
 mod gap_samples;
 mod host_figures;
 mod json;
@@ -26,6 +31,8 @@ mod throughput;
 pub use counts::Counts;
 pub use evaluation::{Evaluation, MetricSummary, RunEnd};
 pub use evaluator::{Evaluator, Live};
+pub use fidelity::{Fidelity, FidelitySchedule};
+pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
 pub use host_figures::HostFigures;
 pub use latencies::latencies;
 pub use metric::{Metric, Scope, UnknownMetric};

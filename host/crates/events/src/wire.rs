@@ -183,6 +183,13 @@ struct RequestLine<'a> {
     connect_seconds: Option<f64>,
     tls_seconds: Option<f64>,
     retried: bool,
+    history_mode: &'static str,
+    num_template_tokens: u32,
+    recorded_at: Option<f64>,
+    recorded_latency: Option<f64>,
+    recorded_prompt_tokens: Option<u32>,
+    recorded_output_tokens: Option<u32>,
+    ideal_cached_tokens: Option<u32>,
     #[serde(skip_serializing_if = "<[Label]>::is_empty")]
     labels: &'a [Label],
 }
@@ -195,6 +202,7 @@ pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json
         Status::Failed { class, message } => (None, Some(class.name()), Some(message.as_str())),
     };
     let usage = record.usage;
+    let recorded = record.recorded.unwrap_or_default();
     serde_json::to_string(&RequestLine {
         request_id: record.id.to_string(),
         session_id: record.id.session.0,
@@ -245,6 +253,13 @@ pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json
         connect_seconds: record.connect.map(seconds),
         tls_seconds: record.tls.map(seconds),
         retried: record.retried,
+        history_mode: record.history_mode.name(),
+        num_template_tokens: record.template_tokens,
+        recorded_at: recorded.at.map(seconds),
+        recorded_latency: recorded.latency.map(seconds),
+        recorded_prompt_tokens: recorded.prompt_tokens,
+        recorded_output_tokens: recorded.output_tokens,
+        ideal_cached_tokens: record.ideal_cached_tokens,
         labels: &record.labels,
     })
 }
@@ -272,7 +287,9 @@ pub struct Latencies {
 
 #[cfg(test)]
 mod tests {
-    use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId, Usage};
+    use veeksha_model::{
+        Chunk, ChunkKind, ErrorClass, HistoryMode, NodeId, Recorded, RequestId, SessionId, Usage,
+    };
 
     use super::*;
     use crate::{NeverSentReason, RunInfo, SessionEnd};
@@ -323,7 +340,7 @@ mod tests {
             measured: true,
             labels: vec![("tier".into(), "gold".into())],
             template_tokens: 0,
-            history_mode: veeksha_model::HistoryMode::Live,
+            history_mode: HistoryMode::Live,
             recorded: None,
             ideal_cached_tokens: None,
         }
@@ -357,6 +374,39 @@ mod tests {
         });
         for (key, value) in expected.as_object().unwrap() {
             assert_eq!(row.get(key), Some(value), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_stands_beside_what_happened() {
+        let mut replayed = record();
+        replayed.history_mode = HistoryMode::Recorded;
+        replayed.template_tokens = 11;
+        replayed.ideal_cached_tokens = Some(64);
+        replayed.recorded = Some(Recorded {
+            at: Some(1_500_000_000),
+            latency: Some(250_000_000),
+            prompt_tokens: Some(118),
+            output_tokens: None,
+        });
+        let expected = serde_json::json!({
+            "history_mode": "recorded", "num_template_tokens": 11, "recorded_at": 1.5, "recorded_latency": 0.25,
+            "recorded_prompt_tokens": 118, "recorded_output_tokens": null, "ideal_cached_tokens": 64,
+        });
+        let seen = row(&replayed, &Latencies::default());
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(seen.get(key), Some(value), "{key}");
+        }
+        // Of a request that no trace knows, the same keys are there, and say so.
+        let seen = row(&record(), &Latencies::default());
+        assert_eq!(seen["history_mode"], "live");
+        for key in [
+            "recorded_at",
+            "recorded_latency",
+            "recorded_prompt_tokens",
+            "ideal_cached_tokens",
+        ] {
+            assert_eq!(seen.get(key), Some(&serde_json::Value::Null), "{key}");
         }
     }
 

@@ -1,0 +1,140 @@
+//! The edges of sessions' graphs: how long after its parents a request was sent.
+
+use std::collections::HashMap;
+
+use veeksha_events::RequestRecord;
+use veeksha_model::{Nanos, NodeId, Recorded, SessionId};
+
+use crate::latencies::seconds_between;
+
+/// Measures each request that has parents against them. Records may come in any order; a session is forgotten once everything
+/// in it has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Edges {
+    open: HashMap<SessionId, OpenSession>,
+    sent: Vec<Sent>,
+    /// Achieved gap − recorded gap, in seconds.
+    pub(crate) gap_difference: Vec<f64>,
+}
+
+#[derive(Debug, Default)]
+struct OpenSession {
+    ended: HashMap<NodeId, Ended>,
+    waiting: Vec<Child>,
+    /// Requests that ended or were never sent.
+    told: u32,
+    /// All requests, once the session is over.
+    all: Option<u32>,
+}
+
+/// A request as its children see it.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    completed_at: Nanos,
+    /// When its answer was complete in the recording.
+    recorded_end: Option<Nanos>,
+}
+
+/// A request that waited for others.
+#[derive(Debug)]
+struct Child {
+    parents: Vec<NodeId>,
+    wait_after_ready: Nanos,
+    dispatched_at: Nanos,
+    recorded_at: Option<Nanos>,
+}
+
+/// A request of which it is known when its parents let it go. When its recorded instant was due is known only at the end: the
+/// session that arrived first may be the last to answer.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    ready: Nanos,
+    dispatched: Nanos,
+    recorded: Option<Nanos>,
+}
+
+impl Edges {
+    /// Takes a request that ended.
+    pub(crate) fn on_record(&mut self, record: &RequestRecord) {
+        let recorded = record.recorded.unwrap_or_default();
+        let session = self.open.entry(record.id.session).or_default();
+        session.told += 1;
+        let ended = Ended {
+            completed_at: record.completed_at,
+            recorded_end: recorded_end(&recorded),
+        };
+        session.ended.insert(record.id.node, ended);
+        if record.measured && !record.parents.is_empty() {
+            session.waiting.push(Child {
+                parents: record.parents.clone(),
+                wait_after_ready: record.wait_after_ready,
+                dispatched_at: record.dispatched_at,
+                recorded_at: recorded.at,
+            });
+        }
+        // Nearly always the parents were told before, and nothing waits.
+        let OpenSession { ended, waiting, .. } = session;
+        let (sent, gaps) = (&mut self.sent, &mut self.gap_difference);
+        waiting.retain(|child| !child.measure(ended, sent, gaps));
+        self.forget_if_over(record.id.session);
+    }
+
+    pub(crate) fn on_never_sent(&mut self, session: SessionId) {
+        self.open.entry(session).or_default().told += 1;
+        self.forget_if_over(session);
+    }
+
+    pub(crate) fn on_session_finished(&mut self, session: SessionId, requests: u32) {
+        self.open.entry(session).or_default().all = Some(requests);
+        self.forget_if_over(session);
+    }
+
+    /// Dispatched − due of every request with parents, in seconds. `mapped` says when a recorded instant was due, where traffic
+    /// replays recorded instants: such a request is sent no earlier.
+    pub(crate) fn slack(&self, mapped: impl Fn(Nanos) -> Option<Nanos>) -> Vec<f64> {
+        let slack = |sent: &Sent| {
+            let not_before = sent.recorded.and_then(&mapped).unwrap_or(0);
+            seconds_between(sent.ready.max(not_before), sent.dispatched)
+        };
+        self.sent.iter().map(slack).collect()
+    }
+
+    fn forget_if_over(&mut self, session: SessionId) {
+        let over = |open: &OpenSession| open.all.is_some_and(|all| all <= open.told);
+        if self.open.get(&session).is_some_and(over) {
+            self.open.remove(&session);
+        }
+    }
+}
+
+impl Child {
+    /// Measures it if all its parents have ended; whether they have.
+    fn measure(
+        &self,
+        ended: &HashMap<NodeId, Ended>,
+        sent: &mut Vec<Sent>,
+        gap_difference: &mut Vec<f64>,
+    ) -> bool {
+        let parents: Option<Vec<&Ended>> = self.parents.iter().map(|parent| ended.get(parent)).collect();
+        let Some(parents) = parents else { return false };
+        let Some(ready) = parents.iter().map(|parent| parent.completed_at).max() else {
+            return true;
+        };
+        sent.push(Sent {
+            ready: ready + self.wait_after_ready,
+            dispatched: self.dispatched_at,
+            recorded: self.recorded_at,
+        });
+        let recorded_ready: Option<Vec<Nanos>> = parents.iter().map(|parent| parent.recorded_end).collect();
+        let recorded_ready = recorded_ready.and_then(|ends| ends.into_iter().max());
+        if let (Some(recorded_ready), Some(recorded_at)) = (recorded_ready, self.recorded_at) {
+            let recorded_gap = seconds_between(recorded_ready, recorded_at);
+            gap_difference.push(seconds_between(ready, self.dispatched_at) - recorded_gap);
+        }
+        true
+    }
+}
+
+fn recorded_end(recorded: &Recorded) -> Option<Nanos> {
+    Some(recorded.at? + recorded.latency?)
+}
