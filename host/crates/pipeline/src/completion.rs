@@ -6,27 +6,34 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, Status};
-use veeksha_model::{ErrorClass, FailureReason, History, Prepared, Response};
+use veeksha_model::{ErrorClass, FailureReason, History, Nanos, Prepared, Response};
 use veeksha_ports::Outcome;
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
+use crate::part::Part;
 use crate::{Content, Control, Entry};
 
+/// What a completion thread talks to.
+pub(crate) struct Completion {
+    pub(crate) clock: RunClock,
+    /// How long before the run's clock the transport's began: as long as the warm-up took.
+    pub(crate) transport_lead: Nanos,
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) part: Part,
+    pub(crate) dispatchers: Vec<Sender<Input<Prepared>>>,
+    pub(crate) events: Sender<Entry>,
+    pub(crate) include_content: bool,
+    pub(crate) target: Arc<TargetWatch>,
+}
+
 /// The work of one completion thread: ends at an end mark (`None`).
-pub(crate) fn complete(
-    clock: RunClock,
-    tokenizer: &Tokenizer,
-    outcomes: &Receiver<Option<Outcome>>,
-    dispatchers: &[Sender<Input<Prepared>>],
-    events: &Sender<Entry>,
-    include_content: bool,
-    target: &TargetWatch,
-) {
-    while let Ok(Some(outcome)) = outcomes.recv() {
-        let processed_at = clock.now();
-        let answer = count_output(tokenizer, outcome);
-        target.saw(&answer.result);
+pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Outcome>>) {
+    while let Ok(Some(mut outcome)) = outcomes.recv() {
+        let processed_at = lines.clock.now();
+        put_on_the_runs_clock(&mut outcome, lines.transport_lead);
+        let answer = count_output(&lines.tokenizer, outcome);
+        lines.target.saw(&answer.result);
         // The scheduler first: a child may be due at once.
         let request = answer.outcome.job.id;
         let at = answer.outcome.timings.completed_at;
@@ -42,15 +49,40 @@ pub(crate) fn complete(
                 at,
             },
         };
-        let shard = (request.session.0 % dispatchers.len() as u64) as usize;
         // A dispatcher that has ended wants no more answers, and the collector outlives the run.
-        let _ = dispatchers[shard].send(input);
+        let _ = lines.dispatchers[lines.part.dispatcher(request.session)].send(input);
         let content = match &answer.result {
-            Ok(response) if include_content => Some(Content::Answered(response.clone())),
+            Ok(response) if lines.include_content => Some(Content::Answered(response.clone())),
             _ => None,
         };
         let event = Event::Finished(Box::new(record(answer, processed_at)));
-        let _ = events.send(Entry { event, content });
+        let _ = lines.events.send(Entry {
+            content,
+            ..event.into()
+        });
+    }
+}
+
+/// The transport's stamps count from its own start, which a warm-up puts before the run's.
+fn put_on_the_runs_clock(outcome: &mut Outcome, lead: Nanos) {
+    if lead == 0 {
+        return;
+    }
+    let timings = &mut outcome.timings;
+    let optional = [
+        &mut timings.picked_up_at,
+        &mut timings.sent_at,
+        &mut timings.first_byte_at,
+    ];
+    let failed_at = outcome.result.as_mut().err().map(|reason| &mut reason.at);
+    let all = optional
+        .into_iter()
+        .flatten()
+        .chain([&mut timings.completed_at])
+        .chain(outcome.chunks.iter_mut().map(|chunk| &mut chunk.at))
+        .chain(failed_at);
+    for at in all {
+        *at = at.saturating_sub(lead);
     }
 }
 
@@ -136,6 +168,7 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
             0,
         ),
     };
+    let sent = Sent::of(&job.request, &job.history);
     let request = &job.request.request;
     RequestRecord {
         id: job.id,
@@ -155,7 +188,7 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
         http_status,
         target_prompt_tokens: job.request.target_tokens,
         prompt_tokens: job.request.prompt_tokens,
-        total_prompt_tokens: job.request.prompt_tokens + history_tokens(&job.history),
+        total_prompt_tokens: sent.total,
         target_output_tokens: request.output.target_tokens,
         output_tokens,
         output_tokens_from_usage: from_usage,
@@ -166,24 +199,36 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
         retried: connection.retried,
         measured: job.measured,
         labels: request.labels.clone(),
-        template_tokens: 0,
-        history_mode: veeksha_model::HistoryMode::Live,
-        recorded: None,
+        template_tokens: sent.template,
+        history_mode: request.history_mode(),
+        recorded: request.replay.as_ref().map(|replay| replay.recorded),
         ideal_cached_tokens: None,
     }
 }
 
-/// Tokens of the conversation before a request: every turn's new messages and its answer.
-pub(crate) fn history_tokens(history: &Option<Arc<History<Prepared>>>) -> u32 {
-    let mut tokens = 0;
-    let mut next = history.as_ref();
-    while let Some(turn) = next {
-        tokens += turn.request.prompt_tokens;
-        tokens += turn
-            .response
-            .as_ref()
-            .map_or(0, |response| response.output_tokens);
-        next = turn.before.as_ref();
+/// Tokens of a prompt as it was sent: every turn's messages and the answer that was given for it, real or recorded.
+struct Sent {
+    /// Of the chat template.
+    template: u32,
+    /// All, those of the template included.
+    total: u32,
+}
+
+impl Sent {
+    fn of(request: &Prepared, history: &Option<Arc<History<Prepared>>>) -> Self {
+        let (mut template, mut words) = (request.template_tokens, request.prompt_tokens);
+        let mut next = history.as_ref();
+        while let Some(turn) = next {
+            template = template.saturating_add(turn.request.template_tokens);
+            words = words.saturating_add(turn.request.prompt_tokens);
+            if let Some(response) = &turn.response {
+                words = words.saturating_add(response.output_tokens);
+            }
+            next = turn.before.as_ref();
+        }
+        Sent {
+            template,
+            total: words.saturating_add(template),
+        }
     }
-    tokens
 }

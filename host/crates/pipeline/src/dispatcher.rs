@@ -10,6 +10,7 @@ use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId}
 use veeksha_ports::{Job, Transport};
 use veeksha_scheduler::{Action, Input, Scheduler};
 
+use crate::pieces::Prompt;
 use crate::{Content, Entry};
 
 /// What a dispatcher tells the coordinator.
@@ -38,6 +39,7 @@ pub(crate) struct Lines {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) events: Sender<Entry>,
     pub(crate) include_content: bool,
+    pub(crate) track_prefixes: bool,
     /// Whether this dispatcher writes down what all of them see at the same time.
     pub(crate) speaks_for_all: bool,
     pub(crate) notices: Sender<Notice>,
@@ -102,6 +104,10 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
                     request: payload.clone(),
                     history: history.clone(),
                 });
+                let prompt = lines.track_prefixes.then(|| Prompt::Sent {
+                    request: payload.clone(),
+                    history: history.clone(),
+                });
                 let at = lines.clock.now();
                 let job = Job {
                     id,
@@ -118,7 +124,11 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
                     intended,
                     at,
                 };
-                let _ = lines.events.send(Entry { event, content });
+                let _ = lines.events.send(Entry {
+                    event,
+                    content,
+                    prompt,
+                });
             }
             Action::SessionStarted {
                 session,

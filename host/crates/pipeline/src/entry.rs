@@ -1,9 +1,12 @@
-//! An event with what was said, where the run is to record that.
+//! An event with what was said, where the run is to record that, and with what its prompt is made of.
 
 use std::sync::Arc;
 
 use veeksha_events::Event;
 use veeksha_model::{History, Prepared, Response};
+use veeksha_prefix::Piece;
+
+use crate::pieces::Prompt;
 
 /// What the event channel carries.
 #[derive(Clone, Debug)]
@@ -12,11 +15,27 @@ pub struct Entry {
     pub event: Event,
     /// What was said: only with [`crate::Plan::include_content`].
     pub content: Option<Content>,
+    /// What was asked: only with [`crate::Plan::track_prefixes`].
+    pub(crate) prompt: Option<Prompt>,
 }
 
 impl From<Event> for Entry {
     fn from(event: Event) -> Self {
-        Entry { event, content: None }
+        Entry {
+            event,
+            content: None,
+            prompt: None,
+        }
+    }
+}
+
+impl Entry {
+    /// The prompt of a request that was dispatched, as it was sent: its conversation, answers included, then its own messages.
+    /// `None` with every other event, and without [`crate::Plan::track_prefixes`].
+    ///
+    /// `count` gives the tokens of a verbatim text. The work is done here, on the caller's thread.
+    pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<Piece>> {
+        self.prompt.as_ref().map(|prompt| prompt.pieces(count))
     }
 }
 

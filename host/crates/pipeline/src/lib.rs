@@ -9,6 +9,9 @@
 //! A dispatcher owns a [`veeksha_scheduler::Scheduler`] and does nothing but feed it the time and carry out its actions.
 //! Plugins run on the workers only; a plugin that is late shows as starvation, never as a late thread.
 //!
+//! Several processes can share a run, each with a part of its sessions ([`Plan::shard`]); recorded instants are mapped to the run's
+//! clock by a [`Schedule`]; and before the clock starts the sessions of [`Plan::warmup`] are sent, one request after the other.
+//!
 //! [`run`] drives a real transport with the real clock. [`simulate`] drives the same scheduler and the simulator's engine
 //! with virtual time, in one thread.
 #![forbid(unsafe_code)]
@@ -18,14 +21,21 @@ mod control;
 mod dispatcher;
 mod entry;
 mod fallback;
+mod part;
+mod pieces;
 mod plan;
 mod prefetch;
+mod prepare;
 mod run;
+mod schedule;
 mod virtual_time;
+mod warm_transport;
+mod warmup;
 
 pub use control::Control;
 pub use entry::{Content, Entry};
 pub use fallback::MinTokensPrompt;
 pub use plan::{PipelineError, Plan, RunEnd};
 pub use run::run;
+pub use schedule::Schedule;
 pub use virtual_time::{SimulatedTarget, simulate};

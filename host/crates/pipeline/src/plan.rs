@@ -1,16 +1,24 @@
 //! What a run is asked to do, and how it ended.
 
-use veeksha_model::Nanos;
+use veeksha_model::{Nanos, Session};
 use veeksha_ports::PluginFailure;
-use veeksha_scheduler::SchedulerConfig;
+use veeksha_scheduler::{SchedulerConfig, Shard};
 
-use crate::MinTokensPrompt;
+use crate::{MinTokensPrompt, Schedule};
 
 /// The resolved shape of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Traffic, limits and seed; its shard is set by the pipeline.
+    /// Traffic, limits and seed; its shard is set by the pipeline, from `shard` below and the number of dispatchers.
     pub scheduler: SchedulerConfig,
+    /// This process's part of the run: the sessions whose id is `index` modulo `count`. All parts together send exactly what one
+    /// process alone would: `max_sessions` counts over all of them, arrivals are those of the session's id, and a concurrency
+    /// target is split over them.
+    pub shard: Shard,
+    /// Where recorded instants lie on the run's clock.
+    pub schedule: Schedule,
+    /// Sent before the clock starts, one request after the other, and not recorded.
+    pub warmup: Vec<Session>,
     /// Dispatcher threads: sessions are dealt out over them by index. At least 1.
     pub dispatchers: u32,
     /// Threads that turn outcomes into records. At least 1.
@@ -23,6 +31,9 @@ pub struct Plan {
     pub min_tokens_prompt: Option<MinTokensPrompt>,
     /// Whether the event channel carries what was said.
     pub include_content: bool,
+    /// Whether the entry of each [`veeksha_events::Event::Dispatched`] can say what its prompt is made of
+    /// ([`crate::Entry::pieces`]).
+    pub track_prefixes: bool,
 }
 
 /// How a run ended. The record of what happened went through the event channel.
@@ -36,6 +47,10 @@ pub struct RunEnd {
     pub target_lost: bool,
     /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are kept).
     pub plugin_failures: Vec<PluginFailure>,
+    /// Requests of the warm-up that were not answered. The run went on without them.
+    pub warmup_failures: u32,
+    /// Which of them was the first, and why.
+    pub first_warmup_failure: Option<String>,
 }
 
 /// Why a run could not start.
@@ -44,6 +59,25 @@ pub enum PipelineError {
     /// The plugin failed before the first request was due.
     #[error(transparent)]
     Plugin(#[from] PluginFailure),
+    /// The part of the run that was asked for does not exist.
+    #[error("there is no shard {index} of {count}: shards are counted from 0")]
+    NoSuchShard {
+        /// The shard.
+        index: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// Sessions of some shards would never be sent.
+    #[error(
+        "{count} shards cannot share {target} concurrent sessions, because each needs at least one: use no more than {target} \
+         shards, or raise the target"
+    )]
+    TooManyShards {
+        /// How many there are.
+        count: u32,
+        /// The concurrency target of the whole run.
+        target: u32,
+    },
     /// A thread could not be made.
     #[error("cannot start the thread `{name}`: {source}")]
     Thread {

@@ -1,31 +1,27 @@
 //! Plugin workers: threads that make sessions ahead of time and answer agents.
 //!
-//! Each worker opens a plugin instance of its own. Batch *b* of a planned workload and session *i* of a reactive one always
+//! Each worker opens a plugin instance of its own. Batch *b* of a planned workload and the session at position *i* of a reactive one always
 //! belong to the same worker, so an agent's state never moves. Materialising prompts happens here too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Request, Response, Segment, SessionId};
-use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind, Workload, WorkloadFactory};
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
+use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
-use crate::MinTokensPrompt;
+use crate::part::Part;
 use crate::plan::{PipelineError, spawn};
+use crate::prepare::Preparer;
 
 /// Sessions asked for in one call of a plugin, at most: large enough that the crossing costs little, small enough that the
 /// first session of a batch is not kept waiting for the last.
 pub(crate) const MAX_BATCH: u32 = 64;
 
-/// Text of a plugin's own in one request, at most. No model's context holds as much, and counting its tokens takes seconds in which
-/// nothing else is made.
-const MAX_TEXT_BYTES: usize = 16 << 20;
-
-/// What a worker is told to do.
+/// What a worker is told to do. Sessions are counted by their position in the process's part of the run.
 pub(crate) enum Command {
-    /// Make sessions `first .. first + count`.
+    /// Make the sessions at the positions `first .. first + count`.
     Make { first: u64, count: u32 },
     /// An agent's request was answered or failed.
     Answer {
@@ -50,7 +46,7 @@ pub(crate) struct MadeSession {
 pub(crate) enum Made {
     /// The instance is open: the kind of workload, and how many sessions there are.
     Open { kind: SessionKind, length: Option<u64> },
-    /// Sessions of one command, in order; fewer than asked for where the workload ends.
+    /// Sessions of one command, in order, from a position on; fewer than asked for where the workload ends.
     Sessions {
         first: u64,
         asked: u32,
@@ -62,7 +58,7 @@ pub(crate) enum Made {
         nodes: Vec<NodePlan<Prepared>>,
         done: bool,
     },
-    /// The plugin failed on the sessions from `first` on (0 where it could not be opened): they will not come.
+    /// The plugin failed on the sessions from position `first` on (0 where it could not be opened): they will not come.
     SourceFailed { first: u64, failure: PluginFailure },
     /// The plugin failed on one live session.
     AgentFailed {
@@ -71,82 +67,11 @@ pub(crate) enum Made {
     },
 }
 
-/// Turns what the plugin returned into what the scheduler and the transport take.
+/// Makes the sessions of a part of the run.
 #[derive(Clone)]
-pub(crate) struct Preparer {
-    pub(crate) plugin: String,
-    pub(crate) materialiser: Arc<Materialiser>,
-    pub(crate) tokenizer: Tokenizer,
-    pub(crate) min_tokens_prompt: Option<MinTokensPrompt>,
-}
-
-impl Preparer {
-    fn node(
-        &self,
-        session: SessionId,
-        mut request: Request,
-        labels: &[(String, String)],
-    ) -> Result<NodePlan<Prepared>, PluginFailure> {
-        if let Some(sentence) = &self.min_tokens_prompt {
-            sentence.apply(&mut request, &self.tokenizer);
-        }
-        request.labels.extend_from_slice(labels);
-        let bytes = text_bytes(&request);
-        if bytes > MAX_TEXT_BYTES {
-            let message = format!(
-                "session {session}, node {}: {bytes} bytes of text in one request; {MAX_TEXT_BYTES} are allowed \
-                 (synthetic segments are not counted)",
-                request.node
-            );
-            return Err(PluginFailure::new(
-                &self.plugin,
-                "prepare",
-                PluginFailureKind::Result,
-                message,
-            ));
-        }
-        let (node, wait_after_ready) = (request.node, request.wait_after_ready);
-        let (parents, history_parent) = (request.parents.clone(), request.history_parent);
-        let prepared = self.materialiser.prepare(request).map_err(|error| {
-            let message = format!("the prompt of session {session}, node {node} cannot be made: {error}");
-            PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, message)
-        })?;
-        Ok(NodePlan {
-            not_before: None,
-            history_mode: veeksha_model::HistoryMode::Live,
-            recorded_answer: None,
-            node,
-            parents,
-            history_parent,
-            wait_after_ready,
-            payload: Arc::new(prepared),
-        })
-    }
-
-    fn nodes(
-        &self,
-        session: SessionId,
-        requests: Vec<Request>,
-        labels: &[(String, String)],
-    ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
-        requests
-            .into_iter()
-            .map(|request| self.node(session, request, labels))
-            .collect()
-    }
-}
-
-fn text_bytes(request: &Request) -> usize {
-    let segments = request.messages.iter().flat_map(|message| &message.content);
-    segments
-        .map(|segment| {
-            if let Segment::Text(text) = segment {
-                text.len()
-            } else {
-                0
-            }
-        })
-        .sum()
+pub(crate) struct Maker {
+    pub(crate) preparer: Preparer,
+    pub(crate) part: Part,
 }
 
 /// The workers of a run.
@@ -161,7 +86,7 @@ impl Workers {
     pub(crate) fn start(
         count: u32,
         factory: &Arc<dyn WorkloadFactory>,
-        preparer: &Preparer,
+        maker: &Maker,
     ) -> Result<(Workers, Receiver<Made>), PipelineError> {
         let (made, receiver) = unbounded();
         let ended = Arc::new(AtomicBool::new(false));
@@ -172,9 +97,9 @@ impl Workers {
         };
         for index in 0..count.max(1) {
             let (commands, inbox) = unbounded();
-            let (factory, preparer, made) = (factory.clone(), preparer.clone(), made.clone());
+            let (factory, maker, made) = (factory.clone(), maker.clone(), made.clone());
             let ended = ended.clone();
-            let body = move || work(&*factory, &preparer, &inbox, &made, &ended);
+            let body = move || work(&*factory, &maker, &inbox, &made, &ended);
             workers.threads.push(spawn(format!("plugin-{index}"), body)?);
             workers.commands.push(commands);
         }
@@ -186,7 +111,7 @@ impl Workers {
         self.commands.len() as u64
     }
 
-    /// Tells worker `index % count`. A worker that has stopped has said why already.
+    /// Tells worker `index % count`: batches by their number, agents by the position of their session. A worker that has stopped has said why already.
     pub(crate) fn tell(&self, index: u64, command: Command) {
         let _ = self.commands[(index % self.count()) as usize].send(command);
     }
@@ -204,7 +129,7 @@ impl Workers {
 
 fn work(
     factory: &dyn WorkloadFactory,
-    preparer: &Preparer,
+    maker: &Maker,
     inbox: &Receiver<Command>,
     made: &Sender<Made>,
     ended: &AtomicBool,
@@ -233,7 +158,7 @@ fn work(
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        for answer in carry_out(&mut workload, preparer, command) {
+        for answer in carry_out(&mut workload, maker, command) {
             // The run has ended when nobody listens any more.
             if made.send(answer).is_err() {
                 return;
@@ -242,9 +167,9 @@ fn work(
     }
 }
 
-fn carry_out(workload: &mut Workload, preparer: &Preparer, command: Command) -> Vec<Made> {
+fn carry_out(workload: &mut Workload, maker: &Maker, command: Command) -> Vec<Made> {
     match (command, workload) {
-        (Command::Make { first, count }, workload) => make(workload, preparer, first, count),
+        (Command::Make { first, count }, workload) => make(workload, maker, first, count),
         (
             Command::Answer {
                 session,
@@ -258,12 +183,10 @@ fn carry_out(workload: &mut Workload, preparer: &Preparer, command: Command) -> 
                 Ok(response) => agents.answered(session, node, response, at),
                 Err(reason) => agents.failed(session, reason),
             };
-            vec![
-                match step.and_then(|step| prepare_step(preparer, session, step)) {
-                    Ok((nodes, done)) => Made::Step { session, nodes, done },
-                    Err(failure) => Made::AgentFailed { session, failure },
-                },
-            ]
+            vec![match step.and_then(|step| maker.preparer.step(session, step)) {
+                Ok((nodes, done)) => Made::Step { session, nodes, done },
+                Err(failure) => Made::AgentFailed { session, failure },
+            }]
         }
         (Command::Forget { session }, Workload::Reactive(agents)) => {
             agents.finish(session);
@@ -276,8 +199,8 @@ fn carry_out(workload: &mut Workload, preparer: &Preparer, command: Command) -> 
 
 /// A failed batch is asked for again one by one: sessions do not depend on one another, so those before the one that fails are
 /// good, and the failure has a session to its name.
-fn make(workload: &mut Workload, preparer: &Preparer, first: u64, count: u32) -> Vec<Made> {
-    let mut cause = match sessions(workload, preparer, first, count) {
+fn make(workload: &mut Workload, maker: &Maker, first: u64, count: u32) -> Vec<Made> {
+    let mut cause = match sessions(workload, maker, first, count) {
         Ok(sessions) => {
             return vec![Made::Sessions {
                 first,
@@ -290,7 +213,7 @@ fn make(workload: &mut Workload, preparer: &Preparer, first: u64, count: u32) ->
     let mut good = Vec::new();
     if count > 1 {
         for index in first..first + u64::from(count) {
-            match sessions(workload, preparer, index, 1) {
+            match sessions(workload, maker, index, 1) {
                 Ok(one) => good.extend(one),
                 Err(failure) => {
                     cause = failure;
@@ -315,29 +238,30 @@ fn make(workload: &mut Workload, preparer: &Preparer, first: u64, count: u32) ->
 
 fn sessions(
     workload: &mut Workload,
-    preparer: &Preparer,
+    maker: &Maker,
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession>, PluginFailure> {
     match workload {
-        Workload::Planned(source) => planned(&mut **source, preparer, first, count),
+        Workload::Planned(source) => planned(&mut **source, maker, first, count),
         // Agents are begun one at a time: what has begun cannot be begun again.
-        Workload::Reactive(agents) => reactive(&mut **agents, preparer, first, count),
+        Workload::Reactive(agents) => reactive(&mut **agents, maker, first, count),
     }
 }
 
 fn planned(
     source: &mut dyn veeksha_ports::SessionSource,
-    preparer: &Preparer,
+    maker: &Maker,
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession>, PluginFailure> {
-    let sessions = source.sessions(first, count)?;
-    let plans = sessions.into_iter().zip(first..).map(|(session, index)| {
-        let id = SessionId(index);
-        let nodes = preparer.nodes(id, session.requests, &session.labels)?;
+    let Maker { preparer, part } = maker;
+    let sessions = part.sessions(source, first, count)?;
+    let plans = sessions.into_iter().map(|(id, session)| {
+        let arrives_at = preparer.timing.arrival(&preparer.plugin, id, &session)?;
+        let nodes = preparer.planned(&format!("session {id}"), session.requests, &session.labels)?;
         let plan = SessionPlan {
-            arrives_at: None,
+            arrives_at,
             id,
             nodes,
             kind: SessionKind::Planned,
@@ -349,15 +273,16 @@ fn planned(
 
 fn reactive(
     agents: &mut dyn veeksha_ports::AgentSource,
-    preparer: &Preparer,
+    maker: &Maker,
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession>, PluginFailure> {
+    let Maker { preparer, part } = maker;
     (first..first + u64::from(count))
-        .map(|index| {
-            let id = SessionId(index);
-            let step = agents.start(id)?;
-            let (nodes, done) = prepare_step(preparer, id, step)?;
+        .map(|position| {
+            let id = part.session(position);
+            preparer.timing.allows_agent(&preparer.plugin, id)?;
+            let (nodes, done) = preparer.step(id, agents.start(id)?)?;
             Ok(MadeSession {
                 plan: SessionPlan {
                     arrives_at: None,
@@ -369,12 +294,4 @@ fn reactive(
             })
         })
         .collect()
-}
-
-fn prepare_step(
-    preparer: &Preparer,
-    session: SessionId,
-    step: AgentStep,
-) -> Result<(Vec<NodePlan<Prepared>>, bool), PluginFailure> {
-    Ok((preparer.nodes(session, step.requests, &[])?, step.done))
 }

@@ -10,17 +10,26 @@ use veeksha_events::{Event, RunInfo};
 use veeksha_model::{Prepared, SessionId};
 use veeksha_ports::{Outcome, OutcomeSink, PluginFailure, Transport, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
-use veeksha_scheduler::{Input, Scheduler, SessionKind, Shard, Traffic};
+use veeksha_scheduler::{Input, Scheduler, SessionKind, Traffic};
 
-use crate::completion::{TargetWatch, complete};
+use crate::completion::{Completion, TargetWatch, complete};
 use crate::dispatcher::{Lines, Notice, dispatch};
+use crate::part::Part;
 use crate::plan::spawn;
-use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Preparer, Workers};
+use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Maker, Workers};
+use crate::prepare::Preparer;
+use crate::schedule::Timing;
+use crate::warm_transport::WarmUp;
+use crate::warmup::Warmth;
 use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
 /// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes well under a millisecond
 /// in a compiled language and tens in an interpreted one; 64 sessions bridge that at a thousand sessions a second.
 const LOOKAHEAD: u64 = 64;
+
+/// The same for traffic that replays arrivals: many recordings tell time in whole seconds, and all sessions of a second start at
+/// once.
+const REPLAY_LOOKAHEAD: u64 = 256;
 
 /// How long the start waits for the whole look-ahead once the first session is there.
 const FILL_PATIENCE: Duration = Duration::from_millis(200);
@@ -34,11 +43,13 @@ const KEPT_FAILURES: usize = 20;
 
 /// Runs a workload against a transport until it ends, and returns how.
 ///
-/// `start_transport` is given the run's clock and the place to put outcomes. `events` receives everything that happens;
+/// `start_transport` is given a clock and the place to put outcomes. The clock is the run's, unless there is a warm-up: then the
+/// transport's began earlier, and its stamps are put on the run's clock when its outcomes come in. `events` receives everything that happens;
 /// its receiver must be drained by another thread.
 ///
 /// # Errors
-/// If the plugin fails before the first request is due, or a thread or the transport cannot be started. What happens later
+/// If the shard does not exist, the plugin fails before the first request is due (or a prompt of the warm-up cannot be made), or a
+/// thread or the transport cannot be started. What happens later
 /// is in [`RunEnd`].
 pub fn run(
     plan: &Plan,
@@ -49,27 +60,48 @@ pub fn run(
     events: &Sender<Entry>,
     control: &Control,
 ) -> Result<RunEnd, PipelineError> {
+    let part = Part::of(plan)?;
     let preparer = Preparer {
         plugin: factory.info().name.clone(),
         materialiser,
         tokenizer: tokenizer.clone(),
         min_tokens_prompt: plan.min_tokens_prompt.clone(),
+        timing: Timing::of(plan),
     };
-    let (workers, made) = Workers::start(plan.plugin_threads, factory, &preparer)?;
-    let mut lookahead = Lookahead::new(plan);
+    let maker = Maker { preparer, part };
+    let (workers, made) = Workers::start(plan.plugin_threads, factory, &maker)?;
+    let mut lookahead = Lookahead::new(plan, part);
     if let Err(failure) = lookahead.fill(&workers, &made, control) {
         workers.stop();
         return Err(failure.into());
     }
 
-    let clock = RunClock::with_origin(RunClock::starting_now().origin() + START_LEAD_NANOS);
     let (outcomes, outcome_inbox) = unbounded::<Option<Outcome>>();
     let sink: OutcomeSink = {
         let outcomes = outcomes.clone();
         // The completion threads outlive the transport's last outcome.
         Arc::new(move |outcome| drop(outcomes.send(Some(outcome))))
     };
-    let transport = start_transport(clock, sink)?;
+    let transport_clock = soon();
+    let transport = start_transport(transport_clock, sink)?;
+    let (clock, warmth) = if plan.warmup.is_empty() {
+        (transport_clock, Warmth::default())
+    } else {
+        let warm_up = WarmUp {
+            preparer: &maker.preparer,
+            transport: &*transport,
+            outcomes: &outcome_inbox,
+            control,
+            clock: transport_clock,
+        };
+        match warm_up.run(&plan.warmup) {
+            Ok(warmth) => (soon(), warmth),
+            Err(failure) => {
+                workers.stop();
+                return Err(failure.into());
+            }
+        }
+    };
     let _ = events.send(
         Event::RunStarted(RunInfo {
             epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + wall_lead(clock),
@@ -81,14 +113,10 @@ pub fn run(
     let (notices, notice_inbox) = unbounded();
     let mut inboxes = Vec::new();
     let mut dispatchers = Vec::new();
-    for index in 0..dispatchers_of(plan) {
+    for index in 0..part.dispatchers() {
         let (inbox, receiver) = unbounded();
-        let shard = Shard {
-            index,
-            count: dispatchers_of(plan),
-        };
         let scheduler = Scheduler::new(veeksha_scheduler::SchedulerConfig {
-            shard,
+            shard: part.shard(index),
             ..plan.scheduler.clone()
         });
         let lines = Lines {
@@ -98,12 +126,15 @@ pub fn run(
             events: events.clone(),
             notices: notices.clone(),
             include_content: plan.include_content,
+            track_prefixes: plan.track_prefixes,
             speaks_for_all: index == 0,
         };
         dispatchers.push((scheduler, lines));
         inboxes.push(inbox);
     }
-    lookahead.deliver(&inboxes);
+    if !control.is_stopped() {
+        lookahead.deliver(&inboxes);
+    }
     let mut threads = Vec::new();
     for (index, (scheduler, lines)) in dispatchers.into_iter().enumerate() {
         threads.push(spawn(format!("dispatcher-{index}"), move || {
@@ -113,20 +144,18 @@ pub fn run(
     let mut completions = Vec::new();
     let watch = Arc::new(TargetWatch::new(control.clone()));
     for index in 0..plan.completion_threads.max(1) {
-        let (tokenizer, inbox) = (tokenizer.clone(), outcome_inbox.clone());
-        let (dispatchers, events, include_content) = (inboxes.clone(), events.clone(), plan.include_content);
-        let watch = watch.clone();
-        let body = move || {
-            complete(
-                clock,
-                &tokenizer,
-                &inbox,
-                &dispatchers,
-                &events,
-                include_content,
-                &watch,
-            )
+        let lines = Completion {
+            clock,
+            transport_lead: clock.origin() - transport_clock.origin(),
+            tokenizer: tokenizer.clone(),
+            part,
+            dispatchers: inboxes.clone(),
+            events: events.clone(),
+            include_content: plan.include_content,
+            target: watch.clone(),
         };
+        let inbox = outcome_inbox.clone();
+        let body = move || complete(&lines, &inbox);
         completions.push(spawn(format!("completion-{index}"), body)?);
     }
 
@@ -137,6 +166,7 @@ pub fn run(
         events,
         control,
         clock,
+        part,
     };
     let mut end = coordinator.drive(&mut lookahead, &made, &notice_inbox);
 
@@ -153,14 +183,15 @@ pub fn run(
     drop(transport);
     workers.stop();
     end.at = clock.now();
+    end.warmup_failures = warmth.failures;
+    end.first_warmup_failure = warmth.first_failure;
     let _ = events.send(Event::RunEnded { at: end.at }.into());
     Ok(end)
 }
 
-/// As many as asked for, but no more than have something to do: a concurrency target of 2 keeps two busy.
-fn dispatchers_of(plan: &Plan) -> u32 {
-    plan.dispatchers
-        .clamp(1, plan.scheduler.traffic.most_shards().max(1))
+/// A clock whose zero lies a little ahead.
+fn soon() -> RunClock {
+    RunClock::with_origin(RunClock::starting_now().origin() + START_LEAD_NANOS)
 }
 
 /// What is still to pass until the clock's zero.
@@ -168,17 +199,16 @@ fn wall_lead(clock: RunClock) -> u64 {
     clock.origin().saturating_sub(RunClock::with_origin(0).now())
 }
 
-/// Keeps enough sessions made, in order, and no more than that.
+/// Keeps enough sessions made, in order, and no more than that. Sessions are counted by their position in the part.
 struct Lookahead {
-    dispatchers: u64,
+    part: Part,
     window: u64,
     pregenerate: bool,
-    max_sessions: u64,
     kind: Option<SessionKind>,
     asked: u64,
     batches: u64,
     batch: u32,
-    /// The first session index that does not exist, once known.
+    /// The first position at which there is no session, once known.
     end: u64,
     made: BTreeMap<u64, MadeSession>,
     delivered: u64,
@@ -189,26 +219,22 @@ struct Lookahead {
 }
 
 impl Lookahead {
-    fn new(plan: &Plan) -> Self {
-        let at_once = match &plan.scheduler.traffic {
-            Traffic::Concurrent { target, .. } => u64::from(*target),
-            Traffic::Rate(_) | Traffic::Scheduled => 0,
+    fn new(plan: &Plan, part: Part) -> Self {
+        let reserve = match &plan.scheduler.traffic {
+            Traffic::Concurrent { target, .. } => LOOKAHEAD + part.places(*target),
+            Traffic::Rate(_) => LOOKAHEAD,
+            Traffic::Scheduled => REPLAY_LOOKAHEAD,
         };
-        let max_sessions = plan.scheduler.max_sessions.unwrap_or(u64::MAX);
+        let end = part.below(plan.scheduler.max_sessions.unwrap_or(u64::MAX));
         Lookahead {
-            dispatchers: u64::from(dispatchers_of(plan)),
-            window: if plan.pregenerate {
-                max_sessions
-            } else {
-                LOOKAHEAD + at_once
-            },
+            part,
+            window: if plan.pregenerate { end } else { reserve },
             pregenerate: plan.pregenerate,
-            max_sessions,
             kind: None,
             asked: 0,
             batches: 0,
             batch: 1,
-            end: max_sessions,
+            end,
             made: BTreeMap::new(),
             delivered: 0,
             started: 0,
@@ -252,7 +278,7 @@ impl Lookahead {
         match message {
             Made::Open { kind, length } => {
                 self.kind = Some(kind);
-                self.end = self.end.min(length.unwrap_or(u64::MAX)).min(self.max_sessions);
+                self.end = self.end.min(self.part.below(length.unwrap_or(u64::MAX)));
                 None
             }
             Made::Sessions {
@@ -263,8 +289,7 @@ impl Lookahead {
                 if (sessions.len() as u64) < u64::from(asked) {
                     self.end = self.end.min(first + sessions.len() as u64);
                 }
-                self.made
-                    .extend(sessions.into_iter().map(|session| (session.plan.id.0, session)));
+                self.made.extend((first..).zip(sessions));
                 None
             }
             Made::SourceFailed { first, failure } => {
@@ -281,7 +306,7 @@ impl Lookahead {
         let Some(kind) = self.kind else { return };
         let wanted = self
             .started
-            .saturating_mul(self.dispatchers)
+            .saturating_mul(u64::from(self.part.dispatchers()))
             .saturating_add(self.window)
             .min(self.end);
         while self.asked < wanted {
@@ -313,7 +338,7 @@ impl Lookahead {
     fn deliver(&mut self, inboxes: &[Sender<Input<Prepared>>]) {
         while let Some(session) = self.made.remove(&self.delivered) {
             let MadeSession { plan, done } = session;
-            let (session, inbox) = (plan.id, &inboxes[(plan.id.0 % self.dispatchers) as usize]);
+            let (session, inbox) = (plan.id, &inboxes[self.part.dispatcher(plan.id)]);
             let _ = inbox.send(Input::Session(plan));
             if done {
                 let _ = inbox.send(Input::Step {
@@ -341,6 +366,7 @@ struct Coordinator<'a> {
     events: &'a Sender<Entry>,
     control: &'a Control,
     clock: RunClock,
+    part: Part,
 }
 
 impl Coordinator<'_> {
@@ -348,6 +374,10 @@ impl Coordinator<'_> {
         let mut end = RunEnd::default();
         for failure in lookahead.failed_early.drain(..) {
             keep(&mut end, failure);
+        }
+        // A stop during the warm-up has been heard there.
+        if self.control.is_stopped() {
+            self.interrupt(&mut end);
         }
         let mut running = self.inboxes.len();
         let mut unwilling = 0;
@@ -362,26 +392,18 @@ impl Coordinator<'_> {
                 recv(notices) -> notice => match notice {
                     Ok(Notice::SessionStarted) => lookahead.started += 1,
                     Ok(Notice::Ask { session, node, answer, at }) => {
-                        self.workers.tell(session.0, Command::Answer { session, node, answer, at });
+                        let worker = self.part.position(session);
+                        self.workers.tell(worker, Command::Answer { session, node, answer, at });
                     }
                     Ok(Notice::Forget { session }) => {
-                        self.workers.tell(session.0, Command::Forget { session });
+                        self.workers.tell(self.part.position(session), Command::Forget { session });
                     }
                     // One dispatcher may be done measuring before another: only when all are is nothing wanted any more.
                     Ok(Notice::CancelInFlight) => unwilling += 1,
                     Ok(Notice::Done) => running -= 1,
                     Err(_) => break,
                 },
-                recv(self.control.woken()) -> _ => if !(end.interrupted || end.target_lost) {
-                    end.target_lost = self.control.is_target_lost();
-                    end.interrupted = !end.target_lost;
-                    if end.interrupted {
-                        let _ = self.events.send(Event::Interrupted { at: self.clock.now() }.into());
-                    }
-                    for inbox in self.inboxes {
-                        let _ = inbox.send(Input::Stop);
-                    }
-                },
+                recv(self.control.woken()) -> _ => self.interrupt(&mut end),
             }
             if unwilling > 0 && unwilling >= running {
                 self.transport.cancel_all();
@@ -389,6 +411,21 @@ impl Coordinator<'_> {
             lookahead.ask(self.workers);
         }
         end
+    }
+
+    fn interrupt(&self, end: &mut RunEnd) {
+        if end.interrupted || end.target_lost {
+            return;
+        }
+        end.target_lost = self.control.is_target_lost();
+        end.interrupted = !end.target_lost;
+        if end.interrupted {
+            let at = self.clock.now();
+            let _ = self.events.send(Event::Interrupted { at }.into());
+        }
+        for inbox in self.inboxes {
+            let _ = inbox.send(Input::Stop);
+        }
     }
 
     fn pass_on(&self, message: Made, end: &mut RunEnd) {
@@ -404,8 +441,7 @@ impl Coordinator<'_> {
     }
 
     fn tell(&self, session: SessionId, input: Input<Prepared>) {
-        let shard = (session.0 % self.inboxes.len() as u64) as usize;
-        let _ = self.inboxes[shard].send(input);
+        let _ = self.inboxes[self.part.dispatcher(session)].send(input);
     }
 }
 

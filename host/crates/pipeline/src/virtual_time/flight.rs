@@ -1,7 +1,5 @@
 //! A request that the engine works on, and the record that becomes of it.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use veeksha_events::{RequestRecord, Status};
@@ -20,18 +18,6 @@ pub(super) struct Flight {
     /// Whether the engine has taken it up: a request that it refuses has no connection to lose.
     pub(super) started: bool,
     pub(super) chunks: Vec<Chunk>,
-}
-
-/// Names the answer to a request, as a piece of later prompts.
-pub(super) fn answer_identity(id: RequestId) -> u64 {
-    hash(&("answer", id.session.0, id.node.0))
-}
-
-/// Equal values give equal numbers in every process: the standard hasher with its fixed keys.
-pub(super) fn hash(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The record of a request that has ended.
@@ -73,8 +59,8 @@ pub(super) fn record_of(
         measured: flight.measured,
         labels: request.labels.clone(),
         template_tokens: 0,
-        history_mode: veeksha_model::HistoryMode::Live,
-        recorded: None,
+        history_mode: request.history_mode(),
+        recorded: request.replay.as_ref().map(|replay| replay.recorded),
         ideal_cached_tokens: None,
     }
 }

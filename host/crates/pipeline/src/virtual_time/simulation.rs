@@ -5,20 +5,24 @@ use std::sync::Arc;
 
 use veeksha_events::{Event, RunInfo, Status};
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, RequestId, Response, Seed, Segment,
-    Usage,
+    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, Response, Seed, Usage,
 };
 use veeksha_ports::{Workload, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
-use veeksha_scheduler::{Action, Input, Scheduler, SessionPlan, Shard};
-use veeksha_simulator::text::TokenIdentity;
-use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Fault, FinishReason, Profile};
+use veeksha_scheduler::{Action, Input, Scheduler};
+use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile};
 
 use crate::dispatcher::recorded;
-use crate::{PipelineError, Plan, RunEnd};
+use crate::part::Part;
+use crate::pieces::Prompt;
+use crate::schedule::Timing;
+use crate::{Entry, PipelineError, Plan, RunEnd};
 
-use super::flight::{Flight, answer_identity, hash, record_of};
-use super::source::{Source, nodes_of};
+use super::flight::{Flight, record_of};
+use super::prompt::{Writer, answer_identity};
+use super::server::Server;
+use super::source::Source;
+use super::warm_engine::WarmUp;
 
 /// What stands in for the server.
 #[derive(Clone, Debug)]
@@ -29,39 +33,59 @@ pub struct SimulatedTarget {
     pub request_timeout: Nanos,
 }
 
-/// Runs a workload in virtual time. `record` is called with every event, in order.
+/// Runs a workload in virtual time. `record` is called with everything that happens, in order. A warm-up comes first and is not
+/// recorded: the engine keeps what it learned of it, and the run begins at 0.
 ///
 /// # Errors
-/// If the plugin cannot be opened. A later failure of it is in [`RunEnd`].
+/// If the shard does not exist or the plugin cannot be opened. A later failure of the plugin is in [`RunEnd`].
 pub fn simulate(
     plan: &Plan,
     target: &SimulatedTarget,
     factory: &Arc<dyn WorkloadFactory>,
     tokenizer: &Tokenizer,
     materialiser: &Materialiser,
-    record: &mut dyn FnMut(Event),
+    record: &mut dyn FnMut(Entry),
 ) -> Result<RunEnd, PipelineError> {
+    let part = Part::of(plan)?.undivided();
     let mut config = plan.scheduler.clone();
-    config.shard = Shard { index: 0, count: 1 };
+    config.shard = part.shard(0);
     let (seed, max_sessions) = (config.seed, config.max_sessions.unwrap_or(u64::MAX));
     let mut workload = factory.open()?;
     let length = match &mut workload {
         Workload::Planned(source) => source.length()?,
         Workload::Reactive(agents) => agents.length()?,
     };
-    record(Event::RunStarted(RunInfo::default()));
+    let writer = Writer {
+        tokenizer,
+        block_size: target.profile.block_size,
+    };
+    let (timing, sentence) = (Timing::of(plan), plan.min_tokens_prompt.as_ref());
+    let mut server = Server::new(target.profile.clone(), seed);
+    let warm_up = WarmUp {
+        writer: &writer,
+        sentence,
+        timing,
+        request_timeout: target.request_timeout,
+    };
+    let warmth = warm_up.run(&plan.warmup, &mut server);
+    record(Event::RunStarted(RunInfo::default()).into());
     let mut simulation = Simulation {
         plan,
         target,
-        tokenizer,
         materialiser,
         record,
+        writer: &writer,
         scheduler: Scheduler::new(config),
-        engine: Engine::new(target.profile.clone(), seed),
+        server,
         source: Source {
             workload,
+            plugin: factory.info().name.clone(),
+            part,
+            timing,
+            writer: &writer,
+            sentence,
             next: 0,
-            end: length.unwrap_or(u64::MAX).min(max_sessions),
+            end: part.below(length.unwrap_or(u64::MAX).min(max_sessions)),
             told: false,
             done: Vec::new(),
         },
@@ -69,24 +93,28 @@ pub fn simulate(
         deadlines: VecDeque::new(),
         next_flight: 0,
         now: 0,
-        end: RunEnd::default(),
+        end: RunEnd {
+            warmup_failures: warmth.failures,
+            first_warmup_failure: warmth.first_failure,
+            ..RunEnd::default()
+        },
     };
     simulation.drive();
     let mut end = simulation.end;
     end.at = simulation.now;
-    record(Event::RunEnded { at: end.at });
+    record(Event::RunEnded { at: end.at }.into());
     Ok(end)
 }
 
 struct Simulation<'a> {
     plan: &'a Plan,
     target: &'a SimulatedTarget,
-    tokenizer: &'a Tokenizer,
     materialiser: &'a Materialiser,
-    record: &'a mut dyn FnMut(Event),
+    record: &'a mut dyn FnMut(Entry),
+    writer: &'a Writer<'a>,
     scheduler: Scheduler<Request>,
-    engine: Engine,
-    source: Source,
+    server: Server,
+    source: Source<'a>,
     flights: HashMap<u64, Flight>,
     /// (deadline, flight), in the order of dispatch: the timeout is the same for all.
     deadlines: VecDeque<(Nanos, u64)>,
@@ -115,13 +143,13 @@ impl Simulation<'_> {
                 self.deadlines.pop_front();
             }
             let deadline = self.deadlines.front().map(|(at, _)| *at);
-            let wakes = [self.scheduler.next_wake(), self.engine.next_wake(), deadline];
+            let wakes = [self.scheduler.next_wake(), self.server.next_wake(), deadline];
             // Nothing will ever happen again: only a source that has not ended can leave the scheduler waiting.
             let Some(next) = wakes.into_iter().flatten().min() else {
                 return;
             };
             self.now = self.now.max(next);
-            self.engine.advance(self.now, &mut happened);
+            self.server.advance(self.now, &mut happened);
             for event in happened.drain(..) {
                 self.on_engine(event, &mut inputs);
             }
@@ -136,11 +164,7 @@ impl Simulation<'_> {
             match self.source.make(wanted) {
                 Ok(plans) => {
                     wanted = wanted.saturating_sub(plans.len() as u32);
-                    inputs.extend(
-                        plans
-                            .into_iter()
-                            .map(|plan| Input::Session(self.with_sentence(plan))),
-                    );
+                    inputs.extend(plans.into_iter().map(Input::Session));
                     let done = std::mem::take(&mut self.source.done).into_iter();
                     inputs.extend(done.map(|session| Input::Step {
                         session,
@@ -158,15 +182,6 @@ impl Simulation<'_> {
             self.source.told = true;
             inputs.push_back(Input::SourceEnded);
         }
-    }
-
-    fn with_sentence(&self, mut plan: SessionPlan<Request>) -> SessionPlan<Request> {
-        if let Some(sentence) = &self.plan.min_tokens_prompt {
-            for node in &mut plan.nodes {
-                sentence.apply(Arc::make_mut(&mut node.payload), self.tokenizer);
-            }
-        }
-        plan
     }
 
     fn feed(&mut self, input: Input<Request>, inputs: &mut VecDeque<Input<Request>>) {
@@ -212,7 +227,7 @@ impl Simulation<'_> {
                     inputs.push_back(match step {
                         Ok(step) => Input::Step {
                             session,
-                            nodes: nodes_of(step.requests, &[]),
+                            nodes: self.source.step(step.requests),
                             done: step.done,
                         },
                         Err(failure) => {
@@ -229,7 +244,7 @@ impl Simulation<'_> {
                 Action::CancelInFlight => self.cancel_all(inputs),
                 other => {
                     if let Some(event) = recorded(other) {
-                        (self.record)(event);
+                        (self.record)(event.into());
                     }
                 }
             }
@@ -243,32 +258,29 @@ impl Simulation<'_> {
         inputs: &mut VecDeque<Input<Request>>,
     ) {
         let (id, intended, at) = (flight.id, flight.intended, self.now);
-        (self.record)(Event::Dispatched {
+        let event = Event::Dispatched {
             request: id,
             intended,
             at,
+        };
+        let asked = self.plan.track_prefixes.then(|| Prompt::Simulated {
+            session: id.session,
+            request: flight.request.clone(),
+            history: history.clone(),
         });
-        let mut prompt = TokenIdentity::new(self.target.profile.block_size);
-        for turn in History::turns(history) {
-            self.append(&turn.request, &mut prompt);
-            if let Some(response) = &turn.response {
-                let answered = RequestId {
-                    node: turn.request.node,
-                    ..id
-                };
-                prompt.piece(answer_identity(answered), response.output_tokens);
-            }
-        }
-        let before = prompt.tokens() as u32;
-        self.append(&flight.request, &mut prompt);
-        flight.total_prompt_tokens = prompt.tokens() as u32;
-        flight.prompt_tokens = flight.total_prompt_tokens - before;
+        (self.record)(Entry {
+            prompt: asked,
+            ..event.into()
+        });
+        let prompt = self.writer.prompt(id.session, &flight.request, history);
+        flight.total_prompt_tokens = prompt.tokens;
+        flight.prompt_tokens = prompt.new_tokens;
         let number = self.next_flight;
         self.next_flight += 1;
         let request = EngineRequest {
             id: number,
-            prompt_tokens: flight.total_prompt_tokens,
-            blocks: prompt.into_blocks(),
+            prompt_tokens: prompt.tokens,
+            blocks: prompt.blocks,
             max_tokens: flight.request.output.target_tokens,
             exact: flight.request.output.exact,
         };
@@ -276,19 +288,9 @@ impl Simulation<'_> {
         self.deadlines
             .push_back((at + self.target.request_timeout, number));
         let mut happened = Vec::new();
-        self.engine.submit(at, request, &mut happened);
+        self.server.submit(at, request, &mut happened);
         for event in happened {
             self.on_engine(event, inputs);
-        }
-    }
-
-    fn append(&self, request: &Request, prompt: &mut TokenIdentity) {
-        for segment in request.messages.iter().flat_map(|message| &message.content) {
-            match segment {
-                Segment::Text(text) => prompt.piece(hash(text), self.tokenizer.count(text)),
-                Segment::Synthetic { seed, tokens } => prompt.piece(u64::from(*seed), *tokens),
-                Segment::Media { .. } => {}
-            }
         }
     }
 
@@ -383,7 +385,7 @@ impl Simulation<'_> {
         let text = match &self.source.workload {
             Workload::Planned(_) => String::new(),
             Workload::Reactive(_) => {
-                let seed = Seed::from(answer_identity(flight.id));
+                let seed = Seed::from(answer_identity(flight.id.session, flight.id.node));
                 self.materialiser.text(seed, usage.completion).to_string()
             }
         };
@@ -402,13 +404,8 @@ impl Simulation<'_> {
         let status = Status::Ok {
             finish_reason: finish_reason.to_owned(),
         };
-        (self.record)(Event::Finished(Box::new(record_of(
-            flight,
-            at,
-            status,
-            Some(200),
-            Some(usage),
-        ))));
+        let record = record_of(flight, at, status, Some(200), Some(usage));
+        (self.record)(Event::Finished(Box::new(record)).into());
     }
 
     fn fail(
@@ -440,16 +437,15 @@ impl Simulation<'_> {
             class,
             message: message.to_owned(),
         };
-        (self.record)(Event::Finished(Box::new(record_of(
-            flight, at, failed, status, None,
-        ))));
+        let record = record_of(flight, at, failed, status, None);
+        (self.record)(Event::Finished(Box::new(record)).into());
     }
 
     /// Gives up the requests whose total deadline has come.
     fn expire(&mut self, inputs: &mut VecDeque<Input<Request>>) {
         while let Some((at, number)) = self.deadlines.front().copied().filter(|(at, _)| *at <= self.now) {
             self.deadlines.pop_front();
-            self.engine.cancel(self.now, number);
+            self.server.cancel(self.now, number);
             self.fail(
                 number,
                 at,
@@ -465,7 +461,7 @@ impl Simulation<'_> {
         let mut numbers: Vec<u64> = self.flights.keys().copied().collect();
         numbers.sort_unstable();
         for number in numbers {
-            self.engine.cancel(self.now, number);
+            self.server.cancel(self.now, number);
             self.fail(
                 number,
                 self.now,

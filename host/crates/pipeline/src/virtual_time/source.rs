@@ -2,15 +2,25 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{Request, SessionId};
+use veeksha_model::{Label, Request, SessionId};
 use veeksha_ports::{PluginFailure, Workload};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
+use crate::MinTokensPrompt;
+use crate::part::Part;
 use crate::prefetch::MAX_BATCH;
+use crate::schedule::{Timing, forget_unheard};
 
-/// Where sessions come from, and how far it has been read.
-pub(super) struct Source {
+use super::prompt::Writer;
+
+/// Where sessions come from, and how far it has been read: by position in the part of the run.
+pub(super) struct Source<'a> {
     pub(super) workload: Workload,
+    pub(super) plugin: String,
+    pub(super) part: Part,
+    pub(super) timing: Timing,
+    pub(super) writer: &'a Writer<'a>,
+    pub(super) sentence: Option<&'a MinTokensPrompt>,
     pub(super) next: u64,
     pub(super) end: u64,
     pub(super) told: bool,
@@ -18,28 +28,20 @@ pub(super) struct Source {
     pub(super) done: Vec<SessionId>,
 }
 
-impl Source {
+impl Source<'_> {
+    /// The next sessions, `count` at most. A failed batch is asked for again one by one: sessions do not depend on one another, so
+    /// those before the one that fails are good.
     pub(super) fn make(&mut self, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
         let first = self.next;
-        let count = u64::from(count.min(MAX_BATCH)).min(self.end - first) as u32;
-        let plans: Vec<_> = match &mut self.workload {
-            Workload::Planned(source) => {
-                let sessions = source.sessions(first, count)?.into_iter().zip(first..);
-                sessions
-                    .map(|(session, id)| plan_of(id, SessionKind::Planned, session.requests, &session.labels))
-                    .collect()
-            }
-            Workload::Reactive(agents) => {
-                let mut plans = Vec::new();
-                for id in first..first + u64::from(count) {
-                    let step = agents.start(SessionId(id))?;
-                    if step.done {
-                        self.done.push(SessionId(id));
-                    }
-                    plans.push(plan_of(id, SessionKind::Reactive, step.requests, &[]));
-                }
-                plans
-            }
+        let most = match self.workload {
+            Workload::Planned(_) => MAX_BATCH,
+            // What has begun cannot be begun again.
+            Workload::Reactive(_) => 1,
+        };
+        let count = u64::from(count.min(most)).min(self.end - first) as u32;
+        let (count, plans) = match self.batch(first, count) {
+            Err(_) if count > 1 => (1, self.batch(first, 1)?),
+            plans => (count, plans?),
         };
         if (plans.len() as u64) < u64::from(count) {
             self.end = first + plans.len() as u64;
@@ -47,35 +49,66 @@ impl Source {
         self.next = first + plans.len() as u64;
         Ok(plans)
     }
-}
 
-fn plan_of(
-    id: u64,
-    kind: SessionKind,
-    requests: Vec<Request>,
-    labels: &[(String, String)],
-) -> SessionPlan<Request> {
-    SessionPlan {
-        arrives_at: None,
-        id: SessionId(id),
-        nodes: nodes_of(requests, labels),
-        kind,
+    fn batch(&mut self, first: u64, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
+        let nodes_of =
+            |requests, labels: &[Label]| nodes_of(requests, labels, self.timing, self.writer, self.sentence);
+        match &mut self.workload {
+            Workload::Planned(source) => {
+                let sessions = self.part.sessions(&mut **source, first, count)?.into_iter();
+                let plans = sessions.map(|(id, mut session)| {
+                    forget_unheard(&mut session.requests);
+                    Ok(SessionPlan {
+                        arrives_at: self.timing.arrival(&self.plugin, id, &session)?,
+                        id,
+                        nodes: nodes_of(session.requests, &session.labels),
+                        kind: SessionKind::Planned,
+                    })
+                });
+                plans.collect()
+            }
+            Workload::Reactive(agents) => {
+                let mut plans = Vec::new();
+                for position in first..first + u64::from(count) {
+                    let id = self.part.session(position);
+                    self.timing.allows_agent(&self.plugin, id)?;
+                    let step = agents.start(id)?;
+                    if step.done {
+                        self.done.push(id);
+                    }
+                    plans.push(SessionPlan {
+                        arrives_at: None,
+                        id,
+                        nodes: nodes_of(step.requests, &[]),
+                        kind: SessionKind::Reactive,
+                    });
+                }
+                Ok(plans)
+            }
+        }
+    }
+
+    /// The nodes of an agent's step.
+    pub(super) fn step(&self, requests: Vec<Request>) -> Vec<NodePlan<Request>> {
+        nodes_of(requests, &[], self.timing, self.writer, self.sentence)
     }
 }
 
-pub(super) fn nodes_of(requests: Vec<Request>, labels: &[(String, String)]) -> Vec<NodePlan<Request>> {
+pub(super) fn nodes_of(
+    requests: Vec<Request>,
+    labels: &[Label],
+    timing: Timing,
+    writer: &Writer<'_>,
+    sentence: Option<&MinTokensPrompt>,
+) -> Vec<NodePlan<Request>> {
     let node = |mut request: Request| {
-        request.labels.extend_from_slice(labels);
-        NodePlan {
-            not_before: None,
-            history_mode: veeksha_model::HistoryMode::Live,
-            recorded_answer: None,
-            node: request.node,
-            parents: request.parents.clone(),
-            history_parent: request.history_parent,
-            wait_after_ready: request.wait_after_ready,
-            payload: Arc::new(request),
+        if let Some(sentence) = sentence {
+            sentence.apply(&mut request, writer.tokenizer);
         }
+        request.labels.extend_from_slice(labels);
+        let recorded = writer.recorded(&request);
+        let request = Arc::new(request);
+        timing.node(&request, recorded, request.clone())
     };
     requests.into_iter().map(node).collect()
 }

@@ -8,7 +8,7 @@ use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, Message, NodeId, OutputSpec, Request, Response, Role,
     Segment, Session, SessionId,
 };
-use veeksha_pipeline::Plan;
+use veeksha_pipeline::{Plan, Schedule};
 use veeksha_ports::{
     AgentSource, AgentStep, ConnectionUse, Job, Outcome, OutcomeSink, PluginFailure, PluginFailureKind,
     SessionSource, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
@@ -223,14 +223,18 @@ pub(crate) fn plan() -> Plan {
             benchmark_timeout: None,
             grace: Grace::Unbounded,
             seed: 7,
-            shard: Shard { index: 0, count: 1 },
+            shard: Shard::WHOLE,
         },
+        shard: Shard::WHOLE,
+        schedule: Schedule::default(),
+        warmup: Vec::new(),
         dispatchers: 1,
         completion_threads: 1,
         plugin_threads: 1,
         pregenerate: false,
         min_tokens_prompt: None,
         include_content: false,
+        track_prefixes: false,
     }
 }
 

@@ -1,0 +1,109 @@
+//! This process's part of a run's sessions, and how it is dealt out over dispatchers.
+
+use veeksha_model::{Session, SessionId};
+use veeksha_ports::{PluginFailure, SessionSource};
+use veeksha_scheduler::{Shard, Traffic};
+
+use crate::{PipelineError, Plan};
+
+/// The sessions whose id is `index` modulo `count`: session `index + count * position`, for every position from 0. Within the
+/// process, position `p` belongs to dispatcher `p` modulo the number of dispatchers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    index: u32,
+    count: u32,
+    dispatchers: u32,
+}
+
+impl Part {
+    /// The part that a plan asks for, with as many dispatchers as have something to do: each needs a place of its own in a
+    /// concurrency target.
+    pub(crate) fn of(plan: &Plan) -> Result<Part, PipelineError> {
+        let Shard { index, count } = plan.shard;
+        if index >= count {
+            return Err(PipelineError::NoSuchShard { index, count });
+        }
+        let most = plan.scheduler.traffic.most_shards();
+        if let Traffic::Concurrent { target, .. } = plan.scheduler.traffic
+            && count > target.max(1)
+        {
+            return Err(PipelineError::TooManyShards { count, target });
+        }
+        // Dispatcher `d` is shard `index + count * d` of all, and must stand below `most`.
+        let room = most.saturating_sub(index).div_ceil(count).min(u32::MAX / count);
+        Ok(Part {
+            index,
+            count,
+            dispatchers: plan.dispatchers.clamp(1, room.max(1)),
+        })
+    }
+
+    /// The same part in the hands of one dispatcher.
+    pub(crate) fn undivided(self) -> Part {
+        Part {
+            dispatchers: 1,
+            ..self
+        }
+    }
+
+    pub(crate) fn dispatchers(self) -> u32 {
+        self.dispatchers
+    }
+
+    /// What a dispatcher's scheduler owns of the whole run.
+    pub(crate) fn shard(self, dispatcher: u32) -> Shard {
+        Shard {
+            index: self.index + self.count * dispatcher,
+            count: self.count * self.dispatchers,
+        }
+    }
+
+    /// The session at a position.
+    pub(crate) fn session(self, position: u64) -> SessionId {
+        let before = u64::from(self.count).saturating_mul(position);
+        SessionId(before.saturating_add(u64::from(self.index)))
+    }
+
+    /// Where a session of this part stands in it.
+    pub(crate) fn position(self, id: SessionId) -> u64 {
+        id.0 / u64::from(self.count)
+    }
+
+    /// The dispatcher that drives a session of this part.
+    pub(crate) fn dispatcher(self, id: SessionId) -> usize {
+        (self.position(id) % u64::from(self.dispatchers)) as usize
+    }
+
+    /// How many sessions of this part have an id below `end`.
+    pub(crate) fn below(self, end: u64) -> u64 {
+        end.saturating_sub(u64::from(self.index))
+            .div_ceil(u64::from(self.count))
+    }
+
+    /// Places that this part has in a concurrency target.
+    pub(crate) fn places(self, target: u32) -> u64 {
+        self.below(u64::from(target))
+    }
+
+    /// Asks a source for the sessions at the positions `first .. first + count`: in one call where their ids follow one another.
+    pub(crate) fn sessions(
+        self,
+        source: &mut dyn SessionSource,
+        first: u64,
+        count: u32,
+    ) -> Result<Vec<(SessionId, Session)>, PluginFailure> {
+        if self.count == 1 {
+            let sessions = source.sessions(first, count)?;
+            return Ok((first..).map(SessionId).zip(sessions).collect());
+        }
+        let mut sessions = Vec::with_capacity(count as usize);
+        for position in first..first + u64::from(count) {
+            let id = self.session(position);
+            match source.sessions(id.0, 1)?.pop() {
+                Some(session) => sessions.push((id, session)),
+                None => break,
+            }
+        }
+        Ok(sessions)
+    }
+}

@@ -1,0 +1,119 @@
+//! What a prompt is made of, by identity and length: for whoever keeps account of the prefixes that a run repeats.
+
+use std::sync::Arc;
+
+use veeksha_model::{
+    Answer, History, HistoryMode, Message, Prepared, Request, Response, Role, SessionId, ToolCall,
+};
+use veeksha_prefix::{Piece, pieces_of, text_piece};
+
+use crate::schedule::hears_recorded;
+use crate::virtual_time::answer_identity;
+
+/// A request and its conversation, shared with the run: nothing is made of them until somebody asks.
+#[derive(Clone, Debug)]
+pub(crate) enum Prompt {
+    /// Of a real run.
+    Sent {
+        request: Arc<Prepared>,
+        history: Option<Arc<History<Prepared>>>,
+    },
+    /// Of a simulation, which has no text: a real answer is known by the request that it answers.
+    Simulated {
+        session: SessionId,
+        request: Arc<Request>,
+        history: Option<Arc<History<Request>>>,
+    },
+}
+
+impl Prompt {
+    pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+        match self {
+            Prompt::Sent { request, history } => {
+                let mode = request.request.history_mode();
+                let mut pieces = Vec::new();
+                for turn in History::turns(history) {
+                    let asked = &turn.request.request;
+                    add_turn(&mut pieces, mode, asked, count, |pieces| {
+                        if let Some(response) = &turn.response {
+                            add_answer(pieces, response, count);
+                        }
+                    });
+                }
+                pieces.extend(pieces_of(&request.request.messages, count));
+                pieces
+            }
+            Prompt::Simulated {
+                session,
+                request,
+                history,
+            } => {
+                let mode = request.history_mode();
+                let mut pieces = Vec::new();
+                for turn in History::turns(history) {
+                    add_turn(&mut pieces, mode, &turn.request, count, |pieces| {
+                        if let Some(response) = &turn.response {
+                            pieces.extend(begin_answer(count));
+                            pieces.push(Piece {
+                                identity: answer_identity(*session, turn.request.node),
+                                tokens: response.output_tokens,
+                            });
+                        }
+                    });
+                }
+                pieces.extend(pieces_of(&request.messages, count));
+                pieces
+            }
+        }
+    }
+}
+
+/// What a turn asked, and its recorded answer if that is what is heard; else its real one.
+fn add_turn(
+    pieces: &mut Vec<Piece>,
+    mode: HistoryMode,
+    asked: &Request,
+    count: &dyn Fn(&str) -> u32,
+    add_real_answer: impl FnOnce(&mut Vec<Piece>),
+) {
+    pieces.extend(pieces_of(&asked.messages, count));
+    match asked.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
+        Some(answer) if hears_recorded(mode, asked) => add_recorded(pieces, answer, count),
+        _ => add_real_answer(pieces),
+    }
+}
+
+fn add_recorded(pieces: &mut Vec<Piece>, answer: &Answer, count: &dyn Fn(&str) -> u32) {
+    let said = Message {
+        role: Role::Assistant,
+        content: answer.content.clone(),
+        tool_call_id: None,
+    };
+    pieces.extend(pieces_of([&said], count));
+    add_calls(pieces, &answer.tool_calls, count);
+}
+
+/// What of a real answer later turns send again: its text and its calls, not its reasoning.
+fn add_answer(pieces: &mut Vec<Piece>, response: &Response, count: &dyn Fn(&str) -> u32) {
+    pieces.extend(begin_answer(count));
+    if !response.text.is_empty() {
+        pieces.push(text_piece(&response.text, count(&response.text)));
+    }
+    add_calls(pieces, &response.tool_calls, count);
+}
+
+fn add_calls(pieces: &mut Vec<Piece>, calls: &[ToolCall], count: &dyn Fn(&str) -> u32) {
+    for words in calls.iter().flat_map(|call| [&call.name, &call.arguments]) {
+        pieces.push(text_piece(words, count(words)));
+    }
+}
+
+/// The role with which an answer begins in a later prompt.
+fn begin_answer(count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+    let nothing = Message {
+        role: Role::Assistant,
+        content: Vec::new(),
+        tool_call_id: None,
+    };
+    pieces_of([&nothing], count)
+}

@@ -1,0 +1,100 @@
+//! What a plugin returned, turned into what the scheduler and the transport take.
+
+use std::sync::Arc;
+
+use veeksha_model::{Label, Prepared, Request, Segment, SessionId};
+use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind};
+use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_scheduler::NodePlan;
+
+use crate::MinTokensPrompt;
+use crate::schedule::{Timing, forget_unheard};
+
+/// Text of a plugin's own in one request, at most. No model's context holds as much, and counting its tokens takes seconds in which
+/// nothing else is made.
+const MAX_TEXT_BYTES: usize = 16 << 20;
+
+/// Makes prompts, off the timed path.
+#[derive(Clone)]
+pub(crate) struct Preparer {
+    pub(crate) plugin: String,
+    pub(crate) materialiser: Arc<Materialiser>,
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) min_tokens_prompt: Option<MinTokensPrompt>,
+    pub(crate) timing: Timing,
+}
+
+impl Preparer {
+    /// The nodes of a whole session; `session` names it in messages. Recorded answers become text only where some request sends
+    /// them again.
+    pub(crate) fn planned(
+        &self,
+        session: &str,
+        mut requests: Vec<Request>,
+        labels: &[Label],
+    ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
+        forget_unheard(&mut requests);
+        let nodes = requests
+            .into_iter()
+            .map(|request| self.node(session, request, labels));
+        nodes.collect()
+    }
+
+    /// The nodes of an agent's step: what later steps send again is not known yet.
+    pub(crate) fn step(
+        &self,
+        session: SessionId,
+        step: AgentStep,
+    ) -> Result<(Vec<NodePlan<Prepared>>, bool), PluginFailure> {
+        let name = format!("session {session}");
+        let nodes = step
+            .requests
+            .into_iter()
+            .map(|request| self.node(&name, request, &[]));
+        Ok((nodes.collect::<Result<_, _>>()?, step.done))
+    }
+
+    fn node(
+        &self,
+        session: &str,
+        mut request: Request,
+        labels: &[Label],
+    ) -> Result<NodePlan<Prepared>, PluginFailure> {
+        if let Some(sentence) = &self.min_tokens_prompt {
+            sentence.apply(&mut request, &self.tokenizer);
+        }
+        request.labels.extend_from_slice(labels);
+        let bytes = text_bytes(&request);
+        if bytes > MAX_TEXT_BYTES {
+            return Err(self.refused(format!(
+                "{session}, node {}: {bytes} bytes of text in one request; {MAX_TEXT_BYTES} are allowed \
+                 (synthetic segments are not counted)",
+                request.node
+            )));
+        }
+        let node = request.node;
+        let prepared = self.materialiser.prepare(request).map_err(|error| {
+            self.refused(format!(
+                "the prompt of {session}, node {node} cannot be made: {error}"
+            ))
+        })?;
+        let prepared = Arc::new(prepared);
+        let recorded = prepared.recorded_answer.clone();
+        Ok(self.timing.node(&prepared.request, recorded, prepared.clone()))
+    }
+
+    fn refused(&self, message: String) -> PluginFailure {
+        PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, message)
+    }
+}
+
+fn text_bytes(request: &Request) -> usize {
+    let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
+    let asked = request.messages.iter().flat_map(|message| &message.content);
+    let answered = answer.into_iter().flat_map(|answer| &answer.content);
+    let bytes = asked.chain(answered).map(|segment| match segment {
+        Segment::Text(text) => text.len(),
+        Segment::Synthetic { .. } | Segment::Media { .. } => 0,
+    });
+    bytes.sum()
+}

@@ -1,0 +1,220 @@
+//! Recorded instants on the run's clock, and what a session that was recorded tells the scheduler.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use veeksha_model::{HistoryMode, Nanos, NodeId, Request, Response, Session, SessionId};
+use veeksha_ports::{PluginFailure, PluginFailureKind};
+use veeksha_scheduler::{NodePlan, Traffic};
+
+use crate::Plan;
+
+/// Maps recorded instants to the run's clock: `offset + recorded / speedup`. Think times are not scaled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Schedule {
+    /// Where the recording's zero lies on the run's clock.
+    pub offset: Nanos,
+    /// How much faster than recorded; above 0, and 1 is as recorded.
+    pub speedup: f64,
+}
+
+impl Default for Schedule {
+    /// As recorded, from the run's zero on.
+    fn default() -> Self {
+        Schedule {
+            offset: 0,
+            speedup: 1.0,
+        }
+    }
+}
+
+/// The end of time: every guest language can count so far.
+const END: Nanos = 1 << 53;
+
+impl Schedule {
+    /// A recorded instant on the run's clock, to the nearest nanosecond.
+    pub fn at(&self, recorded: Nanos) -> Nanos {
+        let scaled = (recorded as f64 / self.speedup).round().clamp(0.0, END as f64) as Nanos;
+        self.offset.saturating_add(scaled).min(END)
+    }
+}
+
+/// How the recorded instants of a workload are used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    schedule: Schedule,
+    /// Whether sessions need an arrival.
+    replays: bool,
+}
+
+impl Timing {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Timing {
+            schedule: plan.schedule,
+            replays: plan.scheduler.traffic == Traffic::Scheduled,
+        }
+    }
+
+    /// When a planned session starts. Traffic that replays arrivals cannot do without.
+    pub(crate) fn arrival(
+        &self,
+        plugin: &str,
+        id: SessionId,
+        session: &Session,
+    ) -> Result<Option<Nanos>, PluginFailure> {
+        match session.arrives_at {
+            Some(recorded) => Ok(Some(self.schedule.at(recorded))),
+            None if self.replays => Err(without_arrival(plugin, id, "has no recorded arrival")),
+            None => Ok(None),
+        }
+    }
+
+    /// Agents were never recorded.
+    pub(crate) fn allows_agent(&self, plugin: &str, id: SessionId) -> Result<(), PluginFailure> {
+        match self.replays {
+            true => Err(without_arrival(
+                plugin,
+                id,
+                "is an agent's, which has no recorded arrival",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// What the scheduler is told of a request.
+    pub(crate) fn node<P>(
+        &self,
+        request: &Request,
+        recorded_answer: Option<Arc<Response>>,
+        payload: Arc<P>,
+    ) -> NodePlan<P> {
+        let recorded_at = request.replay.as_ref().and_then(|replay| replay.recorded.at);
+        NodePlan {
+            node: request.node,
+            parents: request.parents.clone(),
+            history_parent: request.history_parent,
+            wait_after_ready: request.wait_after_ready,
+            not_before: recorded_at.map(|at| self.schedule.at(at)),
+            history_mode: request.history_mode(),
+            recorded_answer,
+            payload,
+        }
+    }
+}
+
+fn without_arrival(plugin: &str, id: SessionId, what: &str) -> PluginFailure {
+    let message = format!(
+        "session {id} {what}, and traffic of the type `fixed_schedule` starts every session at its own; use traffic of the type \
+         `rate` or `concurrent`, or a workload whose sessions say when they arrived (`arrives_at`)"
+    );
+    PluginFailure::new(plugin, "workload.sessions", PluginFailureKind::Result, message)
+}
+
+/// The nodes of a planned session whose recorded answer some request sends again: those behind a request that continues its
+/// conversation in [`HistoryMode::Recorded`].
+fn heard_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
+    let mut heard = HashSet::new();
+    let recorded = |request: &&Request| request.history_mode() == HistoryMode::Recorded;
+    if !requests.iter().any(|request| recorded(&request)) {
+        return heard;
+    }
+    let by_node: HashMap<NodeId, &Request> = requests.iter().map(|request| (request.node, request)).collect();
+    for request in requests.iter().filter(recorded) {
+        let mut next = request.history_parent;
+        while let Some(request) = next
+            .filter(|node| heard.insert(*node))
+            .and_then(|node| by_node.get(&node))
+        {
+            next = request
+                .history_parent
+                .filter(|_| request.history_mode() != HistoryMode::Fresh);
+        }
+    }
+    heard
+}
+
+/// Drops the recorded answers of a planned session that nobody hears: a long recording is replayed with live answers as well, and
+/// its answers need then be neither made nor kept.
+pub(crate) fn forget_unheard(requests: &mut [Request]) {
+    if requests.iter().all(|request| request.replay.is_none()) {
+        return;
+    }
+    let heard = heard_as_recorded(requests);
+    for request in requests
+        .iter_mut()
+        .filter(|request| !heard.contains(&request.node))
+    {
+        if let Some(replay) = &mut request.replay {
+            replay.answer = None;
+        }
+    }
+}
+
+/// Whether a request hears the recorded answer of an earlier turn, not the real one.
+pub(crate) fn hears_recorded(mode: HistoryMode, turn: &Request) -> bool {
+    mode == HistoryMode::Recorded && turn.replay.as_ref().is_some_and(|replay| replay.answer.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use veeksha_model::{OutputSpec, Replay};
+
+    #[test]
+    fn instants_are_shifted_and_scaled() {
+        let as_recorded = Schedule::default();
+        assert_eq!(
+            [0, 1, END, u64::MAX].map(|at| as_recorded.at(at)),
+            [0, 1, END, END]
+        );
+        let faster = Schedule {
+            offset: 500,
+            speedup: 4.0,
+        };
+        // 10 / 4 = 2.5 rounds up to 3.
+        assert_eq!([0, 4, 10].map(|at| faster.at(at)), [500, 501, 503]);
+        let slower = Schedule {
+            offset: 0,
+            speedup: 0.5,
+        };
+        assert_eq!(slower.at(7), 14);
+    }
+
+    fn request(node: u32, parent: Option<u32>, history: HistoryMode) -> Request {
+        Request {
+            node: NodeId(node),
+            parents: parent.into_iter().map(NodeId).collect(),
+            history_parent: parent.map(NodeId),
+            wait_after_ready: 0,
+            messages: Vec::new(),
+            output: OutputSpec::default(),
+            body: None,
+            labels: Vec::new(),
+            replay: Some(Box::new(Replay {
+                history,
+                ..Replay::default()
+            })),
+        }
+    }
+
+    /// 0 <- 1 <- 2 (fresh) <- 3 <- 4 (recorded): node 4 hears 3 and 2, and 2 began anew. Node 5 continues 1 live.
+    #[test]
+    fn answers_are_wanted_as_far_as_they_are_heard() {
+        use HistoryMode::{Fresh, Live, Recorded};
+        let mut session = vec![
+            request(0, None, Live),
+            request(1, Some(0), Live),
+            request(2, Some(1), Fresh),
+            request(3, Some(2), Live),
+            request(4, Some(3), Recorded),
+            request(5, Some(1), Live),
+        ];
+        assert_eq!(heard_as_recorded(&session), HashSet::from([NodeId(2), NodeId(3)]));
+        session[5] = request(5, Some(1), Recorded);
+        assert_eq!(
+            heard_as_recorded(&session),
+            HashSet::from([0, 1, 2, 3].map(NodeId))
+        );
+        assert!(heard_as_recorded(&session[..4]).is_empty());
+    }
+}

@@ -1,0 +1,109 @@
+//! Prompts without text: what the engine's prefix cache sees of a request and of the conversation before it.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use veeksha_model::{Answer, History, NodeId, Request, Response, Segment, SessionId};
+use veeksha_prompt::Tokenizer;
+use veeksha_simulator::text::TokenIdentity;
+
+use crate::schedule::hears_recorded;
+
+/// A prompt as the engine takes it.
+pub(super) struct Prompt {
+    /// Chained hashes of its full blocks.
+    pub(super) blocks: Vec<u64>,
+    /// Tokens of the new messages.
+    pub(super) new_tokens: u32,
+    /// All its tokens.
+    pub(super) tokens: u32,
+}
+
+/// Builds prompts of segments.
+pub(super) struct Writer<'a> {
+    pub(super) tokenizer: &'a Tokenizer,
+    pub(super) block_size: u32,
+}
+
+impl Writer<'_> {
+    pub(super) fn prompt(
+        &self,
+        session: SessionId,
+        request: &Request,
+        history: &Option<Arc<History<Request>>>,
+    ) -> Prompt {
+        let mode = request.history_mode();
+        let mut prompt = TokenIdentity::new(self.block_size);
+        for turn in History::turns(history) {
+            let asked = &turn.request;
+            self.messages(asked, &mut prompt);
+            let recorded = asked.replay.as_ref().and_then(|replay| replay.answer.as_ref());
+            match (recorded, &turn.response) {
+                (Some(answer), _) if hears_recorded(mode, asked) => self.answer(answer, &mut prompt),
+                (_, Some(response)) => {
+                    prompt.piece(answer_identity(session, asked.node), response.output_tokens);
+                }
+                _ => {}
+            }
+        }
+        let before = prompt.tokens() as u32;
+        self.messages(request, &mut prompt);
+        let tokens = prompt.tokens() as u32;
+        Prompt {
+            blocks: prompt.into_blocks(),
+            new_tokens: tokens - before,
+            tokens,
+        }
+    }
+
+    /// The recorded answer as the scheduler passes it on: its length, and no text.
+    pub(super) fn recorded(&self, request: &Request) -> Option<Arc<Response>> {
+        let answer = request.replay.as_ref()?.answer.as_ref()?;
+        let mut words = TokenIdentity::new(self.block_size);
+        self.answer(answer, &mut words);
+        Some(Arc::new(Response {
+            output_tokens: words.tokens() as u32,
+            ..Response::default()
+        }))
+    }
+
+    fn messages(&self, request: &Request, prompt: &mut TokenIdentity) {
+        for message in &request.messages {
+            self.segments(&message.content, prompt);
+        }
+    }
+
+    fn answer(&self, answer: &Answer, prompt: &mut TokenIdentity) {
+        self.segments(&answer.content, prompt);
+        for words in answer
+            .tool_calls
+            .iter()
+            .flat_map(|call| [&call.name, &call.arguments])
+        {
+            prompt.piece(hash(words), self.tokenizer.count(words));
+        }
+    }
+
+    fn segments(&self, segments: &[Segment], prompt: &mut TokenIdentity) {
+        for segment in segments {
+            match segment {
+                Segment::Text(text) => prompt.piece(hash(text), self.tokenizer.count(text)),
+                Segment::Synthetic { seed, tokens } => prompt.piece(u64::from(*seed), *tokens),
+                Segment::Media { .. } => {}
+            }
+        }
+    }
+}
+
+/// Names the real answer to a request, as a piece of later prompts.
+pub(crate) fn answer_identity(session: SessionId, node: NodeId) -> u64 {
+    hash(&("answer", session.0, node.0))
+}
+
+/// Equal values give equal numbers in every process: the standard hasher with its fixed keys.
+fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

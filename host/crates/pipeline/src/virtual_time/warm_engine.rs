@@ -1,0 +1,123 @@
+//! Warms the engine: its prefix cache keeps what it learned, the run's clock begins afterwards.
+
+use std::sync::Arc;
+
+use veeksha_model::{Nanos, Response, Session};
+use veeksha_simulator::{EngineEvent, EngineRequest, Fault};
+
+use crate::MinTokensPrompt;
+use crate::schedule::Timing;
+use crate::warmup::{Turn, Walk, Warmth, session_id};
+
+use super::prompt::Writer;
+use super::server::Server;
+use super::source::nodes_of;
+
+/// What a warm-up in virtual time works with.
+pub(super) struct WarmUp<'a> {
+    pub(super) writer: &'a Writer<'a>,
+    pub(super) sentence: Option<&'a MinTokensPrompt>,
+    pub(super) timing: Timing,
+    pub(super) request_timeout: Nanos,
+}
+
+impl WarmUp<'_> {
+    /// Sends every request at the instant at which the one before it ended, and then starts the run's clock.
+    pub(super) fn run(&self, sessions: &[Session], server: &mut Server) -> Warmth {
+        let (mut warmth, mut now, mut sent) = (Warmth::default(), 0, 0);
+        for (index, session) in sessions.iter().enumerate() {
+            let nodes = nodes_of(
+                session.requests.clone(),
+                &session.labels,
+                self.timing,
+                self.writer,
+                self.sentence,
+            );
+            Walk::new(session_id(index), nodes).go(|turn| {
+                sent += 1;
+                let node = turn.id.node;
+                let (ended, result) = self.send(u64::MAX - sent, turn, now, server);
+                now = ended;
+                match result {
+                    Ok(response) => Some(Some(response)),
+                    Err(message) => {
+                        warmth.failed(index, node, &message);
+                        Some(None)
+                    }
+                }
+            });
+        }
+        server.begin_at(now);
+        warmth
+    }
+
+    /// When the request ended, and how.
+    fn send(
+        &self,
+        id: u64,
+        turn: Turn<veeksha_model::Request>,
+        now: Nanos,
+        server: &mut Server,
+    ) -> (Nanos, Result<Arc<Response>, String>) {
+        let prompt = self.writer.prompt(turn.id.session, &turn.payload, &turn.history);
+        let request = EngineRequest {
+            id,
+            prompt_tokens: prompt.tokens,
+            blocks: prompt.blocks,
+            max_tokens: turn.payload.output.target_tokens,
+            exact: turn.payload.output.exact,
+        };
+        let deadline = now.saturating_add(self.request_timeout);
+        let mut events = Vec::new();
+        server.submit(now, request, &mut events);
+        loop {
+            if let Some(end) = events.drain(..).find_map(|event| end_of(id, now, event)) {
+                return end;
+            }
+            match server.next_wake().filter(|at| *at < deadline) {
+                Some(at) => server.advance(at, &mut events),
+                None => {
+                    server.cancel(deadline, id);
+                    let message = "the request's total deadline passed";
+                    return (deadline, Err(message.to_owned()));
+                }
+            }
+        }
+    }
+}
+
+fn end_of(id: u64, now: Nanos, event: EngineEvent) -> Option<(Nanos, Result<Arc<Response>, String>)> {
+    if event.id() != id {
+        return None;
+    }
+    match event {
+        EngineEvent::Finished {
+            at,
+            completion_tokens,
+            ..
+        } => {
+            let response = Response {
+                output_tokens: completion_tokens,
+                ..Response::default()
+            };
+            Some((at, Ok(Arc::new(response))))
+        }
+        EngineEvent::Rejected { status, message, .. } => {
+            Some((now, Err(format!("status {status}: {message}"))))
+        }
+        EngineEvent::Fault {
+            fault: Fault::Stall { .. },
+            ..
+        }
+        | EngineEvent::Started { .. }
+        | EngineEvent::Token { .. } => None,
+        EngineEvent::Fault { at, fault, .. } => {
+            let what = match fault {
+                Fault::MidStreamError => "an error inside the stream",
+                Fault::Truncate => "the stream ended without a finish reason",
+                Fault::DropConnection | Fault::Stall { .. } => "the connection was dropped",
+            };
+            Some((at, Err(what.to_owned())))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Warms a real target: through the transport of the run, before the run's clock starts.
+
+use crossbeam_channel::{Receiver, select};
+use std::sync::Arc;
+
+use veeksha_clock::RunClock;
+use veeksha_model::{Prepared, Response, Session};
+use veeksha_ports::{Job, Outcome, PluginFailure, Transport};
+
+use crate::Control;
+use crate::prepare::Preparer;
+use crate::warmup::{Turn, Walk, Warmth, session_id};
+
+/// What the warm-up of a real target talks to.
+pub(crate) struct WarmUp<'a> {
+    pub(crate) preparer: &'a Preparer,
+    pub(crate) transport: &'a dyn Transport,
+    pub(crate) outcomes: &'a Receiver<Option<Outcome>>,
+    pub(crate) control: &'a Control,
+    /// The transport's clock.
+    pub(crate) clock: RunClock,
+}
+
+impl WarmUp<'_> {
+    /// Sends every request and waits for its answer. Ends early when a stop is asked for; what is in flight is then given up.
+    pub(crate) fn run(&self, sessions: &[Session]) -> Result<Warmth, PluginFailure> {
+        let mut warmth = Warmth::default();
+        for (index, session) in sessions.iter().enumerate() {
+            let id = session_id(index);
+            let nodes = self.preparer.planned(
+                &format!("warm-up session {index}"),
+                session.requests.clone(),
+                &session.labels,
+            )?;
+            let count = nodes.len() as u32;
+            Walk::new(id, nodes).go(|turn| {
+                if self.control.is_stopped() {
+                    return None;
+                }
+                let node = turn.id.node;
+                match self.send(turn, count) {
+                    Ok(response) => Some(Some(response)),
+                    Err(_) if self.control.is_stopped() => None,
+                    Err(message) => {
+                        warmth.failed(index, node, &message);
+                        Some(None)
+                    }
+                }
+            });
+        }
+        Ok(warmth)
+    }
+
+    fn send(&self, turn: Turn<Prepared>, session_requests: u32) -> Result<Arc<Response>, String> {
+        let id = turn.id;
+        let now = self.clock.now();
+        self.transport.submit(Job {
+            id,
+            intended: now,
+            dispatched_at: now,
+            request: turn.payload,
+            history: turn.history,
+            session_requests,
+            measured: false,
+        });
+        loop {
+            select! {
+                recv(self.outcomes) -> outcome => match outcome {
+                    Ok(Some(outcome)) if outcome.job.id == id => {
+                        return outcome.result.map(Arc::new).map_err(|reason| {
+                            format!("{}: {}", reason.class.name(), reason.message)
+                        });
+                    }
+                    Ok(_) => {}
+                    Err(_) => return Err("the transport has ended".into()),
+                },
+                // Its outcome comes soon.
+                recv(self.control.woken()) -> _ => self.transport.cancel_all(),
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What is sent before the run begins: one request after the other, and only to be forgotten.
+
+use std::sync::Arc;
+
+use veeksha_model::{History, NodeId, RequestId, Response, SessionId};
+use veeksha_scheduler::{Conversation, NodePlan};
+
+/// The first id of a warm-up session: none of the run's sessions has one as high, so that what the target learns of them cannot
+/// be taken for the run's.
+const FIRST_ID: u64 = 1 << 52;
+
+/// The id of warm-up session `index`.
+pub(crate) fn session_id(index: usize) -> SessionId {
+    SessionId(FIRST_ID + index as u64)
+}
+
+/// How the warm-up went.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warmth {
+    /// Requests that were not answered.
+    pub(crate) failures: u32,
+    /// Why the first of them was not.
+    pub(crate) first_failure: Option<String>,
+}
+
+impl Warmth {
+    pub(crate) fn failed(&mut self, index: usize, node: NodeId, message: &str) {
+        self.failures = self.failures.saturating_add(1);
+        self.first_failure
+            .get_or_insert_with(|| format!("warm-up session {index}, node {node}: {message}"));
+    }
+}
+
+/// A request of a warm-up session whose turn it is.
+pub(crate) struct Turn<P> {
+    pub(crate) id: RequestId,
+    pub(crate) payload: Arc<P>,
+    pub(crate) history: Option<Arc<History<P>>>,
+}
+
+/// One session, walked through in the order of its graph: of the requests whose parents are through, the first in the list. Nothing
+/// is waited for but the answer, and a request that failed counts as answered with nothing.
+pub(crate) struct Walk<P> {
+    id: SessionId,
+    /// Not sent yet.
+    left: Vec<NodePlan<P>>,
+    /// Sent, with the conversation up to and with it.
+    through: Vec<(NodeId, Conversation<P>)>,
+}
+
+impl<P> Walk<P> {
+    pub(crate) fn new(id: SessionId, nodes: Vec<NodePlan<P>>) -> Self {
+        Walk {
+            id,
+            left: nodes,
+            through: Vec::new(),
+        }
+    }
+
+    /// Sends every request by `send`, which gives back the answer if there is one, or `None` to go no further.
+    pub(crate) fn go(&mut self, mut send: impl FnMut(Turn<P>) -> Option<Option<Arc<Response>>>) {
+        while let Some(next) = self.next() {
+            let node = self.left.remove(next);
+            let before = self
+                .through
+                .iter()
+                .find(|(through, _)| Some(*through) == node.history_parent)
+                .map(|(_, talk)| talk.before(node.history_mode))
+                .unwrap_or_default();
+            let turn = Turn {
+                id: RequestId {
+                    session: self.id,
+                    node: node.node,
+                },
+                payload: node.payload.clone(),
+                history: before.heard(node.history_mode),
+            };
+            let Some(response) = send(turn) else { return };
+            let talk = before.with(node.payload, response, node.recorded_answer);
+            self.through.push((node.node, talk));
+        }
+    }
+
+    /// A session without cycles, as all are that were checked, always has one until all are through.
+    fn next(&self) -> Option<usize> {
+        let is_left = |id: &NodeId| self.left.iter().any(|node| node.node == *id);
+        self.left
+            .iter()
+            .position(|node| !node.parents.iter().any(is_left))
+    }
+}
