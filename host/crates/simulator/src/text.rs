@@ -5,6 +5,10 @@
 //! `k * block_size` tokens (up to collisions of 64 bits). A last, partly filled block has no hash: real engines do not share it
 //! either.
 
+/// Tokens that an image, a sound or a video stands for, beside a few that tell it from others: as many as a picture of
+/// half a megapixel has with models of today, to the order of magnitude. Nothing is decoded.
+pub const MEDIA_TOKENS: usize = 256;
+
 /// Collects a prompt, token by token or piece by piece, into block hashes.
 ///
 /// Pieces describe a prompt without its text: whoever builds a prompt from parts (a system prompt, a document, an earlier

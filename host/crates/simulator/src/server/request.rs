@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::EngineRequest;
-use crate::text::blocks_of;
+use crate::text::{MEDIA_TOKENS, blocks_of};
 
 use super::dialect::Dialect;
 
@@ -45,7 +45,34 @@ enum Content {
 
 #[derive(Debug, Deserialize)]
 struct Part {
+    #[serde(rename = "type", default)]
+    kind: String,
     text: Option<String>,
+    image_url: Option<Value>,
+    input_audio: Option<Value>,
+    audio_url: Option<Value>,
+    video_url: Option<Value>,
+}
+
+impl Part {
+    /// The part as text. An image, a sound or a video is a word of its own, which depends on its content, and
+    /// [`MEDIA_TOKENS`] more: what an engine makes of it takes about as much room.
+    fn into_text(self) -> Result<String, String> {
+        if let Some(text) = self.text {
+            return Ok(text);
+        }
+        let media = [self.image_url, self.input_audio, self.audio_url, self.video_url];
+        match media.into_iter().flatten().next() {
+            Some(content) => {
+                let identity = crate::text::identity(&content.to_string());
+                Ok(format!("<|{identity:016x}|>{}", " the".repeat(MEDIA_TOKENS)))
+            }
+            None => Err(format!(
+                "a content part of type `{}` has neither text nor `image_url`, `input_audio`, `audio_url` or `video_url`",
+                self.kind
+            )),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -171,11 +198,7 @@ fn render(messages: Vec<Message>) -> Result<String, String> {
             Some(Content::Text(content)) => text.push_str(&content),
             Some(Content::Parts(parts)) => {
                 for part in parts {
-                    text.push_str(
-                        &part
-                            .text
-                            .ok_or("a content part has no text: the simulated engine takes text only")?,
-                    );
+                    text.push_str(&part.into_text()?);
                 }
             }
         }
@@ -194,6 +217,24 @@ mod tests {
 
     fn chat(body: &str) -> Result<Completion, String> {
         Completion::parse(body.as_bytes(), Dialect::Chat)
+    }
+
+    #[test]
+    fn media_are_names_of_their_own_and_a_fixed_length() {
+        let prompt = |url: &str| {
+            let body = format!(
+                r#"{{"messages":[{{"role":"user","content":[{{"type":"text","text":"see"}},
+                    {{"type":"image_url","image_url":{{"url":"{url}"}}}}]}}]}}"#
+            );
+            match chat(&body).unwrap().prompt {
+                PromptText::Text(text) => text,
+                PromptText::Ids(_) => panic!("a chat is text"),
+            }
+        };
+        assert_eq!(prompt("data:a"), prompt("data:a"));
+        assert_ne!(prompt("data:a"), prompt("data:b"));
+        assert_eq!(prompt("data:a").matches(" the").count(), MEDIA_TOKENS);
+        assert!(prompt("data:a").starts_with("<|user|>\nsee<|"));
     }
 
     #[test]
@@ -260,7 +301,7 @@ mod tests {
             (r#"{"messages":[{"content":"hi"}]}"#, "missing field `role`"),
             (
                 r#"{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}"#,
-                "takes text only",
+                "a content part of type `image_url` has neither text nor",
             ),
         ] {
             let message = chat(body).unwrap_err();
