@@ -20,12 +20,10 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The text of its messages, as it is counted.
-    pub fn prompt_text(&self) -> String {
-        self.messages
-            .iter()
-            .map(|message| text_of(&message.content))
-            .collect()
+    /// Tokens of the verbatim text of its messages, by `count`. What a chat template adds is not in it.
+    pub fn prompt_tokens(&self, count: impl Fn(&str) -> u32) -> u32 {
+        let texts = self.messages.iter().map(|message| text_of(&message.content));
+        texts.fold(0, |sum, text| sum.saturating_add(count(&text)))
     }
 
     /// The text of its answer; of function calls, their names and arguments.
