@@ -11,7 +11,7 @@ use veeksha_model::Nanos;
 use veeksha_scheduler::{Arrivals, Grace, Interval, SchedulerConfig, Shard, Traffic};
 
 mod world;
-use world::{Weather, run, target_at};
+use world::{Weather, arrival_of, run, target_at};
 
 fn traffic() -> impl Strategy<Value = Traffic> {
     prop_oneof![
@@ -27,6 +27,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
                 cv: f64::from(cv) / 10.0,
             })
         }),
+        Just(Traffic::Scheduled),
         (1u32..9, prop_oneof![Just(0u64), 1u64..500])
             .prop_map(|(target, ramp)| Traffic::Concurrent { target, ramp }),
     ]
@@ -148,6 +149,50 @@ proptest! {
         let expected: BTreeMap<u64, Nanos> =
             (0..weather.sessions).filter_map(|id| Some((id, arrivals.take(id)?))).collect();
         prop_assert_eq!(starts, expected);
+    }
+
+    /// Replayed sessions start at their own arrivals, whatever the sharding, the answers and the delivery.
+    #[test]
+    fn replayed_arrivals_are_the_recorded_ones(weather in weather(), count in 1u32..4) {
+        let weather = Weather { stop: None, ..weather };
+        let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
+        for index in 0..count {
+            let config = SchedulerConfig {
+                traffic: Traffic::Scheduled,
+                cancel_session_on_failure: true,
+                max_sessions: None,
+                benchmark_timeout: None,
+                grace: Grace::Unbounded,
+                seed: 0,
+                shard: Shard { index, count },
+            };
+            for (id, at) in run(&config, &weather).started {
+                prop_assert!(starts.insert(id, at).is_none());
+            }
+        }
+        prop_assert_eq!(starts.len() as u64, weather.sessions);
+        for (id, at) in starts {
+            prop_assert!(arrival_of(weather.seed, id).is_none_or(|recorded| recorded == at));
+        }
+    }
+
+    /// What has been delivered starts in the order of arrival, whatever the ids: with everything there from the beginning, that is
+    /// the order of the whole run.
+    #[test]
+    fn replayed_sessions_start_in_the_order_of_arrival(weather in weather()) {
+        let weather = Weather { stop: None, delivery: 0, ..weather };
+        let config = SchedulerConfig {
+            traffic: Traffic::Scheduled,
+            cancel_session_on_failure: false,
+            max_sessions: None,
+            benchmark_timeout: None,
+            grace: Grace::Unbounded,
+            seed: 0,
+            shard: Shard::WHOLE,
+        };
+        let log = run(&config, &weather);
+        let after_zero: Vec<_> = log.started.iter().filter(|(_, at)| *at > 0).map(|(id, at)| (*at, *id)).collect();
+        prop_assert!(after_zero.is_sorted(), "{:?}", after_zero);
     }
 
     /// The same world gives the same run.

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
-use veeksha_model::{ErrorClass, FailureReason, History, Nanos, NodeId, RequestId, Response, SessionId};
+use veeksha_model::{
+    ErrorClass, FailureReason, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+};
 use veeksha_scheduler::{
     Action, Input, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Traffic,
 };
@@ -50,6 +52,9 @@ struct Known {
     parents: Vec<u32>,
     history_parent: Option<u32>,
     wait: Nanos,
+    not_before: Option<Nanos>,
+    mode: HistoryMode,
+    recorded: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +78,8 @@ struct World {
     in_flight: BTreeSet<(u64, u32)>,
     starts: HashMap<u64, Nanos>,
     plans: HashMap<u64, SessionKind>,
+    /// When each accepted session came.
+    delivered: HashMap<u64, Nanos>,
     /// Reactive sessions whose agent may still be asked; the number of nodes it has made.
     agents: HashMap<u64, u32>,
     forgotten: BTreeSet<u64>,
@@ -93,6 +100,7 @@ pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
         in_flight: BTreeSet::new(),
         starts: HashMap::new(),
         plans: HashMap::new(),
+        delivered: HashMap::new(),
         agents: HashMap::new(),
         forgotten: BTreeSet::new(),
         stopped: false,
@@ -108,6 +116,12 @@ pub(crate) fn target_at(target: u32, ramp: Nanos, now: Nanos) -> u64 {
     } else {
         (u128::from(target) * u128::from(now) / u128::from(ramp)) as u64
     }
+}
+
+/// The recorded arrival of a session; some have none.
+pub(crate) fn arrival_of(seed: u64, id: u64) -> Option<Nanos> {
+    let mut draws = RandomStream::new(seed, id, "arrival").draws();
+    (draws.below(8) > 0).then(|| u64::from(draws.below(600)))
 }
 
 impl World {
@@ -222,7 +236,7 @@ impl World {
     fn next_input(&mut self, now: Nanos) -> Option<Input<Payload>> {
         let Reverse((at, _, happening)) = self.events.pop()?;
         Some(match happening {
-            Happening::Deliver(id) => Input::Session(self.plan(id)),
+            Happening::Deliver(id) => Input::Session(self.plan(id, now)),
             Happening::SourceEnds => Input::SourceEnded,
             Happening::Stop => {
                 self.stopped = true;
@@ -280,7 +294,7 @@ impl World {
     }
 
     /// Session `id` is a function of the seed and the id, as a source's is.
-    fn plan(&mut self, id: u64) -> SessionPlan<Payload> {
+    fn plan(&mut self, id: u64, now: Nanos) -> SessionPlan<Payload> {
         let mut draws = RandomStream::new(self.weather.seed, id, "plan").draws();
         let reactive = draws.below(100) < self.weather.reactive;
         let kind = if reactive {
@@ -299,6 +313,7 @@ impl World {
         let accepted = self.config.shard.owns(id) && self.config.max_sessions.is_none_or(|max| id < max);
         if accepted && !self.plans.contains_key(&id) {
             self.plans.insert(id, kind);
+            self.delivered.insert(id, now);
             for plan in &nodes {
                 self.learn(id, plan);
             }
@@ -307,7 +322,7 @@ impl World {
             }
         }
         SessionPlan {
-            arrives_at: None,
+            arrives_at: arrival_of(self.weather.seed, id),
             id: SessionId(id),
             nodes,
             kind,
@@ -319,6 +334,9 @@ impl World {
             parents: plan.parents.iter().map(|parent| parent.0).collect(),
             history_parent: plan.history_parent.map(|parent| parent.0),
             wait: plan.wait_after_ready,
+            not_before: plan.not_before,
+            mode: plan.history_mode,
+            recorded: plan.recorded_answer.as_ref().map(|answer| answer.text.clone()),
         };
         self.known.insert((session, plan.node.0), known);
     }
@@ -359,6 +377,7 @@ impl World {
                 let known = self.known.keys().filter(|key| key.0 == session.0).count();
                 assert_eq!(*requests as usize, known);
                 assert!(self.starts.insert(session.0, *at).is_none(), "started twice");
+                self.check_start(session.0, *at);
                 self.log.started.push((session.0, *at));
                 if let Traffic::Concurrent { target, ramp } = self.config.traffic {
                     let active = self.starts.len() - self.log.finished.len();
@@ -459,7 +478,18 @@ impl World {
                     "finished twice"
                 );
             }
-            Action::Starved { due, at } => assert!(due < at && *at <= now),
+            Action::Starved { due, at } => {
+                assert!(due < at && *at <= now);
+                if self.config.traffic == Traffic::Scheduled {
+                    let late = |(id, came): (&u64, &Nanos)| {
+                        arrival_of(self.weather.seed, *id) == Some(*due) && came == at
+                    };
+                    assert!(
+                        self.delivered.iter().any(late),
+                        "nobody was due at {due} and came at {at}"
+                    );
+                }
+            }
             Action::TimeoutReached { at } => {
                 assert_eq!(Some(*at), self.config.benchmark_timeout);
                 assert!(self.log.timeout_at.replace(now).is_none(), "twice");
@@ -487,7 +517,16 @@ impl World {
         }
     }
 
-    /// `intended` is the last parent's completion (or the session's start) plus the think time.
+    /// Replayed sessions start when they were recorded to; without a recording, when they come.
+    fn check_start(&self, id: u64, at: Nanos) {
+        if self.config.traffic == Traffic::Scheduled {
+            let due = arrival_of(self.weather.seed, id).unwrap_or(self.delivered[&id]);
+            assert_eq!(at, due, "session {id}");
+        }
+    }
+
+    /// `intended` is the last parent's completion (or the session's start) plus the think time; of replayed traffic it is no earlier
+    /// than recorded.
     fn check_instant(&self, key: (u64, u32), intended: Nanos, now: Nanos) {
         let known = &self.known[&key];
         assert!(intended <= now);
@@ -497,22 +536,35 @@ impl World {
             .map(|parent| self.results[&(key.0, *parent)].0)
             .collect();
         let start = self.starts[&key.0];
+        let earliest = match self.config.traffic {
+            Traffic::Scheduled => known.not_before.unwrap_or(0),
+            Traffic::Rate(_) | Traffic::Concurrent { .. } => 0,
+        };
+        let planned = self.plans[&key.0] == SessionKind::Planned;
         match parents.iter().max() {
-            Some(last) => assert_eq!(intended, last + known.wait),
-            None if self.plans[&key.0] == SessionKind::Planned => assert_eq!(intended, start + known.wait),
-            None => assert!(intended >= start + known.wait),
+            Some(last) => assert_eq!(intended, (last + known.wait).max(earliest)),
+            None if planned => assert_eq!(intended, (start + known.wait).max(earliest)),
+            None => assert!(intended >= (start + known.wait).max(earliest)),
         }
     }
 
     fn check_history(&self, key: (u64, u32), history: &Option<Arc<History<Payload>>>) {
+        // The node's own mode says how every answer is given; a fresh turn is the first of its conversation.
+        let mode = self.known[&key].mode;
+        let behind = |node: &Known| node.history_parent.filter(|_| node.mode != HistoryMode::Fresh);
         let mut expected = Vec::new();
-        let mut next = self.known[&key].history_parent;
+        let mut next = behind(&self.known[&key]);
         while let Some(node) = next {
-            let answer = self.results[&(key.0, node)]
+            let turn = &self.known[&(key.0, node)];
+            let real = self.results[&(key.0, node)]
                 .1
                 .then(|| format!("{}/{node}", key.0));
+            let answer = match mode {
+                HistoryMode::Recorded => turn.recorded.clone().or(real),
+                HistoryMode::Live | HistoryMode::Fresh => real,
+            };
             expected.insert(0, ((key.0, node), answer));
-            next = self.known[&(key.0, node)].history_parent;
+            next = behind(turn);
         }
         let turns = History::turns(history);
         let turn =
@@ -529,10 +581,22 @@ fn random_node(draws: &mut Draws, session: u64, node: u32, others: u32) -> NodeP
     }
     let history = (!parents.is_empty() && draws.below(2) == 0)
         .then(|| parents[draws.below(parents.len() as u32) as usize]);
+    let not_before = (draws.below(3) == 0).then(|| u64::from(draws.below(900)));
+    let history_mode = match draws.below(4) {
+        0 => HistoryMode::Recorded,
+        1 => HistoryMode::Fresh,
+        _ => HistoryMode::Live,
+    };
+    let recorded_answer = (draws.below(2) == 0).then(|| {
+        Arc::new(Response {
+            text: format!("recorded {session}/{node}"),
+            ..Response::default()
+        })
+    });
     NodePlan {
-        not_before: None,
-        history_mode: veeksha_model::HistoryMode::Live,
-        recorded_answer: None,
+        not_before,
+        history_mode,
+        recorded_answer,
         node: NodeId(node),
         parents,
         history_parent: history,
