@@ -141,13 +141,7 @@ impl Agents {
     }
 
     fn check(&self, ended: bool, requests: &[Request], known: &HashSet<NodeId>) -> Result<(), Fault> {
-        let wrong = |message: String| {
-            let info = self.function.info();
-            let mut fault = Fault::shape(message);
-            fault.file = info.short_src;
-            fault.line = info.line_defined.and_then(|line| u32::try_from(line).ok());
-            Err(fault)
-        };
+        let wrong = |message: String| Err(Fault::at(&self.function, message));
         if ended && known.is_empty() {
             return wrong("the agent ended without a request; a session has at least one".to_owned());
         }
@@ -170,14 +164,11 @@ impl Agents {
         if second?.1 == *first {
             return Ok(());
         }
-        let info = self.function.info();
-        let mut fault = Fault::shape(
+        Err(Fault::at(
+            &self.function,
             "the session began differently when it was begun again: the agent must depend on session.index, session.rng \
              and the answers alone, so it must not change locals or tables outside itself",
-        );
-        fault.file = info.short_src;
-        fault.line = info.line_defined.and_then(|line| u32::try_from(line).ok());
-        Err(fault)
+        ))
     }
 
     fn failure(&self, fault: Fault, session: SessionId, what: &str) -> PluginFailure {

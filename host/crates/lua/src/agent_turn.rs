@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use mlua::{Function, Lua, Table, Thread, Value, Variadic};
-use veeksha_model::{Nanos, NodeId, Request};
+use veeksha_model::{Nanos, NodeId, Recorded, Request};
 
 use crate::budget::Budget;
 use crate::duration;
 use crate::host::Host;
+use crate::recorded;
 use crate::request::{Draft, MAX_REQUESTS};
 use crate::shape::{At, Shape};
 
@@ -32,6 +33,15 @@ impl Turn {
         let mut draft = Draft::read(at, request, budget)?;
         if draft.node.is_some() {
             return Err(At::Key(at, "node").shape("the host numbers the requests of an agent; leave it out"));
+        }
+        let facts = draft.replay.as_deref();
+        if facts.is_some_and(|facts| facts.answer.is_some() || facts.recorded != Recorded::default()) {
+            let fields = &recorded::FIELDS[1..];
+            return Err(at.shape(format!(
+                "an agent's requests were never recorded: {} are for sessions; of what a trace says, an agent has \
+                 `history_mode`",
+                fields.join(", ")
+            )));
         }
         if self.next_node as usize > MAX_REQUESTS {
             return Err(at.shape(format!("a session may have {MAX_REQUESTS} requests")));

@@ -109,6 +109,16 @@ pub enum LuaError {
         /// What is there.
         found: String,
     },
+    /// What a flavor of the scenario wants of a trace cannot be.
+    #[error("{file}: `{path}`: {reason}")]
+    Layout {
+        /// The file.
+        file: String,
+        /// The flavor's place in the table.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
 }
 
 fn place(file: &Option<String>, line: &Option<u32>) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mlua::Error;
+use mlua::{Error, Function};
 use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
 
 use crate::shape::Shape;
@@ -50,6 +50,15 @@ impl Fault {
             line: None,
             frames: Vec::new(),
         }
+    }
+
+    /// A value that a function returned and that cannot be used: the nearest place is the function itself.
+    pub(crate) fn at(function: &Function, message: impl Into<String>) -> Self {
+        let info = function.info();
+        let mut fault = Fault::shape(message);
+        fault.file = info.short_src;
+        fault.line = info.line_defined.and_then(|line| u32::try_from(line).ok());
+        fault
     }
 
     /// The deadline passed where `traceback` says.

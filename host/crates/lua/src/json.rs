@@ -1,6 +1,6 @@
-//! `body`: a Lua table as JSON text.
+//! Lua tables as JSON text (`body`), and JSON as Lua tables (the rows of a trace).
 
-use mlua::Value;
+use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};
 
 use crate::budget::Budget;
@@ -72,4 +72,38 @@ fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<
         }
         other => Err(at.expected("a value that JSON has", other)),
     }
+}
+
+/// Whole numbers beyond this are no longer exact in Lua.
+const EXACT: u64 = 1 << 53;
+
+/// A JSON value as the script sees it: arrays and objects are tables, null is nil. A whole number that Lua cannot hold is
+/// text, its digits, so that two ids never become one.
+pub(crate) fn to_lua(lua: &Lua, json: &Json) -> mlua::Result<Value> {
+    Ok(match json {
+        Json::Null => Value::Nil,
+        Json::Bool(flag) => Value::Boolean(*flag),
+        Json::String(text) => Value::String(lua.create_string(text)?),
+        Json::Number(number) => {
+            let whole = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+            match number.as_f64() {
+                Some(float) if whole.is_none_or(|whole| whole <= EXACT) => Value::Number(float),
+                _ => Value::String(lua.create_string(number.to_string())?),
+            }
+        }
+        Json::Array(items) => {
+            let table = lua.create_table_with_capacity(items.len(), 0)?;
+            for (index, item) in items.iter().enumerate() {
+                table.raw_set(index + 1, to_lua(lua, item)?)?;
+            }
+            Value::Table(table)
+        }
+        Json::Object(members) => {
+            let table = lua.create_table_with_capacity(0, members.len())?;
+            for (name, value) in members {
+                table.raw_set(name.as_str(), to_lua(lua, value)?)?;
+            }
+            Value::Table(table)
+        }
+    })
 }

@@ -1,8 +1,9 @@
 //! Sandboxed Luau: scenario files, session functions, agents as coroutines.
 //!
 //! [`LuaScenario::load`] executes a scenario file and reads the table it returns, with the line of each key. If the table
-//! holds a function that makes sessions, [`LuaScenario::workload`] gives a factory for it; each plugin thread opens a
-//! virtual machine of its own, which executes the same text again.
+//! holds a function that makes sessions, [`LuaScenario::workload`] gives a factory for it, and [`LuaScenario::flavor`] one
+//! for functions that make sessions of a trace's rows; each plugin thread opens a virtual machine of its own, which executes
+//! the same text again.
 //!
 //! **The sandbox.** A script has Luau's `string`, `table`, `math`, `utf8`, `bit32`, `buffer`, `vector` and `coroutine`,
 //! without clocks, randomness of its own, files, introspection or compilation. It runs under a deadline and a memory
@@ -25,22 +26,28 @@
 
 mod agent;
 mod agent_turn;
+mod blocks;
 mod budget;
 mod duration;
 mod error;
 mod fault;
+mod flavor;
 mod globals;
 mod host;
 mod json;
 mod limits;
 mod modules;
+mod opening;
 mod places;
 mod planned;
+mod recorded;
 mod request;
 mod response;
 mod rng;
+mod rows;
 mod scenario;
 mod segments;
+mod session;
 mod shape;
 mod sources;
 mod tokens;

@@ -1,20 +1,13 @@
 //! `sessions = function(index, rng)`: whole sessions ahead of time.
 
-use std::collections::HashSet;
-
 use mlua::{Function, Value};
-use veeksha_model::{NodeId, Session, check_session};
+use veeksha_model::Session;
 use veeksha_ports::{PluginFailure, SessionSource};
 
-use crate::budget::Budget;
-use crate::duration;
 use crate::fault::Fault;
-use crate::request::{Draft, MAX_REQUESTS, each_field, labels};
 use crate::rng::Rng;
-use crate::shape::{At, Shape};
+use crate::session;
 use crate::vm::Vm;
-
-const FIELDS: [&str; 3] = ["requests", "labels", "arrives_at"];
 
 /// A session function in a virtual machine of its own.
 pub(crate) struct Planned {
@@ -40,19 +33,9 @@ impl Planned {
         if value.is_nil() {
             return Ok(None);
         }
-        let session = read_session(&value).map_err(|shape| self.at_function(shape.to_string()))?;
-        check_session(&session.requests, &HashSet::new())
-            .map_err(|error| self.at_function(format!("the session cannot run: {error}")))?;
-        Ok(Some(session))
-    }
-
-    /// A fault of the value that the function returned: the nearest place is the function itself.
-    fn at_function(&self, message: String) -> Fault {
-        let info = self.function.info();
-        let mut fault = Fault::shape(message);
-        fault.file = info.short_src;
-        fault.line = info.line_defined.and_then(|line| u32::try_from(line).ok());
-        fault
+        session::read(&value, ", or nil where the workload ends")
+            .map(Some)
+            .map_err(|why| Fault::at(&self.function, why))
     }
 
     /// Makes `index` a second time: a function that counts, or keeps what it drew, is found out here.
@@ -63,10 +46,13 @@ impl Planned {
         if second? == *first {
             return Ok(());
         }
-        Err(self.at_function(format!(
-            "session {index} came out differently when it was made again: the function must depend on `index` and `rng` \
+        Err(Fault::at(
+            &self.function,
+            format!(
+                "session {index} came out differently when it was made again: the function must depend on `index` and `rng` \
              alone, so it must not change locals or tables outside itself"
-        )))
+            ),
+        ))
     }
 
     fn failure(&self, fault: Fault, index: u64) -> PluginFailure {
@@ -101,46 +87,4 @@ impl SessionSource for Planned {
         }
         Ok(sessions)
     }
-}
-
-fn read_session(value: &Value) -> Result<Session, Shape> {
-    let at = At::Root("");
-    let root = At::Root("session");
-    let Value::Table(table) = value else {
-        return Err(root.expected(
-            "a table: { requests = { ... } }, or nil where the workload ends",
-            value,
-        ));
-    };
-    let budget = Budget::new();
-    let mut session = Session::default();
-    each_field(&at, table, &FIELDS, |key, at, value| {
-        match key {
-            "labels" => session.labels = labels(at, value, &budget)?,
-            "arrives_at" => session.arrives_at = Some(duration::nanos(at, value)?),
-            _ => {
-                let Value::Table(list) = value else {
-                    return Err(at.expected("a list of requests", value));
-                };
-                let length = list.raw_len();
-                if length > MAX_REQUESTS {
-                    return Err(at.shape(format!("{length} requests; a session may have {MAX_REQUESTS}")));
-                }
-                for index in 1..=length {
-                    let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
-                    let draft = Draft::read(&At::Index(at, index), &item, &budget)?;
-                    let node = draft.node.unwrap_or(NodeId(index as u32));
-                    session.requests.push(draft.finish(node, &[]));
-                }
-            }
-        }
-        Ok(())
-    })
-    .map_err(|mut shape| {
-        if shape.path.is_empty() {
-            shape.path = "session".to_owned();
-        }
-        shape
-    })?;
-    Ok(session)
 }

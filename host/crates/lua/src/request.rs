@@ -1,20 +1,25 @@
 //! A request as a script writes it, read from its table.
 
 use mlua::{Table, Value};
-use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Request, Role};
+use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role};
 
 use crate::budget::Budget;
 use crate::duration;
 use crate::json;
+use crate::recorded;
 use crate::segments::{content, counted};
 use crate::shape::{At, Shape, describe, number_of, unknown_field};
 
 /// The most requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
 
-const FIELDS: [&str; 10] = [
-    "node", "system", "messages", "user", "history", "after", "wait", "output", "body", "labels",
-];
+const FIELDS: [&str; 16] = {
+    let [mode, answer, at, latency, prompt, output] = recorded::FIELDS;
+    [
+        "node", "system", "messages", "user", "history", "after", "wait", "output", "body", "labels", mode,
+        answer, at, latency, prompt, output,
+    ]
+};
 const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "tool_call_id"];
 
 /// What a request's table says.
@@ -28,6 +33,8 @@ pub(crate) struct Draft {
     output: OutputSpec,
     body: Option<String>,
     labels: Vec<Label>,
+    /// None for a request of which no trace says anything.
+    pub(crate) replay: Option<Box<Replay>>,
 }
 
 impl Draft {
@@ -49,7 +56,8 @@ impl Draft {
                 "wait" => draft.wait = duration::nanos(at, value)?,
                 "output" => draft.output = output(at, value)?,
                 "body" => draft.body = Some(json::object(at, value, budget)?),
-                _ => draft.labels = labels(at, value, budget)?,
+                "labels" => draft.labels = labels(at, value, budget)?,
+                _ => recorded::read(key, at, value, budget, draft.replay.get_or_insert_default())?,
             }
             Ok(())
         })?;
@@ -83,7 +91,7 @@ impl Draft {
             output: self.output,
             body: self.body,
             labels: self.labels,
-            replay: None,
+            replay: self.replay,
         }
     }
 }

@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use veeksha_ports::{WorkloadFactory, WorkloadInfo};
+use veeksha_ports::{FlavorFactory, Layout, WorkloadFactory, WorkloadInfo, check_layout};
 use veeksha_scenario::{Document, Node, Value};
 
 use crate::error::LuaError;
 use crate::fault::{Fault, FaultKind};
+use crate::flavor::LuaFlavorFactory;
 use crate::host::Host;
 use crate::limits::{LuaGrants, LuaKind, LuaLimits};
 use crate::modules::Origin;
+use crate::opening::Opening;
 use crate::places::Places;
 use crate::sources::Sources;
 use crate::value;
@@ -98,42 +100,86 @@ impl LuaScenario {
         length: Option<u64>,
         grants: LuaGrants,
     ) -> Result<Arc<dyn WorkloadFactory>, LuaError> {
-        let found = find(&self.root, function_path);
-        if !matches!(found.map(|node| &node.value), Some(Value::Function)) {
-            let found = if found.is_some() {
-                "a value of another kind"
-            } else {
-                "nothing"
-            };
-            return Err(LuaError::NotAFunction {
-                file: self.sources.main.name.to_string(),
-                path: function_path.to_owned(),
-                found: found.to_owned(),
-            });
+        self.is_function(function_path)?;
+        Ok(Arc::new(LuaFactory {
+            info: self.info(format!("the Lua function `{function_path}`"), &grants),
+            opening: self.opening(grants),
+            path: function_path.to_owned(),
+            kind,
+            length,
+        }))
+    }
+
+    /// A factory for the flavor whose functions `session` and, if it warms up, `warmup` are in the table at `place`
+    /// (`session_generator.flavor`). What it wants of the file is `layout`; whether it warms up is `has_warmup`.
+    ///
+    /// # Errors
+    /// [`LuaError::NotAFunction`] if something else, or nothing, is there; [`LuaError::Layout`] for a layout that cannot be
+    /// followed.
+    pub fn flavor(
+        &self,
+        place: &str,
+        layout: Layout,
+        has_warmup: bool,
+        grants: LuaGrants,
+    ) -> Result<Arc<dyn FlavorFactory>, LuaError> {
+        let function = format!("{place}.session");
+        self.is_function(&function)?;
+        if has_warmup {
+            self.is_function(&format!("{place}.warmup"))?;
         }
+        check_layout(&layout).map_err(|error| LuaError::Layout {
+            file: self.sources.main.name.to_string(),
+            path: place.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(Arc::new(LuaFlavorFactory {
+            info: self.info(format!("the Lua function `{function}`"), &grants),
+            opening: self.opening(grants),
+            place: place.to_owned(),
+            layout: Layout {
+                warms_up: has_warmup,
+                ..layout
+            },
+        }))
+    }
+
+    fn is_function(&self, path: &str) -> Result<(), LuaError> {
+        let found = match find(&self.root, path).map(|node| &node.value) {
+            Some(Value::Function) => return Ok(()),
+            Some(_) => "a value of another kind",
+            None => "nothing",
+        };
+        Err(LuaError::NotAFunction {
+            file: self.sources.main.name.to_string(),
+            path: path.to_owned(),
+            found: found.to_owned(),
+        })
+    }
+
+    fn info(&self, summary: String, grants: &LuaGrants) -> WorkloadInfo {
         let digest = self.digest();
         let mut granted = vec!["log".to_owned(), "random".to_owned()];
         if grants.tokens.is_some() {
             granted.push("tokens".to_owned());
         }
-        let info = WorkloadInfo {
+        WorkloadInfo {
             name: self.sources.title.clone(),
             // A script has no version but what it says.
             version: digest.chars().take(12).collect(),
-            summary: format!("the Lua function `{function_path}`"),
+            summary,
             engine: "lua",
             digest,
             granted,
-        };
-        Ok(Arc::new(LuaFactory {
-            info,
+        }
+    }
+
+    fn opening(&self, grants: LuaGrants) -> Opening {
+        Opening {
             sources: self.sources.clone(),
             limits: self.limits,
-            path: function_path.to_owned(),
-            kind,
-            length,
             grants,
-        }))
+        }
     }
 }
 

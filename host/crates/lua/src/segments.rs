@@ -53,6 +53,8 @@ pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Resu
     })?;
     globals.raw_set("synthetic", function)?;
 
+    crate::blocks::install(lua, globals, host)?;
+
     let shared = host.clone();
     let function = lua.create_function(move |lua, (name, tokens, seed): (Value, Value, Value)| {
         let at = At::Root("tool_result(name, tokens, seed)");
@@ -83,7 +85,15 @@ fn synthetic(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> Result<S
     let Some(count) = count else {
         return Err(at.expected("a whole number of tokens from 1 to 16777216", tokens));
     };
-    let seed = match seed {
+    Ok(Synthetic {
+        seed: self::seed(at, host, seed)?,
+        tokens: count as u32,
+    })
+}
+
+/// A seed as a script writes it; without one, the text is its own.
+pub(crate) fn seed(at: &At<'_>, host: &Host, seed: &Value) -> Result<Seed, Shape> {
+    Ok(match seed {
         Value::Nil => host.next_seed(),
         Value::String(name) => {
             let name = name.to_str().map_err(|_| at.shape("the seed is not UTF-8"))?;
@@ -95,11 +105,12 @@ fn synthetic(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> Result<S
             Some(number) => Seed::from(number as u64),
             None => return Err(at.expected("a string or a whole number from 0 to 2^53 as the seed", other)),
         },
-    };
-    Ok(Synthetic {
-        seed,
-        tokens: count as u32,
     })
+}
+
+/// Made-up text of a seed, as an object of the script.
+pub(crate) fn made_up(lua: &Lua, seed: Seed, tokens: u32) -> mlua::Result<AnyUserData> {
+    lua.create_userdata(Piece::Synthetic(Synthetic { seed, tokens }))
 }
 
 /// Words `2 i` and `2 i + 1` of a stream, as a seed.
@@ -117,7 +128,17 @@ pub(crate) fn content(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec
         Value::Table(list) => {
             for index in 1..=list.raw_len() {
                 let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
-                append(&At::Index(at, index), &item, budget, &mut segments)?;
+                let at = At::Index(at, index);
+                match &item {
+                    // A list within the list, as `blocks` returns one; no deeper, so that a table that holds itself ends.
+                    Value::Table(inner) if inner.raw_len() > 0 => {
+                        for place in 1..=inner.raw_len() {
+                            let item: Value = inner.raw_get(place).unwrap_or(Value::Nil);
+                            append(&At::Index(&at, place), &item, budget, &mut segments)?;
+                        }
+                    }
+                    item => append(&at, item, budget, &mut segments)?,
+                }
             }
             if segments.is_empty() {
                 return Err(at.shape(

@@ -8,6 +8,7 @@
 
 mod agents;
 mod common;
+mod flavor;
 mod load;
 mod planned;
 mod sandbox;

@@ -144,8 +144,8 @@ fn each_wrong_value_is_named_with_its_path() {
             "session: unknown field `request`; did you mean `requests`?",
         ),
         (
-            "return { { user = 'x' } }",
-            "session: expected named fields (requests, labels, arrives_at), found an element at the number 1",
+            "return { { user = 'x' }, labels = {} }",
+            "session: the table is both a list of requests and a set of named fields; put the requests into `requests`",
         ),
         (
             "return { requests = { 'x' } }",

@@ -1,0 +1,206 @@
+//! `session = function(group, trace, epoch)`: the rows of a trace as sessions.
+
+use mlua::{Function, Table, Value};
+use veeksha_model::Session;
+use veeksha_ports::{
+    Flavor, FlavorFactory, Layout, PluginFailure, TraceFacts, TraceGroup, WorkloadInfo, name_groups,
+};
+
+use crate::fault::Fault;
+use crate::opening::{self, Opening, lookup};
+use crate::rng::Rng;
+use crate::rows::Rows;
+use crate::session;
+use crate::vm::Vm;
+
+const SESSION: &str = "flavor.session";
+const WARMUP: &str = "flavor.warmup";
+/// Warm-up sessions are numbered from here: no session of a run has such a number, so none has their text.
+const WARMUP_SESSIONS: u64 = 1 << 53;
+
+/// The functions of a scenario's flavor, ready to be opened on any thread.
+pub(crate) struct LuaFlavorFactory {
+    pub(crate) info: WorkloadInfo,
+    pub(crate) opening: Opening,
+    /// The table in which the functions are.
+    pub(crate) place: String,
+    pub(crate) layout: Layout,
+}
+
+impl LuaFlavorFactory {
+    fn build(&self) -> Result<LuaFlavor, Fault> {
+        let (vm, value) = self.opening.machine()?;
+        let session = lookup(&value, &format!("{}.session", self.place))?;
+        let warmup = match self.layout.warms_up {
+            true => Some(lookup(&value, &format!("{}.warmup", self.place))?),
+            false => None,
+        };
+        let rows = vm.call(|lua| Rows::new(lua, &self.layout))?;
+        Ok(LuaFlavor {
+            vm,
+            session,
+            warmup,
+            rows,
+            trace: None,
+            layout: self.layout.clone(),
+            plugin: self.info.name.clone(),
+            proven: false,
+        })
+    }
+}
+
+impl FlavorFactory for LuaFlavorFactory {
+    fn info(&self) -> &WorkloadInfo {
+        &self.info
+    }
+
+    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+        let opened = self.build();
+        let flavor = opened.map_err(|fault| opening::failure(fault, &self.info.name, &self.place))?;
+        Ok(Box::new(flavor))
+    }
+}
+
+/// A flavor's functions in a virtual machine of their own.
+struct LuaFlavor {
+    vm: Vm,
+    session: Function,
+    warmup: Option<Function>,
+    rows: Rows,
+    /// The facts as they were handed over last.
+    trace: Option<(TraceFacts, Table)>,
+    layout: Layout,
+    /// The plugin's name in messages.
+    plugin: String,
+    /// The first session of this machine has been made twice and came out equal.
+    proven: bool,
+}
+
+impl LuaFlavor {
+    /// The table of the facts, made anew only when they are others.
+    fn trace(&mut self, facts: &TraceFacts) -> Result<Table, Fault> {
+        if let Some((known, table)) = &self.trace
+            && known == facts
+        {
+            return Ok(table.clone());
+        }
+        let table = self.vm.call(|lua| self.rows.trace(lua, facts))?;
+        let (_, table) = self.trace.insert((facts.clone(), table));
+        Ok(table.clone())
+    }
+
+    /// The session of a group, made by a function with its own number.
+    fn call(
+        &self,
+        function: &Function,
+        number: u64,
+        group: &TraceGroup,
+        trace: &Table,
+        epoch: Option<u64>,
+    ) -> Result<Value, Fault> {
+        self.vm.host.enter(number, 0);
+        let seed = self.vm.host.seed;
+        self.vm.call(|lua| {
+            let group = self.rows.group(lua, group)?;
+            match epoch {
+                Some(epoch) => {
+                    let rng = lua.create_userdata(Rng::new(seed, number))?;
+                    function.call((group, trace, epoch as f64, rng))
+                }
+                None => function.call((group, trace)),
+            }
+        })
+    }
+
+    fn one(
+        &self,
+        facts: &TraceFacts,
+        trace: &Table,
+        epoch: u64,
+        group: &TraceGroup,
+    ) -> Result<Session, Fault> {
+        // As the host numbers a trace's sessions when it keeps their order: one number for each epoch and group.
+        let number = epoch.wrapping_mul(facts.groups).wrapping_add(group.index);
+        let value = self.call(&self.session, number, group, trace, Some(epoch))?;
+        session::read(&value, "").map_err(|why| Fault::at(&self.session, why))
+    }
+
+    /// Makes a session a second time: a function that counts, or keeps what it drew, is found out here.
+    fn prove(
+        &self,
+        facts: &TraceFacts,
+        trace: &Table,
+        epoch: u64,
+        group: &TraceGroup,
+        first: &Session,
+    ) -> Result<(), Fault> {
+        self.vm.host.quiet.set(true);
+        let second = self.one(facts, trace, epoch, group);
+        self.vm.host.quiet.set(false);
+        if second? == *first {
+            return Ok(());
+        }
+        Err(Fault::at(
+            &self.session,
+            "the session came out differently when it was made again: the function must depend on its arguments alone, so \
+             it must not change locals or tables outside itself",
+        ))
+    }
+
+    fn failure(&self, fault: Fault, function: &str, epoch: Option<u64>, group: &TraceGroup) -> PluginFailure {
+        let group = name_groups(std::slice::from_ref(group));
+        let input = match epoch {
+            Some(epoch) => format!("epoch = {epoch}, {group}"),
+            None => group,
+        };
+        fault.into_failure(&self.plugin, function, Some(input))
+    }
+}
+
+impl Flavor for LuaFlavor {
+    fn layout(&mut self) -> Result<Layout, PluginFailure> {
+        Ok(self.layout.clone())
+    }
+
+    fn sessions(
+        &mut self,
+        facts: &TraceFacts,
+        epoch: u64,
+        groups: &[TraceGroup],
+    ) -> Result<Vec<Session>, PluginFailure> {
+        let mut sessions = Vec::with_capacity(groups.len());
+        for group in groups {
+            let made = self.trace(facts).and_then(|trace| {
+                let session = self.one(facts, &trace, epoch, group)?;
+                if !self.proven {
+                    self.prove(facts, &trace, epoch, group, &session)?;
+                    self.proven = true;
+                }
+                Ok(session)
+            });
+            sessions.push(made.map_err(|fault| self.failure(fault, SESSION, Some(epoch), group))?);
+        }
+        Ok(sessions)
+    }
+
+    fn warmup(&mut self, facts: &TraceFacts, groups: &[TraceGroup]) -> Result<Vec<Session>, PluginFailure> {
+        let Some(warmup) = self.warmup.clone() else {
+            return Ok(Vec::new());
+        };
+        let mut sessions = Vec::with_capacity(groups.len());
+        for group in groups {
+            let made = self.trace(facts).and_then(|trace| {
+                let number = WARMUP_SESSIONS.wrapping_add(group.index);
+                let value = self.call(&warmup, number, group, &trace, None)?;
+                if value.is_nil() {
+                    return Ok(None);
+                }
+                session::read(&value, ", or nil for none")
+                    .map(Some)
+                    .map_err(|why| Fault::at(&warmup, why))
+            });
+            sessions.extend(made.map_err(|fault| self.failure(fault, WARMUP, None, group))?);
+        }
+        Ok(sessions)
+    }
+}

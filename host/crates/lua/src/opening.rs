@@ -1,0 +1,68 @@
+//! Opening a scenario's functions: a virtual machine of one's own that has run the scenario's text.
+
+use std::sync::Arc;
+
+use mlua::{Function, Value};
+use veeksha_ports::{PluginFailure, PluginFailureKind};
+
+use crate::fault::Fault;
+use crate::host::Host;
+use crate::limits::{LuaGrants, LuaLimits};
+use crate::modules::Origin;
+use crate::sources::Sources;
+use crate::vm::Vm;
+
+/// What every virtual machine of a scenario begins with.
+pub(crate) struct Opening {
+    pub(crate) sources: Arc<Sources>,
+    pub(crate) limits: LuaLimits,
+    pub(crate) grants: LuaGrants,
+}
+
+impl Opening {
+    /// A machine, and what the scenario returned in it.
+    pub(crate) fn machine(&self) -> Result<(Vm, Value), Fault> {
+        let LuaGrants { seed, tokens, log } = self.grants.clone();
+        let vm = Vm::new(self.limits, Host::new(seed, tokens, log))?;
+        // What the top level prints was shown when the scenario was loaded.
+        vm.host.quiet.set(true);
+        let (value, _) = vm.execute((*self.sources).clone(), Origin::Kept)?;
+        vm.host.quiet.set(false);
+        Ok((vm, value))
+    }
+}
+
+/// The report of a scenario that cannot be opened again.
+pub(crate) fn failure(fault: Fault, plugin: &str, path: &str) -> PluginFailure {
+    let mut failure = fault.into_failure(plugin, "load", Some(format!("function = {path}")));
+    if failure.kind == PluginFailureKind::Trap || failure.kind == PluginFailureKind::Result {
+        failure.kind = PluginFailureKind::Load;
+    }
+    failure
+}
+
+/// The function at a dotted path; elements of lists are counted from 0, as in the paths of the scenario.
+pub(crate) fn lookup(value: &Value, path: &str) -> Result<Function, Fault> {
+    let missing = || {
+        Fault::shape(format!(
+            "`{path}` is not a function when the scenario is loaded again"
+        ))
+    };
+    let mut value = value.clone();
+    for step in path.split('.') {
+        let Value::Table(table) = &value else {
+            return Err(missing());
+        };
+        let mut next: Value = table.raw_get(step).unwrap_or(Value::Nil);
+        if next.is_nil()
+            && let Ok(index) = step.parse::<usize>()
+        {
+            next = table.raw_get(index.saturating_add(1)).unwrap_or(Value::Nil);
+        }
+        value = next;
+    }
+    match value {
+        Value::Function(function) => Ok(function),
+        _ => Err(missing()),
+    }
+}

@@ -1,0 +1,80 @@
+//! A session as a script writes it: a table with its requests, or just the list of them.
+
+use std::collections::HashSet;
+
+use mlua::{Table, Value};
+use veeksha_model::{NodeId, Request, Session, check_session};
+
+use crate::budget::Budget;
+use crate::duration;
+use crate::request::{Draft, MAX_REQUESTS, each_field, labels};
+use crate::shape::{At, Shape};
+
+const FIELDS: [&str; 3] = ["requests", "labels", "arrives_at"];
+
+/// Reads a session that can run. The error is a message for the author; `or` says what else the function may return.
+pub(crate) fn read(value: &Value, or: &str) -> Result<Session, String> {
+    let session = table(value, or).map_err(|shape| shape.to_string())?;
+    check_session(&session.requests, &HashSet::new())
+        .map_err(|error| format!("the session cannot run: {error}"))?;
+    Ok(session)
+}
+
+fn table(value: &Value, or: &str) -> Result<Session, Shape> {
+    let at = At::Root("");
+    let Value::Table(table) = value else {
+        let expected = format!("a table: {{ requests = {{ ... }} }}{or}");
+        return Err(At::Root("session").expected(&expected, value));
+    };
+    let budget = Budget::new();
+    let mut session = Session::default();
+    if table.raw_len() > 0 {
+        let mut entries = 0;
+        let _ = table.for_each::<Value, Value>(|_, _| {
+            entries += 1;
+            Ok(())
+        });
+        if entries != table.raw_len() {
+            return Err(At::Root("session").shape(
+                "the table is both a list of requests and a set of named fields; put the requests into `requests`",
+            ));
+        }
+        session.requests = requests(&At::Root("requests"), table, &budget)?;
+        return Ok(session);
+    }
+    each_field(&at, table, &FIELDS, |key, at, value| {
+        match key {
+            "labels" => session.labels = labels(at, value, &budget)?,
+            "arrives_at" => session.arrives_at = Some(duration::nanos(at, value)?),
+            _ => {
+                let Value::Table(list) = value else {
+                    return Err(at.expected("a list of requests", value));
+                };
+                session.requests = requests(at, list, &budget)?;
+            }
+        }
+        Ok(())
+    })
+    .map_err(|mut shape| {
+        if shape.path.is_empty() {
+            shape.path = "session".to_owned();
+        }
+        shape
+    })?;
+    Ok(session)
+}
+
+fn requests(at: &At<'_>, list: &Table, budget: &Budget) -> Result<Vec<Request>, Shape> {
+    let length = list.raw_len();
+    if length > MAX_REQUESTS {
+        return Err(at.shape(format!("{length} requests; a session may have {MAX_REQUESTS}")));
+    }
+    (1..=length)
+        .map(|index| {
+            let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
+            let draft = Draft::read(&At::Index(at, index), &item, budget)?;
+            let node = draft.node.unwrap_or(NodeId(index as u32));
+            Ok(draft.finish(node, &[]))
+        })
+        .collect()
+}
