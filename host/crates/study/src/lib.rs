@@ -1,2 +1,21 @@
 //! What a trace is like.
+//!
+//! Everything here is a function of a trace's sessions ([`veeksha_model::Session`], with what was recorded of each request): no file is
+//! read and no clock. [`Portrait`] describes a trace.
 #![forbid(unsafe_code)]
+
+mod arrivals;
+mod conversation;
+mod distribution;
+#[cfg(test)]
+mod invent;
+mod labels;
+mod portrait;
+mod portrait_report;
+mod tally;
+
+pub use arrivals::Arrivals;
+pub use distribution::{Bin, Distribution, Unit};
+pub use labels::LabelValues;
+pub use portrait::Portrait;
+pub use portrait_report::{Graph, PortraitReport, PrefixReport};

@@ -1,0 +1,286 @@
+//! The prompts of a session as they are sent: each request's own messages behind the conversation that it continues.
+
+use std::collections::HashMap;
+
+use veeksha_model::{HistoryMode, NodeId, Request, Session};
+use veeksha_prefix::{Path, Piece, PrefixCensus, answer_pieces, pieces_of};
+
+/// The requests of a session as turns, each behind the turn that it continues.
+pub(crate) struct Conversation<'a> {
+    pub(crate) turns: Vec<Turn<'a>>,
+}
+
+/// A request and what it adds to a conversation.
+pub(crate) struct Turn<'a> {
+    pub(crate) request: &'a Request,
+    /// The turn whose conversation it continues, by its place among the turns; `None` where it sends nothing of one.
+    pub(crate) continues: Option<usize>,
+    mode: HistoryMode,
+    /// Its own messages.
+    pub(crate) new: Vec<Piece>,
+    /// Its answer as no one knows it yet: equal to no other text.
+    live_answer: Piece,
+    /// Its answer as it was recorded, where a later turn may send it.
+    recorded_answer: Option<Vec<Piece>>,
+}
+
+impl<'a> Conversation<'a> {
+    /// The turns of a session. `answers` counts the unknown answers of the whole trace; `count` gives the tokens of a text.
+    pub(crate) fn of(session: &'a Session, answers: &mut u64, count: &dyn Fn(&str) -> u32) -> Self {
+        let recorded = session
+            .requests
+            .iter()
+            .any(|request| request.history_mode() == HistoryMode::Recorded);
+        let mut places: HashMap<NodeId, usize> = HashMap::with_capacity(session.requests.len());
+        let mut turns: Vec<Turn<'a>> = Vec::with_capacity(session.requests.len());
+        for request in in_order(session) {
+            let mode = request.history_mode();
+            let continues = request.history_parent.filter(|_| mode != HistoryMode::Fresh);
+            let answer = request.replay.as_ref().filter(|_| recorded);
+            let answer = answer.and_then(|replay| replay.answer.as_ref());
+            places.insert(request.node, turns.len());
+            turns.push(Turn {
+                request,
+                continues: continues.and_then(|parent| places.get(&parent).copied()),
+                mode,
+                new: pieces_of(&request.messages, count),
+                live_answer: unknown(output_tokens(request, count).unwrap_or(0), answers),
+                recorded_answer: answer.map(|answer| answer_pieces(answer, count)),
+            });
+        }
+        Conversation { turns }
+    }
+
+    /// The pieces of the whole prompt of a turn.
+    pub(crate) fn prompt(&self, place: usize) -> Vec<Piece> {
+        let mode = self.turns[place].mode;
+        let mut line = vec![place];
+        while let Some(before) = self.turns[line[line.len() - 1]].continues {
+            line.push(before);
+        }
+        let mut prompt = Vec::new();
+        for (number, place) in line.iter().rev().enumerate() {
+            let turn = &self.turns[*place];
+            prompt.extend(&turn.new);
+            if number + 1 < line.len() {
+                prompt.extend(turn.answer(mode));
+            }
+        }
+        prompt
+    }
+
+    /// Tokens of the whole prompt of every turn, by what its pieces have; and takes the prompts into a census.
+    pub(crate) fn count_prompts(&self, census: &mut PrefixCensus) -> Vec<u64> {
+        let mut seen: Vec<Seen> = Vec::with_capacity(self.turns.len());
+        for (place, turn) in self.turns.iter().enumerate() {
+            let before = turn.continues.map(|place| (place, seen[place]));
+            let now = match before {
+                None => Seen::beginning(turn, census),
+                // Nearly always all of a conversation is sent in one mode, and only what is new has to be looked at.
+                Some((parent, before)) if before.mode.is_none_or(|mode| mode == turn.mode) => {
+                    before.then(self.turns[parent].answer(turn.mode), turn, census)
+                }
+                Some(_) => {
+                    let prompt = self.prompt(place);
+                    Seen {
+                        tokens: length(&prompt),
+                        path: census.extend(Path::START, &prompt),
+                        mode: Some(turn.mode),
+                    }
+                }
+            };
+            seen.push(now);
+        }
+        seen.into_iter().map(|seen| seen.tokens).collect()
+    }
+}
+
+/// A prompt that was taken in.
+#[derive(Clone, Copy)]
+struct Seen {
+    tokens: u64,
+    path: Path,
+    /// Which answers are in it; `None` if there is none.
+    mode: Option<HistoryMode>,
+}
+
+impl Seen {
+    fn beginning(turn: &Turn<'_>, census: &mut PrefixCensus) -> Seen {
+        Seen {
+            tokens: length(&turn.new),
+            path: census.extend(Path::START, &turn.new),
+            mode: None,
+        }
+    }
+
+    fn then(self, answer: &[Piece], turn: &Turn<'_>, census: &mut PrefixCensus) -> Seen {
+        let path = census.extend(self.path, answer);
+        Seen {
+            tokens: self.tokens + length(answer) + length(&turn.new),
+            path: census.extend(path, &turn.new),
+            mode: Some(turn.mode),
+        }
+    }
+}
+
+impl Turn<'_> {
+    fn answer(&self, mode: HistoryMode) -> &[Piece] {
+        match &self.recorded_answer {
+            Some(recorded) if mode == HistoryMode::Recorded => recorded,
+            _ => std::slice::from_ref(&self.live_answer),
+        }
+    }
+}
+
+/// Tokens of pieces.
+pub(crate) fn length(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| u64::from(piece.tokens)).sum()
+}
+
+/// Tokens of a request's answer, as far as they are known: as recorded, as asked for, or as the recorded text has.
+pub(crate) fn output_tokens(request: &Request, count: &dyn Fn(&str) -> u32) -> Option<u32> {
+    let replay = request.replay.as_deref();
+    let answered = || {
+        let answer = replay?.answer.as_ref()?;
+        u32::try_from(length(&answer_pieces(answer, count))).ok()
+    };
+    replay
+        .and_then(|replay| replay.recorded.output_tokens)
+        .or(request.output.target_tokens)
+        .or_else(answered)
+}
+
+fn unknown(tokens: u32, answers: &mut u64) -> Piece {
+    *answers += 1;
+    // Spread over all bits, so that it meets the identity of a text by chance only.
+    let identity = answers.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635_0c1f_72d9;
+    Piece { identity, tokens }
+}
+
+/// The requests, each behind its history parent; else in the order of the session. (The graph was checked to have no cycle; were
+/// there one, what is on it would be left out.)
+fn in_order(session: &Session) -> Vec<&Request> {
+    let requests = &session.requests;
+    let position: HashMap<NodeId, usize> = requests.iter().map(|request| request.node).zip(0..).collect();
+    let parent = |place: usize| {
+        requests[place]
+            .history_parent
+            .and_then(|parent| position.get(&parent).copied())
+    };
+    if (0..requests.len()).all(|place| parent(place).is_none_or(|parent| parent < place)) {
+        return requests.iter().collect();
+    }
+    let mut order = Vec::with_capacity(requests.len());
+    let mut done = vec![false; requests.len()];
+    for begin in 0..requests.len() {
+        let mut line = Vec::new();
+        let mut next = Some(begin).filter(|place| !done[*place]);
+        while let Some(place) = next
+            && line.len() <= requests.len()
+        {
+            line.push(place);
+            next = parent(place).filter(|place| !done[*place]);
+        }
+        if line.len() <= requests.len() {
+            for place in line.into_iter().rev() {
+                done[place] = true;
+                order.push(&requests[place]);
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::Seed;
+
+    use super::*;
+    use crate::invent::{recorded_answer, request, session};
+
+    fn words(text: &str) -> u32 {
+        text.split_whitespace().count() as u32
+    }
+
+    #[test]
+    fn a_prompt_is_the_conversation_and_the_new_messages() {
+        // 0 (100 tokens, answer 10) <- 1 (20, answer 5) <- 2 (7); the nodes stand in another order.
+        let mut nodes = vec![
+            request(2, Some(1), 7),
+            request(0, None, 100),
+            request(1, Some(0), 20),
+        ];
+        nodes[1].output.target_tokens = Some(10);
+        nodes[2].output.target_tokens = Some(5);
+        let session = session(nodes);
+        let conversation = Conversation::of(&session, &mut 0, &words);
+        let mut census = PrefixCensus::new(1000);
+        assert_eq!(conversation.count_prompts(&mut census), [100, 130, 142]);
+        assert_eq!(length(&conversation.prompt(2)), 142);
+        // Everything but the first prompt and what was added is hit: 100 + 30 + 12 new tokens.
+        assert_eq!(census.new_tokens(), 142);
+    }
+
+    #[test]
+    fn what_is_sent_of_a_conversation_is_the_requests_own_choice() {
+        // Recorded answers of 3 tokens where 10 were generated: 0 <- 1 live, 1 <- 2 recorded, 1 <- 3 fresh, 3 <- 4 recorded.
+        let mut nodes: Vec<_> = [None, Some(0), Some(1), Some(1), Some(3)]
+            .into_iter()
+            .zip(0..)
+            .map(|(parent, node)| recorded_answer(request(node, parent, 100), "so it is", 10))
+            .collect();
+        let modes = [
+            HistoryMode::Live,
+            HistoryMode::Live,
+            HistoryMode::Recorded,
+            HistoryMode::Fresh,
+            HistoryMode::Recorded,
+        ];
+        for (node, mode) in nodes.iter_mut().zip(modes) {
+            node.replay.as_mut().unwrap().history = mode;
+        }
+        let session = session(nodes);
+        let conversation = Conversation::of(&session, &mut 0, &words);
+        let tokens = conversation.count_prompts(&mut PrefixCensus::new(1000));
+        assert_eq!(tokens, [100, 210, 306, 100, 203]);
+        for (place, tokens) in tokens.into_iter().enumerate() {
+            assert_eq!(length(&conversation.prompt(place)), tokens);
+        }
+    }
+
+    #[test]
+    fn recorded_answers_are_equal_text_and_real_ones_are_not() {
+        let new_tokens = |mode| {
+            let mut census = PrefixCensus::new(1000);
+            let mut answers = 0;
+            for _ in 0..2 {
+                let mut nodes = vec![
+                    recorded_answer(request(0, None, 100), "so it is", 3),
+                    recorded_answer(request(1, Some(0), 50), "so it is", 3),
+                ];
+                nodes[1].replay.as_mut().unwrap().history = mode;
+                Conversation::of(&session(nodes), &mut answers, &words).count_prompts(&mut census);
+            }
+            census.new_tokens()
+        };
+        assert_eq!(new_tokens(HistoryMode::Recorded), 153);
+        assert_eq!(new_tokens(HistoryMode::Live), 100 + 2 * 53);
+        assert_eq!(new_tokens(HistoryMode::Fresh), 150);
+        // The requests of `invent` have the seed of their node.
+        assert_ne!(Seed::from(0), Seed::from(1));
+    }
+
+    #[test]
+    fn an_answer_is_as_long_as_the_best_witness_says() {
+        let plain = request(0, None, 1);
+        assert_eq!(output_tokens(&plain, &words), None);
+        let mut asked = plain;
+        asked.output.target_tokens = Some(9);
+        assert_eq!(output_tokens(&asked, &words), Some(9));
+        let mut told = recorded_answer(asked, "so it is", 12);
+        assert_eq!(output_tokens(&told, &words), Some(12));
+        told.output.target_tokens = None;
+        told.replay.as_mut().unwrap().recorded.output_tokens = None;
+        assert_eq!(output_tokens(&told, &words), Some(3));
+    }
+}

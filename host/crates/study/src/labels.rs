@@ -1,0 +1,115 @@
+//! The labels of a trace and their most frequent values.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+use veeksha_model::Label;
+
+/// Names that are kept apart.
+const NAMES: usize = 64;
+
+/// Values of a name that are kept apart.
+const VALUES: usize = 4096;
+
+/// Values that are told.
+const TOLD: usize = 10;
+
+/// A label and its values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LabelValues {
+    /// The label.
+    pub name: String,
+    /// How often it occurs.
+    pub count: u64,
+    /// Different values; 4,096 stands for that many or more.
+    pub different: usize,
+    /// The most frequent values with their counts, at most ten. Once there are 4,096 different ones, new ones are not counted.
+    pub top: Vec<(String, u64)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Labels {
+    by_name: BTreeMap<String, Values>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Values {
+    count: u64,
+    by_value: HashMap<String, u64>,
+}
+
+impl Labels {
+    pub(crate) fn add(&mut self, labels: &[Label]) {
+        for (name, value) in labels {
+            if !self.by_name.contains_key(name) {
+                if self.by_name.len() == NAMES {
+                    continue;
+                }
+                self.by_name.insert(name.clone(), Values::default());
+            }
+            let Some(values) = self.by_name.get_mut(name) else {
+                continue;
+            };
+            values.count += 1;
+            if let Some(count) = values.by_value.get_mut(value) {
+                *count += 1;
+            } else if values.by_value.len() < VALUES {
+                values.by_value.insert(value.clone(), 1);
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Vec<LabelValues> {
+        let told = |(name, values): (String, Values)| {
+            let different = values.by_value.len();
+            let mut top: Vec<(String, u64)> = values.by_value.into_iter().collect();
+            top.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            top.truncate(TOLD);
+            LabelValues {
+                name,
+                count: values.count,
+                different,
+                top,
+            }
+        };
+        self.by_name.into_iter().map(told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_come_first() {
+        let mut labels = Labels::default();
+        for (value, times) in [("b", 2), ("a", 2), ("c", 5)] {
+            for _ in 0..times {
+                labels.add(&[("model".into(), value.into())]);
+            }
+        }
+        let told = labels.finish();
+        let top: Vec<_> = told[0]
+            .top
+            .iter()
+            .map(|(value, count)| (value.as_str(), *count))
+            .collect();
+        assert_eq!(top, [("c", 5), ("a", 2), ("b", 2)]);
+        assert_eq!((told[0].count, told[0].different), (9, 3));
+    }
+
+    #[test]
+    fn neither_names_nor_values_grow_without_end() {
+        let mut labels = Labels::default();
+        for number in 0..10_000 {
+            labels.add(&[
+                ("id".into(), number.to_string()),
+                (format!("n{number}"), "x".into()),
+            ]);
+        }
+        let told = labels.finish();
+        assert_eq!(told.len(), NAMES);
+        let ids = &told[0];
+        assert_eq!((ids.count, ids.different, ids.top.len()), (10_000, VALUES, TOLD));
+    }
+}
