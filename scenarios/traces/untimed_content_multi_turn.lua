@@ -1,0 +1,18 @@
+-- Recorded conversations with their real text; each turn continues the conversation as it was recorded.
+--   veeksha-host run scenarios/traces/untimed_content_multi_turn.lua
+return {
+  seed = 42,
+  output_dir = "benchmark_output",
+
+  session_generator = {
+    type = "trace",
+    trace_file = "untimed_content_multi_turn.jsonl",
+    wrap_mode = false,
+    flavor = { type = "untimed_content_multi_turn", history = "recorded" },
+  },
+
+  traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 2, rampup_seconds = 0 },
+  client = { type = "openai_chat_completions", api_base = "sim://fast" },
+  runtime = { benchmark_timeout = 60 },
+  evaluators = { { type = "performance" } },
+}
