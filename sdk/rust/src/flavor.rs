@@ -18,7 +18,7 @@ pub use contract::{
 /// asks in any order, from several instances, and may ask twice.
 pub trait TraceFlavor: Sized + 'static {
     /// What the user writes under the flavor's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`](crate::config)).
+    /// object tagged by `type` (see [`config`]).
     type Config: DeserializeOwned;
     /// A row, with a field for each column of the layout; `Option` for those that are not required. Allow unknown fields.
     type Row: DeserializeOwned;
