@@ -28,7 +28,7 @@ mod settings;
 
 pub use cache_bust::bust_cache;
 pub use chain::chain;
-pub use exchange::{Exchange, exchanges};
+pub use exchange::{Exchange, answer_text, continue_answer, exchanges};
 pub use media::media;
 pub use message::{RecordedMessage, role, text_of};
 pub use modalities::Modalities;

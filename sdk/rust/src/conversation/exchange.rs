@@ -26,18 +26,33 @@ impl Exchange {
         texts.fold(0, |sum, text| sum.saturating_add(count(&text)))
     }
 
-    /// The text of its answer; of function calls, their names and arguments.
+    /// The text of its answer, as [`answer_text`] says it; empty without one.
     pub fn answer_text(&self) -> String {
-        let Some(answer) = &self.answer else {
-            return String::new();
-        };
-        let mut said = text_of(&answer.content);
-        for call in &answer.tool_calls {
-            said.push_str(&call.name);
-            said.push_str(&call.arguments);
-        }
-        said
+        self.answer.as_ref().map(answer_text).unwrap_or_default()
     }
+}
+
+/// The text of an answer, as its tokens are counted: what was said, then the names and arguments of function calls.
+pub fn answer_text(answer: &Answer) -> String {
+    let mut said = text_of(&answer.content);
+    for call in &answer.tool_calls {
+        said.push_str(&call.name);
+        said.push_str(&call.arguments);
+    }
+    said
+}
+
+/// Adds to an answer what was said after it: one answer, with an empty line between the two.
+pub fn continue_answer(answer: &mut Option<Answer>, more: Answer) {
+    let Some(answer) = answer else {
+        *answer = Some(more);
+        return;
+    };
+    if !answer.content.is_empty() && !more.content.is_empty() {
+        answer.content.push(text("\n\n"));
+    }
+    answer.content.extend(more.content);
+    answer.tool_calls.extend(more.tool_calls);
 }
 
 /// The exchanges of a conversation: each answer ends one.
@@ -83,7 +98,7 @@ pub fn exchanges(messages: impl IntoIterator<Item = RecordedMessage>) -> Vec<Exc
             }),
             None => {
                 if let Some(last) = made.last_mut() {
-                    continue_answer(last, answer);
+                    continue_answer(&mut last.answer, answer);
                     last.answered.end = index + 1;
                 }
             }
@@ -91,18 +106,6 @@ pub fn exchanges(messages: impl IntoIterator<Item = RecordedMessage>) -> Vec<Exc
     }
     made.extend(open);
     made
-}
-
-fn continue_answer(exchange: &mut Exchange, more: Answer) {
-    let answer = exchange.answer.get_or_insert_with(|| Answer {
-        content: Vec::new(),
-        tool_calls: Vec::new(),
-    });
-    if !answer.content.is_empty() && !more.content.is_empty() {
-        answer.content.push(text("\n\n"));
-    }
-    answer.content.extend(more.content);
-    answer.tool_calls.extend(more.tool_calls);
 }
 
 #[cfg(test)]
