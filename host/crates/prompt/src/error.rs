@@ -76,4 +76,30 @@ pub enum PromptError {
         /// The kind of media.
         kind: &'static str,
     },
+    /// No chat template where one was looked for.
+    #[error(
+        "{} has no chat template: give a Jinja file, or a model folder with `chat_template.jinja` or a `tokenizer_config.json` \
+         that has one",
+        path.display()
+    )]
+    NoTemplate {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A file beside the tokenizer could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    UnreadableTemplate {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The chat template is broken, or refuses a conversation.
+    #[error("the chat template {name}: {reason}")]
+    Template {
+        /// The template's file or name.
+        name: String,
+        /// What is wrong, or the template's own words.
+        reason: String,
+    },
 }

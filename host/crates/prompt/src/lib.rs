@@ -11,15 +11,23 @@
 
 mod cache;
 mod compose;
+mod count;
 mod crossing;
 mod error;
 pub mod hub;
 mod materialiser;
+mod meter;
 mod salt;
+mod skeleton;
 mod synthetic;
+mod template;
 mod tokenizer;
 mod words;
+mod wrapping;
+mod writer;
 
 pub use error::PromptError;
 pub use materialiser::{MAX_TOKENS, Materialiser};
+pub use template::{ChatTemplate, SpecialTokens};
 pub use tokenizer::Tokenizer;
+pub use wrapping::{PromptTarget, TemplateNotes};

@@ -1,41 +1,38 @@
 //! Requests to prepared requests.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use veeksha_model::{Answer, Message, Prepared, PreparedMessage, Request, Response, Seed, Segment};
+use veeksha_model::{
+    Answer, HistoryMode, MediaKind, Message, Prepared, PreparedMessage, Request, Response, Role, Seed,
+    Segment,
+};
 
-use crate::cache::TextCache;
-use crate::compose::{Composed, Piece, compose};
+use crate::compose::Piece;
+use crate::meter::Place;
 use crate::salt::Salt;
-use crate::synthetic::Run;
-use crate::words::{Guarantee, Lead, Words};
+use crate::template::ChatTemplate;
+use crate::wrapping::{PromptTarget, TemplateNotes, Texts, Wrapping};
+use crate::writer::Writer;
 use crate::{PromptError, Tokenizer};
 
 /// Synthetic tokens that one request may ask for: far above any model's context, far below what fills a machine's memory.
 pub const MAX_TOKENS: u32 = 1 << 24;
 
-/// Bytes of shared text that are kept.
-const CACHE_BYTES: usize = 64 << 20;
-
 /// Makes text of segments. Threads may share one.
 #[derive(Debug)]
 pub struct Materialiser {
-    tokenizer: Tokenizer,
-    words: Words,
+    writer: Writer,
     salt: Salt,
-    /// Synthetic text by (seed, tokens), as it stands at the beginning of a message.
-    texts: Mutex<TextCache<(Seed, u32)>>,
+    wrapping: Option<Wrapping>,
 }
 
 impl Materialiser {
     /// Finds the words of the tokenizer; some milliseconds.
     pub fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
-        let words = Words::find(&tokenizer)?;
         Ok(Materialiser {
-            tokenizer,
-            words,
+            writer: Writer::new(tokenizer)?,
             salt: Salt::default(),
-            texts: Mutex::new(TextCache::new(CACHE_BYTES)),
+            wrapping: None,
         })
     }
 
@@ -45,7 +42,17 @@ impl Materialiser {
     pub fn salted(self, salt: Option<u64>) -> Self {
         Materialiser {
             salt: Salt::new(salt),
-            texts: Mutex::new(TextCache::new(CACHE_BYTES)),
+            ..self
+        }
+    }
+
+    /// Applies a chat template: what it adds to each request is counted (`template_tokens`), and with
+    /// [`PromptTarget::Wrapped`] the last user message is made shorter by as much.
+    #[must_use]
+    pub fn with_template(self, template: ChatTemplate, target: PromptTarget) -> Self {
+        let word = self.writer.words.anchor().trim_start().to_string();
+        Materialiser {
+            wrapping: Some(Wrapping::new(template, target, word)),
             ..self
         }
     }
@@ -54,7 +61,8 @@ impl Materialiser {
     /// not counted.
     ///
     /// `target_tokens` is what was asked for: the tokens of synthetic segments, and those of each verbatim text on its own.
-    /// `prompt_tokens` is what the finished messages have.
+    /// `prompt_tokens` is what the finished messages have, `template_tokens` what the chat template adds around them. With
+    /// [`PromptTarget::Content`] `prompt_tokens` is the target; with [`PromptTarget::Wrapped`] the sum of both is.
     pub fn prepare(&self, request: Request) -> Result<Prepared, PromptError> {
         let content = request.messages.iter().flat_map(|message| &message.content);
         if let Some(tokens) = too_long(content) {
@@ -69,25 +77,29 @@ impl Materialiser {
             .map(|answer| self.answer(answer))
             .transpose()?
             .map(Arc::new);
-        let mut messages = Vec::with_capacity(request.messages.len());
-        let (mut target_tokens, mut prompt_tokens) = (0u32, 0u32);
-        for message in &request.messages {
-            let (text, target, tokens) = self.compose(&message.content)?;
-            target_tokens = target_tokens.saturating_add(target);
-            prompt_tokens = prompt_tokens.saturating_add(tokens);
-            messages.push(PreparedMessage {
+        let Texts {
+            texts,
+            target_tokens,
+            prompt_tokens,
+            template_tokens,
+        } = self.texts(&request)?;
+        let messages = request
+            .messages
+            .iter()
+            .zip(texts)
+            .map(|(message, text)| PreparedMessage {
                 role: message.role,
                 text,
                 media: media(message),
                 tool_call_id: message.tool_call_id.clone(),
-            });
-        }
+            })
+            .collect();
         Ok(Prepared {
             request,
             messages,
             target_tokens,
             prompt_tokens,
-            template_tokens: 0,
+            template_tokens,
             recorded_answer,
         })
     }
@@ -108,12 +120,12 @@ impl Materialiser {
         {
             return Err(PromptError::AnswerMedia { kind: kind.name() });
         }
-        let (text, _, output_tokens) = self.compose(&answer.content)?;
+        let composed = self.writer.compose(self.pieces(&answer.content))?;
         Ok(Response {
-            text: text.to_string(),
+            text: composed.built.text.to_string(),
             tool_calls: answer.tool_calls.clone(),
             finish_reason: "stop".to_string(),
-            output_tokens,
+            output_tokens: composed.tokens,
             ..Response::default()
         })
     }
@@ -121,36 +133,57 @@ impl Materialiser {
     /// Synthetic text as it stands at the beginning of a message: exactly `tokens` tokens. Shorter texts of a seed are
     /// beginnings of longer ones.
     pub fn text(&self, seed: Seed, tokens: u32) -> Arc<str> {
-        let seed = self.salt.apply(seed);
-        if self.words.guarantee == Guarantee::Checked
-            && let Ok(composed) = compose(&self.tokenizer, &self.words, vec![Piece::synthetic(seed, tokens)])
+        self.writer.text(self.salt.apply(seed), tokens)
+    }
+
+    /// A whole conversation as the one text that the model sees, up to where its next answer begins; for APIs that take a text.
+    ///
+    /// Where the template begins with the token that begins every prompt (`bos_token`), and the tokenizer puts that token
+    /// before every text by itself, it is left out: such servers add it.
+    pub fn render_conversation(&self, messages: &[(Role, &str)]) -> Result<String, PromptError> {
+        let Some(wrapping) = &self.wrapping else {
+            return Err(PromptError::NoTemplate {
+                path: self.writer.tokenizer.name().into(),
+            });
+        };
+        let template = &wrapping.meter.template;
+        let mut text = template.render(messages, true)?;
+        if let Some(bos) = template.bos_token().filter(|bos| text.starts_with(bos))
+            && self.writer.tokenizer.begins_with(bos)
         {
-            return composed.text.into();
+            text.drain(..bos.len());
         }
-        self.shared(seed, tokens)
+        Ok(text)
+    }
+
+    /// What the chat template could not be applied to so far.
+    pub fn template_notes(&self) -> TemplateNotes {
+        self.wrapping.as_ref().map(Wrapping::notes).unwrap_or_default()
     }
 
     /// How many different words synthetic text is made of.
     pub fn words(&self) -> usize {
-        self.words.len()
+        self.writer.words.len()
     }
 
     /// Whether lengths are exact without encoding each text again; see the crate's documentation.
     pub fn is_proven(&self) -> bool {
-        self.words.guarantee == Guarantee::Proven
+        self.writer.is_proven()
     }
 
-    /// The text of some segments, the tokens asked for, and the tokens it has.
-    fn compose(&self, content: &[Segment]) -> Result<(Arc<str>, u32, u32), PromptError> {
-        let pieces = self.pieces(content);
-        if self.words.guarantee == Guarantee::Proven
-            && let Some(runs) = all_synthetic(&pieces)
-        {
-            let tokens = runs.iter().map(|run| run.words).sum();
-            return Ok((self.joined(&runs), tokens, tokens));
-        }
-        let Composed { text, target, tokens } = compose(&self.tokenizer, &self.words, pieces)?;
-        Ok((text.into(), target, tokens))
+    /// The texts of a request's messages, and what they count.
+    fn texts(&self, request: &Request) -> Result<Texts, PromptError> {
+        let messages = request.messages.iter();
+        let pieces = messages.map(|message| self.pieces(&message.content)).collect();
+        let Some(wrapping) = &self.wrapping else {
+            return Ok(Texts::of(self.writer.compose_all(pieces)?, None));
+        };
+        let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
+        let place = match request.history_parent {
+            Some(_) if request.history_mode() != HistoryMode::Fresh => Place::Later,
+            _ => Place::First,
+        };
+        wrapping.texts(&self.writer, place, &roles, pieces, request.node)
     }
 
     /// The text pieces of some segments; neighbouring texts are one.
@@ -168,41 +201,6 @@ impl Materialiser {
         }
         pieces
     }
-
-    /// Synthetic texts one after the other.
-    fn joined(&self, runs: &[Run]) -> Arc<str> {
-        match runs {
-            [] => Arc::from(""),
-            [run] => self.shared(run.seed, run.words),
-            _ => {
-                let mut text = String::new();
-                for run in runs.iter().filter(|run| run.words > 0) {
-                    if !text.is_empty() && self.words.lead == Lead::Bare {
-                        text.push(' ');
-                    }
-                    text.push_str(&self.shared(run.seed, run.words));
-                }
-                text.into()
-            }
-        }
-    }
-
-    /// Words of a seed, from the cache if they are there.
-    fn shared(&self, seed: Seed, tokens: u32) -> Arc<str> {
-        let key = (seed, tokens);
-        // A panic while the lock was held leaves a cache that is at worst incomplete.
-        if let Some(text) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
-            return text;
-        }
-        let mut text = String::new();
-        Run::new(seed, tokens).write(&self.words, &mut text);
-        let text: Arc<str> = text.into();
-        self.texts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .offer(key, &text);
-        text
-    }
 }
 
 /// The synthetic tokens that the segments ask for, if they are too many.
@@ -217,17 +215,7 @@ fn too_long<'a>(content: impl IntoIterator<Item = &'a Segment>) -> Option<u64> {
     (tokens > u64::from(MAX_TOKENS)).then_some(tokens)
 }
 
-fn all_synthetic(pieces: &[Piece]) -> Option<Vec<Run>> {
-    pieces
-        .iter()
-        .map(|piece| match piece {
-            Piece::Synthetic(run) => Some(*run),
-            Piece::Text(_) => None,
-        })
-        .collect()
-}
-
-fn media(message: &Message) -> Vec<(veeksha_model::MediaKind, String)> {
+fn media(message: &Message) -> Vec<(MediaKind, String)> {
     let parts = message.content.iter().filter_map(|segment| match segment {
         Segment::Media { kind, source } => Some((*kind, source.clone())),
         _ => None,

@@ -105,6 +105,13 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
+    /// Whether the tokenizer, asked for what a model's template would add, puts this token before every text.
+    pub(crate) fn begins_with(&self, token: &str) -> bool {
+        let first = self.0.tokenizer.encode_fast("", true).ok();
+        let first = first.and_then(|encoding| encoding.get_ids().first().copied());
+        first.is_some() && first == self.0.tokenizer.token_to_id(token)
+    }
+
     /// Like [`Tokenizer::count`], but a refusal is an error.
     pub(crate) fn try_count(&self, text: &str) -> Result<u32, PromptError> {
         Ok(self.encode(text)?.len() as u32)

@@ -1,0 +1,169 @@
+//! Counting the tokens of a text that is synthetic in part.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::words::{Guarantee, Words};
+use crate::{PromptError, Tokenizer};
+
+/// A text and where it is synthetic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Built {
+    pub(crate) text: Arc<str>,
+    /// Byte ranges of synthetic text; neighbouring ones are one.
+    pub(crate) stretches: Vec<(usize, usize)>,
+}
+
+impl Built {
+    /// Text that is synthetic from its beginning to its end.
+    pub(crate) fn synthetic(text: Arc<str>) -> Built {
+        let stretches = if text.is_empty() {
+            Vec::new()
+        } else {
+            vec![(0, text.len())]
+        };
+        Built { text, stretches }
+    }
+
+    /// Text of which nothing is known.
+    pub(crate) fn verbatim(text: String) -> Built {
+        Built {
+            text: text.into(),
+            stretches: Vec::new(),
+        }
+    }
+
+    /// Whether all of it is synthetic, and there is some, and a template that trims finds nothing to trim.
+    pub(crate) fn is_bare_synthetic(&self) -> bool {
+        self.stretches == [(0, self.text.len())] && !self.text.starts_with(' ')
+    }
+}
+
+/// Words of synthetic text that are encoded together with the text beside them.
+const MARGIN: usize = 1;
+/// Parts up to this length are remembered: what a template has between two messages, with a word on either side.
+const PART_BYTES: usize = 4 << 10;
+/// Bytes of remembered parts after which all are forgotten. 8192 words before and after a template are about two mebibytes.
+const MEMO_BYTES: usize = 16 << 20;
+
+/// Token counts of short texts that occur again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Counted(RwLock<Memo>);
+
+#[derive(Debug, Default)]
+struct Memo {
+    bytes: usize,
+    counts: HashMap<Box<str>, u32>,
+}
+
+impl Counted {
+    fn count(&self, tokenizer: &Tokenizer, text: &str) -> Result<u32, PromptError> {
+        if text.len() > PART_BYTES {
+            return tokenizer.try_count(text);
+        }
+        // A panic while the lock was held leaves a memo that is at worst incomplete.
+        let known = self
+            .0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .counts
+            .get(text)
+            .copied();
+        if let Some(tokens) = known {
+            return Ok(tokens);
+        }
+        let tokens = tokenizer.try_count(text)?;
+        let mut memo = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if memo.bytes > MEMO_BYTES {
+            *memo = Memo::default();
+        }
+        memo.bytes += text.len() + 64;
+        memo.counts.insert(text.into(), tokens);
+        Ok(tokens)
+    }
+}
+
+/// Counts the tokens of a text.
+///
+/// Where the words are proven boundaries, only the texts and a word on either side of them are encoded; the words between
+/// are a token each. A part that begins in the middle of the text gets a word before it, so that it does not begin with a
+/// space that was not at a beginning.
+pub(crate) fn count(
+    tokenizer: &Tokenizer,
+    words: &Words,
+    counted: &Counted,
+    built: &Built,
+) -> Result<u32, PromptError> {
+    let text = &*built.text;
+    if words.guarantee == Guarantee::Checked {
+        return tokenizer.try_count(text);
+    }
+    let part = |start: usize, end: usize| match (start, end) {
+        _ if start == end => Ok(0),
+        (0, _) => counted.count(tokenizer, &text[..end]),
+        _ => {
+            let part = format!("{}{}", words.anchor(), &text[start..end]);
+            Ok(counted.count(tokenizer, &part)?.saturating_sub(1))
+        }
+    };
+    let mut tokens = 0;
+    let mut done = 0;
+    for &(start, end) in &built.stretches {
+        let Some((left, inner, right)) = inner_words(text, start, end) else {
+            continue;
+        };
+        tokens += inner + part(done, left)?;
+        done = right;
+    }
+    Ok(tokens + part(done, text.len())?)
+}
+
+/// The words of a stretch that no text touches: where they begin, how many they are, and where they end. `None` if there are
+/// none.
+fn inner_words(text: &str, start: usize, end: usize) -> Option<(usize, u32, usize)> {
+    let stretch = &text[start..end];
+    // The space behind the last word of the margin; the first word may have a space before it.
+    let left = match start {
+        0 => 0,
+        _ => {
+            start
+                + stretch
+                    .match_indices(' ')
+                    .nth(MARGIN - usize::from(!stretch.starts_with(' ')))?
+                    .0
+        }
+    };
+    let right = match end == text.len() {
+        true => end,
+        false => start + stretch.rmatch_indices(' ').nth(MARGIN - 1)?.0,
+    };
+    let inner = text.get(left..right).filter(|inner| !inner.is_empty())?;
+    let spaces = inner.bytes().filter(|byte| *byte == b' ').count();
+    let words = if inner.starts_with(' ') {
+        spaces
+    } else {
+        spaces + 1
+    };
+    Some((left, words as u32, right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_on_either_side_belongs_to_the_text_beside_it() {
+        //          0123456789012345678901
+        let text = "T: one two three four.";
+        // After a text, with a space before the first word or without.
+        assert_eq!(inner_words(text, 2, 21), Some((6, 2, 16)));
+        assert_eq!(inner_words(text, 3, 21), Some((6, 2, 16)));
+        // At the beginning and at the end of everything there is no text.
+        assert_eq!(inner_words("one two.", 0, 7), Some((0, 1, 3)));
+        assert_eq!(inner_words("T: one two", 3, 10), Some((6, 1, 10)));
+        assert_eq!(inner_words("one two", 0, 7), Some((0, 2, 7)));
+        // Nothing is left between the margins.
+        assert_eq!(inner_words("T: one.", 3, 6), None);
+        assert_eq!(inner_words("T: one two.", 3, 10), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! What a chat template adds to a request, in tokens.
+//!
+//! The server encodes the whole conversation at once, so the joints between the template's text and the messages count: tokens
+//! are those of the whole rendered text, never sums of its parts.
+//!
+//! * A request that begins a conversation: the rendered text of its messages, up to where the answer begins.
+//! * A request that continues one: what it adds to the prompt before it and the answer to that. The conversation is not known
+//!   when a request is prepared, so a short one stands for it: a user's message of one word and an answer of one word, once as
+//!   the server left it (prompt, then answer), once as the template renders it in front of the new messages. The difference has
+//!   what closes the answer, what wraps the new messages, and what begins the next answer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use veeksha_model::Role;
+
+use crate::PromptError;
+use crate::count::Built;
+use crate::skeleton::Skeleton;
+use crate::template::ChatTemplate;
+use crate::writer::Writer;
+
+/// Shapes of requests that are remembered; more of them than any workload has whose conversations come turn by turn.
+const SHAPES: usize = 1024;
+
+/// Counts rendered conversations.
+#[derive(Debug)]
+pub(crate) struct TemplateMeter {
+    pub(crate) template: ChatTemplate,
+    /// A word of one token that may stand first.
+    word: String,
+    /// Tokens of the conversation that stands for the one before; or why there are none.
+    before: OnceLock<Result<u32, String>>,
+    shapes: RwLock<HashMap<Vec<Role>, [Option<Shape>; 2]>>,
+}
+
+/// What is known of requests with messages of certain roles.
+#[derive(Clone, Debug)]
+struct Shape {
+    skeleton: Option<Arc<Skeleton>>,
+    /// What the template adds to messages of a few words.
+    adds: u32,
+}
+
+/// Whether a request begins a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    First,
+    Later,
+}
+
+impl TemplateMeter {
+    pub(crate) fn new(template: ChatTemplate, word: String) -> Self {
+        TemplateMeter {
+            template,
+            word,
+            before: OnceLock::new(),
+            shapes: RwLock::default(),
+        }
+    }
+
+    /// Tokens of the messages and of what the template adds around them.
+    pub(crate) fn tokens(
+        &self,
+        writer: &Writer,
+        place: Place,
+        roles: &[Role],
+        messages: &[&Built],
+    ) -> Result<u32, PromptError> {
+        let shape = self.shape(writer, place, roles)?;
+        let whole = match &shape.skeleton {
+            Some(skeleton) if messages.iter().all(|message| message.is_bare_synthetic()) => {
+                writer.count(&skeleton.assemble(messages))?
+            }
+            skeleton => {
+                let new = roles
+                    .iter()
+                    .zip(messages)
+                    .map(|(role, built)| (*role, &*built.text));
+                let rendered = self.render(place, new)?;
+                // A template may trim or cut what is said: then nothing is known of where synthetic text lies.
+                let synthetic = messages.iter().any(|message| !message.stretches.is_empty());
+                let assembled = skeleton
+                    .as_ref()
+                    .filter(|_| synthetic)
+                    .map(|skeleton| skeleton.assemble(messages))
+                    .filter(|assembled| *assembled.text == *rendered);
+                writer.count(&assembled.unwrap_or_else(|| Built::verbatim(rendered)))?
+            }
+        };
+        Ok(whole.saturating_sub(self.before(writer, place)?))
+    }
+
+    /// What the template adds to short messages of these roles; near what it adds to others.
+    pub(crate) fn adds(&self, writer: &Writer, place: Place, roles: &[Role]) -> Result<u32, PromptError> {
+        Ok(self.shape(writer, place, roles)?.adds)
+    }
+
+    fn shape(&self, writer: &Writer, place: Place, roles: &[Role]) -> Result<Shape, PromptError> {
+        let slot = place as usize;
+        // A panic while the lock was held leaves shapes that are at worst incomplete.
+        let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shape) = shapes.get(roles).and_then(|places| places[slot].clone()) {
+            return Ok(shape);
+        }
+        drop(shapes);
+        let stand_in = self.stand_in();
+        let history = if place == Place::Later { &stand_in[..] } else { &[] };
+        let skeleton = Skeleton::of(&self.template, history, roles, &self.word).map(Arc::new);
+        // Three words: one on either side of the template's text, and one between them.
+        let sample = [self.word.as_str(); 3].join(" ");
+        let rendered = self.render(place, roles.iter().map(|role| (*role, sample.as_str())))?;
+        let content = 3 * roles.len() as u32;
+        let whole = writer
+            .count(&Built::verbatim(rendered))?
+            .saturating_sub(self.before(writer, place)?);
+        let shape = Shape {
+            skeleton,
+            adds: whole.saturating_sub(content),
+        };
+        let mut shapes = self.shapes.write().unwrap_or_else(PoisonError::into_inner);
+        if shapes.len() >= SHAPES {
+            shapes.clear();
+        }
+        shapes.entry(roles.to_vec()).or_default()[slot] = Some(shape.clone());
+        Ok(shape)
+    }
+
+    /// The conversation that stands for the one before.
+    fn stand_in(&self) -> [(Role, &str); 2] {
+        [
+            (Role::User, self.word.as_str()),
+            (Role::Assistant, self.word.as_str()),
+        ]
+    }
+
+    fn render<'a>(
+        &'a self,
+        place: Place,
+        new: impl Iterator<Item = (Role, &'a str)>,
+    ) -> Result<String, PromptError> {
+        let stand_in = self.stand_in();
+        let before = match place {
+            Place::First => &[],
+            Place::Later => &stand_in[..],
+        };
+        let messages: Vec<(Role, &str)> = before.iter().copied().chain(new).collect();
+        self.template.render(&messages, true)
+    }
+
+    /// Tokens of the conversation before, as the server left it: its prompt, and the answer behind it.
+    fn before(&self, writer: &Writer, place: Place) -> Result<u32, PromptError> {
+        if place == Place::First {
+            return Ok(0);
+        }
+        let tokens = self.before.get_or_init(|| {
+            let [asked, (_, answer)] = self.stand_in();
+            let left = self.template.render(&[asked], true).map(|prompt| prompt + answer);
+            left.and_then(|text| writer.count(&Built::verbatim(text)))
+                .map_err(|error| error.to_string())
+        });
+        tokens.clone().map_err(|reason| PromptError::Template {
+            name: self.template.name().to_string(),
+            reason,
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! Chat templates: how a model's messages become the one text that its tokenizer sees.
+//!
+//! A template is Jinja as Hugging Face's `apply_chat_template` runs it; servers apply it to every chat request, and what it adds
+//! around the messages is part of the prompt. `jinja` makes the environment that templates expect, `files` finds a template
+//! where models keep it.
+
+mod files;
+mod jinja;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::Environment;
+use veeksha_model::Role;
+
+use crate::PromptError;
+
+/// A model's chat template. Clones share it.
+#[derive(Clone)]
+pub struct ChatTemplate(Arc<Compiled>);
+
+struct Compiled {
+    name: String,
+    environment: Environment<'static>,
+    tokens: BTreeMap<String, String>,
+}
+
+/// Control tokens that templates name, by their Hugging Face names (`bos_token`, `eos_token`, ...), as text.
+pub type SpecialTokens = BTreeMap<String, String>;
+
+impl ChatTemplate {
+    /// A template's text, the control tokens that it may name, and a name for messages.
+    pub fn from_text(name: &str, text: &str, tokens: SpecialTokens) -> Result<Self, PromptError> {
+        let environment = jinja::environment(text, &tokens).map_err(|error| PromptError::Template {
+            name: name.to_string(),
+            reason: jinja::reason(&error),
+        })?;
+        Ok(ChatTemplate(Arc::new(Compiled {
+            name: name.to_string(),
+            environment,
+            tokens,
+        })))
+    }
+
+    /// The path it was loaded from, or the name that it was given.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The text of the token that begins every prompt, where the model has one.
+    pub fn bos_token(&self) -> Option<&str> {
+        self.0.tokens.get("bos_token").map(String::as_str)
+    }
+
+    /// The conversation as one text. With `add_generation_prompt` the text ends where the assistant's next answer begins.
+    ///
+    /// A template may refuse a conversation (roles that do not alternate, a role it does not know): that is an error that
+    /// names the template and repeats its words.
+    pub fn render(
+        &self,
+        messages: &[(Role, &str)],
+        add_generation_prompt: bool,
+    ) -> Result<String, PromptError> {
+        jinja::render(&self.0.environment, messages, add_generation_prompt).map_err(|error| {
+            PromptError::Template {
+                name: self.0.name.clone(),
+                reason: jinja::reason(&error),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for ChatTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatTemplate")
+            .field("name", &self.0.name)
+            .field("tokens", &self.0.tokens)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,141 @@
+//! Where models keep their chat template.
+//!
+//! In a model's folder, in the order in which Hugging Face takes them: `chat_template.jinja` (the text itself), the key
+//! `chat_template` of `tokenizer_config.json`, and the same key of `chat_template.json` (processors). Where the value is a list
+//! of named templates, the one called `default` counts. Control tokens come from `tokenizer_config.json`, and what that lacks
+//! from `special_tokens_map.json`.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{ChatTemplate, SpecialTokens};
+use crate::PromptError;
+
+const CONFIG: &str = "tokenizer_config.json";
+const SPECIAL: &str = "special_tokens_map.json";
+const JINJA: &str = "chat_template.jinja";
+const PROCESSOR: &str = "chat_template.json";
+
+impl ChatTemplate {
+    /// The template beside a tokenizer: `tokenizer` is its `tokenizer.json` or the folder that holds it.
+    pub fn beside(tokenizer: &Path) -> Result<Self, PromptError> {
+        let folder = folder_of(tokenizer);
+        let tokens = special_tokens(&folder)?;
+        let jinja = folder.join(JINJA);
+        if let Some(text) = read(&jinja)? {
+            return Self::from_text(&jinja.display().to_string(), &text, tokens);
+        }
+        for file in [CONFIG, PROCESSOR] {
+            let path = folder.join(file);
+            if let Some(json) = read_json(&path)?
+                && let Some(text) = template_in(&json, &path)?
+            {
+                return Self::from_text(&path.display().to_string(), &text, tokens);
+            }
+        }
+        Err(PromptError::NoTemplate { path: folder })
+    }
+
+    /// A template by its own path: a file of Jinja, a `.json` file with the key `chat_template`, or a model's folder. Control
+    /// tokens come from the files beside it.
+    pub fn load(path: &Path) -> Result<Self, PromptError> {
+        if path.is_dir() {
+            return Self::beside(path);
+        }
+        let name = path.display().to_string();
+        let tokens = special_tokens(&folder_of(path))?;
+        let missing = || PromptError::NoTemplate {
+            path: path.to_path_buf(),
+        };
+        let is_json = path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+        let text = if is_json {
+            let json = read_json(path)?.ok_or_else(missing)?;
+            template_in(&json, path)?.ok_or_else(missing)?
+        } else {
+            read(path)?.ok_or_else(missing)?
+        };
+        Self::from_text(&name, &text, tokens)
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        return path.to_path_buf();
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The text of a file; `None` if there is none.
+fn read(path: &Path) -> Result<Option<String>, PromptError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(PromptError::UnreadableTemplate {
+            path: path.to_path_buf(),
+            source,
+        }),
+    }
+}
+
+fn read_json(path: &Path) -> Result<Option<Value>, PromptError> {
+    let Some(text) = read(path)? else { return Ok(None) };
+    let json = serde_json::from_str(&text).map_err(|error| PromptError::Template {
+        name: path.display().to_string(),
+        reason: format!("not JSON: {error}"),
+    })?;
+    Ok(Some(json))
+}
+
+/// The value of `chat_template`: a text, or the one named `default` of a list.
+fn template_in(json: &Value, path: &Path) -> Result<Option<String>, PromptError> {
+    let refuse = |reason: &str| PromptError::Template {
+        name: path.display().to_string(),
+        reason: reason.to_string(),
+    };
+    match json.get("chat_template") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::Array(list)) => {
+            let default = list
+                .iter()
+                .find(|entry| entry.get("name").and_then(Value::as_str) == Some("default"));
+            default
+                .and_then(|entry| entry.get("template"))
+                .and_then(Value::as_str)
+                .map(|text| Some(text.to_string()))
+                .ok_or_else(|| {
+                    refuse("`chat_template` lists no template named `default`; give the template's own file")
+                })
+        }
+        Some(_) => Err(refuse(
+            "`chat_template` must be a text or a list of named templates",
+        )),
+    }
+}
+
+/// The control tokens that the files of a folder name.
+fn special_tokens(folder: &Path) -> Result<SpecialTokens, PromptError> {
+    let mut tokens = SpecialTokens::new();
+    for file in [CONFIG, SPECIAL] {
+        let Some(Value::Object(fields)) = read_json(&folder.join(file))? else {
+            continue;
+        };
+        for (name, value) in fields.iter().filter(|(name, _)| name.ends_with("_token")) {
+            // A text, or the object of a token added by hand.
+            let text = value
+                .as_str()
+                .or_else(|| value.get("content").and_then(Value::as_str));
+            if let Some(text) = text {
+                tokens.entry(name.clone()).or_insert_with(|| text.to_string());
+            }
+        }
+    }
+    Ok(tokens)
+}

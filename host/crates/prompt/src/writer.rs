@@ -1,0 +1,147 @@
+//! Writes pieces as text and counts it, with what is remembered of earlier texts.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use veeksha_model::Seed;
+
+use crate::cache::TextCache;
+use crate::compose::{Composed, Piece, build, repaired};
+use crate::count::{Built, Counted, count};
+use crate::synthetic::Run;
+use crate::words::{Guarantee, Lead, Words};
+use crate::{PromptError, Tokenizer};
+
+/// Bytes of shared text that are kept.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// A tokenizer, its words, and texts and counts that are wanted again.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) words: Words,
+    counted: Counted,
+    /// Synthetic text by (seed, tokens), as it stands at the beginning of a message.
+    texts: Mutex<TextCache<(Seed, u32)>>,
+}
+
+impl Writer {
+    pub(crate) fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
+        Ok(Writer {
+            words: Words::find(&tokenizer)?,
+            tokenizer,
+            counted: Counted::default(),
+            texts: Mutex::new(TextCache::new(CACHE_BYTES)),
+        })
+    }
+
+    pub(crate) fn is_proven(&self) -> bool {
+        self.words.guarantee == Guarantee::Proven
+    }
+
+    /// Synthetic text as it stands at the beginning of a message.
+    pub(crate) fn text(&self, seed: Seed, tokens: u32) -> Arc<str> {
+        match self.compose(vec![Piece::synthetic(seed, tokens)]) {
+            Ok(composed) => composed.built.text,
+            // A tokenizer that refuses its own words has no count that could be exact.
+            Err(_) => self.shared(seed, tokens),
+        }
+    }
+
+    /// The pieces of every message as text.
+    pub(crate) fn compose_all(&self, pieces: Vec<Vec<Piece>>) -> Result<Vec<Composed>, PromptError> {
+        pieces.into_iter().map(|pieces| self.compose(pieces)).collect()
+    }
+
+    /// Writes the pieces so that the whole has as many tokens as they ask for.
+    pub(crate) fn compose(&self, mut pieces: Vec<Piece>) -> Result<Composed, PromptError> {
+        let target = self.asked(&pieces)?;
+        if let Some(built) = self.proven(&pieces) {
+            return Ok(Composed {
+                built,
+                target,
+                tokens: target,
+            });
+        }
+        let (built, tokens) = repaired(
+            &mut pieces,
+            target,
+            |pieces| self.build(pieces),
+            |built| self.count(built),
+        )?;
+        Ok(Composed {
+            built,
+            target,
+            tokens,
+        })
+    }
+
+    /// Tokens that the synthetic pieces ask for, and that the texts have on their own.
+    pub(crate) fn asked(&self, pieces: &[Piece]) -> Result<u32, PromptError> {
+        let mut asked = 0u32;
+        for piece in pieces {
+            asked = asked.saturating_add(match piece {
+                Piece::Text(text) => self.tokenizer.try_count(text)?,
+                Piece::Synthetic(run) => run.words,
+            });
+        }
+        Ok(asked)
+    }
+
+    pub(crate) fn count(&self, built: &Built) -> Result<u32, PromptError> {
+        count(&self.tokenizer, &self.words, &self.counted, built)
+    }
+
+    pub(crate) fn build(&self, pieces: &[Piece]) -> Built {
+        self.proven(pieces).unwrap_or_else(|| build(&self.words, pieces))
+    }
+
+    /// Pieces that are synthetic throughout and as their seeds say, out of the cache; as many tokens as words.
+    fn proven(&self, pieces: &[Piece]) -> Option<Built> {
+        if !self.is_proven() {
+            return None;
+        }
+        let runs: Option<Vec<Run>> = pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Synthetic(run) => Some(*run).filter(|run| run.alternative == 0),
+                Piece::Text(_) => None,
+            })
+            .collect();
+        Some(Built::synthetic(self.joined(&runs?)))
+    }
+
+    /// Synthetic texts one after the other.
+    fn joined(&self, runs: &[Run]) -> Arc<str> {
+        match runs {
+            [] => Arc::from(""),
+            [run] => self.shared(run.seed, run.words),
+            _ => {
+                let mut text = String::new();
+                for run in runs.iter().filter(|run| run.words > 0) {
+                    if !text.is_empty() && self.words.lead == Lead::Bare {
+                        text.push(' ');
+                    }
+                    text.push_str(&self.shared(run.seed, run.words));
+                }
+                text.into()
+            }
+        }
+    }
+
+    /// Words of a seed, from the cache if they are there.
+    fn shared(&self, seed: Seed, tokens: u32) -> Arc<str> {
+        let key = (seed, tokens);
+        // A panic while the lock was held leaves a cache that is at worst incomplete.
+        if let Some(text) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
+            return text;
+        }
+        let mut text = String::new();
+        Run::new(seed, tokens).write(&self.words, &mut text);
+        let text: Arc<str> = text.into();
+        self.texts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .offer(key, &text);
+        text
+    }
+}

@@ -1,0 +1,310 @@
+//! Chat templates: rendered as their publishers' library renders them, and found where models keep them.
+#![expect(clippy::unwrap_used, reason = "the fixtures of a test may fail it")]
+
+use std::path::Path;
+
+use veeksha_model::Role::{self, Assistant, System, Tool, User};
+use veeksha_prompt::{ChatTemplate, PromptError, SpecialTokens};
+
+const QWEN: &str = include_str!("fixtures/templates/qwen2_5.jinja");
+const LLAMA: &str = include_str!("fixtures/templates/llama3_1.jinja");
+const MISTRAL: &str = include_str!("fixtures/templates/mistral_v0_3.jinja");
+const GEMMA: &str = include_str!("fixtures/templates/gemma2.jinja");
+const QWEN3: &str = include_str!("fixtures/templates/qwen3.jinja");
+const MACROS: &str = include_str!("fixtures/templates/macros.jinja");
+
+fn tokens(pairs: &[(&str, &str)]) -> SpecialTokens {
+    pairs
+        .iter()
+        .map(|(name, text)| (name.to_string(), text.to_string()))
+        .collect()
+}
+
+fn template(text: &str) -> ChatTemplate {
+    let tokens = tokens(&[("bos_token", "<s>"), ("eos_token", "</s>")]);
+    ChatTemplate::from_text("the template", text, tokens).unwrap()
+}
+
+fn render(text: &str, messages: &[(Role, &str)]) -> String {
+    template(text).render(messages, true).unwrap()
+}
+
+fn refusal(text: &str, messages: &[(Role, &str)]) -> String {
+    let error = template(text).render(messages, true).unwrap_err();
+    assert!(matches!(error, PromptError::Template { .. }));
+    error.to_string()
+}
+
+#[test]
+fn qwen() {
+    assert_eq!(
+        render(QWEN, &[(User, "Hi!")]),
+        "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n\
+         <|im_start|>user\nHi!<|im_end|>\n<|im_start|>assistant\n"
+    );
+    assert_eq!(
+        render(
+            QWEN,
+            &[
+                (System, "Be brief."),
+                (User, "  a <b> & 'c'\n"),
+                (Assistant, ""),
+                (Tool, "1"),
+                (Tool, "2"),
+                (User, "x")
+            ]
+        ),
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n  a <b> & 'c'\n<|im_end|>\n\
+         <|im_start|>assistant\n<|im_end|>\n<|im_start|>user\n<tool_response>\n1\n</tool_response>\n\
+         <tool_response>\n2\n</tool_response><|im_end|>\n<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n"
+    );
+    assert_eq!(
+        template(QWEN)
+            .render(&[(System, "s"), (User, "u")], false)
+            .unwrap(),
+        "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\nu<|im_end|>\n"
+    );
+}
+
+#[test]
+fn llama() {
+    assert_eq!(
+        render(
+            LLAMA,
+            &[
+                (System, " sys "),
+                (User, " one "),
+                (Assistant, "two"),
+                (User, "three")
+            ]
+        ),
+        "<s><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\nsys\
+         <|eot_id|><|start_header_id|>user<|end_header_id|>\n\none<|eot_id|>\
+         <|start_header_id|>assistant<|end_header_id|>\n\ntwo<|eot_id|>\
+         <|start_header_id|>user<|end_header_id|>\n\nthree<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+    );
+    // A text is iterable in Python, so Llama's template writes a tool's answer as JSON.
+    assert!(
+        render(LLAMA, &[(User, "a"), (Tool, "say \"hé\" <b>")])
+            .contains("<|start_header_id|>ipython<|end_header_id|>\n\n\"say \\\"hé\\\" <b>\"<|eot_id|>")
+    );
+}
+
+#[test]
+fn mistral() {
+    assert_eq!(
+        render(
+            MISTRAL,
+            &[
+                (System, "sys"),
+                (User, "one"),
+                (Assistant, "two"),
+                (User, "three")
+            ]
+        ),
+        "<s>[INST] one[/INST] two</s>[INST] sys\n\nthree[/INST]"
+    );
+    let refused = refusal(MISTRAL, &[(User, "one"), (User, "two")]);
+    assert!(
+        refused.contains("the template") && refused.contains("conversation roles must alternate"),
+        "{refused}"
+    );
+    assert!(refusal(MISTRAL, &[(User, "one"), (Assistant, "two"), (Tool, "three")]).contains("length 9"));
+}
+
+#[test]
+fn gemma() {
+    assert_eq!(
+        render(GEMMA, &[(User, " one "), (Assistant, "two"), (User, "three")]),
+        "<s><start_of_turn>user\none<end_of_turn>\n<start_of_turn>model\ntwo<end_of_turn>\n\
+         <start_of_turn>user\nthree<end_of_turn>\n<start_of_turn>model\n"
+    );
+    assert!(refusal(GEMMA, &[(System, "s"), (User, "u")]).contains("System role not supported"));
+}
+
+#[test]
+fn qwen3() {
+    // Reasoning of earlier turns is dropped; without a system message there is none.
+    assert_eq!(
+        render(
+            QWEN3,
+            &[
+                (User, "one"),
+                (Assistant, "<think>\nhm\n</think>\n\ntwo"),
+                (User, "three")
+            ]
+        ),
+        "<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n<|im_start|>user\nthree<|im_end|>\n\
+         <|im_start|>assistant\n"
+    );
+    // After the last question it stays.
+    assert_eq!(
+        template(QWEN3)
+            .render(
+                &[(User, "one"), (Assistant, "<think>\nhm\n</think>\n\ntwo")],
+                false
+            )
+            .unwrap(),
+        "<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\n<think>\nhm\n</think>\n\ntwo<|im_end|>\n"
+    );
+}
+
+#[test]
+fn macros_namespaces_controls_and_pythons_ways() {
+    assert_eq!(
+        render(
+            MACROS,
+            &[
+                (User, "a"),
+                (System, "left out"),
+                (Tool, "left out"),
+                (Assistant, "b")
+            ]
+        ),
+        "<|user|>a<|end|><|assistant|>b<|end|>\n\
+         2 {\"roles\": [\"user\", \"system\", \"tool\", \"assistant\"], \"ok\": true} 2024-07-26 True None<|assistant|>"
+    );
+}
+
+#[test]
+fn json_is_written_as_python_writes_it() {
+    let json = |filter: &str| {
+        let value = "{'b': [1, 2.5, {}], 'a': {'x': none, 'y': 'é<\\n\"'}, 'c': []}";
+        render(&format!("{{{{ {value} | {filter} }}}}"), &[])
+    };
+    // What `json.dumps(..., ensure_ascii=False)` gives.
+    assert_eq!(
+        json("tojson"),
+        r#"{"b": [1, 2.5, {}], "a": {"x": null, "y": "é<\n\""}, "c": []}"#
+    );
+    assert_eq!(
+        json("tojson(indent=2)"),
+        "{\n  \"b\": [\n    1,\n    2.5,\n    {}\n  ],\n  \"a\": {\n    \"x\": null,\n    \"y\": \"é<\\n\\\"\"\n  },\n  \"c\": []\n}"
+    );
+    assert_eq!(
+        json("tojson(separators=(',', ':'))"),
+        r#"{"b":[1,2.5,{}],"a":{"x":null,"y":"é<\n\""},"c":[]}"#
+    );
+    assert_eq!(
+        json("tojson(sort_keys=true, ensure_ascii=false)"),
+        r#"{"a": {"x": null, "y": "é<\n\""}, "b": [1, 2.5, {}], "c": []}"#
+    );
+    assert!(refusal("{{ 1 | tojson(colour=2) }}", &[]).contains("colour"));
+}
+
+#[test]
+fn a_broken_template_says_where() {
+    let error = ChatTemplate::from_text(
+        "models/x",
+        "line one\n{% for m in messages %}{{ m }",
+        SpecialTokens::new(),
+    )
+    .unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("models/x") && message.contains('2'), "{message}");
+    let refused = refusal("\n\n{{ nothing_like_it(1) }}", &[(User, "a")]);
+    assert!(
+        refused.contains("nothing_like_it") && refused.contains('3'),
+        "{refused}"
+    );
+    assert!(refusal("{{ strftime_now('%Q') }}", &[]).contains("%Q"));
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+#[test]
+fn templates_are_found_where_models_keep_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let rendered = |template: ChatTemplate| template.render(&[(User, "u")], true).unwrap();
+    let missing = ChatTemplate::beside(at).unwrap_err();
+    assert!(matches!(missing, PromptError::NoTemplate { .. }));
+    assert!(
+        missing.to_string().contains(&at.display().to_string()),
+        "{missing}"
+    );
+
+    write(
+        at,
+        "chat_template.json",
+        r#"{"chat_template": "processor {{ bos_token }}"}"#,
+    );
+    write(
+        at,
+        "tokenizer_config.json",
+        r#"{"bos_token": {"content": "<b>", "lstrip": false}, "add_bos_token": true}"#,
+    );
+    write(
+        at,
+        "special_tokens_map.json",
+        r#"{"bos_token": "<other>", "eos_token": "<e>"}"#,
+    );
+    assert_eq!(rendered(ChatTemplate::beside(at).unwrap()), "processor <b>");
+
+    write(
+        at,
+        "tokenizer_config.json",
+        r#"{"bos_token": "<b>", "chat_template": [
+        {"name": "tool_use", "template": "tools"}, {"name": "default", "template": "config {{ bos_token }}{{ eos_token }}"}]}"#,
+    );
+    assert_eq!(
+        rendered(ChatTemplate::beside(&at.join("tokenizer.json")).unwrap()),
+        "config <b><e>"
+    );
+
+    write(at, "chat_template.jinja", "jinja {{ messages[0].content }}\n");
+    let template = ChatTemplate::beside(at).unwrap();
+    assert_eq!(
+        (template.bos_token(), rendered(template.clone())),
+        (Some("<b>"), "jinja u".to_string())
+    );
+    assert!(template.name().ends_with("chat_template.jinja"));
+
+    // By its own path, whatever it is.
+    write(at, "mine.txt", "mine {{ eos_token }}");
+    assert_eq!(
+        rendered(ChatTemplate::load(&at.join("mine.txt")).unwrap()),
+        "mine <e>"
+    );
+    assert_eq!(
+        rendered(ChatTemplate::load(&at.join("tokenizer_config.json")).unwrap()),
+        "config <b><e>"
+    );
+    assert_eq!(rendered(ChatTemplate::load(at).unwrap()), "jinja u");
+}
+
+#[test]
+fn files_without_a_usable_template_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let file = at.join("tokenizer_config.json");
+    assert!(matches!(
+        ChatTemplate::load(&file),
+        Err(PromptError::NoTemplate { .. })
+    ));
+    for (text, expected) in [
+        ("{", "not JSON"),
+        (r#"{"chat_template": 3}"#, "must be a text"),
+        (
+            r#"{"chat_template": [{"name": "tool_use", "template": "x"}]}"#,
+            "named `default`",
+        ),
+    ] {
+        write(at, "tokenizer_config.json", text);
+        let error = ChatTemplate::load(&file).unwrap_err().to_string();
+        assert!(
+            error.contains(expected) && error.contains("tokenizer_config.json"),
+            "{error}"
+        );
+    }
+    write(at, "tokenizer_config.json", "{}");
+    assert!(matches!(
+        ChatTemplate::load(&file),
+        Err(PromptError::NoTemplate { .. })
+    ));
+    std::fs::write(at.join("chat_template.jinja"), [0xff, 0xfe]).unwrap();
+    let error = ChatTemplate::beside(at).unwrap_err();
+    assert!(matches!(error, PromptError::UnreadableTemplate { .. }), "{error}");
+}
