@@ -58,6 +58,7 @@
 mod agent;
 mod bindings;
 mod blocks;
+mod cells;
 pub mod config;
 pub mod conversation;
 mod corpus;
