@@ -82,7 +82,11 @@ pub fn run(
         // The completion threads outlive the transport's last outcome.
         Arc::new(move |outcome| drop(outcomes.send(Some(outcome))))
     };
-    let transport_clock = soon();
+    let transport_clock = if plan.warmup.is_empty() {
+        soon()
+    } else {
+        RunClock::starting_now()
+    };
     let transport = start_transport(transport_clock, sink)?;
     let (clock, warmth) = if plan.warmup.is_empty() {
         (transport_clock, Warmth::default())

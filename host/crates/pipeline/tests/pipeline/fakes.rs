@@ -1,14 +1,14 @@
 //! A workload of known size and a transport that answers at once.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use veeksha_clock::RunClock;
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, FailureReason, Message, NodeId, OutputSpec, Request, Response, Role,
-    Segment, Session, SessionId,
+    Answer, Chunk, ChunkKind, ErrorClass, FailureReason, HistoryMode, Message, NodeId, OutputSpec, Recorded,
+    Replay, Request, Response, Role, Segment, Session, SessionId,
 };
-use veeksha_pipeline::{Plan, Schedule};
+use veeksha_pipeline::{PipelineError, Plan, Schedule};
 use veeksha_ports::{
     AgentSource, AgentStep, ConnectionUse, Job, Outcome, OutcomeSink, PluginFailure, PluginFailureKind,
     SessionSource, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
@@ -38,11 +38,38 @@ pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
     }
 }
 
+/// The same as it was recorded: sent at `at`, and answered with four words that nobody else says.
+pub(crate) fn replayed(history: HistoryMode, at: Option<u64>, request: Request) -> Request {
+    let words = Segment::Text(format!("answer of node {}", request.node));
+    Request {
+        replay: Some(Box::new(Replay {
+            history,
+            answer: Some(Answer {
+                content: vec![words],
+                tool_calls: Vec::new(),
+            }),
+            recorded: Recorded {
+                at,
+                output_tokens: Some(99),
+                ..Recorded::default()
+            },
+        })),
+        ..request
+    }
+}
+
 /// What the workload is.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// Chains of two requests; the plugin fails at session `fails_at`.
     Chains { length: Option<u64>, fails_at: u64 },
+    /// Sessions that the test makes, from a seed and the id. Those outside of `only` are never asked for.
+    Made {
+        seed: u64,
+        length: Option<u64>,
+        session: fn(u64, u64) -> Session,
+        only: Shard,
+    },
     /// Agents that ask twice, the second time in answer to the first.
     Agents,
     /// Agents that are done with their first step.
@@ -74,6 +101,17 @@ impl WorkloadFactory for Factory {
     fn open(&self) -> Result<Workload, PluginFailure> {
         Ok(match self.kind {
             Kind::Chains { length, fails_at } => Workload::Planned(Box::new(Chains { length, fails_at })),
+            Kind::Made {
+                seed,
+                length,
+                session,
+                only,
+            } => Workload::Planned(Box::new(Made {
+                seed,
+                length,
+                session,
+                only,
+            })),
             Kind::Agents => Workload::Reactive(Box::new(Agents { hasty: false })),
             Kind::HastyAgents => Workload::Reactive(Box::new(Agents { hasty: true })),
         })
@@ -105,6 +143,29 @@ impl SessionSource for Chains {
             ..Session::default()
         };
         Ok((first..end).map(chain).collect())
+    }
+}
+
+struct Made {
+    seed: u64,
+    length: Option<u64>,
+    session: fn(u64, u64) -> Session,
+    only: Shard,
+}
+
+impl SessionSource for Made {
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        Ok(self.length)
+    }
+
+    fn sessions(&mut self, first: u64, count: u32) -> Result<Vec<Session>, PluginFailure> {
+        let end = (first + u64::from(count)).min(self.length.unwrap_or(u64::MAX));
+        if let Some(id) = (first..end).find(|id| !self.only.owns(*id)) {
+            let message = format!("session {id} is another's");
+            let kind = PluginFailureKind::Trap;
+            return Err(PluginFailure::new("fake", "workload.sessions", kind, message));
+        }
+        Ok((first..end).map(|id| (self.session)(self.seed, id)).collect())
     }
 }
 
@@ -153,30 +214,39 @@ impl AgentSource for Agents {
     fn finish(&mut self, _: SessionId) {}
 }
 
-/// Whether the server is there.
+/// How the server is.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Server {
+    /// Answers at once; what is sent before the run it answers after a while.
     Up,
+    /// Takes no connection.
     Gone,
+    /// Fails what is sent before the run.
+    Cold,
+    /// Never answers.
+    Silent,
 }
 
-/// Answers every job at once, without usage, on the dispatcher's own thread.
+/// How long [`Server::Up`] takes over a request of the warm-up.
+pub(crate) const WARMING: Duration = Duration::from_millis(60);
+
+/// Answers on the dispatcher's own thread, without usage. Everything that it was sent is kept.
 pub(crate) struct Echo {
     pub(crate) server: Server,
     pub(crate) clock: RunClock,
     pub(crate) sink: OutcomeSink,
-    pub(crate) answered: AtomicUsize,
+    pub(crate) jobs: Arc<Mutex<Vec<Job>>>,
+    pub(crate) unanswered: Mutex<Vec<Job>>,
 }
 
-impl Transport for Echo {
-    fn submit(&self, job: Job) {
+impl Echo {
+    fn end(&self, job: Job, result: Result<(), (ErrorClass, &str)>) {
         let at = self.clock.now();
         let response = Response {
             text: "four words of answer".into(),
             finish_reason: "stop".into(),
             ..Response::default()
         };
-        self.answered.fetch_add(1, Ordering::Relaxed);
         (self.sink)(Outcome {
             timings: Timings {
                 picked_up_at: Some(at),
@@ -192,24 +262,65 @@ impl Transport for Echo {
                 kind: ChunkKind::Content,
                 merged: false,
             }],
-            result: match self.server {
-                Server::Up => Ok(response),
-                Server::Gone => Err(FailureReason {
+            result: result
+                .map(|()| response)
+                .map_err(|(class, message)| FailureReason {
                     request: job.id,
-                    class: ErrorClass::Connect,
+                    class,
                     status: None,
-                    message: "refused".into(),
+                    message: message.into(),
                     at,
                 }),
-            },
             job,
         });
     }
+}
 
-    fn cancel_all(&self) {}
+impl Transport for Echo {
+    fn submit(&self, job: Job) {
+        self.jobs.lock().unwrap().push(job.clone());
+        // What comes after the timeout is not measured either, but no test here has one.
+        let before_the_run = !job.measured;
+        match self.server {
+            Server::Up => {
+                if before_the_run {
+                    std::thread::sleep(WARMING);
+                }
+                self.end(job, Ok(()));
+            }
+            Server::Gone => self.end(job, Err((ErrorClass::Connect, "refused"))),
+            Server::Cold if before_the_run => self.end(job, Err((ErrorClass::Status, "too cold"))),
+            Server::Cold => self.end(job, Ok(())),
+            Server::Silent => self.unanswered.lock().unwrap().push(job),
+        }
+    }
+
+    fn cancel_all(&self) {
+        for job in self.unanswered.lock().unwrap().drain(..) {
+            self.end(job, Err((ErrorClass::Cancelled, "given up")));
+        }
+    }
 
     fn in_flight(&self) -> usize {
-        0
+        self.unanswered.lock().unwrap().len()
+    }
+}
+
+/// A transport to such a server, and what it was sent.
+pub(crate) fn echo(
+    server: Server,
+    jobs: &Arc<Mutex<Vec<Job>>>,
+) -> impl FnOnce(RunClock, OutcomeSink) -> Result<Arc<dyn Transport>, PipelineError> + use<> {
+    let jobs = jobs.clone();
+    move |clock, sink| {
+        let unanswered = Mutex::default();
+        Ok(Arc::new(Echo {
+            server,
+            clock,
+            sink,
+            jobs,
+            unanswered,
+        }))
     }
 }
 

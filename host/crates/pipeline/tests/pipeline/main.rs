@@ -3,5 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by panicking")]
 
 mod fakes;
+mod prefixes;
 mod real_time;
+mod replay;
+mod shards;
+mod virtual_time;
+mod warm_up;
 mod words;

@@ -1,57 +1,82 @@
 //! Runs with the real clock.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use veeksha_events::{Event, RequestRecord, SessionEnd};
 use veeksha_pipeline::{Content, Control, Entry, PipelineError, Plan, RunEnd, run};
-use veeksha_ports::Transport;
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_ports::Job;
+use veeksha_prompt::Tokenizer;
 
-use crate::fakes::{Echo, Kind, Server, factory, paced, plan};
+use crate::fakes::{Kind, Server, echo, factory, paced, plan};
+use crate::virtual_time::words;
 
-struct Ran {
-    end: RunEnd,
-    entries: Vec<Entry>,
+pub(crate) struct Ran {
+    pub(crate) end: RunEnd,
+    pub(crate) entries: Vec<Entry>,
+    /// What was sent, warm-up included.
+    pub(crate) jobs: Vec<Job>,
 }
 
-fn drive(plan: &Plan, kind: Kind, control: &Control) -> Result<Ran, PipelineError> {
+pub(crate) fn drive(plan: &Plan, kind: Kind, control: &Control) -> Result<Ran, PipelineError> {
     drive_against(Server::Up, plan, kind, control)
 }
 
-fn drive_against(server: Server, plan: &Plan, kind: Kind, control: &Control) -> Result<Ran, PipelineError> {
-    let tokenizer = Tokenizer::embedded().unwrap();
-    let materialiser = Arc::new(Materialiser::new(tokenizer.clone()).unwrap());
+pub(crate) fn drive_against(
+    server: Server,
+    plan: &Plan,
+    kind: Kind,
+    control: &Control,
+) -> Result<Ran, PipelineError> {
+    drive_keeping(&Arc::default(), server, plan, kind, control)
+}
+
+/// Stops the run once the server was sent so much.
+pub(crate) fn drive_until(jobs_sent: usize, server: Server, plan: &Plan, kind: Kind) -> Ran {
+    let (jobs, control) = (Arc::<Mutex<Vec<Job>>>::default(), Control::default());
+    let (seen, stop) = (jobs.clone(), control.clone());
+    let stopper = std::thread::spawn(move || {
+        while seen.lock().unwrap().len() < jobs_sent {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        stop.stop();
+    });
+    let ran = drive_keeping(&jobs, server, plan, kind, &control).unwrap();
+    stopper.join().unwrap();
+    ran
+}
+
+fn drive_keeping(
+    jobs: &Arc<Mutex<Vec<Job>>>,
+    server: Server,
+    plan: &Plan,
+    kind: Kind,
+    control: &Control,
+) -> Result<Ran, PipelineError> {
+    let (tokenizer, materialiser) = words();
     let (sender, receiver) = unbounded();
-    let echo = |clock, sink| {
-        let answered = AtomicUsize::new(0);
-        Ok(Arc::new(Echo {
-            server,
-            clock,
-            sink,
-            answered,
-        }) as Arc<dyn Transport>)
-    };
     let end = run(
         plan,
         &factory(kind),
-        &tokenizer,
-        materialiser,
-        echo,
+        tokenizer,
+        materialiser.clone(),
+        echo(server, jobs),
         &sender,
         control,
     )?;
     drop(sender);
+    let jobs = std::mem::take(&mut *jobs.lock().unwrap());
     Ok(Ran {
         end,
         entries: receiver.iter().collect(),
+        jobs,
     })
 }
 
 impl Ran {
-    fn records(&self) -> Vec<&RequestRecord> {
+    pub(crate) fn records(&self) -> Vec<&RequestRecord> {
         let finished = self.entries.iter().filter_map(|entry| match &entry.event {
             Event::Finished(record) => Some(&**record),
             _ => None,
@@ -59,7 +84,7 @@ impl Ran {
         finished.collect()
     }
 
-    fn ends(&self) -> Vec<SessionEnd> {
+    pub(crate) fn ends(&self) -> Vec<SessionEnd> {
         let ends = self.entries.iter().filter_map(|entry| match entry.event {
             Event::SessionFinished { end, .. } => Some(end),
             _ => None,
@@ -68,7 +93,7 @@ impl Ran {
     }
 }
 
-const ENDLESS: Kind = Kind::Chains {
+pub(crate) const ENDLESS: Kind = Kind::Chains {
     length: None,
     fails_at: u64::MAX,
 };
@@ -178,16 +203,9 @@ fn a_plugin_that_fails_at_once_is_an_error_and_later_a_result() {
 fn a_stop_ends_an_endless_run_and_keeps_what_was_answered() {
     let mut plan = paced();
     plan.scheduler.max_sessions = None;
-    let control = Control::default();
-    let stop = control.clone();
-    let stopper = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        stop.stop();
-    });
-    let ran = drive(&plan, ENDLESS, &control).unwrap();
-    stopper.join().unwrap();
+    let ran = drive_until(5, Server::Up, &plan, ENDLESS);
     assert!(ran.end.interrupted);
-    assert!(!ran.records().is_empty());
+    assert!(ran.records().len() >= 5);
     assert!(
         ran.entries
             .iter()

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use crossbeam_channel::unbounded;
 use veeksha_events::Event;
 use veeksha_pipeline::{Content, Control, MinTokensPrompt, run};
-use veeksha_ports::Transport;
-use veeksha_prompt::{Materialiser, Tokenizer};
 
-use crate::fakes::{Echo, Kind, Server, factory, plan};
+use crate::fakes::{Kind, Server, echo, factory, plan};
+use crate::virtual_time::words;
 
 fn first_prompt(template: &str) -> (String, u32) {
-    let tokenizer = Tokenizer::embedded().unwrap();
-    let materialiser = Arc::new(Materialiser::new(tokenizer.clone()).unwrap());
+    let (tokenizer, materialiser) = words();
     let mut plan = plan();
     plan.scheduler.max_sessions = Some(1);
     plan.include_content = true;
@@ -20,21 +18,13 @@ fn first_prompt(template: &str) -> (String, u32) {
         template: template.into(),
     });
     let (sender, receiver) = unbounded();
-    let echo = |clock, sink| {
-        Ok(Arc::new(Echo {
-            server: Server::Up,
-            clock,
-            sink,
-            answered: Default::default(),
-        }) as Arc<dyn Transport>)
-    };
     let workload = factory(Kind::HastyAgents);
     run(
         &plan,
         &workload,
-        &tokenizer,
-        materialiser,
-        echo,
+        tokenizer,
+        materialiser.clone(),
+        echo(Server::Up, &Arc::default()),
         &sender,
         &Control::default(),
     )
