@@ -95,12 +95,85 @@ pub enum Channel {
         #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
         shared_prefix_probability: f64,
     },
-    /// Not supported yet.
-    Image(Map<String, Value>),
-    /// Not supported yet.
-    Audio(Map<String, Value>),
+    /// Images that the host makes, sent as content blocks after the text.
+    Image {
+        /// Images in each request: a number, or a distribution.
+        #[serde(default = "one_of_them")]
+        #[cfg_attr(test, schemars(with = "crate::schema::NumberOrLength"))]
+        num_images: Amount,
+        /// Their width in pixels: a number, or a distribution.
+        #[serde(default = "pixels")]
+        #[cfg_attr(test, schemars(with = "crate::schema::NumberOrLength"))]
+        width: Amount,
+        /// Their height in pixels: a number, or a distribution.
+        #[serde(default = "pixels")]
+        #[cfg_attr(test, schemars(with = "crate::schema::NumberOrLength"))]
+        height: Amount,
+        /// How they are encoded.
+        #[serde(default)]
+        format: ImageFormat,
+    },
+    /// Audio that the host makes, sent as content blocks after the images.
+    Audio {
+        /// Pieces of audio in each request: a number, or a distribution.
+        #[serde(default = "one_of_them")]
+        #[cfg_attr(test, schemars(with = "crate::schema::NumberOrLength"))]
+        num_audios: Amount,
+        /// How long each is, in seconds: a number, or a distribution.
+        #[serde(default = "a_sentence")]
+        #[cfg_attr(test, schemars(with = "crate::schema::NumberOrSeconds"))]
+        seconds: Span,
+        /// Samples per second.
+        #[serde(default = "speech")]
+        #[cfg_attr(test, schemars(range(min = 1)))]
+        rate: u32,
+    },
     /// Not supported yet.
     Video(Map<String, Value>),
+}
+
+/// How an image is encoded.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
+#[serde(rename_all = "snake_case")]
+pub enum ImageFormat {
+    /// PNG.
+    #[default]
+    Png,
+}
+
+/// A number, 1 or more, or a distribution of such numbers.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(transparent)]
+pub struct Amount(pub(crate) Value);
+
+/// A time in seconds, or a distribution of times.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(transparent)]
+pub struct Span(pub(crate) Value);
+
+/// A distribution of seconds.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(tag = "type"))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Seconds {
+    /// Always the same.
+    Fixed {
+        /// The time.
+        #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
+        value: f64,
+    },
+    /// Each time from `min` to `max` with the same probability, rounded to milliseconds.
+    Uniform {
+        /// The shortest.
+        #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
+        min: f64,
+        /// The longest.
+        #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
+        max: f64,
+    },
 }
 
 /// What is asked of the answers.
@@ -281,6 +354,22 @@ fn one_to_two() -> Length {
 
 fn one() -> Length {
     Length::Fixed { value: 1 }
+}
+
+fn one_of_them() -> Amount {
+    Amount(1.into())
+}
+
+fn pixels() -> Amount {
+    Amount(512.into())
+}
+
+fn a_sentence() -> Span {
+    Span(2.5.into())
+}
+
+fn speech() -> u32 {
+    16_000
 }
 
 fn one_per_second() -> Interval {

@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod content;
 mod draw;
 mod graph;
 mod interval;
 mod inverse_gaussian;
 mod length;
+mod media;
 mod text;
 mod workload;
 mod zipf;

@@ -1,14 +1,33 @@
 //! `schema.json` is what the types of [`config`](crate::config) say. Written anew by
 //! `UPDATE_SCHEMA=1 cargo test -p veeksha-synthetic schema`.
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use veeksha_plugin::SessionGenerator;
 
-use crate::config::{Channel, Config, Graph, Interval, Length};
+use crate::config::{Channel, Config, Graph, Interval, Length, Seconds};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.json");
+
+/// A number, or a distribution of numbers.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+pub(crate) enum NumberOrLength {
+    Number(#[schemars(range(min = 1))] u32),
+    Distribution(Length),
+}
+
+/// A time in seconds, or a distribution of times.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+pub(crate) enum NumberOrSeconds {
+    Number(#[schemars(extend("exclusiveMinimum" = 0))] f64),
+    Distribution(Seconds),
+}
 
 /// Writes the values that are defaults somewhere, as the user would.
 macro_rules! serialize_defaults {
@@ -108,7 +127,7 @@ fn the_schema_shows_real_defaults_and_describes_every_key() {
             }
         }
     });
-    assert_eq!(keys, 40);
+    assert_eq!(keys, 50);
     let mut defaults = serde_json::Map::new();
     for (key, property) in schema["properties"].as_object().unwrap() {
         defaults.extend(

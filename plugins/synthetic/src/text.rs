@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use veeksha_plugin::{Draws, Error, Random, Segment, synthetic};
 
-use crate::config::Channel;
+use crate::config::Length;
 use crate::draw::Draw;
 use crate::length::LengthSampler;
 
@@ -26,36 +26,14 @@ pub(crate) struct TextDraws<'a> {
 }
 
 impl TextPlan {
-    /// The one text channel among the channels.
-    pub(crate) fn new(channels: Vec<Channel>) -> Result<Self, Error> {
-        let mut plan = None;
-        for (index, channel) in channels.into_iter().enumerate() {
-            let path = format!("/channels/{index}");
-            let Channel::Text {
-                body_length_generator,
-                shared_prefix_ratio,
-                shared_prefix_probability,
-            } = channel
-            else {
-                return Err(unsupported(&format!("{path}/type"), name(&channel)));
-            };
-            if plan.is_some() {
-                return Err(Error::config(
-                    path,
-                    "a second text channel; each type may stand only once",
-                ));
-            }
-            plan = Some(TextPlan {
-                length: LengthSampler::new(body_length_generator, &format!("{path}/body_length_generator"))?,
-                prefix_ratio: share(shared_prefix_ratio, &format!("{path}/shared_prefix_ratio"))?,
-                prefix_probability: share(
-                    shared_prefix_probability,
-                    &format!("{path}/shared_prefix_probability"),
-                )?,
-                prefix_seed: OnceCell::new(),
-            });
-        }
-        plan.ok_or_else(|| Error::config("/channels", "at least one channel is needed"))
+    /// Checks the parameters; `path` is where they stand.
+    pub(crate) fn new(length: Length, ratio: f64, probability: f64, path: &str) -> Result<Self, Error> {
+        Ok(TextPlan {
+            length: LengthSampler::new(length, &format!("{path}/body_length_generator"))?,
+            prefix_ratio: share(ratio, &format!("{path}/shared_prefix_ratio"))?,
+            prefix_probability: share(probability, &format!("{path}/shared_prefix_probability"))?,
+            prefix_seed: OnceCell::new(),
+        })
     }
 
     /// The draws of a session whose first request stands at `step`.
@@ -106,31 +84,26 @@ fn share(value: f64, path: &str) -> Result<f64, Error> {
     ))
 }
 
-fn name(channel: &Channel) -> &'static str {
-    match channel {
-        Channel::Text { .. } => "text",
-        Channel::Image(_) => "image",
-        Channel::Audio(_) => "audio",
-        Channel::Video(_) => "video",
-    }
-}
-
-/// A kind of content that Veeksha names and nobody makes yet.
-pub(crate) fn unsupported(path: &str, kind: &str) -> Error {
-    Error {
-        code: "unsupported".into(),
-        ..Error::config(path, format!("`{kind}` is not supported yet"))
-    }
-    .hint("`text` is")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Channel;
     use crate::testing::{random, tokens};
 
     fn plan(json: &str) -> Result<TextPlan, Error> {
-        TextPlan::new(veeksha_plugin::config::from_json(&format!("[{json}]"))?)
+        match veeksha_plugin::config::from_json(json)? {
+            Channel::Text {
+                body_length_generator,
+                shared_prefix_ratio,
+                shared_prefix_probability,
+            } => TextPlan::new(
+                body_length_generator,
+                shared_prefix_ratio,
+                shared_prefix_probability,
+                "",
+            ),
+            other => unreachable!("{other:?}"),
+        }
     }
 
     /// The contents of the roots of many sessions.
@@ -200,31 +173,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_where_it_stands() {
-        let refused = |json: &str| {
-            let error = plan(json).unwrap_err();
-            (error.code, error.path.unwrap())
-        };
-        let at = |code: &str, path: &str| (code.to_owned(), path.to_owned());
-        assert_eq!(refused(""), at("config", "/channels"));
-        assert_eq!(
-            refused(r#"{"type": "text"}, {"type": "text"}"#),
-            at("config", "/channels/1")
-        );
-        assert_eq!(
-            refused(r#"{"type": "text"}, {"type": "image", "num_images": 3}"#),
-            at("unsupported", "/channels/1/type")
-        );
+        let refused = |json: &str| plan(json).unwrap_err().path.unwrap();
         assert_eq!(
             refused(r#"{"type": "text", "shared_prefix_ratio": 1.5}"#),
-            at("config", "/channels/0/shared_prefix_ratio")
+            "/shared_prefix_ratio"
         );
         assert_eq!(
             refused(r#"{"type": "text", "shared_prefix_probability": -0.5}"#),
-            at("config", "/channels/0/shared_prefix_probability")
+            "/shared_prefix_probability"
         );
         assert_eq!(
             refused(r#"{"type": "text", "body_length_generator": {"type": "uniform", "min": 9, "max": 8}}"#),
-            at("config", "/channels/0/body_length_generator/min")
+            "/body_length_generator/min"
         );
     }
 }

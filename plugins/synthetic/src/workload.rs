@@ -3,15 +3,15 @@
 use veeksha_plugin::{Error, Message, Random, Request, Role, Session, SessionGenerator};
 
 use crate::config::{Config, OutputSpec};
+use crate::content::{ContentPlan, unsupported};
 use crate::draw::Draw;
 use crate::graph::GraphPlan;
 use crate::length::LengthSampler;
-use crate::text::{TextPlan, unsupported};
 
 /// An open synthetic workload; endless.
 pub struct Synthetic {
     graph: GraphPlan,
-    text: TextPlan,
+    content: ContentPlan,
     output: LengthSampler,
 }
 
@@ -28,17 +28,17 @@ impl SessionGenerator for Synthetic {
     fn open(config: Config) -> Result<Self, Error> {
         Ok(Synthetic {
             graph: GraphPlan::new(config.session_graph, config.inherit_history)?,
-            text: TextPlan::new(config.channels)?,
+            content: ContentPlan::new(config.channels)?,
             output: output(config.output_spec)?,
         })
     }
 
     fn session(&self, index: u64, random: Random) -> Result<Session, Error> {
         let step = index.saturating_mul(self.graph.requests_per_session().unwrap_or(1));
-        let mut texts = self.text.draws(&random, step);
+        let mut contents = self.content.draws(&random, step);
         let mut outputs = Draw::new(&random, "output_length", step);
         let mut request = |(id, node): (u32, crate::graph::Node)| {
-            let content = self.text.content(&mut texts, node.parents.is_empty());
+            let content = self.content.content(&mut contents, node.parents.is_empty());
             Request {
                 parents: node.parents,
                 history_parent: node.history_parent,
@@ -62,7 +62,7 @@ fn output(spec: OutputSpec) -> Result<LengthSampler, Error> {
         ("video", &spec.video),
     ] {
         if asked.is_some() {
-            return Err(unsupported(&format!("/output_spec/{kind}"), kind));
+            return Err(unsupported(&format!("/output_spec/{kind}"), kind, "`text` is"));
         }
     }
     LengthSampler::new(
