@@ -16,13 +16,30 @@ use veeksha_model::Seed;
 use veeksha_prompt::{Materialiser, Tokenizer};
 
 /// A tokenizer and what is expected of it.
+#[derive(Clone)]
 pub(crate) struct Kind {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) tokenizer: Tokenizer,
     /// The same, as the library has it, without truncation.
     pub(crate) raw: tokenizers::Tokenizer,
     /// Whether the structure of the vocabulary proves lengths.
     pub(crate) proven: bool,
+}
+
+impl Kind {
+    /// The same tokenizer with control tokens added, as models for conversations have them.
+    pub(crate) fn with_control_tokens(&self, names: &[&str]) -> Kind {
+        let mut raw = self.raw.clone();
+        raw.add_special_tokens(&special(names));
+        let name = format!("{} with control tokens", self.name);
+        let json = raw.to_string(false).unwrap();
+        Kind {
+            tokenizer: Tokenizer::from_bytes(json.as_bytes(), &name).unwrap(),
+            name,
+            raw,
+            proven: self.proven,
+        }
+    }
 }
 
 /// All kinds; trained once.
@@ -56,7 +73,7 @@ pub(crate) fn kinds() -> &'static [Kind] {
             let mut raw = tokenizers::Tokenizer::from_bytes(&bytes).unwrap();
             raw.with_truncation(None).unwrap();
             Kind {
-                name,
+                name: name.to_string(),
                 tokenizer: Tokenizer::from_bytes(&bytes, name).unwrap(),
                 raw,
                 proven,
