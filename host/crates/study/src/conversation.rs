@@ -69,6 +69,31 @@ impl<'a> Conversation<'a> {
         prompt
     }
 
+    /// The whole prompt of a turn as text that no other session has: a piece for each turn of the conversation and each answer.
+    pub(crate) fn prompt_of_its_own(&self, place: usize, session: u64) -> Vec<Piece> {
+        let mode = self.turns[place].mode;
+        let mut prompt = Vec::new();
+        let mut next = Some(place);
+        while let Some(place) = next {
+            let turn = &self.turns[place];
+            let own = |tokens, part| Piece {
+                identity: spread(
+                    session
+                        .wrapping_mul(1 << 20)
+                        .wrapping_add(2 * place as u64 + part),
+                ),
+                tokens,
+            };
+            if !prompt.is_empty() {
+                prompt.push(own(tokens(turn.answer(mode)), 1));
+            }
+            prompt.push(own(tokens(&turn.new), 0));
+            next = turn.continues;
+        }
+        prompt.reverse();
+        prompt
+    }
+
     /// Tokens of the whole prompt of every turn, by what its pieces have; and takes the prompts into a census.
     pub(crate) fn count_prompts(&self, census: &mut PrefixCensus) -> Vec<u64> {
         let mut seen: Vec<Seen> = Vec::with_capacity(self.turns.len());
@@ -150,11 +175,22 @@ pub(crate) fn output_tokens(request: &Request, count: &dyn Fn(&str) -> u32) -> O
         .or_else(answered)
 }
 
+/// Tokens of pieces that are one.
+fn tokens(pieces: &[Piece]) -> u32 {
+    u32::try_from(length(pieces)).unwrap_or(u32::MAX)
+}
+
 fn unknown(tokens: u32, answers: &mut u64) -> Piece {
     *answers += 1;
-    // Spread over all bits, so that it meets the identity of a text by chance only.
-    let identity = answers.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635_0c1f_72d9;
-    Piece { identity, tokens }
+    Piece {
+        identity: spread(*answers),
+        tokens,
+    }
+}
+
+/// Spreads a number over all bits, so that it meets the identity of a text by chance only.
+fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635_0c1f_72d9
 }
 
 /// The requests, each behind its history parent; else in the order of the session. (The graph was checked to have no cycle; were

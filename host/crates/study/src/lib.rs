@@ -1,11 +1,13 @@
 //! What a trace is like.
 //!
 //! Everything here is a function of a trace's sessions ([`veeksha_model::Session`], with what was recorded of each request): no file is
-//! read and no clock. [`Portrait`] describes a trace.
+//! read and no clock. [`Portrait`] describes a trace, [`Converter`] writes it in another format.
 #![forbid(unsafe_code)]
 
 mod arrivals;
+mod blocks;
 mod conversation;
+mod convert;
 mod distribution;
 #[cfg(test)]
 mod invent;
@@ -15,6 +17,7 @@ mod portrait_report;
 mod tally;
 
 pub use arrivals::Arrivals;
+pub use convert::{BLOCK_SIZE, CannotConvert, Converter, Format, Loss, UnknownFormat};
 pub use distribution::{Bin, Distribution, Unit};
 pub use labels::LabelValues;
 pub use portrait::Portrait;

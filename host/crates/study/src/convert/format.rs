@@ -1,0 +1,91 @@
+//! The formats that a trace can be converted to.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A format, named as the flavor that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// `request_log` as JSON Lines: lengths and arrivals, a session for each request.
+    RequestLog,
+    /// `request_log` as CSV.
+    RequestLogCsv,
+    /// `timed_synthetic_session`: lengths, graphs, think times.
+    TimedSyntheticSession,
+    /// `mooncake`: lengths, hash blocks, arrivals; sessions by `session_id`, `delay` and `wait_for`.
+    Mooncake,
+    /// `shared_prefix`: conversations whose first prompt is made of hash blocks.
+    SharedPrefix,
+    /// `multi_turn`: conversations in words.
+    MultiTurn,
+    /// `single_turn`: requests in words.
+    SingleTurn,
+    /// `untimed_content_multi_turn`: conversations in words with their answers, without times.
+    UntimedContentMultiTurn,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 8] = [
+        Format::RequestLog,
+        Format::RequestLogCsv,
+        Format::TimedSyntheticSession,
+        Format::Mooncake,
+        Format::SharedPrefix,
+        Format::MultiTurn,
+        Format::SingleTurn,
+        Format::UntimedContentMultiTurn,
+    ];
+
+    /// Its name: the flavor's, with `_csv` where that reads tables too.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::RequestLog => "request_log",
+            Format::RequestLogCsv => "request_log_csv",
+            Format::TimedSyntheticSession => "timed_synthetic_session",
+            Format::Mooncake => "mooncake",
+            Format::SharedPrefix => "shared_prefix",
+            Format::MultiTurn => "multi_turn",
+            Format::SingleTurn => "single_turn",
+            Format::UntimedContentMultiTurn => "untimed_content_multi_turn",
+        }
+    }
+
+    /// The line that a file of this format begins with, if it begins with one.
+    pub fn header(self) -> Option<&'static str> {
+        match self {
+            Format::RequestLogCsv => Some("timestamp,input_length,output_length"),
+            _ => None,
+        }
+    }
+
+    /// How files of this format end.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::RequestLogCsv => "csv",
+            _ => "jsonl",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no format's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no format `{name}` to convert to; it must be one of {}", Format::ALL.map(Format::name).join(", "))]
+pub struct UnknownFormat {
+    name: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Format::ALL.into_iter().find(|format| format.name() == name);
+        found.ok_or_else(|| UnknownFormat { name: name.into() })
+    }
+}

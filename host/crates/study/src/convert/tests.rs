@@ -1,0 +1,432 @@
+//! Rows as the formats define them.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use veeksha_model::{MediaKind, Message, NodeId, Role, ToolCall};
+
+use super::*;
+use crate::invent::{blocks, recorded_answer, request, session, synthetic, text, user};
+
+fn words(text: &str) -> u32 {
+    text.split_whitespace().count() as u32
+}
+
+fn rows(converter: &mut Converter, sessions: &[Session]) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for (session, index) in sessions.iter().zip(0..) {
+        for row in converter.rows(session, index, &words).unwrap() {
+            rows.push(serde_json::from_str(&row).unwrap());
+        }
+    }
+    rows
+}
+
+fn convert(to: Format, sessions: &[Session]) -> (Vec<Value>, Vec<(&'static str, u64)>) {
+    let mut converter = Converter::new(to);
+    let rows = rows(&mut converter, sessions);
+    let losses = converter
+        .losses()
+        .iter()
+        .map(|loss| (loss.what, loss.count))
+        .collect();
+    (rows, losses)
+}
+
+fn refused(to: Format, session: &Session) -> String {
+    Converter::new(to)
+        .rows(session, 4, &words)
+        .unwrap_err()
+        .to_string()
+}
+
+/// A conversation of two turns and a branch: 0 (100, answer 10) <- 1 (20, answer 5) after two seconds; 2 (7, answer 3) waits for both
+/// and sends nothing of them.
+fn tree() -> Session {
+    let mut nodes = vec![
+        request(0, None, 100),
+        request(1, Some(0), 20),
+        request(2, Some(0), 7),
+    ];
+    for (node, tokens) in nodes.iter_mut().zip([10, 5, 3]) {
+        node.output.target_tokens = Some(tokens);
+    }
+    nodes[1].wait_after_ready = 2_000_000_000;
+    nodes[2].parents.push(NodeId(1));
+    nodes[2].replay.get_or_insert_default().history = HistoryMode::Fresh;
+    Session {
+        arrives_at: Some(1_500_000_000),
+        ..session(nodes)
+    }
+}
+
+/// A conversation of two turns without branches.
+fn line() -> Session {
+    let mut line = tree();
+    line.requests.pop();
+    line
+}
+
+/// The same in words.
+fn chat() -> Session {
+    let mut nodes = vec![
+        recorded_answer(request(0, None, 1), "Saturn.", 1),
+        recorded_answer(request(1, Some(0), 1), "Nearly all.", 2),
+    ];
+    let mut system = user(vec![text("Be short.")]);
+    system.role = Role::System;
+    nodes[0].messages = vec![system, user(vec![text("Which planet "), text("has rings?")])];
+    nodes[1].messages = vec![user(vec![text("And moons?")])];
+    nodes[1].wait_after_ready = 250_000_000;
+    nodes[1].replay.get_or_insert_default().history = HistoryMode::Recorded;
+    Session {
+        arrives_at: Some(2_500_000),
+        ..session(nodes)
+    }
+}
+
+#[test]
+fn mooncake_rows_keep_times_lengths_and_equal_ids() {
+    let trace = [
+        blocks(&[46, 47, 48], 512, 1200, 0, 52),
+        blocks(&[46, 47, 99, 7], 512, 1700, 27_482_000_000, 1),
+        // A partial block that is whole elsewhere.
+        blocks(&[46, 47, 48], 512, 1536, 27_482_500_000, 9),
+    ];
+    let (rows, losses) = convert(Format::Mooncake, &trace);
+    let expected = [
+        json!({"timestamp": 0, "input_length": 1200, "output_length": 52, "hash_ids": [0, 1, 2]}),
+        json!({"timestamp": 27482, "input_length": 1700, "output_length": 1, "hash_ids": [0, 1, 3, 4]}),
+        json!({"timestamp": 27482.5, "input_length": 1536, "output_length": 9, "hash_ids": [0, 1, 2]}),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(losses, []);
+}
+
+proptest! {
+    /// From Mooncake to Mooncake: lengths and instants stay, ids are equal if and only if they were.
+    #[test]
+    fn mooncake_round_trips(trace in prop::collection::vec((prop::collection::vec(0u64..6, 1..6), 1u32..=512, 0u64..10_000), 1..12)) {
+        let sessions: Vec<Session> = trace.iter().map(|(ids, last, at)| {
+            blocks(ids, 512, (ids.len() as u32 - 1) * 512 + last, at * 1_000_000, 3)
+        }).collect();
+        let (rows, _) = convert(Format::Mooncake, &sessions);
+        let mut pairs = Vec::new();
+        for ((ids, last, at), row) in trace.iter().zip(&rows) {
+            prop_assert_eq!(&row["timestamp"], &Value::from(*at));
+            prop_assert_eq!(&row["input_length"], &Value::from((ids.len() as u32 - 1) * 512 + last));
+            let new: Vec<u64> = serde_json::from_value(row["hash_ids"].clone()).unwrap();
+            prop_assert_eq!(new.len(), ids.len());
+            pairs.extend(ids.iter().copied().zip(new));
+        }
+        for (old, new) in &pairs {
+            for (other_old, other_new) in &pairs {
+                prop_assert_eq!(old == other_old, new == other_new);
+            }
+        }
+    }
+}
+
+#[test]
+fn mooncake_sessions_are_turns_or_graphs() {
+    let (rows, losses) = convert(Format::Mooncake, &[line()]);
+    // The second prompt is the first, its answer, and what is new; the partial block of the first is not its beginning by name.
+    let expected = [
+        json!({"timestamp": 1500, "session_id": "0", "input_length": 100, "output_length": 10, "hash_ids": [0]}),
+        json!({"session_id": "0", "delay": 2000, "input_length": 130, "output_length": 5, "hash_ids": [1]}),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(losses, [(losses::FINE_SHARING, 1)]);
+    let (rows, _) = convert(Format::Mooncake, &[tree()]);
+    let expected = [
+        json!({"timestamp": 1500, "session_id": "0", "request_id": "0", "wait_for": [], "input_length": 100,
+            "output_length": 10, "hash_ids": [0]}),
+        json!({"session_id": "0", "request_id": "1", "wait_for": ["0"], "delay": 2000, "input_length": 130,
+            "output_length": 5, "hash_ids": [1]}),
+        json!({"session_id": "0", "request_id": "2", "wait_for": ["0", "1"], "delay": 0, "input_length": 7,
+            "output_length": 3, "hash_ids": [2]}),
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_history_parent_is_named_first() {
+    let mut graph = tree();
+    graph.requests[2].history_parent = Some(NodeId(1));
+    let (rows, _) = convert(Format::Mooncake, &[graph]);
+    assert_eq!(rows[2]["wait_for"], json!(["1", "0"]));
+}
+
+#[test]
+fn blocks_of_another_size_share_at_that_size() {
+    // 32 common tokens of 48: two blocks of 16, none of 512.
+    let of = |own| {
+        let mut only = request(0, None, 1);
+        only.messages = vec![user(vec![synthetic(1, 32), synthetic(own, 16)])];
+        session(vec![only])
+    };
+    let mut small = Converter::new(Format::Mooncake).block_size(16);
+    let ids: Vec<Value> = rows(&mut small, &[of(2), of(3)])
+        .iter()
+        .map(|row| row["hash_ids"].clone())
+        .collect();
+    assert_eq!(ids, [json!([0, 1, 2]), json!([0, 1, 3])]);
+    assert!(small.losses().is_empty());
+    let (rows, losses) = convert(Format::Mooncake, &[of(2), of(3)]);
+    assert_eq!(
+        (&rows[0]["hash_ids"], &rows[1]["hash_ids"]),
+        (&json!([0]), &json!([1]))
+    );
+    assert_eq!(losses, [(losses::FINE_SHARING, 1)]);
+}
+
+#[test]
+fn timed_rows_are_the_graph() {
+    let (rows, losses) = convert(Format::TimedSyntheticSession, &[tree()]);
+    let expected = [
+        json!({"session_id": "0", "timestamp": 1.5, "input_length": 100, "new_input_length": 100, "output_length": 10,
+            "session_context": {"node_id": 0, "parent_nodes": [], "history_parent": null, "wait_after_ready": 0.0}}),
+        json!({"session_id": "0", "input_length": 130, "new_input_length": 20, "output_length": 5,
+            "session_context": {"node_id": 1, "parent_nodes": [0], "history_parent": 0, "wait_after_ready": 2.0}}),
+        json!({"session_id": "0", "input_length": 7, "new_input_length": 7, "output_length": 3,
+            "session_context": {"node_id": 2, "parent_nodes": [0, 1], "history_parent": null, "wait_after_ready": 0.0}}),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(losses, []);
+    // What the first prompts of two sessions have in common is lost; what a conversation has of itself is not.
+    let (_, losses) = convert(Format::TimedSyntheticSession, &[line(), line()]);
+    assert_eq!(losses, [(losses::SHARING, 1)]);
+}
+
+#[test]
+fn a_recorded_length_stands_unless_it_cannot_be() {
+    let mut of = blocks(&[1], 512, 100, 0, 5);
+    let length = |of: &Session| {
+        convert(Format::TimedSyntheticSession, std::slice::from_ref(of)).0[0]["input_length"].clone()
+    };
+    let record = |of: &mut Session, tokens| {
+        of.requests[0].replay.as_mut().unwrap().recorded.prompt_tokens = Some(tokens);
+    };
+    record(&mut of, 107);
+    assert_eq!(length(&of), 107);
+    record(&mut of, 99);
+    assert_eq!(length(&of), 100);
+}
+
+#[test]
+fn request_logs_are_requests_by_themselves() {
+    let (rows, losses) = convert(Format::RequestLog, &[tree()]);
+    let expected = [
+        json!({"timestamp": 1.5, "input_length": 100, "output_length": 10}),
+        json!({"input_length": 130, "output_length": 5}),
+        json!({"input_length": 7, "output_length": 3}),
+    ];
+    assert_eq!(rows, expected);
+    // The second prompt begins with the first; the third is fresh.
+    assert_eq!(
+        losses,
+        [(losses::SHARING, 1), (losses::EDGES, 2), (losses::THINK_TIMES, 1)]
+    );
+    let mut table = Converter::new(Format::RequestLogCsv);
+    let rows = table.rows(&tree(), 0, &words).unwrap();
+    assert_eq!(rows, ["1.5,100,10", ",130,5", ",7,3"]);
+    assert_eq!(
+        Format::RequestLogCsv.header(),
+        Some("timestamp,input_length,output_length")
+    );
+}
+
+#[test]
+fn shared_prefixes_have_blocks_first_and_lengths_then() {
+    let mut first = line();
+    first.requests[0].messages = vec![user(vec![synthetic(77, 512), synthetic(78, 100)])];
+    let mut second = first.clone();
+    second.requests[0].messages = vec![user(vec![synthetic(77, 512), synthetic(79, 30)])];
+    let (rows, losses) = convert(Format::SharedPrefix, &[first, second]);
+    let expected = [
+        json!({"session_id": "0", "timestamp": 1.5, "input_length": 612, "new_input_length": 612, "output_length": 10,
+            "hash_ids": [0, 1]}),
+        json!({"session_id": "0", "wait_after_previous_response_s": 2.0, "input_length": 642, "new_input_length": 20,
+            "output_length": 5}),
+    ];
+    assert_eq!(rows[..2], expected);
+    assert_eq!(rows[2]["hash_ids"], json!([0, 2]));
+    assert_eq!(losses, []);
+    let said = refused(Format::SharedPrefix, &tree());
+    assert!(
+        said.starts_with("session 4, node 2: `shared_prefix` has only sessions in which"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_lengths_cannot_hold_is_counted() {
+    let mut rich = chat();
+    rich.labels = vec![("model".into(), "m".into())];
+    let first = &mut rich.requests[0];
+    first.body = Some("{\"temperature\": 0}".into());
+    first.replay.as_mut().unwrap().recorded.latency = Some(1);
+    first.messages[1].content.push(Segment::Media {
+        kind: MediaKind::Image,
+        source: "a.png".into(),
+    });
+    let (_, losses) = convert(Format::TimedSyntheticSession, &[rich]);
+    let expected = [
+        (losses::BODY, 1),
+        (losses::MEDIA, 1),
+        (losses::LABELS, 1),
+        (losses::ANSWERS, 1),
+        (losses::LATENCY, 1),
+        (losses::MESSAGES, 1),
+        (losses::ANSWER_WORDS, 2),
+        (losses::WORDS, 2),
+    ];
+    let mut losses = losses;
+    let mut expected = expected.to_vec();
+    losses.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(losses, expected);
+}
+
+#[test]
+fn lengths_need_tokens_and_answers_a_length() {
+    let silent = session(vec![request(3, None, 5)]);
+    assert_eq!(
+        refused(Format::RequestLog, &silent),
+        "session 4, node 3: the length of its answer is not known, and `request_log` needs it"
+    );
+    let mut empty = session(vec![request(3, None, 0)]);
+    empty.requests[0].output.target_tokens = Some(0);
+    assert_eq!(
+        refused(Format::Mooncake, &empty),
+        "session 4, node 3: its messages have no tokens, and `mooncake` needs at least one"
+    );
+    empty.requests[0].messages = vec![user(vec![synthetic(1, 5)])];
+    let (rows, losses) = convert(Format::RequestLog, &[empty]);
+    assert_eq!(
+        (&rows[0]["output_length"], losses),
+        (&json!(1), vec![(losses::EMPTY_ANSWERS, 1)])
+    );
+    // Mooncake's answers may be of unknown length.
+    assert_eq!(
+        convert(Format::Mooncake, &[silent]).0[0].get("output_length"),
+        None
+    );
+}
+
+#[test]
+fn conversations_in_words_keep_them() {
+    let (rows, losses) = convert(Format::MultiTurn, &[chat()]);
+    let expected = json!({"session_id": "0", "timestamp": 2.5, "turns": [
+        {"messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Which planet has rings?"},
+            {"role": "assistant", "content": "Saturn."}], "output_length": 1},
+        {"messages": [{"role": "user", "content": "And moons?"}, {"role": "assistant", "content": "Nearly all."}],
+            "delay": 250, "output_length": 2},
+    ]});
+    assert_eq!(rows, [expected]);
+    assert_eq!(losses, [(losses::RECORDED, 1)]);
+    // Without system message and answer, a turn is its text.
+    let mut plain = chat();
+    plain.requests[0].messages.remove(0);
+    plain.requests[0].replay = None;
+    plain.requests[0].body = Some("{\"seed\": 1}".into());
+    plain.requests[0].messages[0].content.push(Segment::Media {
+        kind: MediaKind::Audio,
+        source: "a.wav".into(),
+    });
+    let (rows, _) = convert(Format::MultiTurn, &[plain]);
+    let expected = json!({"text": "Which planet has rings?", "audios": ["a.wav"], "extra": {"seed": 1}});
+    assert_eq!(rows[0]["turns"][0], expected);
+}
+
+#[test]
+fn tool_calls_and_their_results_are_kept() {
+    let mut chat = chat();
+    let answer = chat.requests[0].replay.as_mut().unwrap().answer.as_mut().unwrap();
+    answer.content.clear();
+    answer.tool_calls = vec![ToolCall {
+        id: "c1".into(),
+        name: "look".into(),
+        arguments: "{}".into(),
+    }];
+    chat.requests[1].messages = vec![Message {
+        role: Role::Tool,
+        content: vec![text("rings")],
+        tool_call_id: Some("c1".into()),
+    }];
+    let call = json!([{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]);
+    let (rows, _) = convert(Format::MultiTurn, &[chat.clone()]);
+    let said = &rows[0]["turns"];
+    assert_eq!(
+        said[0]["messages"][2],
+        json!({"role": "assistant", "content": "", "tool_calls": call})
+    );
+    assert_eq!(
+        said[1]["messages"][0],
+        json!({"role": "tool", "content": "rings", "tool_call_id": "c1"})
+    );
+    let (rows, _) = convert(Format::UntimedContentMultiTurn, &[chat]);
+    let said = &rows[0]["conversations"];
+    assert_eq!(said[2], json!({"from": "gpt", "value": "", "tool_calls": call}));
+    assert_eq!(
+        said[3],
+        json!({"from": "tool", "value": "rings", "tool_call_id": "c1"})
+    );
+}
+
+#[test]
+fn untimed_conversations_have_words_and_nothing_else() {
+    let (rows, losses) = convert(Format::UntimedContentMultiTurn, &[chat()]);
+    let expected = json!({"conversations": [
+        {"from": "system", "value": "Be short."}, {"from": "human", "value": "Which planet has rings?"},
+        {"from": "gpt", "value": "Saturn."}, {"from": "human", "value": "And moons?"},
+        {"from": "gpt", "value": "Nearly all."},
+    ]});
+    assert_eq!(rows, [expected]);
+    assert_eq!(losses, [(losses::INSTANTS, 1), (losses::THINK_TIMES, 1)]);
+    let mut open = chat();
+    open.requests[0].replay.as_mut().unwrap().answer = None;
+    assert!(refused(Format::UntimedContentMultiTurn, &open).contains("its answer was not recorded"));
+    let mut said = chat();
+    said.requests[0].messages[0].role = Role::Assistant;
+    assert!(refused(Format::UntimedContentMultiTurn, &said).contains("an assistant's message"));
+}
+
+#[test]
+fn single_turns_are_texts_and_lengths_are_not() {
+    let mut chat = chat();
+    assert_eq!(
+        refused(Format::SingleTurn, &chat),
+        "session 4, node 1: it sends a conversation, and `single_turn` has none; convert to `multi_turn`"
+    );
+    chat.requests[1].replay.as_mut().unwrap().history = HistoryMode::Fresh;
+    let (rows, losses) = convert(Format::SingleTurn, &[chat]);
+    let expected = [
+        json!({"session_id": "0", "timestamp": 2.5, "system": "Be short.", "text": "Which planet has rings?", "output_length": 1}),
+        json!({"session_id": "0", "delay": 250, "text": "And moons?", "output_length": 2}),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(losses, [(losses::ANSWER_WORDS, 2)]);
+    for to in [
+        Format::SingleTurn,
+        Format::MultiTurn,
+        Format::UntimedContentMultiTurn,
+    ] {
+        let said = refused(to, &session(vec![recorded_answer(request(0, None, 5), "so", 1)]));
+        assert!(
+            said.contains("its text is not in the trace, only its length"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn every_format_has_a_name_that_is_read() {
+    for format in Format::ALL {
+        assert_eq!(format.name().parse(), Ok(format));
+    }
+    let error = "moonlake".parse::<Format>().unwrap_err().to_string();
+    assert!(
+        error.contains("`moonlake`") && error.contains("mooncake, shared_prefix"),
+        "{error}"
+    );
+}
