@@ -232,3 +232,118 @@ impl Sent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use veeksha_model::{Chunk, ChunkKind, NodeId, OutputSpec, Request, RequestId, SessionId};
+    use veeksha_ports::{ConnectionUse, Job, Timings};
+
+    fn prepared(prompt_tokens: u32, template_tokens: u32) -> Arc<Prepared> {
+        Arc::new(Prepared {
+            request: Request {
+                node: NodeId(0),
+                parents: Vec::new(),
+                history_parent: None,
+                wait_after_ready: 0,
+                messages: Vec::new(),
+                output: OutputSpec::default(),
+                body: None,
+                labels: Vec::new(),
+                replay: None,
+            },
+            messages: Vec::new(),
+            target_tokens: prompt_tokens,
+            prompt_tokens,
+            template_tokens,
+            recorded_answer: None,
+        })
+    }
+
+    #[test]
+    fn a_prompt_is_everything_that_was_sent() {
+        let turn = |before, request, output_tokens: Option<u32>| {
+            let response = output_tokens.map(|output_tokens| {
+                Arc::new(Response {
+                    output_tokens,
+                    ..Response::default()
+                })
+            });
+            Some(Arc::new(History {
+                before,
+                request,
+                response,
+            }))
+        };
+        let history = turn(None, prepared(100, 7), Some(20));
+        let history = turn(history, prepared(1000, 5), None);
+        let sent = Sent::of(&prepared(10_000, 3), &history);
+        assert_eq!((sent.template, sent.total), (15, 11_135));
+    }
+
+    fn outcome(result: Result<Response, FailureReason>) -> Outcome {
+        let request = prepared(1, 0);
+        Outcome {
+            job: Job {
+                id: RequestId {
+                    session: SessionId(0),
+                    node: NodeId(0),
+                },
+                intended: 4,
+                dispatched_at: 5,
+                request,
+                history: None,
+                session_requests: 1,
+                measured: true,
+            },
+            timings: Timings {
+                picked_up_at: Some(1_006),
+                sent_at: None,
+                first_byte_at: Some(1_008),
+                completed_at: 1_010,
+            },
+            connection: ConnectionUse {
+                connect: Some(77),
+                ..ConnectionUse::default()
+            },
+            status: None,
+            chunks: [1_008, 1_009]
+                .map(|at| Chunk {
+                    at,
+                    bytes: 1,
+                    kind: ChunkKind::Content,
+                    merged: false,
+                })
+                .to_vec(),
+            result,
+        }
+    }
+
+    /// Instants move, lengths of time do not; what the dispatcher stamped is on the run's clock already.
+    #[test]
+    fn stamps_of_a_transport_that_began_earlier_are_moved() {
+        let reason = FailureReason {
+            request: outcome(Ok(Response::default())).job.id,
+            class: ErrorClass::Truncated,
+            status: None,
+            message: String::new(),
+            at: 1_010,
+        };
+        let mut outcome = outcome(Err(reason));
+        put_on_the_runs_clock(&mut outcome, 1_000);
+        let timings = outcome.timings;
+        assert_eq!(
+            (
+                timings.picked_up_at,
+                timings.sent_at,
+                timings.first_byte_at,
+                timings.completed_at
+            ),
+            (Some(6), None, Some(8), 10)
+        );
+        let chunks: Vec<_> = outcome.chunks.iter().map(|chunk| chunk.at).collect();
+        assert_eq!((chunks, outcome.result.unwrap_err().at), (vec![8, 9], 10));
+        assert_eq!((outcome.job.intended, outcome.job.dispatched_at), (4, 5));
+        assert_eq!(outcome.connection.connect, Some(77));
+    }
+}

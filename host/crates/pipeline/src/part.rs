@@ -107,3 +107,47 @@ impl Part {
         Ok(sessions)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(count: u32, dispatchers: u32) -> Vec<Part> {
+        let part = |index| Part {
+            index,
+            count,
+            dispatchers,
+        };
+        (0..count).map(part).collect()
+    }
+
+    /// Every session is at one position of one part, and its dispatcher's scheduler owns it.
+    #[test]
+    fn parts_and_their_dispatchers_partition_the_sessions() {
+        for (count, dispatchers) in [(1, 1), (1, 4), (3, 1), (3, 4), (5, 2)] {
+            let mut seen = vec![0; 100];
+            for part in parts(count, dispatchers) {
+                let many = part.below(100);
+                for position in 0..many {
+                    let id = part.session(position);
+                    seen[id.0 as usize] += 1;
+                    assert_eq!(part.position(id), position);
+                    let owners: Vec<u32> = (0..dispatchers)
+                        .filter(|dispatcher| part.shard(*dispatcher).owns(id.0))
+                        .collect();
+                    assert_eq!(owners, [part.dispatcher(id) as u32]);
+                }
+                assert!(part.session(many).0 >= 100);
+            }
+            assert_eq!(seen, [1; 100]);
+        }
+    }
+
+    #[test]
+    fn the_end_of_ids_is_no_trap() {
+        let part = parts(3, 2)[2];
+        assert_eq!(part.below(u64::MAX), (u64::MAX - 2).div_ceil(3));
+        assert_eq!(part.session(u64::MAX), SessionId(u64::MAX));
+        assert_eq!((part.below(0), part.below(2), part.below(3)), (0, 0, 1));
+    }
+}

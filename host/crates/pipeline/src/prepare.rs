@@ -73,14 +73,30 @@ impl Preparer {
             )));
         }
         let node = request.node;
-        let prepared = self.materialiser.prepare(request).map_err(|error| {
+        let mut prepared = self.materialiser.prepare(request).map_err(|error| {
             self.refused(format!(
                 "the prompt of {session}, node {node} cannot be made: {error}"
             ))
         })?;
+        self.count_calls(&mut prepared);
         let prepared = Arc::new(prepared);
         let recorded = prepared.recorded_answer.clone();
         Ok(self.timing.node(&prepared.request, recorded, prepared.clone()))
+    }
+
+    /// The calls of a recorded answer are sent again as well, so they are part of its length.
+    fn count_calls(&self, prepared: &mut Prepared) {
+        let Some(answer) = &mut prepared.recorded_answer else {
+            return;
+        };
+        let words = answer
+            .tool_calls
+            .iter()
+            .flat_map(|call| [&call.name, &call.arguments]);
+        let tokens: u32 = words.map(|words| self.tokenizer.count(words)).sum();
+        if tokens > 0 {
+            Arc::make_mut(answer).output_tokens += tokens;
+        }
     }
 
     fn refused(&self, message: String) -> PluginFailure {

@@ -89,3 +89,46 @@ impl<P> Walk<P> {
             .position(|node| !node.parents.iter().any(is_left))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use veeksha_model::HistoryMode;
+
+    fn node(node: u32, parents: &[u32]) -> NodePlan<u32> {
+        NodePlan {
+            node: NodeId(node),
+            parents: parents.iter().copied().map(NodeId).collect(),
+            history_parent: parents.first().copied().map(NodeId),
+            wait_after_ready: 7,
+            not_before: Some(9),
+            history_mode: HistoryMode::Live,
+            recorded_answer: None,
+            payload: Arc::new(node),
+        }
+    }
+
+    fn walk(nodes: Vec<NodePlan<u32>>, stop_after: usize) -> Vec<(u32, usize)> {
+        let mut sent = Vec::new();
+        Walk::new(session_id(0), nodes).go(|turn| {
+            sent.push((*turn.payload, History::turns(&turn.history).len()));
+            (sent.len() < stop_after).then_some(None)
+        });
+        sent
+    }
+
+    #[test]
+    fn a_session_is_walked_in_the_order_of_its_graph() {
+        let graph = || vec![node(3, &[1, 2]), node(1, &[0]), node(2, &[0]), node(0, &[])];
+        assert_eq!(walk(graph(), 9), [(0, 0), (1, 1), (2, 1), (3, 2)]);
+        assert_eq!(walk(graph(), 2), [(0, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn what_waits_for_itself_ends_the_walk() {
+        assert_eq!(
+            walk(vec![node(0, &[]), node(1, &[2]), node(2, &[1])], 9),
+            [(0, 0)]
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use veeksha_events::Event;
-use veeksha_model::{HistoryMode, Message, RequestId, Role, Segment, Session};
+use veeksha_model::{HistoryMode, Message, RequestId, Role, Segment, Session, ToolCall};
 use veeksha_pipeline::{Control, Entry};
 use veeksha_prefix::{Piece, PrefixLedger};
 use veeksha_prompt::Tokenizer;
@@ -59,6 +59,13 @@ fn shared(mode: HistoryMode, id: u64) -> Session {
             tool_call_id: None,
         },
     );
+    if let Some(answer) = first.replay.as_mut().and_then(|replay| replay.answer.as_mut()) {
+        answer.tool_calls.push(ToolCall {
+            id: "1".into(),
+            name: "look_up".into(),
+            arguments: "{\"word\":\"house\"}".into(),
+        });
+    }
     let own = &mut first.messages[1].content[0];
     *own = Segment::Synthetic {
         seed: (1000 + id).into(),

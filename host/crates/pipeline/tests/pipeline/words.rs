@@ -1,12 +1,16 @@
-//! Asking for a minimum length in words: inside the asked prompt length.
+//! Words around the prompt: a minimum length asked for in words, and a chat template.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crossbeam_channel::unbounded;
 use veeksha_events::Event;
+use veeksha_model::{History, Role};
 use veeksha_pipeline::{Content, Control, MinTokensPrompt, run};
+use veeksha_prompt::{ChatTemplate, Materialiser, PromptTarget, SpecialTokens};
 
 use crate::fakes::{Kind, Server, echo, factory, plan};
+use crate::real_time::ENDLESS;
 use crate::virtual_time::words;
 
 fn first_prompt(template: &str) -> (String, u32) {
@@ -54,4 +58,81 @@ fn a_prompt_too_short_for_the_sentence_goes_without_it() {
     let (text, tokens) = first_prompt(&"many words ".repeat(20));
     assert!(!text.contains("many words many words"), "{text}");
     assert_eq!(tokens, 10);
+}
+
+/// Every message stands between line breaks, with which no word of this tokenizer merges.
+const CHATML: &str = "{% for message in messages %}<{{ message.role }}>\n{{ message.content }}\n</s>\n{% endfor %}\
+                      {% if add_generation_prompt %}<assistant>\n{% endif %}";
+
+/// What a record says of a prompt's length is what a server counts: the whole conversation, as the template puts it.
+#[test]
+fn template_tokens_are_part_of_the_prompt_that_was_sent() {
+    let (tokenizer, _) = words();
+    let template = ChatTemplate::from_text("chatml", CHATML, SpecialTokens::new()).unwrap();
+    let materialiser = Materialiser::new(tokenizer.clone()).unwrap();
+    let materialiser = Arc::new(materialiser.with_template(template.clone(), PromptTarget::Content));
+    let mut plan = plan();
+    plan.include_content = true;
+    let (sender, receiver) = unbounded();
+    let chains = factory(ENDLESS);
+    let jobs = Arc::default();
+    run(
+        &plan,
+        &chains,
+        tokenizer,
+        materialiser,
+        echo(Server::Up, &jobs),
+        &sender,
+        &Control::default(),
+    )
+    .unwrap();
+    drop(sender);
+    let (mut sent, mut checked) = (BTreeMap::new(), [0, 0]);
+    for entry in receiver.iter() {
+        match (entry.event, entry.content) {
+            (
+                Event::Dispatched { request, .. },
+                Some(Content::Sent {
+                    request: asked,
+                    history,
+                }),
+            ) => {
+                let mut messages = Vec::new();
+                for turn in History::turns(&history) {
+                    messages.extend(
+                        turn.request
+                            .messages
+                            .iter()
+                            .map(|said| (said.role, said.text.to_string())),
+                    );
+                    messages.extend(
+                        turn.response
+                            .iter()
+                            .map(|said| (Role::Assistant, said.text.clone())),
+                    );
+                }
+                messages.extend(
+                    asked
+                        .messages
+                        .iter()
+                        .map(|said| (said.role, said.text.to_string())),
+                );
+                sent.insert(request, messages);
+            }
+            (Event::Finished(record), _) => {
+                let messages: Vec<(Role, &str)> = sent[&record.id]
+                    .iter()
+                    .map(|(role, text)| (*role, text.as_str()))
+                    .collect();
+                let whole = tokenizer.count(&template.render(&messages, true).unwrap());
+                assert_eq!(record.total_prompt_tokens, whole, "{messages:?}");
+                let bare: u32 = messages.iter().map(|(_, text)| tokenizer.count(text)).sum();
+                assert_eq!(record.template_tokens, whole - bare);
+                assert_eq!(record.prompt_tokens, 10);
+                checked[record.id.node.0 as usize] += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(checked, [20, 20]);
 }
