@@ -1,0 +1,148 @@
+//! Runs made by hand: short words for what goes in, one line for each thing that comes out.
+
+use std::sync::Arc;
+
+use veeksha_model::{
+    ErrorClass, FailureReason, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+};
+use veeksha_scheduler::{
+    Action, Grace, Input, Interval, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Shard,
+    Traffic,
+};
+
+pub(crate) fn config(traffic: Traffic) -> SchedulerConfig {
+    SchedulerConfig {
+        traffic,
+        cancel_session_on_failure: true,
+        max_sessions: None,
+        benchmark_timeout: None,
+        grace: Grace::Unbounded,
+        seed: 1,
+        shard: Shard::WHOLE,
+    }
+}
+
+pub(crate) const EVERY_SECOND: Traffic = Traffic::Rate(Interval::Fixed { interval: 1.0 });
+
+pub(crate) fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodePlan<u32> {
+    let parents: Vec<NodeId> = parents.iter().copied().map(NodeId).collect();
+    NodePlan {
+        not_before: None,
+        history_mode: HistoryMode::Live,
+        recorded_answer: None,
+        node: NodeId(node),
+        history_parent: parents.first().copied(),
+        parents,
+        wait_after_ready,
+        payload: Arc::new(node),
+    }
+}
+
+pub(crate) fn session(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
+    Input::Session(SessionPlan {
+        arrives_at: None,
+        id: SessionId(id),
+        nodes,
+        kind: SessionKind::Planned,
+    })
+}
+
+pub(crate) fn agent(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
+    Input::Session(SessionPlan {
+        arrives_at: None,
+        id: SessionId(id),
+        nodes,
+        kind: SessionKind::Reactive,
+    })
+}
+
+pub(crate) fn id(session: u64, node: u32) -> RequestId {
+    RequestId {
+        session: SessionId(session),
+        node: NodeId(node),
+    }
+}
+
+pub(crate) fn answered(session: u64, node: u32, at: Nanos) -> Input<u32> {
+    Input::Answered {
+        request: id(session, node),
+        response: Arc::new(Response::default()),
+        at,
+    }
+}
+
+pub(crate) fn failed(session: u64, node: u32, at: Nanos) -> Input<u32> {
+    let request = id(session, node);
+    let reason = FailureReason {
+        request,
+        class: ErrorClass::Status,
+        status: Some(500),
+        message: String::new(),
+        at,
+    };
+    Input::Failed {
+        request,
+        reason: Arc::new(reason),
+        at,
+    }
+}
+
+/// What a scheduler did, one line for each action.
+pub(crate) fn on(scheduler: &mut Scheduler<u32>, now: Nanos, input: Input<u32>) -> Vec<String> {
+    let mut actions = Vec::new();
+    scheduler.on(now, input, &mut actions);
+    actions.iter().map(line).collect()
+}
+
+pub(crate) fn line(action: &Action<u32>) -> String {
+    match action {
+        Action::SessionStarted {
+            session,
+            at,
+            requests,
+        } => format!("start {session} at {at} of {requests}"),
+        Action::Dispatch {
+            id,
+            intended,
+            measured,
+            session_requests,
+            history,
+            ..
+        } => {
+            let turns = History::turns(history);
+            let turn = |turn: &Arc<History<u32>>| {
+                let answer = match &turn.response {
+                    Some(response) => response.text.as_str(),
+                    None => "!",
+                };
+                format!("{}{answer}", turn.request)
+            };
+            let turns: Vec<String> = turns.iter().map(turn).collect();
+            let measured = if *measured { "" } else { " unmeasured" };
+            format!(
+                "send {id} at {intended} of {session_requests} after [{}]{measured}",
+                turns.join(" ")
+            )
+        }
+        Action::AskAgent {
+            session,
+            node,
+            answer,
+            at,
+        } => format!("ask {session}/{node} {} at {at}", answer.is_ok()),
+        Action::ForgetAgent { session } => format!("forget {session}"),
+        Action::NeverSent { request, reason, at } => format!("never {request} {} at {at}", reason.name()),
+        Action::SessionFinished {
+            session,
+            at,
+            end,
+            requests,
+        } => {
+            format!("finish {session} {} at {at} of {requests}", end.name())
+        }
+        Action::Starved { due, at } => format!("starved from {due} to {at}"),
+        Action::TimeoutReached { at } => format!("timeout at {at}"),
+        Action::CancelInFlight => "cancel".into(),
+        Action::Done => "done".into(),
+    }
+}
