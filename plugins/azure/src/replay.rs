@@ -244,4 +244,31 @@ mod tests {
         let error = Azure::open(no_pixels).err().unwrap();
         assert_eq!(error.path.as_deref(), Some("/image_height"));
     }
+
+    /// The example of the scenario has the header of the 2025 trace, and rows that can all be sent.
+    #[test]
+    fn the_example_is_what_its_scenario_says() {
+        let mut lines = include_str!("../../../scenarios/traces/azure.csv").lines();
+        let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+        assert_eq!(
+            header,
+            ["TIMESTAMP", "NumImages", "ContextTokens", "GeneratedTokens"]
+        );
+        let flavor = open("{}");
+        let lengths: Vec<_> = (1..)
+            .zip(lines)
+            .map(|(number, line)| {
+                let cells: Vec<u64> = line
+                    .split(',')
+                    .skip(1)
+                    .map(|cell| cell.parse().unwrap())
+                    .collect();
+                let row = serde_json::json!({
+                    "NumImages": cells[0], "ContextTokens": cells[1], "GeneratedTokens": cells[2],
+                });
+                session(&flavor, 0, number, &row.to_string()).unwrap().turns[0].prompt_tokens
+            })
+            .collect();
+        assert_eq!(lengths, [374, 911, 128, 1408, 600, 52].map(Some));
+    }
 }

@@ -329,4 +329,24 @@ mod tests {
             Some("/block_size")
         );
     }
+
+    /// The example of the scenario: two trees and a turn by itself.
+    #[test]
+    fn the_example_is_what_its_scenario_says() {
+        let example = include_str!("../../../scenarios/traces/bailian.jsonl");
+        let lines: Vec<&str> = example.lines().collect();
+        let parents = |rows: &[usize]| -> Vec<Vec<u32>> {
+            let rows: Vec<(u64, &str)> = rows.iter().map(|row| (0, lines[*row])).collect();
+            let replay = session(&open("{}"), 0, &rows).unwrap();
+            replay
+                .session
+                .requests
+                .into_iter()
+                .map(|request| request.parents)
+                .collect()
+        };
+        assert_eq!(parents(&[0, 2, 3, 5]), [vec![], vec![0], vec![0], vec![1]]);
+        assert_eq!(parents(&[1, 6]), [vec![], vec![0]]);
+        assert_eq!(parents(&[4]), [Vec::<u32>::new()]);
+    }
 }

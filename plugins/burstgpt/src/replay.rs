@@ -344,4 +344,43 @@ mod tests {
             Some("/failed_output_tokens")
         );
     }
+
+    /// The example of the scenario: of c1 every turn continues the one before it, of c2 none; one call failed.
+    #[test]
+    fn the_example_is_what_its_scenario_says() {
+        let mut lines = include_str!("../../../scenarios/traces/burstgpt.csv").lines();
+        let header = lines.next().unwrap();
+        let names =
+            "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type";
+        assert_eq!(header, names);
+        let lines: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+        let of = |key: &str| -> Vec<Log> {
+            let rows = lines.iter().filter(|cells| cells[1] == key);
+            let number = |cell: &str| cell.parse().unwrap();
+            rows.map(|cells| {
+                (
+                    number(cells[0]),
+                    cells[2].parse().ok(),
+                    number(cells[4]),
+                    number(cells[5]),
+                )
+            })
+            .collect()
+        };
+        let history = |logs: &[Log]| -> Vec<Option<u32>> {
+            let replay = session(&open("{}"), 0, "1", logs).unwrap();
+            replay
+                .session
+                .requests
+                .iter()
+                .map(|request| request.history_parent)
+                .collect()
+        };
+        assert_eq!(history(&of("c1")), [None, Some(0), Some(1)]);
+        assert_eq!(history(&of("c2")), [None, None]);
+        let calls = of("")
+            .into_iter()
+            .map(|call| session(&open("{}"), 0, "", &[call]).is_ok());
+        assert_eq!(calls.collect::<Vec<_>>(), [true, false, true]);
+    }
 }

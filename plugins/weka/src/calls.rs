@@ -6,8 +6,10 @@ use veeksha_plugin::flavor::Row;
 
 use crate::row::{Cells, Item};
 
-/// Seconds by which recorded times may miss one another.
+/// Seconds by which sums of recorded times may miss one another.
 const ABOUT: f64 = 1e-6;
+/// The same where a capture has its times in whole seconds.
+const ROUNDED: f64 = 1.0;
 
 /// A request in its place.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ pub(crate) fn calls(row: &Row<Cells>) -> Result<Vec<Call<'_>>, Error> {
         row,
         calls: Vec::with_capacity(row.cells.requests.len()),
         spaces: 0,
+        about: match in_whole_seconds(&row.cells.requests) {
+            true => ROUNDED,
+            false => ABOUT,
+        },
     };
     let main = Chain {
         begin: 0.0,
@@ -49,6 +55,7 @@ struct Walk<'a> {
     row: &'a Row<Cells>,
     calls: Vec<Call<'a>>,
     spaces: u32,
+    about: f64,
 }
 
 /// Requests that follow one another.
@@ -75,7 +82,7 @@ impl<'a> Walk<'a> {
                     let mut parents = Vec::from_iter(chain.last);
                     // Those that were done when it was sent come back to it; others go on beside it.
                     working.retain(|last| {
-                        let done = self.end(*last) <= at + ABOUT;
+                        let done = self.end(*last) <= at + self.about && self.calls[*last as usize].at <= at;
                         if done {
                             parents.push(*last);
                         }
@@ -131,6 +138,14 @@ impl<'a> Walk<'a> {
         let call = &self.calls[call as usize];
         call.item.end(call.at)
     }
+}
+
+/// Whether all requests have their times in whole seconds, those of subagents too; the subagents themselves need not.
+fn in_whole_seconds(items: &[Item]) -> bool {
+    items.iter().all(|item| match item.requests.is_empty() {
+        true => item.t.fract() == 0.0,
+        false => in_whole_seconds(&item.requests),
+    })
 }
 
 #[cfg(test)]
@@ -195,6 +210,22 @@ mod tests {
         assert_eq!(agents[..5], expected);
         // Joined by the second, done at 14.5.
         assert_eq!(agents[5], (vec![4, 3], 20.0, 5.5, 0));
+    }
+
+    /// The subagent was done at 7.9 s by rounded times: a request of second 7 may have come after it, one of second 6 may not.
+    #[test]
+    fn whole_seconds_are_taken_as_rounded() {
+        let joins = |at: f64, begin: f64| {
+            let agents = placed(&format!(
+                r#"{{"t": 0, "api_time": 2}},
+                   {{"t": 3.2, "type": "subagent", "requests": [{{"t": {begin}, "api_time": 4.7}}]}},
+                   {{"t": {at}}}"#
+            ));
+            agents[2].0 == [0, 1]
+        };
+        assert!(joins(7.0, 0.0));
+        assert!(!joins(6.0, 0.0));
+        assert!(!joins(7.0, 0.001), "these are no whole seconds");
     }
 
     #[test]

@@ -312,3 +312,33 @@ fn rows_that_make_no_session_are_refused_by_name() {
         Some("/block_size")
     );
 }
+
+/// The example of the scenario, session by session: what each row waits for.
+#[test]
+fn the_example_is_what_its_scenario_says() {
+    let example = include_str!("../../../../scenarios/traces/mooncake.jsonl");
+    let mut sessions: Vec<(String, Vec<String>)> = Vec::new();
+    for (number, line) in example.lines().enumerate() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let key = row["session_id"]
+            .as_str()
+            .map_or_else(|| number.to_string(), str::to_owned);
+        match sessions.iter_mut().find(|(name, _)| *name == key) {
+            Some((_, rows)) => rows.push(line.to_owned()),
+            None => sessions.push((key, vec![line.to_owned()])),
+        }
+    }
+    let graphs = sessions.iter().map(|(_, rows)| {
+        let rows: Vec<_> = rows.iter().map(|row| (None, row.as_str())).collect();
+        let replay = replay(r#"{"block_size": 64}"#, 0, &rows).unwrap();
+        let requests = replay.session.requests.into_iter();
+        requests
+            .map(|request| (request.parents, request.wait_after_ready / 1_000_000))
+            .collect::<Vec<_>>()
+    });
+    let alone = vec![(vec![], 0)];
+    let chat = vec![(vec![], 0), (vec![0], 50), (vec![1], 50)];
+    let agent = vec![(vec![], 0), (vec![0], 30), (vec![0], 60), (vec![1, 2], 10)];
+    let expected = [alone.clone(), alone.clone(), chat, agent, alone.clone(), alone];
+    assert_eq!(graphs.collect::<Vec<_>>(), expected);
+}

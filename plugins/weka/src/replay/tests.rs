@@ -293,3 +293,26 @@ fn a_huge_conversation_is_few_segments() {
         );
     }
 }
+
+/// The example of the scenario. By hand: requests 0 and 1 of the conversation; the first subagent (2, 3) is done at 0.65 and comes
+/// back to the request at 0.7; the second (4) at 1.15, to the one at 1.2.
+#[test]
+fn the_example_is_what_its_scenario_says() {
+    let example = include_str!("../../../../scenarios/traces/weka.json");
+    let conversations: Vec<serde_json::Value> = serde_json::from_str(example).unwrap();
+    let replays = conversations
+        .iter()
+        .map(|conversation| replay_of("{}", 0, 0, &conversation.to_string()).unwrap());
+    let graphs: Vec<Vec<Vec<u32>>> = replays
+        .map(|replay| {
+            replay
+                .session
+                .requests
+                .into_iter()
+                .map(|request| request.parents)
+                .collect()
+        })
+        .collect();
+    let first = vec![vec![], vec![0], vec![1], vec![2], vec![1], vec![1, 3], vec![5, 4]];
+    assert_eq!(graphs, [first, vec![vec![], vec![0]]]);
+}

@@ -1,0 +1,19 @@
+-- Conversations that fork: the first goes on in two ways, one of them for a third turn. Every prompt begins with the 16-token
+-- blocks that its hash ids have in common with others.
+--   veeksha-host run scenarios/traces/bailian.lua
+return {
+  seed = 42,
+  output_dir = "benchmark_output",
+
+  session_generator = {
+    type = "trace",
+    trace_file = "bailian.jsonl",
+    wrap_mode = false,
+    flavor = { type = "bailian", block_size = 16 },
+  },
+
+  traffic_scheduler = { type = "fixed_schedule", speedup = 10 },
+  client = { type = "openai_chat_completions", api_base = "sim://fast" },
+  runtime = { benchmark_timeout = 60 },
+  evaluators = { { type = "performance" } },
+}
