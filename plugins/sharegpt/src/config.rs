@@ -37,15 +37,3 @@ pub struct Config {
     /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none.
     pub cache_bust_tokens: u32,
 }
-
-impl Config {
-    /// Whether any limit needs the lengths of prompts.
-    pub(crate) fn limits_prompts(&self) -> bool {
-        let limits = [
-            self.min_prompt_tokens,
-            self.max_prompt_tokens,
-            self.max_total_tokens,
-        ];
-        limits.iter().any(Option::is_some)
-    }
-}

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 use veeksha_plugin::conversation::{Exchange, RecordedMessage, bust_cache, chain, exchanges};
-use veeksha_plugin::flavor::{Cell, Column, Group, Layout, Replay, Row, Trace, TraceFlavor, Turn};
+use veeksha_plugin::flavor::{
+    Cell, Column, Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn,
+};
 use veeksha_plugin::{Error, Request, tokens};
 
 use crate::config::Config;
@@ -61,17 +63,9 @@ impl TraceFlavor for ShareGpt {
     fn session(&self, _: &Trace<Cells>, epoch: u64, group: &Group<Cells>) -> Result<Replay, Error> {
         let row = &group.rows[0];
         let turns = self.turns(row)?;
-        let prompts_matter = self.config.limits_prompts();
         let lengths: Vec<_> = turns
             .iter()
-            .map(|turn| {
-                let prompt = if prompts_matter {
-                    turn.prompt_tokens(self.count)
-                } else {
-                    0
-                };
-                (prompt, (self.count)(&turn.answer_text()))
-            })
+            .map(|turn| (turn.prompt_tokens(self.count), (self.count)(&turn.answer_text())))
             .collect();
         if let Some(why) = (Lengths { turns: &lengths }).refusal(&self.config) {
             return Err(Error {
@@ -80,10 +74,15 @@ impl TraceFlavor for ShareGpt {
             }
             .hint("`on_bad_row: skip` leaves out what the limits refuse"));
         }
-        let requests = turns
-            .into_iter()
-            .zip(lengths)
-            .map(|(turn, (_, answer))| self.request(turn, answer));
+        let mut said: u32 = 0;
+        let requests = turns.into_iter().zip(lengths).map(|(turn, (prompt, answer))| {
+            let sent = match self.config.history {
+                HistoryMode::Fresh => prompt,
+                HistoryMode::Live | HistoryMode::Recorded => prompt.saturating_add(said),
+            };
+            said = sent.saturating_add(answer);
+            self.request(turn, sent, answer)
+        });
         let mut replay = chain(requests, self.config.history);
         bust_cache(
             &mut replay.session,
@@ -114,7 +113,7 @@ impl ShareGpt {
         Ok(turns)
     }
 
-    fn request(&self, exchange: Exchange, answer_tokens: u32) -> (Request, Turn) {
+    fn request(&self, exchange: Exchange, prompt_tokens: u32, answer_tokens: u32) -> (Request, Turn) {
         let request = Request {
             messages: exchange.messages,
             ..Request::new(0)
@@ -122,6 +121,7 @@ impl ShareGpt {
         let wanted = self.config.output_tokens.unwrap_or(answer_tokens);
         let turn = Turn {
             answer: exchange.answer,
+            prompt_tokens: Some(prompt_tokens),
             output_tokens: Some(answer_tokens),
             ..Turn::new(0)
         };

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 use veeksha_plugin::conversation::{Exchange, RecordedMessage, bust_cache, chain, exchanges};
-use veeksha_plugin::flavor::{Cell, Column, Group, Layout, Replay, Row, Trace, TraceFlavor, Turn};
+use veeksha_plugin::flavor::{
+    Cell, Column, Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn,
+};
 use veeksha_plugin::{Error, Nanos, Request, Role, Session, tokens};
 
 use crate::config::{Config, Unit};
@@ -35,6 +37,7 @@ pub struct Cells {
 /// A request of a conversation, with what is known of it.
 struct Asked {
     exchange: Exchange,
+    prompt_tokens: u32,
     answer_tokens: u32,
     times: Times,
 }
@@ -108,9 +111,14 @@ impl TraceFlavor for WildChat {
         let began = asked[0].times.asked;
         let arrival = arrival(row.at, self.instant(row, row.cells.timestamp.as_ref())?, began);
         let mut before = Times::default();
-        let requests = asked.into_iter().map(|asked| {
+        let mut said: u32 = 0;
+        let requests = asked.into_iter().map(|mut asked| {
             let wait = asked.times.think_time(before, self.longest_thought);
             before = asked.times;
+            if self.config.history != HistoryMode::Fresh {
+                asked.prompt_tokens = asked.prompt_tokens.saturating_add(said);
+            }
+            said = asked.prompt_tokens.saturating_add(asked.answer_tokens);
             self.request(asked, wait, arrival.zip(began))
         });
         let mut replay = chain(requests, self.config.history);
@@ -144,6 +152,7 @@ impl WildChat {
                 let times = self.times(row, &exchange)?;
                 Ok(Asked {
                     times: times.or_before_answer(answer_tokens, self.config.recorded_tokens_per_s),
+                    prompt_tokens: exchange.prompt_tokens(self.count),
                     exchange,
                     answer_tokens,
                 })
@@ -191,6 +200,7 @@ impl WildChat {
             answer: asked.exchange.answer,
             at,
             latency: asked.times.latency(),
+            prompt_tokens: Some(asked.prompt_tokens),
             output_tokens: Some(asked.answer_tokens),
             ..Turn::new(0)
         };

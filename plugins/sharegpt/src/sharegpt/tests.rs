@@ -1,6 +1,6 @@
 //! Sessions written by hand from the format's definition. A word is a token here.
 
-use veeksha_plugin::flavor::{Answer, HistoryMode, group};
+use veeksha_plugin::flavor::{Answer, group};
 use veeksha_plugin::{Segment, config, text};
 
 use super::*;
@@ -53,17 +53,18 @@ fn a_conversation_is_a_chain_of_its_questions() {
         made.session.labels,
         [("conversation".to_owned(), "QWJhYvA_0".to_owned())]
     );
-    let turn = |node, history, said: &str, tokens| Turn {
+    let turn = |node, history, said: &str, prompt, tokens| Turn {
         history,
         answer: answered(said),
+        prompt_tokens: Some(prompt),
         output_tokens: Some(tokens),
         ..Turn::new(node)
     };
     assert_eq!(
         made.turns,
         [
-            turn(0, HistoryMode::Live, "Saturn has.", 2),
-            turn(1, HistoryMode::Live, "No, all four giants have.", 5)
+            turn(0, HistoryMode::Live, "Saturn has.", 6, 2),
+            turn(1, HistoryMode::Live, "No, all four giants have.", 11, 5)
         ]
     );
 }
@@ -102,6 +103,8 @@ fn every_key_changes_what_it_says() {
     );
     let (request, history) = second(r#"{"history": "fresh"}"#);
     assert_eq!((request.parents, request.history_parent), (vec![0], None));
+    let alone = replay(r#"{"history": "fresh"}"#, ROW, 0).unwrap().turns[1].prompt_tokens;
+    assert_eq!(alone, Some(3));
     assert_eq!(history, HistoryMode::Fresh);
 }
 

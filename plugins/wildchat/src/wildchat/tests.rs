@@ -1,6 +1,6 @@
 //! Sessions written by hand from the format's definition. A word is a token here.
 
-use veeksha_plugin::flavor::{Answer, HistoryMode, TimeUnit, group};
+use veeksha_plugin::flavor::{Answer, TimeUnit, group};
 use veeksha_plugin::{config, text};
 
 use super::*;
@@ -56,21 +56,22 @@ fn people_think_as_long_as_they_did() {
         made.session.labels,
         labels.map(|(name, value)| (name.to_owned(), value.to_owned()))
     );
-    let turn = |node, at, latency, said: &str, tokens| Turn {
+    let turn = |node, at, latency, said: &str, prompt, tokens| Turn {
         answer: Some(Answer {
             content: vec![text(said)],
             tool_calls: Vec::new(),
         }),
         at: Some(at * SECOND),
         latency: Some(latency * SECOND),
+        prompt_tokens: Some(prompt),
         output_tokens: Some(tokens),
         ..Turn::new(node)
     };
     assert_eq!(
         made.turns,
         [
-            turn(0, 60, 10, "An oak.", 2),
-            turn(1, 85, 15, "A pike, for example.", 4)
+            turn(0, 60, 10, "An oak.", 3, 2),
+            turn(1, 85, 15, "A pike, for example.", 8, 4)
         ]
     );
 }
@@ -119,6 +120,7 @@ fn every_key_changes_what_it_says() {
     assert_eq!(second(r#"{"output_tokens": 9}"#).output.target_tokens, Some(9));
     assert!(!second(r#"{"output_control": "at_most"}"#).output.exact);
     assert_eq!(second(r#"{"history": "fresh"}"#).history_parent, None);
+    assert_eq!(made(r#"{"history": "fresh"}"#).turns[1].prompt_tokens, Some(3));
     assert_eq!(
         made(r#"{"history": "recorded"}"#).turns[1].history,
         HistoryMode::Recorded

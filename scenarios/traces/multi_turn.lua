@@ -1,0 +1,19 @@
+-- Conversations with system messages, a tool call and an image. Later turns continue the recorded answers where there are
+-- any: the result of a tool belongs to the call that was recorded.
+--   veeksha-host run scenarios/traces/multi_turn.lua
+return {
+  seed = 42,
+  output_dir = "benchmark_output",
+
+  session_generator = {
+    type = "trace",
+    trace_file = "multi_turn.jsonl",
+    wrap_mode = false,
+    flavor = { type = "multi_turn", history = "recorded" },
+  },
+
+  traffic_scheduler = { type = "rate", interval_generator = { type = "poisson", arrival_rate = 10 } },
+  client = { type = "openai_chat_completions", api_base = "sim://fast" },
+  runtime = { benchmark_timeout = 60 },
+  evaluators = { { type = "performance" } },
+}
