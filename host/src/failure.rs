@@ -81,6 +81,7 @@ impl From<PipelineError> for Failure {
             PipelineError::Plugin(failure) => failure.into(),
             PipelineError::Transport(source) => Failure::target(source),
             PipelineError::Thread { .. } => Failure::internal(error),
+            PipelineError::NoSuchShard { .. } | PipelineError::TooManyShards { .. } => Failure::usage(error),
         }
     }
 }
