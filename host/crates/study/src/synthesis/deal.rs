@@ -1,0 +1,102 @@
+//! Dealing a sample like cards: a random order in which each comes once.
+
+use veeksha_stats::RandomStream;
+
+/// A random permutation of `0 .. count` that is computed place by place: a Feistel network over the next power of four, walked until
+/// it stays within the count. No list is kept, so a place can be asked for alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deal {
+    count: u64,
+    half: u32,
+    keys: [u32; ROUNDS],
+}
+
+const ROUNDS: usize = 6;
+
+impl Deal {
+    pub(crate) fn new(seed: u64, name: &str, count: u64) -> Self {
+        let mut keys = [0; ROUNDS];
+        RandomStream::new(seed, 0, name).fill(0, &mut keys);
+        let bits = 64 - count.saturating_sub(1).leading_zeros();
+        Deal {
+            count,
+            half: bits.div_ceil(2).max(1),
+            keys,
+        }
+    }
+
+    /// Where `place` comes (both below the count).
+    fn at(&self, place: u64) -> u64 {
+        let mut at = self.round_trip(place);
+        while at >= self.count {
+            at = self.round_trip(at);
+        }
+        at
+    }
+
+    /// A position in `0.0..1.0` for each place: the positions of all places lie evenly.
+    pub(crate) fn position(&self, place: u64) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        (self.at(place % self.count) as f64 + 0.5) / self.count as f64
+    }
+
+    /// The place in the order that `position` comes from.
+    pub(crate) fn rank(&self, place: u64) -> u64 {
+        match self.count {
+            0 => 0,
+            count => self.at(place % count),
+        }
+    }
+
+    fn round_trip(&self, place: u64) -> u64 {
+        let mask = (1u64 << self.half) - 1;
+        let (mut left, mut right) = (place >> self.half & mask, place & mask);
+        for key in self.keys {
+            (left, right) = (right, left ^ (mix(right ^ u64::from(key) << 32) & mask));
+        }
+        left << self.half | right
+    }
+}
+
+/// The finaliser of SplitMix64.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_comes_once() {
+        for count in [1, 2, 3, 4, 5, 16, 17, 1000, 4097] {
+            let deal = Deal::new(7, "test", count);
+            let mut seen: Vec<u64> = (0..count).map(|place| deal.rank(place)).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..count).collect::<Vec<_>>());
+        }
+        assert_eq!(Deal::new(7, "test", 0).position(3), 0.0);
+    }
+
+    #[test]
+    fn the_order_is_random_and_depends_on_seed_and_name() {
+        let order = |seed, name| {
+            let deal = Deal::new(seed, name, 1000);
+            (0..1000).map(|place| deal.rank(place)).collect::<Vec<_>>()
+        };
+        let one = order(1, "a");
+        assert_eq!(one, order(1, "a"));
+        assert_ne!(one, order(2, "a"));
+        assert_ne!(one, order(1, "b"));
+        // Of a random order, a place stays where it is once on average, and the mean distance to the place is a third.
+        let stay = one.iter().zip(0..).filter(|(at, place)| *at == place).count();
+        assert!(stay < 10, "{stay}");
+        let distance: u64 = one.iter().zip(0u64..).map(|(at, place)| at.abs_diff(place)).sum();
+        assert!((300_000..367_000).contains(&distance), "{distance}");
+    }
+}

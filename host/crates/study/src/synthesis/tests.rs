@@ -1,0 +1,339 @@
+//! A made trace against the one that it was fitted to.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use veeksha_model::{HistoryMode, Session};
+use veeksha_prefix::{Piece, PrefixLedger};
+use veeksha_stats::RandomStream;
+
+use super::*;
+use crate::invent::{blocks, request, session, synthetic, user};
+use crate::{Converter, Format};
+
+/// A trace of `sessions` sessions: 70 % begin with one of twenty system prompts of four to ten blocks, of which half go on with one of five
+/// documents of thirty blocks; then text of their own. Half have one turn, the others two to four, each longer than the one
+/// before. Arrivals are a Poisson process of two a second.
+fn invented(sessions: u64) -> Vec<Session> {
+    let mut at = 0.0;
+    (0..sessions)
+        .map(|number| {
+            let mut draws = RandomStream::new(5, number, "invented").draws();
+            at += draws.exponential() / 2.0 * 1e9;
+            let mut content = Vec::new();
+            if draws.unit() < 0.7 {
+                let system = u64::from(draws.below(20));
+                content.extend((0..4 + system % 7).map(|block| synthetic(system * 100 + block, 64)));
+                if draws.unit() < 0.5 {
+                    let document = u64::from(draws.below(5));
+                    content.extend((0..30).map(|block| synthetic(1_000_000 + document * 100 + block, 64)));
+                }
+            }
+            content.push(synthetic(u64::MAX - number, 20 + draws.below(900)));
+            let turns = if draws.unit() < 0.5 { 1 } else { 2 + draws.below(3) };
+            let mut requests = Vec::new();
+            for turn in 0..turns {
+                let mut one = request(turn, turn.checked_sub(1), 1);
+                if turn > 0 {
+                    // A turn with its whole prompt: what came before, and more.
+                    content.push(synthetic(
+                        u64::MAX / 2 - number * 10 - u64::from(turn),
+                        50 + draws.below(200),
+                    ));
+                    one.wait_after_ready = u64::from(draws.below(4000)) * 1_000_000;
+                    one.replay.get_or_insert_default().history = HistoryMode::Fresh;
+                }
+                one.messages = vec![user(content.clone())];
+                one.output.target_tokens = Some(10 + draws.below(300));
+                requests.push(one);
+            }
+            Session {
+                arrives_at: Some(at as u64),
+                ..session(requests)
+            }
+        })
+        .collect()
+}
+
+/// What rows say of a trace.
+#[derive(Debug)]
+struct Figures {
+    requests: f64,
+    sessions: f64,
+    input: f64,
+    output: f64,
+    wait: f64,
+    last_arrival: f64,
+    hit_rate: f64,
+    new_tokens: f64,
+}
+
+fn figures(rows: impl IntoIterator<Item = String>, size: u32) -> Figures {
+    let (mut ledger, mut hits, mut sessions) = (PrefixLedger::new(), 0, HashMap::new());
+    let (mut count, mut input, mut output, mut wait, mut waits) = (0u64, 0u64, 0u64, 0.0, 0u64);
+    let mut last_arrival: f64 = 0.0;
+    for row in rows {
+        let row: Value = serde_json::from_str(&row).unwrap();
+        let tokens = row["input_length"].as_u64().unwrap();
+        let ids: Vec<u64> = serde_json::from_value(row["hash_ids"].clone()).unwrap();
+        assert_eq!(ids.len() as u64, tokens.div_ceil(u64::from(size)));
+        assert!(ids.iter().all(|id| *id < 1 << 53));
+        let mut left = tokens;
+        let prompt: Vec<Piece> = ids
+            .iter()
+            .map(|id| {
+                let here = left.min(u64::from(size)) as u32;
+                left -= u64::from(here);
+                Piece {
+                    identity: *id,
+                    tokens: here,
+                }
+            })
+            .collect();
+        hits += ledger.see(&prompt);
+        count += 1;
+        input += tokens;
+        output += row["output_length"].as_u64().unwrap();
+        let single = format!("row {count}");
+        *sessions
+            .entry(row["session_id"].as_str().map_or(single, str::to_owned))
+            .or_insert(0) += 1;
+        if let Some(delay) = row["delay"].as_f64() {
+            wait += delay;
+            waits += 1;
+        }
+        last_arrival = last_arrival.max(row["timestamp"].as_f64().unwrap_or(0.0));
+    }
+    Figures {
+        requests: count as f64,
+        sessions: sessions.len() as f64,
+        input: input as f64 / count as f64,
+        output: output as f64 / count as f64,
+        wait: wait / waits.max(1) as f64,
+        last_arrival,
+        hit_rate: hits as f64 / input as f64,
+        new_tokens: (input - hits) as f64,
+    }
+}
+
+fn rows_of(sessions: &[Session]) -> Vec<String> {
+    let mut converter = Converter::new(Format::Mooncake).block_size(64);
+    let mut rows = Vec::new();
+    for (session, index) in sessions.iter().zip(0..) {
+        rows.extend(converter.rows(session, index, &|_| 0).unwrap());
+    }
+    rows
+}
+
+fn fitted(sessions: &[Session]) -> Likeness {
+    Likeness::fit(sessions, 64, &|_| 0).unwrap()
+}
+
+fn made(likeness: &Likeness, synthesis: &Synthesis) -> Figures {
+    figures(likeness.make(synthesis).unwrap(), 64)
+}
+
+fn near(what: &str, value: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (value / expected - 1.0).abs() < tolerance,
+        "{what} is {value}, not {expected} within {:.1} %",
+        tolerance * 100.0
+    );
+}
+
+const SESSIONS: u64 = 3000;
+
+fn synthesis() -> Synthesis {
+    Synthesis {
+        sessions: SESSIONS,
+        ..Synthesis::default()
+    }
+}
+
+#[test]
+fn a_made_trace_is_like_the_one_it_was_fitted_to() {
+    let invented = invented(SESSIONS);
+    let original = figures(rows_of(&invented), 64);
+    let likeness = fitted(&invented);
+    let made = made(&likeness, &synthesis());
+    assert_eq!(made.sessions, original.sessions);
+    // Dealt: the turns of 3,000 sessions from a thousand slices that were made of them.
+    near("requests", made.requests, original.requests, 0.005);
+    near("last arrival", made.last_arrival, original.last_arrival, 0.01);
+    // Drawn for later turns: standard errors of about 1 %.
+    near("input", made.input, original.input, 0.03);
+    near("output", made.output, original.output, 0.03);
+    near("wait", made.wait, original.wait, 0.05);
+    assert!(
+        (made.hit_rate - original.hit_rate).abs() < 0.02,
+        "{made:?} {original:?}"
+    );
+    // The trace is worth the comparison: much is common, and not all.
+    assert!((0.3..0.9).contains(&original.hit_rate), "{original:?}");
+}
+
+#[test]
+fn a_trace_without_later_turns_is_met_almost_exactly() {
+    let invented: Vec<Session> = invented(SESSIONS)
+        .into_iter()
+        .map(|mut session| {
+            session.requests.truncate(1);
+            session
+        })
+        .collect();
+    let original = figures(rows_of(&invented), 64);
+    let made = made(&fitted(&invented), &synthesis());
+    assert_eq!(
+        (made.requests, made.sessions),
+        (original.requests, original.sessions)
+    );
+    near("input", made.input, original.input, 0.002);
+    near("output", made.output, original.output, 0.002);
+    assert!(
+        (made.hit_rate - original.hit_rate).abs() < 0.004,
+        "{made:?} {original:?}"
+    );
+}
+
+#[test]
+fn each_multiplier_does_what_it_says() {
+    let mut invented = invented(SESSIONS);
+    invented
+        .iter_mut()
+        .for_each(|session| session.requests.truncate(1));
+    let likeness = fitted(&invented);
+    let plain = made(&likeness, &synthesis());
+    let of = |change: fn(&mut Synthesis)| {
+        let mut changed = synthesis();
+        change(&mut changed);
+        made(&likeness, &changed)
+    };
+    let outputs = of(|synthesis| synthesis.output_multiplier = 2.0);
+    near("output", outputs.output, 2.0 * plain.output, 0.005);
+    assert_eq!((outputs.input, outputs.hit_rate), (plain.input, plain.hit_rate));
+
+    let fast = of(|synthesis| synthesis.speedup = 4.0);
+    near("last arrival", fast.last_arrival, plain.last_arrival / 4.0, 0.001);
+    assert_eq!((fast.input, fast.hit_rate), (plain.input, plain.hit_rate));
+
+    // What is common is three times as long, what is not stays: hits are tripled.
+    let hits = |figures: &Figures| figures.hit_rate * figures.input * figures.requests;
+    let long = of(|synthesis| synthesis.prefix_multiplier = 3.0);
+    near("hits", hits(&long), 3.0 * hits(&plain), 0.01);
+    near("output", long.output, plain.output, 1e-9);
+
+    // What is not common is half as long; the hits stay.
+    let short = of(|synthesis| synthesis.prompt_multiplier = 0.5);
+    near("hits", hits(&short), hits(&plain), 0.01);
+    assert!(short.input < plain.input);
+
+    // Five trees: what is common is new five times instead of once; the lengths stay.
+    let roots = of(|synthesis| synthesis.root_multiplier = 5);
+    near("input", roots.input, plain.input, 1e-9);
+    assert!(roots.hit_rate < plain.hit_rate && roots.hit_rate > 0.5 * plain.hit_rate);
+    // The tree: 20 system prompts of 4 to 10 blocks, each with 5 documents of 30.
+    let tree: u64 = (0..20).map(|system| 64 * (4 + system % 7 + 5 * 30)).sum();
+    near(
+        "new tokens",
+        roots.new_tokens,
+        plain.new_tokens + 4.0 * tree as f64,
+        0.02,
+    );
+
+    // Five times the sessions with five trees have the hit rate of one.
+    let more = of(|synthesis| {
+        synthesis.root_multiplier = 5;
+        synthesis.sessions *= 5;
+    });
+    assert!((more.hit_rate - plain.hit_rate).abs() < 0.004);
+}
+
+#[test]
+fn the_same_likeness_and_seed_make_the_same_rows() {
+    let likeness = fitted(&invented(200));
+    let rows = |synthesis: &Synthesis| likeness.make(synthesis).unwrap().collect::<Vec<_>>();
+    let plain = Synthesis {
+        sessions: 200,
+        ..Synthesis::default()
+    };
+    assert_eq!(rows(&plain), rows(&plain));
+    assert_ne!(rows(&plain), rows(&Synthesis { seed: 7, ..plain }));
+    // Kept as JSON and read again it makes the same.
+    let kept = serde_json::to_string(&likeness).unwrap();
+    let read = Likeness::from_json(&kept).unwrap();
+    assert_eq!(read.make(&plain).unwrap().collect::<Vec<_>>(), rows(&plain));
+    assert_eq!((read.sessions(), read.block_size()), (200, 64));
+}
+
+#[test]
+fn what_a_trace_does_not_say_is_not_made_up() {
+    // One session of one request of unknown answer and arrival.
+    let likeness = fitted(&[session(vec![request(0, None, 100)])]);
+    let rows: Vec<String> = likeness
+        .make(&Synthesis {
+            sessions: 2,
+            ..Synthesis::default()
+        })
+        .unwrap()
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            r#"{"input_length":100,"hash_ids":[0,1]}"#,
+            r#"{"input_length":100,"hash_ids":[1048576,1048577]}"#
+        ]
+    );
+}
+
+#[test]
+fn identical_prompts_are_common_to_the_last_token() {
+    let trace: Vec<Session> = (0..10).map(|at| blocks(&[1, 2], 64, 100, at * 1000, 5)).collect();
+    let made = made(
+        &fitted(&trace),
+        &Synthesis {
+            sessions: 10,
+            ..Synthesis::default()
+        },
+    );
+    assert_eq!((made.input, made.hit_rate), (100.0, 0.9));
+}
+
+#[test]
+fn options_and_likenesses_are_checked() {
+    assert_eq!(
+        Likeness::fit(Vec::<Session>::new(), 64, &|_| 0),
+        Err(CannotSynthesize::Nothing)
+    );
+    let likeness = fitted(&invented(20));
+    let refused = |synthesis: Synthesis| likeness.make(&synthesis).unwrap_err().to_string();
+    let plain = Synthesis::default();
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let said = refused(Synthesis {
+            speedup: wrong,
+            ..plain
+        });
+        assert!(
+            said.starts_with("`speedup` is ") && said.ends_with("above 0 and at most 1,000,000"),
+            "{said}"
+        );
+    }
+    assert!(
+        refused(Synthesis {
+            root_multiplier: 0,
+            ..plain
+        })
+        .contains("`root_multiplier` is 0")
+    );
+    let kept: Value = serde_json::to_value(&likeness).unwrap();
+    let tampered = |key: &str, value: Value| {
+        let mut kept = kept.clone();
+        kept[key] = value;
+        Likeness::from_json(&kept.to_string()).unwrap_err().to_string()
+    };
+    assert!(tampered("version", 9.into()).contains("the form 9"));
+    assert!(tampered("block_size", 0.into()).contains("`block_size`"));
+    assert!(tampered("turns", serde_json::json!([])).contains("`turns`"));
+    assert!(tampered("rests", serde_json::json!([-1.0])).contains("0 or more"));
+    assert!(tampered("tree", serde_json::json!([[0, 0, 1], [5, 1, 1]])).contains("`tree`"));
+    assert!(tampered("other", 1.into()).contains("cannot be read"));
+}

@@ -1,0 +1,242 @@
+//! How prompts begin alike: a tree of blocks with how often each was seen.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::blocks::Block;
+
+/// What prompts have in common: a node for each stretch of blocks that at least two prompts begin with, up to where they part.
+/// Nodes stand in depth-first order, the root first, so that neighbours share the most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PrefixTree(pub(crate) Vec<Node>);
+
+/// A stretch of common text: (parent, tokens, prompts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, u32, u64)", into = "(u32, u32, u64)")]
+pub(crate) struct Node {
+    /// The node that it continues, by its place; the root's is itself.
+    pub(crate) parent: u32,
+    /// Its own tokens.
+    pub(crate) tokens: u32,
+    /// Prompts whose common part ends here.
+    pub(crate) prompts: u64,
+}
+
+impl From<(u32, u32, u64)> for Node {
+    fn from((parent, tokens, prompts): (u32, u32, u64)) -> Self {
+        Node {
+            parent,
+            tokens,
+            prompts,
+        }
+    }
+}
+
+impl From<Node> for (u32, u32, u64) {
+    fn from(node: Node) -> Self {
+        (node.parent, node.tokens, node.prompts)
+    }
+}
+
+impl PrefixTree {
+    /// Prompts that the tree was made of.
+    pub(crate) fn prompts(&self) -> u64 {
+        self.0.iter().map(|node| node.prompts).sum()
+    }
+
+    /// Tokens from the beginning of a prompt to the end of each node.
+    pub(crate) fn depths(&self) -> Vec<u64> {
+        let mut depths: Vec<u64> = Vec::with_capacity(self.0.len());
+        for node in &self.0 {
+            let before = depths.get(node.parent as usize).copied().unwrap_or(0);
+            depths.push(before + u64::from(node.tokens));
+        }
+        depths
+    }
+
+    /// Whether every node stands behind its parent, and the root begins.
+    pub(crate) fn is_sound(&self) -> bool {
+        let behind = |(place, node): (usize, &Node)| place == 0 || (node.parent as usize) < place;
+        let root = self.0.first();
+        root.is_some_and(|root| root.tokens == 0 && root.parent == 0)
+            && self.0.iter().enumerate().all(behind)
+            && self.prompts() > 0
+    }
+}
+
+/// A tree while prompts are taken in: a node for each different (beginning, block).
+#[derive(Clone, Debug)]
+pub(crate) struct Growing {
+    children: HashMap<(u32, u64), u32>,
+    nodes: Vec<Grown>,
+    /// Of each prompt: the node of its last block, and its tokens.
+    prompts: Vec<(u32, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Grown {
+    parent: u32,
+    tokens: u32,
+    visits: u32,
+}
+
+impl Growing {
+    pub(crate) fn new() -> Self {
+        let root = Grown {
+            parent: 0,
+            tokens: 0,
+            visits: 0,
+        };
+        Growing {
+            children: HashMap::new(),
+            nodes: vec![root],
+            prompts: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, prompt: &[Block]) {
+        let mut node = 0u32;
+        for block in prompt {
+            let next = self.nodes.len() as u32;
+            node = *self.children.entry((node, block.key)).or_insert_with(|| {
+                self.nodes.push(Grown {
+                    parent: node,
+                    tokens: 0,
+                    visits: 0,
+                });
+                next
+            });
+            let seen = &mut self.nodes[node as usize];
+            seen.visits += 1;
+            seen.tokens = seen.tokens.max(block.tokens);
+        }
+        let tokens = prompt.iter().map(|block| u64::from(block.tokens)).sum();
+        self.prompts.push((node, tokens));
+    }
+
+    /// The common part of all prompts, and for each prompt how many tokens it has beyond its common part (below 0, if it ends
+    /// within).
+    pub(crate) fn finish(self) -> (PrefixTree, Vec<i64>) {
+        let nodes = &self.nodes;
+        let shared = |node: u32| node == 0 || nodes[node as usize].visits > 1;
+        let mut ends: HashMap<u32, u64> = HashMap::new();
+        let mut depths = vec![0u64; nodes.len()];
+        for place in 1..nodes.len() {
+            depths[place] = depths[nodes[place].parent as usize] + u64::from(nodes[place].tokens);
+        }
+        let mut rests = Vec::with_capacity(self.prompts.len());
+        for (last, tokens) in &self.prompts {
+            let mut node = *last;
+            while !shared(node) {
+                node = nodes[node as usize].parent;
+            }
+            *ends.entry(node).or_default() += 1;
+            rests.push(*tokens as i64 - depths[node as usize] as i64);
+        }
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for place in 1..nodes.len() as u32 {
+            if shared(place) {
+                children
+                    .entry(nodes[place as usize].parent)
+                    .or_default()
+                    .push(place);
+            }
+        }
+        // Depth first; what neither forks nor ends a prompt is one stretch with what follows it.
+        let mut tree: Vec<Node> = Vec::new();
+        let mut open = vec![(0u32, 0u32)];
+        while let Some((first, parent)) = open.pop() {
+            let (mut node, mut tokens) = (first, nodes[first as usize].tokens);
+            let only = |node: u32| match children.get(&node).map(Vec::as_slice) {
+                Some([only]) if node != 0 && !ends.contains_key(&node) => Some(*only),
+                _ => None,
+            };
+            while let Some(next) = only(node) {
+                node = next;
+                tokens += nodes[node as usize].tokens;
+            }
+            let place = tree.len() as u32;
+            tree.push(Node {
+                parent,
+                tokens,
+                prompts: ends.get(&node).copied().unwrap_or(0),
+            });
+            let behind = children.get(&node).into_iter().flatten().rev();
+            open.extend(behind.map(|child| (*child, place)));
+        }
+        (PrefixTree(tree), rests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grow(prompts: &[(&[u64], u32)]) -> (Vec<(u32, u32, u64)>, Vec<i64>) {
+        let mut growing = Growing::new();
+        for (keys, last) in prompts {
+            let block = |(place, key): (usize, &u64)| Block {
+                key: *key,
+                tokens: if place + 1 == keys.len() { *last } else { 64 },
+            };
+            growing.add(&keys.iter().enumerate().map(block).collect::<Vec<_>>());
+        }
+        let (tree, rests) = growing.finish();
+        assert!(tree.is_sound());
+        (tree.0.into_iter().map(Into::into).collect(), rests)
+    }
+
+    #[test]
+    fn common_stretches_are_nodes() {
+        // 1 2 is common to three, 1 2 3 to two; 9 stands alone.
+        let (tree, rests) = grow(&[
+            (&[1, 2, 3, 4], 64),
+            (&[1, 2, 3], 64),
+            (&[1, 2, 8, 7], 10),
+            (&[9], 30),
+        ]);
+        assert_eq!(tree, [(0, 0, 1), (0, 128, 1), (1, 64, 2)]);
+        assert_eq!(rests, [64, 0, 74, 30]);
+    }
+
+    #[test]
+    fn neighbours_in_the_tree_share_the_most() {
+        let (tree, _) = grow(&[
+            (&[1, 2], 64),
+            (&[5], 64),
+            (&[1, 3], 64),
+            (&[5], 64),
+            (&[1, 2], 64),
+            (&[1, 3], 64),
+        ]);
+        assert_eq!(tree, [(0, 0, 0), (0, 64, 0), (1, 64, 2), (1, 64, 2), (0, 64, 2)]);
+    }
+
+    #[test]
+    fn a_partial_block_is_common_as_long_as_it_is() {
+        let (tree, rests) = grow(&[(&[1, 2], 20), (&[1, 2], 50)]);
+        assert_eq!(tree, [(0, 0, 0), (0, 114, 2)]);
+        assert_eq!(rests, [-30, 0]);
+    }
+
+    #[test]
+    fn a_tree_that_was_tampered_with_is_noticed() {
+        let node = |parent, tokens, prompts| Node {
+            parent,
+            tokens,
+            prompts,
+        };
+        assert!(PrefixTree(vec![node(0, 0, 1), node(0, 5, 1)]).is_sound());
+        for wrong in [
+            vec![],
+            vec![node(0, 5, 1)],
+            vec![node(0, 0, 0)],
+            vec![node(0, 0, 1), node(1, 5, 1)],
+            vec![node(0, 0, 1), node(2, 5, 1), node(0, 5, 1)],
+        ] {
+            assert!(!PrefixTree(wrong).is_sound());
+        }
+    }
+}
