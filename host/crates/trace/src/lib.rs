@@ -1,2 +1,35 @@
-//! Trace files.
+//! Trace files: from bytes to checked rows, to groups of rows, to ordered and wrapped sessions.
+//!
+//! [`open`] reads a trace once: it finds the rows (JSON Lines, JSON, CSV, plain or packed, one file or a folder of them),
+//! checks every cell against the flavor's layout, and remembers where each row stands and which group it belongs to. Rows are
+//! read again when the sessions made of them are asked for, so memory does not grow with the length of rows.
+//!
+//! A [`Trace`] is a workload: session `i` is group `order(i mod groups)` of epoch `i / groups`, whoever asks, in whatever
+//! order, on however many threads.
+//!
+//! Files are read by positional reads through bounded buffers, not through a memory map: see `store`.
 #![forbid(unsafe_code)]
+
+mod cell;
+mod columns;
+mod decimal;
+mod error;
+mod header;
+mod index;
+mod json;
+mod options;
+mod problem;
+mod replay;
+mod row;
+mod rows;
+mod sniff;
+mod store;
+mod text;
+mod time;
+mod window;
+
+pub use error::{BadRow, Place, Skipped, TraceError};
+pub use options::{Check, OnBadRow, Order, TraceOptions};
+pub use problem::RowProblem;
+pub use replay::{Trace, open};
+pub use sniff::{Format, Sniffed, sniff};

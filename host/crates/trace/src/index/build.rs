@@ -1,0 +1,393 @@
+//! One pass over all files: each row checked, its place and its keys written down.
+//!
+//! Peak memory is 52 bytes a row and a table of hashes of 5 to 11 bytes a row (trees, which have two hashes); what stays is
+//! 12 to 32 bytes.
+
+use std::ops::ControlFlow;
+
+use veeksha_ports::{Grouping, Layout};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::columns::Columns;
+use crate::error::{BadRow, Place, Skipped, TraceError};
+use crate::index::intern::Interner;
+use crate::index::tree::{TreeFault, parents_of, roots_of};
+use crate::index::{Groups, MAX_ROWS, NO_ARRIVAL, NONE, Rows, retain};
+use crate::options::OnBadRow;
+use crate::problem::RowProblem;
+use crate::row::{Header, Row, RowReader};
+use crate::rows::{Limits, RawRow, detect, each_row};
+use crate::store::Store;
+
+/// What the pass gives.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) rows: Rows,
+    pub(crate) groups: Groups,
+    /// How the cells of each file are told apart.
+    pub(crate) headers: Vec<Header>,
+    /// Rows that were left out.
+    pub(crate) skipped: Skipped,
+    /// Where only frequent values are kept: the rank of the value of each row, the most frequent first.
+    pub(crate) kept: Option<Vec<u32>>,
+}
+
+/// What is collected while reading.
+struct Pass<'a> {
+    store: &'a Store,
+    columns: &'a Columns,
+    on_bad_row: OnBadRow,
+    reader: RowReader,
+    headers: Vec<Header>,
+    rows: Rows,
+    /// The hash of the grouping column, or of the tree's id.
+    keys: Vec<u128>,
+    parents: Vec<u128>,
+    keep: Vec<u128>,
+    /// Rows met, good or bad.
+    met: u64,
+    skipped: Skipped,
+}
+
+/// What is written down of a row beside its place.
+struct Entry {
+    arrival: i64,
+    key: u128,
+    parent: u128,
+    keep: u128,
+}
+
+/// Checks a row and takes what is written down of it.
+fn entry(columns: &Columns, row: &Row<'_>) -> Result<Entry, RowProblem> {
+    row.check()?;
+    // 0 stands for an absent key.
+    let hash = |slot: Option<usize>| match slot.map(|slot| row.key(slot)).transpose()?.flatten() {
+        Some(key) => Ok::<u128, RowProblem>(xxh3_128(key.as_bytes()).max(1)),
+        None => Ok(0),
+    };
+    let (id, parent) = columns.tree.unzip();
+    let is_root = match parent {
+        Some(parent) => row.key(parent)?.is_none_or(|parent| parent == "-1"),
+        None => true,
+    };
+    Ok(Entry {
+        arrival: row.arrival()?.unwrap_or(NO_ARRIVAL),
+        key: hash(columns.key.or(id))?,
+        parent: if is_root { 0 } else { hash(parent)? },
+        keep: hash(columns.keep)?,
+    })
+}
+
+/// Reads the whole trace.
+pub(crate) fn build(
+    store: &Store,
+    layout: &Layout,
+    columns: &Columns,
+    on_bad_row: OnBadRow,
+    limits: Limits,
+) -> Result<Built, TraceError> {
+    let mut pass = Pass {
+        store,
+        columns,
+        on_bad_row,
+        reader: RowReader::new(columns),
+        headers: Vec::with_capacity(store.regions.len()),
+        rows: Rows::default(),
+        keys: Vec::new(),
+        parents: Vec::new(),
+        keep: Vec::new(),
+        met: 0,
+        skipped: Skipped::default(),
+    };
+    let mut names_in_headers = vec![false; columns.names.len()];
+    for file in 0..store.regions.len() {
+        pass.rows.first_of_file.push(pass.rows.len() as u32);
+        let shape = detect(store, file, layout.rows_in.as_deref(), limits)?;
+        let header = crate::header::header(store, file, &shape, columns, limits)?;
+        if let Header::Csv(positions) = &header {
+            for name in positions.iter().flatten() {
+                names_in_headers[*name] = true;
+            }
+        }
+        each_row(store, file, &shape, limits, &mut |raw: RawRow<'_>| {
+            pass.row(file, &header, raw).map(ControlFlow::Continue)
+        })?;
+        let empty = pass.rows.of_file(file).is_empty();
+        if empty && layout.grouping == Grouping::Pools {
+            return Err(match pass.skipped.listed.first() {
+                Some(first) => TraceError::NoGoodRows {
+                    path: store.regions[file].path.clone(),
+                    total: pass.skipped.total,
+                    first: Box::new(first.clone()),
+                },
+                None => TraceError::EmptyPool {
+                    file: store.regions[file].path.clone(),
+                },
+            });
+        }
+        pass.headers.push(header);
+    }
+    pass.renames_met(&names_in_headers, layout, limits)?;
+    pass.some_rows()?;
+    pass.finish(layout)
+}
+
+impl Pass<'_> {
+    fn row(&mut self, file: usize, header: &Header, raw: RawRow<'_>) -> Result<(), TraceError> {
+        self.met += 1;
+        let RawRow {
+            offset,
+            line,
+            bytes,
+            last,
+        } = raw;
+        let (reader, columns) = (&mut self.reader, self.columns);
+        let entry = bytes.and_then(|bytes| {
+            let row = reader.read(columns, header, bytes)?;
+            Ok((bytes.len() as u32, entry(columns, &row)?))
+        });
+        match entry {
+            Ok((len, entry)) => self.push(offset, len, entry),
+            Err(RowProblem::EndsEarly) if last => self.bad(file, self.met, Some(line), RowProblem::CutOff),
+            Err(problem) => self.bad(file, self.met, Some(line), problem),
+        }
+    }
+
+    fn push(&mut self, offset: u64, len: u32, entry: Entry) -> Result<(), TraceError> {
+        if self.met > MAX_ROWS as u64 {
+            return Err(TraceError::TooManyRows {
+                path: self.store.path.clone(),
+                limit: MAX_ROWS as u64,
+            });
+        }
+        let columns = self.columns;
+        self.rows.offsets.push(offset);
+        self.rows.lens.push(len);
+        if columns.arrival.is_some() {
+            self.rows.arrivals.push(entry.arrival);
+        }
+        if let Some(numbers) = &mut self.rows.numbers {
+            numbers.push(self.met as u32);
+        }
+        if columns.key.is_some() || columns.tree.is_some() {
+            self.keys.push(entry.key);
+        }
+        if columns.tree.is_some() {
+            self.parents.push(entry.parent);
+        }
+        if columns.keep.is_some() {
+            self.keep.push(entry.keep);
+        }
+        Ok(())
+    }
+
+    /// A row that cannot be used: the end, or one left out.
+    fn bad(
+        &mut self,
+        file: usize,
+        row: u64,
+        line: Option<u64>,
+        problem: RowProblem,
+    ) -> Result<(), TraceError> {
+        let bad = BadRow {
+            place: Place {
+                file: self.store.regions[file].path.clone(),
+                row,
+                line,
+            },
+            problem,
+        };
+        match self.on_bad_row {
+            OnBadRow::Refuse => Err(bad.into()),
+            OnBadRow::Skip => {
+                // From here on the numbers of rows are not their indices.
+                self.rows.fix_numbers();
+                self.skipped.add(bad);
+                Ok(())
+            }
+        }
+    }
+
+    /// Each rename must be of a column that the trace has.
+    fn renames_met(&self, in_headers: &[bool], layout: &Layout, limits: Limits) -> Result<(), TraceError> {
+        let seen = self.reader.seen();
+        for (at, name) in self.columns.names.iter().enumerate() {
+            if name.renamed && !seen[at] && !in_headers[at] {
+                let found = crate::sniff::columns_of(self.store, layout.rows_in.as_deref(), limits)?;
+                return Err(TraceError::RenameFrom {
+                    path: self.store.path.clone(),
+                    column: name.name.clone(),
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn some_rows(&self) -> Result<(), TraceError> {
+        let path = self.store.path.clone();
+        match (self.rows.len(), self.skipped.listed.first()) {
+            (0, None) => Err(TraceError::NoRows { path }),
+            (0, Some(first)) => Err(TraceError::NoGoodRows {
+                path,
+                total: self.skipped.total,
+                first: Box::new(first.clone()),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(mut self, layout: &Layout) -> Result<Built, TraceError> {
+        let kept = layout.keep.as_ref().map(|keep| self.keep_frequent(keep.count));
+        if kept.as_ref().is_some_and(Vec::is_empty) {
+            return Err(TraceError::NoRows {
+                path: self.store.path.clone(),
+            });
+        }
+        let groups = match &layout.grouping {
+            Grouping::Row | Grouping::Pools => Groups::Rows {
+                count: self.rows.len() as u32,
+            },
+            Grouping::Column(_) => self.by_key(),
+            Grouping::Tree { id, parent } => self.by_tree(id, parent)?,
+        };
+        self.some_rows()?;
+        let mut kept = kept;
+        if let (Grouping::Tree { .. }, Some(_)) = (&layout.grouping, &kept) {
+            // Rows may have been left out of the tree since; only layouts with both need the ranks again.
+            kept = layout.keep.as_ref().map(|keep| self.keep_frequent(keep.count));
+        }
+        self.rows.rebase_arrivals();
+        self.rows.offsets.shrink_to_fit();
+        self.rows.lens.shrink_to_fit();
+        self.rows.arrivals.shrink_to_fit();
+        Ok(Built {
+            rows: self.rows,
+            groups,
+            headers: self.headers,
+            skipped: self.skipped,
+            kept,
+        })
+    }
+
+    /// Leaves out all rows but those with the most frequent values; gives the rank of the value of each row that is left.
+    fn keep_frequent(&mut self, count: u32) -> Vec<u32> {
+        let hashes = &self.keep;
+        let mut table = Interner::with_capacity(0);
+        let present = |row: &u32| hashes[*row as usize] != 0;
+        // The first row of each value, and how often it occurs.
+        let mut firsts: Vec<u32> = Vec::new();
+        let mut values: Vec<u32> = vec![NONE; hashes.len()];
+        let mut occurrences: Vec<u32> = Vec::new();
+        for row in (0..hashes.len() as u32).filter(present) {
+            let first = table.insert(row, hashes);
+            if first == row {
+                values[row as usize] = firsts.len() as u32;
+                firsts.push(row);
+                occurrences.push(0);
+            } else {
+                values[row as usize] = values[first as usize];
+            }
+            occurrences[values[row as usize] as usize] += 1;
+        }
+        drop((table, firsts));
+        let mut order: Vec<u32> = (0..occurrences.len() as u32).collect();
+        // A stable sort: values that are equally frequent stay in the order of their first appearance.
+        order.sort_by_key(|value| std::cmp::Reverse(occurrences[*value as usize]));
+        let mut ranks = vec![NONE; occurrences.len()];
+        for (rank, value) in order.iter().take(count as usize).enumerate() {
+            ranks[*value as usize] = rank as u32;
+        }
+        let rank = |row: usize| ranks.get(values[row] as usize).copied().unwrap_or(NONE);
+        let wanted = |row: usize| rank(row) != NONE;
+        let kept = (0..values.len()).map(rank).filter(|rank| *rank != NONE).collect();
+        self.rows.retain(wanted);
+        retain(&mut self.keys, wanted);
+        retain(&mut self.parents, wanted);
+        retain(&mut self.keep, wanted);
+        kept
+    }
+
+    fn by_key(&mut self) -> Groups {
+        let keys = std::mem::take(&mut self.keys);
+        let mut table = Interner::with_capacity(0);
+        let stands_for = (0..keys.len() as u32)
+            .map(|row| match keys[row as usize] {
+                0 => row,
+                _ => table.insert(row, &keys),
+            })
+            .collect();
+        drop((table, keys));
+        Groups::of(stands_for)
+    }
+
+    /// Trees, after what is wrong with them has been refused or left out. Rows that continue a row that is left out become
+    /// roots: the trace does not have their parents.
+    fn by_tree(&mut self, id: &str, parent: &str) -> Result<Groups, TraceError> {
+        loop {
+            let roots = parents_of(&self.keys, &self.parents).and_then(|parents| roots_of(&parents));
+            let faults = match roots {
+                Ok(roots) => {
+                    self.keys = Vec::new();
+                    self.parents = Vec::new();
+                    return Ok(Groups::of(roots));
+                }
+                Err(faults) => faults,
+            };
+            let mut bad = vec![false; self.rows.len()];
+            for fault in faults {
+                self.tree_fault(fault, id, parent, &mut bad)?;
+            }
+            let wanted = |row: usize| !bad[row];
+            self.rows.retain(wanted);
+            retain(&mut self.keys, wanted);
+            retain(&mut self.parents, wanted);
+            retain(&mut self.keep, wanted);
+        }
+    }
+
+    fn tree_fault(
+        &mut self,
+        fault: TreeFault,
+        id: &str,
+        parent: &str,
+        bad: &mut [bool],
+    ) -> Result<(), TraceError> {
+        match fault {
+            TreeFault::Duplicate { row, first } => {
+                bad[row as usize] = true;
+                let problem = RowProblem::DuplicateId {
+                    column: id.to_owned(),
+                    id: self.id_of(row).unwrap_or_default(),
+                    first: self.rows.number(first),
+                };
+                self.bad(self.rows.file_of(row), self.rows.number(row), None, problem)
+            }
+            TreeFault::Cycle(rows) => {
+                let numbers: Vec<u64> = rows.iter().map(|row| self.rows.number(*row)).collect();
+                for row in rows {
+                    bad[row as usize] = true;
+                    let problem = RowProblem::Cycle {
+                        column: parent.to_owned(),
+                        rows: numbers.clone(),
+                    };
+                    self.bad(self.rows.file_of(row), self.rows.number(row), None, problem)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The id of a row, for a message.
+    fn id_of(&self, row: u32) -> Option<String> {
+        let (slot, _) = self.columns.tree?;
+        let file = self.rows.file_of(row);
+        let mut bytes = vec![0; self.rows.lens[row as usize] as usize];
+        self.store
+            .read_exact_at(file, self.rows.offsets[row as usize], &mut bytes)
+            .ok()?;
+        let mut reader = RowReader::new(self.columns);
+        let row = reader.read(self.columns, &self.headers[file], &bytes).ok()?;
+        row.key(slot).ok()?.map(std::borrow::Cow::into_owned)
+    }
+}

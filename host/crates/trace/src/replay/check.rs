@@ -1,0 +1,120 @@
+//! Runs every group of the first epoch through the flavor before the run begins.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use veeksha_ports::PluginFailure;
+
+use crate::options::OnBadRow;
+use crate::replay::source::{Source, refused};
+use crate::replay::trace::Inner;
+
+/// Groups of one call.
+const BATCH: u64 = 64;
+
+/// Places of the first epoch whose groups the flavor refuses, in order, each with its failure. A failure that is not about a
+/// group, and with [`OnBadRow::Refuse`] the first of any kind, ends it.
+pub(crate) fn refusals(
+    trace: &Arc<Inner>,
+    on_bad_row: OnBadRow,
+) -> Result<Vec<(u64, PluginFailure)>, PluginFailure> {
+    let places = trace.sequence.len();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(usize::try_from(places.div_ceil(BATCH)).unwrap_or(usize::MAX));
+    let work = Work {
+        next: AtomicU64::new(0),
+        // Nothing beyond this place needs to be looked at.
+        end: AtomicU64::new(places),
+        found: Mutex::default(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| work.run(trace, on_bad_row));
+        }
+        work.run(trace, on_bad_row);
+    });
+    let mut found = work.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|(place, _)| *place);
+    let end = work.end.into_inner();
+    match found.binary_search_by_key(&end, |(place, _)| *place) {
+        Ok(fatal) => Err(found.swap_remove(fatal).1),
+        Err(_) => Ok(found),
+    }
+}
+
+struct Work {
+    next: AtomicU64,
+    end: AtomicU64,
+    found: Mutex<Vec<(u64, PluginFailure)>>,
+}
+
+impl Work {
+    fn run(&self, trace: &Arc<Inner>, on_bad_row: OnBadRow) {
+        let mut instance = Instance { trace, source: None };
+        loop {
+            // Batches are taken in order, so all before the first failure are looked at, whichever thread meets it.
+            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
+            let end = self.end.load(Ordering::Relaxed);
+            if first >= end {
+                return;
+            }
+            self.batch(&mut instance, first, BATCH.min(end - first), on_bad_row);
+        }
+    }
+
+    fn batch(&self, instance: &mut Instance<'_>, first: u64, count: u64, on_bad_row: OnBadRow) {
+        let Err(whole) = instance.places(first, count) else {
+            return;
+        };
+        // One by one, to learn which.
+        let mut failed = false;
+        for place in first..first + count {
+            if place >= self.end.load(Ordering::Relaxed) {
+                return;
+            }
+            if let Err(failure) = instance.places(place, 1) {
+                failed = true;
+                match on_bad_row {
+                    OnBadRow::Skip if refused(&failure) => self.add(place, failure),
+                    _ => return self.fatal(place, failure),
+                }
+            }
+        }
+        if !failed {
+            // They are too much only together.
+            self.fatal(first, whole);
+        }
+    }
+
+    fn fatal(&self, place: u64, failure: PluginFailure) {
+        self.end.fetch_min(place, Ordering::Relaxed);
+        self.add(place, failure);
+    }
+
+    fn add(&self, place: u64, failure: PluginFailure) {
+        self.found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((place, failure));
+    }
+}
+
+/// An instance of the flavor, opened anew after it broke.
+struct Instance<'a> {
+    trace: &'a Arc<Inner>,
+    source: Option<Source>,
+}
+
+impl Instance<'_> {
+    fn places(&mut self, first: u64, count: u64) -> Result<(), PluginFailure> {
+        let mut source = match self.source.take() {
+            Some(source) => source,
+            None => Source::open(Arc::clone(self.trace))?,
+        };
+        let result = source.check_places(first, count);
+        if result.as_ref().map_or_else(refused, |()| true) {
+            self.source = Some(source);
+        }
+        result
+    }
+}

@@ -1,0 +1,12 @@
+//! From rows to sessions: the order of groups, the flavor, and the workload that the pipeline sees.
+
+mod check;
+mod opening;
+mod permutation;
+mod read;
+mod sequence;
+mod source;
+mod trace;
+
+pub use opening::open;
+pub use trace::Trace;

@@ -1,0 +1,185 @@
+//! Which group a session is made of, and in which epoch.
+
+use veeksha_model::Nanos;
+
+use crate::error::{Place, TraceError};
+use crate::index::{Groups, NO_ARRIVAL, Rows};
+use crate::options::Order;
+use crate::replay::permutation::Permutation;
+
+/// Times stay below this, so that every guest language can carry them: 104 days.
+pub(crate) const TIME_END: Nanos = 1 << 53;
+
+const SECOND: Nanos = 1_000_000_000;
+const DAY: Nanos = 86_400 * SECOND;
+
+/// The order of the groups.
+#[derive(Clone, Debug)]
+pub(crate) enum Sequence {
+    /// As in the file.
+    File { groups: u64 },
+    /// Shuffled, in each epoch anew.
+    Shuffled {
+        groups: u64,
+        seed: u64,
+        first_as_in_file: bool,
+    },
+    /// By arrival.
+    Arrivals {
+        /// The groups of the window, the earliest first.
+        groups: Vec<u32>,
+        /// The first arrival.
+        first: Nanos,
+        /// The last.
+        last: Nanos,
+        /// From the first arrival of an epoch to that of the next.
+        period: Nanos,
+    },
+}
+
+impl Sequence {
+    /// Sessions of one epoch.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Sequence::File { groups } | Sequence::Shuffled { groups, .. } => *groups,
+            Sequence::Arrivals { groups, .. } => groups.len() as u64,
+        }
+    }
+
+    /// The places of one epoch: a function from place to group.
+    pub(crate) fn epoch(&self, epoch: u64) -> Epoch<'_> {
+        match self {
+            Sequence::Shuffled {
+                groups,
+                seed,
+                first_as_in_file,
+            } if epoch > 0 || !first_as_in_file => Epoch::Shuffled(Permutation::new(*groups, *seed, epoch)),
+            Sequence::File { .. } | Sequence::Shuffled { .. } => Epoch::File,
+            Sequence::Arrivals { groups, .. } => Epoch::Listed(groups),
+        }
+    }
+}
+
+/// The order of one epoch.
+pub(crate) enum Epoch<'a> {
+    File,
+    Shuffled(Permutation),
+    Listed(&'a [u32]),
+}
+
+impl Epoch<'_> {
+    /// The group at a place.
+    pub(crate) fn group(&self, place: u64) -> u32 {
+        match self {
+            // Groups are counted with 32 bits.
+            Epoch::File => place as u32,
+            Epoch::Shuffled(permutation) => permutation.at(place) as u32,
+            Epoch::Listed(groups) => groups[place as usize],
+        }
+    }
+}
+
+/// The earliest arrival of a group's rows.
+pub(crate) fn arrival_of(rows: &Rows, groups: &Groups, group: u32) -> Option<Nanos> {
+    groups.rows(group).filter_map(|row| rows.arrival(row)).min()
+}
+
+/// The groups of which no row has an arrival.
+pub(crate) fn without_arrival(rows: &Rows, groups: &Groups) -> Vec<u32> {
+    let absent = |row: u32| rows.arrivals.get(row as usize).is_none_or(|at| *at == NO_ARRIVAL);
+    (0..groups.len())
+        .filter(|group| groups.rows(*group).all(absent))
+        .collect()
+}
+
+/// The order that the user chose.
+pub(crate) fn sequence(
+    order: Order,
+    seed: u64,
+    rows: &Rows,
+    groups: &Groups,
+    place: &dyn Fn(u32) -> Place,
+) -> Result<Sequence, TraceError> {
+    let count = u64::from(groups.len());
+    let shuffled = |first_as_in_file| Sequence::Shuffled {
+        groups: count,
+        seed,
+        first_as_in_file,
+    };
+    match order {
+        Order::File => Ok(Sequence::File { groups: count }),
+        Order::Shuffled => Ok(shuffled(false)),
+        Order::ShuffledAfterFirst => Ok(shuffled(true)),
+        Order::ByArrival { start, end } => by_arrival(start, end, rows, groups, place),
+    }
+}
+
+fn by_arrival(
+    start: Option<Nanos>,
+    end: Option<Nanos>,
+    rows: &Rows,
+    groups: &Groups,
+    place: &dyn Fn(u32) -> Place,
+) -> Result<Sequence, TraceError> {
+    // The arrivals as they are, also those that are too late to be replayed: a window may leave them out.
+    let raw = |row: u32| {
+        let at = rows.arrivals.get(row as usize).filter(|at| **at != NO_ARRIVAL)?;
+        u64::try_from(*at).ok()
+    };
+    let mut window = Vec::new();
+    let mut latest = 0;
+    for group in 0..groups.len() {
+        let Some(at) = groups.rows(group).filter_map(raw).min() else {
+            continue;
+        };
+        latest = latest.max(at);
+        if start.is_none_or(|start| start <= at) && end.is_none_or(|end| at < end) {
+            let late = groups
+                .rows(group)
+                .filter_map(|row| Some((row, raw(row)?)))
+                .find(|(_, at)| *at >= TIME_END);
+            if let Some((row, at)) = late {
+                return Err(TraceError::SpanTooLong {
+                    place: place(row),
+                    days: at / DAY,
+                });
+            }
+            window.push((at, group));
+        }
+    }
+    // Groups that arrived at once stay in the order of the file.
+    window.sort_unstable();
+    let (Some((first, _)), Some((last, _))) = (window.first().copied(), window.last().copied()) else {
+        return Err(TraceError::EmptyWindow {
+            window: described(start, end),
+            last: seconds(latest),
+        });
+    };
+    let span = last - first;
+    let gaps = window.len() as u64 - 1;
+    let period = match span {
+        0 => SECOND,
+        // There is a gap, for two arrivals differ.
+        span => span + span / gaps,
+    };
+    Ok(Sequence::Arrivals {
+        groups: window.into_iter().map(|(_, group)| group).collect(),
+        first,
+        last,
+        period,
+    })
+}
+
+fn described(start: Option<Nanos>, end: Option<Nanos>) -> String {
+    match (start, end) {
+        (Some(start), Some(end)) => format!("from {} s to {} s", seconds(start), seconds(end)),
+        (Some(start), None) => format!("from {} s on", seconds(start)),
+        (None, Some(end)) => format!("before {} s", seconds(end)),
+        (None, None) => "at all".to_owned(),
+    }
+}
+
+fn seconds(nanos: Nanos) -> String {
+    let text = format!("{}.{:09}", nanos / SECOND, nanos % SECOND);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

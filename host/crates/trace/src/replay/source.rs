@@ -1,0 +1,197 @@
+//! The sessions of a trace, for the pipeline.
+
+use std::sync::Arc;
+
+use veeksha_model::{Nanos, Session};
+use veeksha_ports::{
+    Flavor, PluginFailure, PluginFailureKind, SessionSource, TraceGroup, Workload, WorkloadFactory,
+    WorkloadInfo,
+};
+
+use crate::replay::read::GroupReader;
+use crate::replay::sequence::{Sequence, TIME_END};
+use crate::replay::trace::Inner;
+
+/// Opens the workload that a trace is.
+pub(crate) struct Factory(pub(crate) Arc<Inner>);
+
+impl WorkloadFactory for Factory {
+    fn info(&self) -> &WorkloadInfo {
+        self.0.flavor.info()
+    }
+
+    fn open(&self) -> Result<Workload, PluginFailure> {
+        Ok(Workload::Planned(Box::new(Source::open(Arc::clone(&self.0))?)))
+    }
+}
+
+/// The sessions of a trace, through one instance of its flavor.
+pub(crate) struct Source {
+    trace: Arc<Inner>,
+    flavor: Box<dyn Flavor>,
+    reader: GroupReader,
+}
+
+impl Source {
+    pub(crate) fn open(trace: Arc<Inner>) -> Result<Self, PluginFailure> {
+        Ok(Source {
+            flavor: trace.flavor.open()?,
+            reader: GroupReader::new(&trace),
+            trace,
+        })
+    }
+
+    /// The sessions of some places of an epoch.
+    pub(crate) fn of_epoch(
+        &mut self,
+        epoch: u64,
+        first_place: u64,
+        count: u64,
+    ) -> Result<Vec<Session>, PluginFailure> {
+        let trace = Arc::clone(&self.trace);
+        let order = trace.sequence.epoch(epoch);
+        let groups = (first_place..first_place + count)
+            .map(|place| {
+                let group = order.group(place);
+                self.reader
+                    .group(&trace, u64::from(group), trace.groups.rows(group))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        self.of_groups(epoch, &groups)
+    }
+
+    /// Makes the sessions of some places of the first epoch and forgets them. Of pools, session `k` takes row `k` of each, from
+    /// the beginning again where a pool is shorter than the longest.
+    pub(crate) fn check_places(&mut self, first: u64, count: u64) -> Result<(), PluginFailure> {
+        if !self.trace.draws() {
+            return self.of_epoch(0, first, count).map(drop);
+        }
+        let trace = Arc::clone(&self.trace);
+        let groups = (first..first + count)
+            .map(|place| self.reader.group(&trace, place, trace.abreast(place)))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.of_groups(0, &groups).map(drop)
+    }
+
+    /// Sessions of a trace of pools.
+    pub(crate) fn of_draws(&mut self, first: u64, count: u64) -> Result<Vec<Session>, PluginFailure> {
+        let trace = Arc::clone(&self.trace);
+        let groups = (first..first + count)
+            .map(|session| self.reader.group(&trace, session, trace.draw(session)))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.of_groups(0, &groups)
+    }
+
+    /// One session for each group.
+    pub(crate) fn of_groups(
+        &mut self,
+        epoch: u64,
+        groups: &[TraceGroup],
+    ) -> Result<Vec<Session>, PluginFailure> {
+        let trace = Arc::clone(&self.trace);
+        let name = |mut failure: PluginFailure, groups: &[TraceGroup]| {
+            let rows = trace.described(epoch, groups);
+            failure.input = Some(match failure.input {
+                Some(input) => format!("{rows}; {input}"),
+                None => rows,
+            });
+            failure
+        };
+        let mut sessions = match self.flavor.sessions(&trace.facts, epoch, groups) {
+            Ok(sessions) => sessions,
+            // The flavor is well and does not like a group: which?
+            Err(failure) if refused(&failure) && groups.len() > 1 => {
+                for group in groups {
+                    let one = std::slice::from_ref(group);
+                    if let Err(failure) = self.flavor.sessions(&trace.facts, epoch, one) {
+                        return Err(name(failure, one));
+                    }
+                }
+                return Err(name(failure, groups));
+            }
+            Err(failure) => return Err(name(failure, groups)),
+        };
+        if sessions.len() != groups.len() {
+            let failure = PluginFailure::new(
+                trace.flavor.info().name.clone(),
+                "flavor.sessions",
+                PluginFailureKind::Result,
+                format!("gave {} sessions for {} groups", sessions.len(), groups.len()),
+            );
+            return Err(name(failure, groups));
+        }
+        for (session, group) in sessions.iter_mut().zip(groups) {
+            if session.arrives_at.is_none() {
+                session.arrives_at = group.rows.iter().filter_map(|row| row.at).min();
+            }
+            rebase(&trace, session, epoch).map_err(|failure| name(failure, std::slice::from_ref(group)))?;
+        }
+        Ok(sessions)
+    }
+}
+
+/// Whether a failure is about the rows and not about the plugin.
+pub(crate) fn refused(failure: &PluginFailure) -> bool {
+    matches!(
+        failure.kind,
+        PluginFailureKind::Refused { .. } | PluginFailureKind::Result
+    )
+}
+
+/// Where arrivals are replayed, moves those of a session: the first replayed one is at 0, and each epoch follows the last.
+fn rebase(trace: &Inner, session: &mut Session, epoch: u64) -> Result<(), PluginFailure> {
+    let Sequence::Arrivals { first, period, .. } = trace.sequence else {
+        return Ok(());
+    };
+    let shift = epoch.saturating_mul(period);
+    let mut late = false;
+    let mut moved = |at: &mut Option<Nanos>| {
+        if let Some(at) = at {
+            *at = at.saturating_sub(first).saturating_add(shift);
+            late |= *at >= TIME_END;
+        }
+    };
+    moved(&mut session.arrives_at);
+    for replay in session
+        .requests
+        .iter_mut()
+        .filter_map(|request| request.replay.as_mut())
+    {
+        moved(&mut replay.recorded.at);
+    }
+    if late {
+        return Err(PluginFailure::new(
+            trace.flavor.info().name.clone(),
+            "flavor.sessions",
+            PluginFailureKind::Result,
+            format!(
+                "epoch {epoch} would arrive more than 104 days after the first; no run replays that long"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+impl SessionSource for Source {
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        Ok(self.trace.length())
+    }
+
+    fn sessions(&mut self, first: u64, count: u32) -> Result<Vec<Session>, PluginFailure> {
+        let end = first.saturating_add(u64::from(count));
+        let end = self.trace.length().map_or(end, |length| end.min(length));
+        let mut next = first;
+        if self.trace.draws() {
+            return self.of_draws(first, end.saturating_sub(first));
+        }
+        let epoch_len = self.trace.sequence.len();
+        let mut sessions = Vec::new();
+        while next < end {
+            let (epoch, place) = (next / epoch_len, next % epoch_len);
+            let now = (end - next).min(epoch_len - place);
+            sessions.extend(self.of_epoch(epoch, place, now)?);
+            next += now;
+        }
+        Ok(sessions)
+    }
+}

@@ -1,0 +1,321 @@
+//! One row: its cells found, checked, and written for the flavor.
+
+use std::borrow::Cow;
+
+use crate::cell::{Raw, Value, Wrong, value};
+use crate::columns::Columns;
+use crate::json::{Fault, Kind, members, not_json, scan_value, skip_space};
+use crate::problem::RowProblem;
+use crate::rows::{Record, split, text_of};
+use crate::text::nearest;
+use crate::time::{NotTime, instant};
+
+/// How the cells of a file's rows are told apart.
+#[derive(Clone, Debug)]
+pub(crate) enum Header {
+    /// Every row names them.
+    Json,
+    /// The header does: for each position, the index in [`Columns::names`] of a column that is read.
+    Csv(Vec<Option<usize>>),
+}
+
+/// A cell that was found.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    rank: u16,
+    /// The index in [`Columns::names`].
+    name: usize,
+    /// `None`: a CSV cell.
+    kind: Option<Kind>,
+    start: usize,
+    end: usize,
+}
+
+/// Finds cells, and keeps its buffers from row to row.
+#[derive(Debug)]
+pub(crate) struct RowReader {
+    found: Vec<Option<Found>>,
+    record: Record,
+    /// The keys of the last JSON row by position: rows of a trace name the same columns in the same order.
+    last_keys: Vec<(Vec<u8>, Option<usize>)>,
+    /// Which of [`Columns::names`] have been seen.
+    seen: Vec<bool>,
+}
+
+/// A row whose cells have been found.
+pub(crate) struct Row<'a> {
+    columns: &'a Columns,
+    text: &'a str,
+    found: &'a [Option<Found>],
+}
+
+impl RowReader {
+    /// For rows of these columns.
+    pub(crate) fn new(columns: &Columns) -> Self {
+        RowReader {
+            found: vec![None; columns.slots.len()],
+            record: Record::new(),
+            last_keys: Vec::new(),
+            seen: vec![false; columns.names.len()],
+        }
+    }
+
+    /// Which of [`Columns::names`] have been seen in any row.
+    pub(crate) fn seen(&self) -> &[bool] {
+        &self.seen
+    }
+
+    /// Finds the cells of a row.
+    pub(crate) fn read<'a>(
+        &'a mut self,
+        columns: &'a Columns,
+        header: &Header,
+        bytes: &'a [u8],
+    ) -> Result<Row<'a>, RowProblem> {
+        let whole = std::str::from_utf8(bytes).map_err(|error| RowProblem::NotUtf8 {
+            at: error.valid_up_to(),
+        })?;
+        self.found.fill(None);
+        let text = match header {
+            Header::Json => {
+                self.json(columns, bytes)?;
+                whole
+            }
+            Header::Csv(positions) => {
+                split(bytes, &mut self.record);
+                self.csv(columns, positions)?;
+                // A part of UTF-8 text between commas or quotes is UTF-8.
+                std::str::from_utf8(self.record.text(bytes)).map_err(|_| RowProblem::NotUtf8 { at: 0 })?
+            }
+        };
+        Ok(Row {
+            columns,
+            text,
+            found: &self.found,
+        })
+    }
+
+    fn json(&mut self, columns: &Columns, bytes: &[u8]) -> Result<(), RowProblem> {
+        let start = skip_space(bytes, 0);
+        let fault = |fault| match fault {
+            Fault::Early => RowProblem::EndsEarly,
+            Fault::At { at, why } => not_json(bytes, at, why),
+        };
+        if bytes.get(start).is_some_and(|byte| *byte != b'{') {
+            let (kind, _) = scan_value(bytes, start).map_err(fault)?;
+            return Err(RowProblem::NotObject {
+                found: described(kind),
+            });
+        }
+        let RowReader {
+            found,
+            last_keys,
+            seen,
+            ..
+        } = self;
+        let mut position = 0;
+        let end = members(bytes, start, |member| {
+            let key = &bytes[member.key..member.key_end];
+            let name = match last_keys.get(position) {
+                Some((last, name)) if last == key => *name,
+                _ => {
+                    let name = if member.key_escaped {
+                        text_of(&bytes[member.key - 1..=member.key_end]).and_then(|key| columns.find(&key))
+                    } else {
+                        std::str::from_utf8(key).ok().and_then(|key| columns.find(key))
+                    };
+                    remember(last_keys, position, key, name);
+                    name
+                }
+            };
+            position += 1;
+            let Some(name) = name else { return };
+            seen[name] = true;
+            if member.kind == Kind::Null {
+                return;
+            }
+            for (slot, rank) in &columns.names[name].targets {
+                let slot = &mut found[usize::from(*slot)];
+                // Of a key that stands there twice, the last counts, as in most readers of JSON.
+                if slot.is_none_or(|other| *rank <= other.rank) {
+                    *slot = Some(Found {
+                        rank: *rank,
+                        name,
+                        kind: Some(member.kind),
+                        start: member.start,
+                        end: member.end,
+                    });
+                }
+            }
+        })
+        .map_err(fault)?;
+        match skip_space(bytes, end) {
+            at if at < bytes.len() => Err(not_json(bytes, at, "text stands after the object")),
+            _ => Ok(()),
+        }
+    }
+
+    fn csv(&mut self, columns: &Columns, positions: &[Option<usize>]) -> Result<(), RowProblem> {
+        let cells = self.record.cells();
+        if cells.len() != positions.len() {
+            return Err(RowProblem::CellCount {
+                found: cells.len(),
+                expected: positions.len(),
+            });
+        }
+        for ((start, end), name) in cells.zip(positions) {
+            let Some(name) = *name else { continue };
+            if start == end {
+                continue;
+            }
+            for (slot, rank) in &columns.names[name].targets {
+                let slot = &mut self.found[usize::from(*slot)];
+                if slot.is_none_or(|other| *rank < other.rank) {
+                    *slot = Some(Found {
+                        rank: *rank,
+                        name,
+                        kind: None,
+                        start,
+                        end,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keys beyond this many are looked up each time.
+const REMEMBERED_KEYS: usize = 256;
+
+fn remember(keys: &mut Vec<(Vec<u8>, Option<usize>)>, position: usize, key: &[u8], name: Option<usize>) {
+    if position >= REMEMBERED_KEYS || key.len() > 256 {
+        return;
+    }
+    let next = position == keys.len();
+    match keys.get_mut(position) {
+        Some((last, known)) => {
+            last.clear();
+            last.extend_from_slice(key);
+            *known = name;
+        }
+        None if next => keys.push((key.to_owned(), name)),
+        None => {}
+    }
+}
+
+fn described(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text { .. } => "a string",
+        Kind::Number => "a number",
+        Kind::True | Kind::False => "a truth value",
+        Kind::Null => "null",
+        Kind::Items => "an array",
+        Kind::Members => "an object",
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The cell of a slot, if it is there.
+    fn raw(&self, slot: usize) -> Option<(Raw<'a>, Found)> {
+        let found = self.found[slot]?;
+        let text = &self.text[found.start..found.end];
+        let raw = match found.kind {
+            Some(kind) => Raw::Json(kind, text),
+            None => Raw::Csv(text),
+        };
+        Some((raw, found))
+    }
+
+    fn value(&self, slot: usize) -> Result<Option<Value<'a>>, RowProblem> {
+        let Some((raw, found)) = self.raw(slot) else {
+            return Ok(None);
+        };
+        value(self.columns.slots[slot].cell, raw)
+            .map(Some)
+            .map_err(|wrong: Wrong| wrong.problem(self.called(slot, found), self.shown(found)))
+    }
+
+    fn called(&self, slot: usize, found: Found) -> String {
+        self.columns.called(slot, &self.columns.names[found.name].name)
+    }
+
+    fn shown(&self, found: Found) -> &'a str {
+        &self.text[found.start..found.end]
+    }
+
+    /// Checks every cell against its column.
+    pub(crate) fn check(&self) -> Result<(), RowProblem> {
+        for (slot, column) in self.columns.slots.iter().enumerate() {
+            if self.value(slot)?.is_none() && column.required {
+                return Err(RowProblem::MissingColumn {
+                    column: column.name.clone(),
+                    nearest: self.nearest(&column.name),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A member of the row that no column takes and that is called much like `wanted`.
+    fn nearest(&self, wanted: &str) -> Option<String> {
+        let bytes = self.text.as_bytes();
+        let mut names = Vec::new();
+        if bytes.get(skip_space(bytes, 0)) == Some(&b'{') {
+            // The row has been scanned before, so this does not fail.
+            let _ = members(bytes, skip_space(bytes, 0), |member| {
+                names.extend(text_of(&bytes[member.key - 1..=member.key_end]));
+            });
+        }
+        names.retain(|name| self.columns.find(name).is_none());
+        nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
+    }
+
+    /// The text by which a column groups: `None` where the cell is absent.
+    pub(crate) fn key(&self, slot: usize) -> Result<Option<Cow<'a, str>>, RowProblem> {
+        Ok(self.value(slot)?.map(Value::key))
+    }
+
+    /// The recorded arrival, from whatever the trace counts from.
+    pub(crate) fn arrival(&self) -> Result<Option<i64>, RowProblem> {
+        let Some((slot, unit)) = self.columns.arrival else {
+            return Ok(None);
+        };
+        let Some((raw, found)) = self.raw(slot) else {
+            return Ok(None);
+        };
+        let text = match raw {
+            Raw::Json(Kind::Text { .. }, json) => crate::cell::decoded(json).unwrap_or(Cow::Borrowed(json)),
+            Raw::Json(_, text) | Raw::Csv(text) => Cow::Borrowed(text),
+        };
+        instant(text.trim(), unit).map(Some).map_err(|error| {
+            let column = self.called(slot, found);
+            let value = self.shown(found).to_owned();
+            match error {
+                NotTime::NotNumber => RowProblem::WrongType {
+                    column,
+                    value,
+                    expected: "a number",
+                },
+                NotTime::NotDate => RowProblem::NotDate { column, value },
+                NotTime::TooFar => RowProblem::NotTime { column, value },
+            }
+        })
+    }
+
+    /// The columns of the layout as a JSON object, in the layout's order.
+    pub(crate) fn fields(&self) -> Result<String, RowProblem> {
+        let mut out = String::with_capacity(self.text.len() + 16);
+        out.push('{');
+        for (slot, column) in self.columns.slots.iter().enumerate().take(self.columns.projected) {
+            let Some(value) = self.value(slot)? else { continue };
+            if out.len() > 1 {
+                out.push(',');
+            }
+            out.push_str(&column.json_key);
+            value.write(&mut out);
+        }
+        out.push('}');
+        Ok(out)
+    }
+}

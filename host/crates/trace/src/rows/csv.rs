@@ -1,0 +1,257 @@
+//! CSV as of RFC 4180: a header, cells between commas, quotes around cells with commas, quotes and ends of line.
+//!
+//! Most lines of traces have no quote; they are split here, at the speed of memory. Records with quotes go through
+//! `csv-core`, which knows the rest of the rules.
+
+use std::ops::ControlFlow;
+
+use csv_core::ReadRecordResult;
+
+use crate::error::TraceError;
+use crate::problem::RowProblem;
+use crate::rows::lines::{blank, skip_line};
+use crate::rows::{Each, Limits, RawRow};
+use crate::store::Store;
+use crate::window::Window;
+
+/// Hands over the records after the header.
+pub(crate) fn each(window: Window<'_>, limit: usize, each: &mut impl Each) -> Result<(), TraceError> {
+    let mut header = true;
+    each_record(window, limit, &mut |row: RawRow<'_>| {
+        if std::mem::take(&mut header) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        each(row)
+    })
+}
+
+/// The cells of the header, which is the first record.
+pub(crate) fn header_of(
+    store: &Store,
+    file: usize,
+    at: u64,
+    limits: Limits,
+) -> Result<Result<Vec<String>, RowProblem>, TraceError> {
+    let mut header = None;
+    let mut record = Record::new();
+    let window = Window::new(store, file, at, limits.chunk);
+    each_record(window, limits.row, &mut |row: RawRow<'_>| {
+        header = Some(row.bytes.and_then(|bytes| {
+            split(bytes, &mut record);
+            let text = record.text(bytes);
+            record
+                .cells()
+                .map(|(start, end)| cell_text(text, start, end))
+                .collect()
+        }));
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(header.unwrap_or(Ok(Vec::new())))
+}
+
+fn cell_text(text: &[u8], start: usize, end: usize) -> Result<String, RowProblem> {
+    match std::str::from_utf8(&text[start..end]) {
+        Ok(cell) => Ok(cell.to_owned()),
+        Err(error) => Err(RowProblem::NotUtf8 {
+            at: start + error.valid_up_to(),
+        }),
+    }
+}
+
+/// Hands over all records, the header too.
+pub(crate) fn each_record(
+    mut window: Window<'_>,
+    limit: usize,
+    each: &mut impl Each,
+) -> Result<(), TraceError> {
+    let mut reader = csv_core::Reader::new();
+    let mut line = 1;
+    let mut searched = 0;
+    loop {
+        let rest = window.rest();
+        let end = memchr::memchr(b'\n', &rest[searched..]).map(|at| searched + at);
+        if end.is_none() && rest.len() <= limit.saturating_add(1) && !window.ended() {
+            searched = rest.len();
+            window.more()?;
+            continue;
+        }
+        searched = 0;
+        let text = &rest[..end.unwrap_or(rest.len())];
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let row = |bytes, last| RawRow {
+            offset: window.offset(),
+            line,
+            bytes,
+            last,
+        };
+        let go_on = if end.is_none() && !window.ended() {
+            each(row(Err(RowProblem::TooLong { limit }), false))?
+        } else if blank(text) {
+            ControlFlow::Continue(())
+        } else if memchr::memchr2(b'"', b'\r', text).is_none() {
+            let bytes = match text.len() > limit {
+                true => Err(RowProblem::TooLong { limit }),
+                false => Ok(text),
+            };
+            each(row(bytes, end.is_none()))?
+        } else {
+            let (offset, quoted) = (window.offset(), quoted_record(&mut window, &mut reader, limit)?);
+            let bytes = quoted.map(|len| &window.rest()[..len]);
+            let held = bytes.as_ref().map_or(0, |record| record.len());
+            let lines = bytes
+                .as_ref()
+                .map_or(0, |record| memchr::memchr_iter(b'\n', record).count());
+            let last = window.ended() && held == window.rest().len();
+            let go_on = each(RawRow {
+                offset,
+                line,
+                bytes,
+                last,
+            })?;
+            if held > 0 {
+                if go_on.is_break() {
+                    return Ok(());
+                }
+                line += lines.max(1) as u64;
+                window.consume(held);
+                continue;
+            }
+            go_on
+        };
+        if go_on.is_break() {
+            return Ok(());
+        }
+        // On to the next line, also after a record that does not end: then only its first line is lost.
+        match end {
+            Some(end) => window.consume(end + 1),
+            None if skip_line(&mut window)? => {}
+            None => return Ok(()),
+        }
+        line += 1;
+    }
+}
+
+/// The length of the record that the window stands before, with its end of line.
+fn quoted_record(
+    window: &mut Window<'_>,
+    reader: &mut csv_core::Reader,
+    limit: usize,
+) -> Result<Result<usize, RowProblem>, TraceError> {
+    reader.reset();
+    let mut len = 0;
+    let mut cells = [0; 4096];
+    let mut ends = [0; 64];
+    loop {
+        let input = &window.rest()[len..];
+        let at_end = input.is_empty();
+        if at_end && window.more()? {
+            continue;
+        }
+        let input = &window.rest()[len..];
+        let (result, read, _, _) = reader.read_record(input, &mut cells, &mut ends);
+        len += read;
+        if len > limit.saturating_add(2) {
+            return Ok(Err(RowProblem::TooLong { limit }));
+        }
+        match result {
+            ReadRecordResult::InputEmpty
+            | ReadRecordResult::OutputFull
+            | ReadRecordResult::OutputEndsFull => {}
+            ReadRecordResult::Record | ReadRecordResult::End => break,
+        }
+    }
+    let ended_by_file = window.ended() && len == window.rest().len() && !window.rest().ends_with(b"\n");
+    let quotes = memchr::memchr_iter(b'"', &window.rest()[..len]).count();
+    if window.ended() && len == window.rest().len() && quotes % 2 == 1 {
+        return Ok(Err(RowProblem::OpenQuote));
+    }
+    if !ended_by_file && window.rest()[..len].ends_with(b"\r") {
+        if len == window.rest().len() {
+            window.more()?;
+        }
+        if window.rest().get(len) == Some(&b'\n') {
+            len += 1;
+        }
+    }
+    Ok(Ok(len))
+}
+
+/// The cells of one record.
+#[derive(Debug)]
+pub(crate) struct Record {
+    reader: csv_core::Reader,
+    /// Where each cell ends: in the record itself if it has no quotes, else in `text`.
+    ends: Vec<usize>,
+    text: Vec<u8>,
+    plain: bool,
+}
+
+/// Splits a record into its cells.
+pub(crate) fn split(record: &[u8], into: &mut Record) {
+    let end = record.strip_suffix(b"\n").unwrap_or(record);
+    let end = end.strip_suffix(b"\r").unwrap_or(end);
+    into.ends.clear();
+    into.plain = memchr::memchr2(b'"', b'\r', end).is_none();
+    if into.plain {
+        for (at, byte) in end.iter().enumerate() {
+            if *byte == b',' {
+                into.ends.push(at);
+            }
+        }
+        into.ends.push(end.len());
+    } else {
+        unquote(record, into);
+    }
+}
+
+fn unquote(record: &[u8], into: &mut Record) {
+    into.reader.reset();
+    // A cell is never longer than its record.
+    into.text.resize(record.len().max(1), 0);
+    let (mut read, mut written) = (0, 0);
+    let mut ends = [0; 64];
+    loop {
+        let (result, taken, out, cells) =
+            into.reader
+                .read_record(&record[read..], &mut into.text[written..], &mut ends);
+        read += taken;
+        written += out;
+        into.ends.extend_from_slice(&ends[..cells]);
+        match result {
+            ReadRecordResult::OutputFull => {
+                let more = into.text.len() + 64;
+                into.text.resize(more, 0);
+            }
+            ReadRecordResult::InputEmpty | ReadRecordResult::OutputEndsFull => {}
+            ReadRecordResult::Record | ReadRecordResult::End => break,
+        }
+    }
+    into.text.truncate(written);
+}
+
+impl Record {
+    /// Of no record yet.
+    pub(crate) fn new() -> Self {
+        Record {
+            reader: csv_core::Reader::new(),
+            ends: Vec::new(),
+            text: Vec::new(),
+            plain: true,
+        }
+    }
+
+    /// The text in which the cells stand.
+    pub(crate) fn text<'a>(&'a self, record: &'a [u8]) -> &'a [u8] {
+        if self.plain { record } else { &self.text }
+    }
+
+    /// The bounds of each cell in [`Record::text`].
+    pub(crate) fn cells(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + '_ {
+        // A plain record has a comma between two cells.
+        let gap = usize::from(self.plain);
+        (0..self.ends.len()).map(move |i| {
+            let start = if i == 0 { 0 } else { self.ends[i - 1] + gap };
+            (start, self.ends[i])
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Rows in a JSON document: the items of an array, the items of an array that is a member of an object, or one object.
+//!
+//! What breaks the frame (a syntax error, a row too long to be held) ends the reading, whatever is done with bad rows: where
+//! the next row begins cannot be known.
+
+use std::ops::ControlFlow;
+
+use crate::error::TraceError;
+use crate::json::{Kind, Stream, StreamFault};
+use crate::rows::{Each, RawRow};
+use crate::store::Store;
+use crate::window::Window;
+
+/// What a fault of the document's frame is to the user.
+fn frame(store: &Store, region: usize) -> impl Fn(StreamFault) -> TraceError {
+    move |fault| match fault {
+        StreamFault::Trace(error) => error,
+        StreamFault::Broken { line, problem } => TraceError::Frame {
+            file: store.regions[region].path.clone(),
+            line,
+            problem,
+        },
+    }
+}
+
+/// The document is an array.
+pub(crate) fn each_item(
+    store: &Store,
+    region: usize,
+    window: Window<'_>,
+    limit: usize,
+    each: &mut impl Each,
+) -> Result<(), TraceError> {
+    let mut stream = Stream::new(window, limit);
+    if items(&mut stream, &frame(store, region), each)?.is_break() {
+        return Ok(());
+    }
+    nothing_more(&mut stream).map_err(frame(store, region))
+}
+
+/// The document is an object of which the member `name` is an array.
+pub(crate) fn each_item_of(
+    store: &Store,
+    region: usize,
+    window: Window<'_>,
+    name: &str,
+    limit: usize,
+    each: &mut impl Each,
+) -> Result<(), TraceError> {
+    let frame = frame(store, region);
+    let mut stream = Stream::new(window, limit);
+    stream.expect(b'{', "an object is missing").map_err(&frame)?;
+    let mut found = false;
+    while let Some(key) = next_key(&mut stream).map_err(&frame)? {
+        let array = stream.peek().map_err(&frame)? == Some(b'[');
+        if array && key == name && !found {
+            found = true;
+            if items(&mut stream, &frame, each)?.is_break() {
+                return Ok(());
+            }
+        } else {
+            let (_, len) = stream.value().map_err(&frame)?;
+            stream.step(len);
+        }
+        after_item(&mut stream, b'}', "a comma or `}` is missing").map_err(&frame)?;
+    }
+    stream.expect(b'}', "a comma or `}` is missing").map_err(&frame)?;
+    nothing_more(&mut stream).map_err(frame)
+}
+
+/// The document is one row.
+pub(crate) fn one(
+    store: &Store,
+    region: usize,
+    window: Window<'_>,
+    limit: usize,
+    each: &mut impl Each,
+) -> Result<(), TraceError> {
+    let frame = frame(store, region);
+    let mut stream = Stream::new(window, limit);
+    if row(&mut stream, &frame, each)?.is_break() {
+        return Ok(());
+    }
+    nothing_more(&mut stream).map_err(frame)
+}
+
+fn items(
+    stream: &mut Stream<'_>,
+    frame: &impl Fn(StreamFault) -> TraceError,
+    each: &mut impl Each,
+) -> Result<ControlFlow<()>, TraceError> {
+    stream.expect(b'[', "an array is missing").map_err(frame)?;
+    while stream.peek().map_err(frame)? != Some(b']') {
+        if row(stream, frame, each)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        after_item(stream, b']', "a comma or `]` is missing").map_err(frame)?;
+    }
+    stream.expect(b']', "a comma or `]` is missing").map_err(frame)?;
+    Ok(ControlFlow::Continue(()))
+}
+
+fn row(
+    stream: &mut Stream<'_>,
+    frame: &impl Fn(StreamFault) -> TraceError,
+    each: &mut impl Each,
+) -> Result<ControlFlow<()>, TraceError> {
+    let (_, len) = stream.value().map_err(frame)?;
+    let go_on = each(RawRow {
+        offset: stream.offset(),
+        line: stream.line(),
+        bytes: Ok(&stream.rest()[..len]),
+        last: false,
+    })?;
+    stream.step(len);
+    Ok(go_on)
+}
+
+/// Steps over the comma after an item, if another item follows.
+fn after_item(stream: &mut Stream<'_>, close: u8, why: &'static str) -> Result<(), StreamFault> {
+    if stream.peek()? == Some(close) {
+        return Ok(());
+    }
+    stream.expect(b',', why)?;
+    match stream.peek()? {
+        Some(byte) if byte == close => Err(stream.not_json(0, "a value is missing")),
+        _ => Ok(()),
+    }
+}
+
+/// Reads the next key of an object and its colon; `None` before the closing brace.
+pub(crate) fn next_key(stream: &mut Stream<'_>) -> Result<Option<String>, StreamFault> {
+    match stream.peek()? {
+        Some(b'}') => return Ok(None),
+        Some(b'"') | None => {}
+        Some(_) => return Err(stream.not_json(0, "a key in double quotes is missing")),
+    }
+    let (kind, len) = stream.value()?;
+    let key = match kind {
+        Kind::Text { .. } => text_of(&stream.rest()[..len]).unwrap_or_default(),
+        _ => return Err(stream.not_json(0, "a key in double quotes is missing")),
+    };
+    stream.step(len);
+    stream.expect(b':', "a colon is missing")?;
+    Ok(Some(key))
+}
+
+/// The text of a JSON string with its quotes; `None` where it is not UTF-8.
+pub(crate) fn text_of(json: &[u8]) -> Option<String> {
+    serde_json::from_slice(json).ok()
+}
+
+fn nothing_more(stream: &mut Stream<'_>) -> Result<(), StreamFault> {
+    match stream.peek()? {
+        None => Ok(()),
+        Some(_) => Err(stream.not_json(0, "text stands after the end of the document")),
+    }
+}

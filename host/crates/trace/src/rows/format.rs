@@ -1,0 +1,182 @@
+//! What a file is, by what stands in it.
+
+use crate::error::TraceError;
+use crate::json::{Stream, StreamFault};
+use crate::rows::Limits;
+use crate::rows::document::next_key;
+use crate::store::Store;
+use crate::window::Window;
+
+/// How the rows of a file stand in it. `at` is where it begins, after a byte order mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// No rows.
+    Empty,
+    /// JSON Lines.
+    Lines { at: u64 },
+    /// One JSON array.
+    Array { at: u64 },
+    /// One JSON object, whose member is the array of rows.
+    Member { at: u64, name: String },
+    /// One JSON object, over several lines, which is one row.
+    Object { at: u64 },
+    /// A header and records.
+    Csv { at: u64 },
+}
+
+/// What a look at an object finds.
+pub(crate) struct Sniffed {
+    /// The shape.
+    pub(crate) shape: Shape,
+    /// Of an object that is the whole file: the first member that is an array of objects.
+    pub(crate) rows_in: Option<String>,
+}
+
+/// The shape of a file, for a flavor that looks for rows in the member `rows_in`.
+pub(crate) fn detect(
+    store: &Store,
+    region: usize,
+    rows_in: Option<&str>,
+    limits: Limits,
+) -> Result<Shape, TraceError> {
+    look(store, region, Some(rows_in), limits).map(|sniffed| sniffed.shape)
+}
+
+/// The shape of a file, for nobody in particular.
+pub(crate) fn sniff_shape(store: &Store, region: usize, limits: Limits) -> Result<Sniffed, TraceError> {
+    look(store, region, None, limits)
+}
+
+fn look(
+    store: &Store,
+    region: usize,
+    rows_in: Option<Option<&str>>,
+    limits: Limits,
+) -> Result<Sniffed, TraceError> {
+    let mut mark = [0; 3];
+    let marked = store.regions[region].len >= 3
+        && store.read_exact_at(region, 0, &mut mark).is_ok()
+        && mark == [0xef, 0xbb, 0xbf];
+    let at = if marked { 3 } else { 0 };
+    let stream = || Stream::new(Window::new(store, region, at, limits.chunk), limits.row);
+    let first = match stream().peek() {
+        Ok(first) => first,
+        Err(StreamFault::Trace(error)) => return Err(error),
+        Err(StreamFault::Broken { .. }) => None,
+    };
+    let shape = match first {
+        None => Shape::Empty,
+        Some(b'[') => Shape::Array { at },
+        Some(b'{') => return object(store, region, at, rows_in, limits, stream()),
+        Some(_) => Shape::Csv { at },
+    };
+    Ok(Sniffed { shape, rows_in: None })
+}
+
+/// What the first object of a file is: a line, a whole document, or a frame around the rows.
+fn object(
+    store: &Store,
+    region: usize,
+    at: u64,
+    rows_in: Option<Option<&str>>,
+    limits: Limits,
+    mut stream: Stream<'_>,
+) -> Result<Sniffed, TraceError> {
+    let lines = || Sniffed {
+        shape: Shape::Lines { at },
+        rows_in: None,
+    };
+    let whole = |rows_in| Sniffed {
+        shape: Shape::Object { at },
+        rows_in,
+    };
+    match walk(&mut stream, rows_in) {
+        Ok(Walk::Found(name)) => Ok(Sniffed {
+            shape: Shape::Member { at, name },
+            rows_in: None,
+        }),
+        // One object alone on one line may be either; as a line it can be skipped when it is bad.
+        Ok(Walk::Whole { rows_in, lines: 1 }) => Ok(Sniffed { rows_in, ..lines() }),
+        Ok(Walk::Whole { rows_in, .. }) => Ok(whole(rows_in)),
+        Ok(Walk::Followed) => Ok(lines()),
+        Err(StreamFault::Trace(error)) => Err(error),
+        Err(StreamFault::Broken { .. }) if spread_over_lines(store, region, at, limits)? => Ok(whole(None)),
+        Err(StreamFault::Broken { .. }) => Ok(lines()),
+    }
+}
+
+enum Walk {
+    /// The member with the rows was found.
+    Found(String),
+    /// The object is all there is.
+    Whole { rows_in: Option<String>, lines: u64 },
+    /// Something stands behind the object.
+    Followed,
+}
+
+fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<Walk, StreamFault> {
+    stream.peek()?;
+    let first_line = stream.line();
+    stream.expect(b'{', "an object is missing")?;
+    let mut array_of_objects = None;
+    while let Some(key) = next_key(stream)? {
+        let array = stream.peek()? == Some(b'[');
+        if array && wanted == Some(Some(&key)) {
+            return Ok(Walk::Found(key));
+        }
+        if array && wanted.is_none() && array_of_objects.is_none() && opens_with_object(stream)? {
+            array_of_objects = Some(key);
+        }
+        let (_, len) = match stream.value() {
+            Ok(value) => value,
+            // An array of rows may be longer than any row.
+            Err(StreamFault::Broken { .. }) if array_of_objects.is_some() => {
+                return Ok(Walk::Whole {
+                    rows_in: array_of_objects,
+                    lines: 2,
+                });
+            }
+            Err(fault) => return Err(fault),
+        };
+        stream.step(len);
+        if stream.peek()? != Some(b'}') {
+            stream.expect(b',', "a comma or `}` is missing")?;
+        }
+    }
+    stream.expect(b'}', "a comma or `}` is missing")?;
+    let lines = stream.line() - first_line + 1;
+    match stream.peek()? {
+        None => Ok(Walk::Whole {
+            rows_in: array_of_objects,
+            lines,
+        }),
+        Some(_) => Ok(Walk::Followed),
+    }
+}
+
+/// Whether the array that comes next begins with an object, as far as can be seen.
+fn opens_with_object(stream: &Stream<'_>) -> Result<bool, StreamFault> {
+    let rest = stream.rest();
+    let item = crate::json::skip_space(rest, 1);
+    Ok(rest.get(item) == Some(&b'{'))
+}
+
+/// Whether a broken file looks like one object over several lines rather than like JSON Lines with a bad first line: its first
+/// line opens an object and does not close it, and the second does not begin another.
+fn spread_over_lines(store: &Store, region: usize, at: u64, limits: Limits) -> Result<bool, TraceError> {
+    let mut window = Window::new(store, region, at, limits.chunk);
+    loop {
+        let rest = window.rest();
+        if let Some(end) = memchr::memchr(b'\n', rest) {
+            let second = crate::json::skip_space(rest, end);
+            if second < rest.len() || window.ended() {
+                let first = crate::json::skip_space(rest, 0);
+                let open = crate::json::scan_value(&rest[..end], first) == Err(crate::json::Fault::Early);
+                return Ok(open && second < rest.len() && rest[second] != b'{');
+            }
+        }
+        if rest.len() > limits.row || !window.more()? {
+            return Ok(false);
+        }
+    }
+}

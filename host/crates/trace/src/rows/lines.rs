@@ -1,0 +1,65 @@
+//! JSON Lines: each line that is not blank is a row.
+
+use crate::error::TraceError;
+use crate::problem::RowProblem;
+use crate::rows::{Each, RawRow};
+use crate::window::Window;
+
+pub(crate) fn each(mut window: Window<'_>, limit: usize, each: &mut impl Each) -> Result<(), TraceError> {
+    let mut line = 1;
+    let mut searched = 0;
+    loop {
+        let rest = window.rest();
+        let end = memchr::memchr(b'\n', &rest[searched..]).map(|at| searched + at);
+        if end.is_none() && rest.len() <= limit.saturating_add(1) && !window.ended() {
+            searched = rest.len();
+            window.more()?;
+            continue;
+        }
+        let row = &rest[..end.unwrap_or(rest.len())];
+        let whole = end.is_some() || window.ended();
+        let row = row.strip_suffix(b"\r").unwrap_or(row);
+        if !whole || row.len() > limit || !blank(row) {
+            let go_on = each(RawRow {
+                offset: window.offset(),
+                line,
+                bytes: if !whole || row.len() > limit {
+                    Err(RowProblem::TooLong { limit })
+                } else {
+                    Ok(row)
+                },
+                last: end.is_none(),
+            })?;
+            if go_on.is_break() {
+                return Ok(());
+            }
+        }
+        searched = 0;
+        match end {
+            Some(end) => window.consume(end + 1),
+            None if skip_line(&mut window)? => {}
+            None => return Ok(()),
+        }
+        line += 1;
+    }
+}
+
+pub(crate) fn blank(row: &[u8]) -> bool {
+    row.iter().all(u8::is_ascii_whitespace)
+}
+
+/// Leaves the current line behind without holding it; false at the end of the file.
+pub(crate) fn skip_line(window: &mut Window<'_>) -> Result<bool, TraceError> {
+    loop {
+        let rest = window.rest();
+        if let Some(end) = memchr::memchr(b'\n', rest) {
+            window.consume(end + 1);
+            return Ok(true);
+        }
+        let held = rest.len();
+        window.consume(held);
+        if !window.more()? {
+            return Ok(false);
+        }
+    }
+}
