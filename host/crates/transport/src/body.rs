@@ -4,8 +4,9 @@
 //! calls; reasoning is not sent back), then the new messages. A turn without an answer contributes its messages only. Text alone
 //! is a plain string; with media, the content is a list of blocks, text first.
 //!
-//! **Completions.** `prompt` is one text: the texts of all those messages and answers, joined with one line feed each,
-//! without role names. A single message is sent exactly as it is. Tool calls have no place in it and are left out.
+//! **Completions.** `prompt` is one text. With [`Target::render`] it is all those messages and answers as the model's chat template
+//! writes them, up to where the next answer begins. Without it, it is their texts, joined with one line feed each, without role
+//! names, and a single message is sent exactly as it is. Tool calls have no place in a text and are left out; media are refused.
 //!
 //! **Precedence**, field by field of the top level: the request's own `body`, then `sampling`, then what the host writes. A
 //! field that wins replaces the other whole; nested objects are not merged.
@@ -14,14 +15,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use veeksha_model::{ErrorClass, History, MediaKind, Prepared, PreparedMessage, Response};
+use veeksha_model::{ErrorClass, History, MediaKind, Prepared, PreparedMessage, Response, Role};
 use veeksha_ports::Job;
 
 use crate::config::Target;
 use crate::{Dialect, Failure};
 
-/// The body of a request for a job. It fails where the job asks for something that cannot be sent: media by a local file
-/// name, media in the completions dialect, a `body` that is not a JSON object.
+/// The body of a request for a job. It fails where the job asks for something that cannot be sent: media that are no
+/// URL, media in the completions dialect, a conversation that the chat template refuses, a `body` that is not a JSON object.
 pub fn request_body(target: &Target, job: &Job) -> Result<Vec<u8>, Failure> {
     let prepared = &*job.request;
     let own = own_fields(prepared)?;
@@ -39,7 +40,7 @@ pub fn request_body(target: &Target, job: &Job) -> Result<Vec<u8>, Failure> {
             result?;
         }
         Dialect::Completions if !taken("prompt") => {
-            let prompt = flattened(&turns, prepared)?;
+            let prompt = flattened(target, &turns, prepared)?;
             object.field("prompt", |out| string(out, &prompt));
         }
         Dialect::ChatCompletions | Dialect::Completions => {}
@@ -176,8 +177,9 @@ fn write_media(out: &mut Vec<u8>, kind: MediaKind, source: &str) -> Result<(), F
     let embedded = starts_with(source, "data:");
     if !embedded && !starts_with(source, "http://") && !starts_with(source, "https://") {
         let message = format!(
-            "the {} `{source}` is a local file, which cannot be sent yet; give a URL or a `data:` URL",
-            kind.name()
+            "the {} `{}` is no URL and no `data:` URL, and a server takes nothing else",
+            kind.name(),
+            source.chars().take(200).collect::<String>()
         );
         return Err(Failure::new(ErrorClass::Protocol, message));
     }
@@ -259,27 +261,33 @@ fn write_answer(out: &mut Vec<u8>, response: &Response) {
 }
 
 /// The prompt of the completions dialect.
-fn flattened<'a>(turns: &'a Turns, prepared: &'a Prepared) -> Result<Cow<'a, str>, Failure> {
-    let mut texts: Vec<&str> = Vec::new();
+fn flattened<'a>(target: &Target, turns: &'a Turns, prepared: &'a Prepared) -> Result<Cow<'a, str>, Failure> {
+    let refuse = |message| Err(Failure::new(ErrorClass::Protocol, message));
+    let mut conversation: Vec<(Role, &str)> = Vec::new();
     let before = turns
         .iter()
         .map(|turn| (&*turn.request, turn.response.as_deref()));
     for (request, response) in before.chain([(prepared, None)]) {
         for message in &request.messages {
             if let Some((kind, _)) = message.media.first() {
-                let message = format!(
+                return refuse(format!(
                     "the completions API cannot carry {}; use chat completions",
                     kind.name()
-                );
-                return Err(Failure::new(ErrorClass::Protocol, message));
+                ));
             }
-            texts.push(&message.text);
+            conversation.push((message.role, &message.text));
         }
-        texts.extend(response.map(|response| &*response.text));
+        conversation.extend(response.map(|response| (Role::Assistant, &*response.text)));
     }
-    Ok(match texts.as_slice() {
-        [only] => Cow::Borrowed(only),
-        _ => Cow::Owned(texts.join("\n")),
+    if let Some(render) = &target.render {
+        return render(&conversation).map(Cow::Owned).or_else(refuse);
+    }
+    Ok(match conversation.as_slice() {
+        [(_, only)] => Cow::Borrowed(only),
+        _ => {
+            let texts: Vec<&str> = conversation.iter().map(|(_, text)| *text).collect();
+            Cow::Owned(texts.join("\n"))
+        }
     })
 }
 

@@ -2,11 +2,17 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use veeksha_model::Role;
 
 use crate::{Dialect, Secret};
+
+/// Makes one text of a conversation, as the model's chat template does: who speaks and what is said, in order. The error is one
+/// line for a person.
+pub type RenderConversation = Arc<dyn Fn(&[(Role, &str)]) -> Result<String, String> + Send + Sync>;
 
 /// Everything an [`crate::HttpTransport`] needs to know.
 #[derive(Clone, Debug)]
@@ -47,6 +53,10 @@ pub struct Target {
     pub tls: TlsOptions,
     /// Whether the stream is asked for token counts (`stream_options.include_usage`).
     pub stream_options: bool,
+    /// For [`Dialect::Completions`]: the conversation as one text; `None`: its texts, joined with line feeds. It runs on the
+    /// client thread before the request is sent, because a conversation has answers that were not known earlier; it belongs to
+    /// the time before the send, not to any latency.
+    pub render: Option<RenderConversation>,
 }
 
 /// How a server's certificate is checked.
@@ -106,6 +116,7 @@ impl fmt::Debug for Target {
             .field("headers", &headers)
             .field("tls", &self.tls)
             .field("stream_options", &self.stream_options)
+            .field("render", &self.render.is_some())
             .finish()
     }
 }

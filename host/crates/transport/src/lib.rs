@@ -37,7 +37,7 @@ pub mod untimed;
 mod url;
 
 pub use body::request_body;
-pub use config::{Target, TlsOptions, TransportConfig};
+pub use config::{RenderConversation, Target, TlsOptions, TransportConfig};
 pub use dialect::Dialect;
 pub use error::TransportError;
 pub use failure::Failure;

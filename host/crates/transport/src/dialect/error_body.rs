@@ -164,6 +164,7 @@ mod tests {
             headers: vec![],
             tls: Default::default(),
             stream_options: true,
+            render: None,
         }
     }
 

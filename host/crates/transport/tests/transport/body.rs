@@ -115,6 +115,129 @@ fn a_conversation_is_sent_as_it_happened() {
     );
 }
 
+/// What a recorded answer of a trace becomes when it stands in the history: text and calls together, several calls in order.
+#[test]
+fn answers_with_text_and_calls_are_sent_whole() {
+    let call = |id: &str, name: &str, arguments: &str| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.into(),
+    };
+    let recorded = Response {
+        text: "Let me look.".into(),
+        tool_calls: vec![
+            call("a", "read", "{\"path\": \"x\\ny\"}"),
+            call("b", "list", "{}"),
+        ],
+        finish_reason: "stop".into(),
+        ..Response::default()
+    };
+    let result = |id: &str, text: &str| PreparedMessage {
+        tool_call_id: Some(id.into()),
+        ..message(Role::Tool, text)
+    };
+    let mut job = job_of(
+        vec![
+            result("a", "text"),
+            result("b", ""),
+            message(Role::System, "reminder"),
+            message(Role::Assistant, "verbatim"),
+            message(Role::User, "go on"),
+        ],
+        |_| (),
+    );
+    job.history = turn(None, vec![message(Role::User, "one")], Some(recorded));
+    assert_eq!(
+        body(&chat(), &job)["messages"],
+        json!([
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "content": "Let me look.", "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{\"path\": \"x\\ny\"}"}},
+                {"id": "b", "type": "function", "function": {"name": "list", "arguments": "{}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "a", "content": "text"},
+            {"role": "tool", "tool_call_id": "b", "content": ""},
+            {"role": "system", "content": "reminder"},
+            {"role": "assistant", "content": "verbatim"},
+            {"role": "user", "content": "go on"},
+        ])
+    );
+}
+
+/// A template of four letters: enough to see who spoke and that it was asked for the next answer.
+fn templated() -> Target {
+    let render = |messages: &[(Role, &str)]| {
+        if messages.iter().any(|(_, text)| *text == "refuse") {
+            return Err("the chat template tiny: no".to_owned());
+        }
+        let lines = messages
+            .iter()
+            .map(|(role, text)| format!("<{}>{text}", role.name()));
+        Ok(lines.collect::<String>() + "<assistant>")
+    };
+    Target {
+        render: Some(Arc::new(render)),
+        ..completions()
+    }
+}
+
+#[test]
+fn a_completion_is_the_conversation_as_the_template_writes_it() {
+    let mut job = job_of(
+        vec![message(Role::Tool, "found"), message(Role::User, "three \"x\"\n")],
+        |_| (),
+    );
+    assert_eq!(
+        body(&templated(), &job)["prompt"],
+        "<tool>found<user>three \"x\"\n<assistant>"
+    );
+    let first = turn(
+        None,
+        vec![message(Role::System, "brief"), message(Role::User, "one")],
+        text_answer("eins"),
+    );
+    // A turn that failed has no answer.
+    job.history = turn(first, vec![message(Role::User, "two")], None);
+    assert_eq!(
+        body(&templated(), &job)["prompt"],
+        "<system>brief<user>one<assistant>eins<user>two<tool>found<user>three \"x\"\n<assistant>"
+    );
+    // One message is wrapped, too.
+    let single = job_of(vec![message(Role::User, "x")], |_| ());
+    assert_eq!(body(&templated(), &single)["prompt"], "<user>x<assistant>");
+    // Chat completions are wrapped by the server.
+    let chat = Target {
+        dialect: Dialect::ChatCompletions,
+        ..templated()
+    };
+    assert_eq!(
+        body(&chat, &single)["messages"],
+        json!([{"role": "user", "content": "x"}])
+    );
+    // A request that brings its own prompt needs no template.
+    let own = job_of(vec![message(Role::User, "refuse")], |request| {
+        request.request.body = Some(r#"{"prompt": "mine"}"#.into());
+    });
+    assert_eq!(body(&templated(), &own)["prompt"], "mine");
+}
+
+#[test]
+fn what_the_template_or_the_api_refuses_is_not_sent() {
+    let refused = job_of(vec![message(Role::User, "refuse")], |_| ());
+    let failure = request_body(&templated(), &refused).unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Protocol);
+    assert_eq!(failure.message, "the chat template tiny: no");
+    let picture = PreparedMessage {
+        media: vec![(MediaKind::Audio, "data:audio/wav;base64,AAAA".to_owned())],
+        ..message(Role::User, "listen")
+    };
+    let failure = request_body(&templated(), &job_of(vec![picture], |_| ())).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "the completions API cannot carry audio; use chat completions"
+    );
+}
+
 #[test]
 fn a_single_message_is_the_prompt_of_a_completion() {
     let value = body(
@@ -170,6 +293,51 @@ fn the_output_is_asked_for_as_configured() {
     assert_eq!(
         ask(&omitted, Some(7), true),
         json!({"min_tokens": 7, "ignore_eos": true})
+    );
+    // A field that `sampling` brings is the user's own business.
+    let own = Target {
+        sampling: json!({"min_tokens": 1, "ignore_eos": false, "max_completion_tokens": 99})
+            .as_object()
+            .unwrap()
+            .clone(),
+        ..configured.clone()
+    };
+    assert_eq!(
+        ask(&own, Some(7), true),
+        json!({"max_completion_tokens": 99, "min_tokens": 1, "ignore_eos": false})
+    );
+    // Each can be left out without the others.
+    let no_minimum = Target {
+        min_tokens_param: None,
+        ..configured.clone()
+    };
+    assert_eq!(
+        ask(&no_minimum, Some(7), true),
+        json!({"max_completion_tokens": 7, "ignore_eos": true})
+    );
+    let no_ignoring = Target {
+        ignore_eos: None,
+        ..configured.clone()
+    };
+    assert_eq!(
+        ask(&no_ignoring, Some(7), true),
+        json!({"max_completion_tokens": 7, "min_tokens": 7})
+    );
+    let nothing = Target {
+        max_tokens_param: None,
+        min_tokens_param: None,
+        ignore_eos: None,
+        ..configured.clone()
+    };
+    assert_eq!(ask(&nothing, Some(7), true), json!({}));
+    // One field for both is written once.
+    let same = Target {
+        min_tokens_param: Some("max_completion_tokens".into()),
+        ..configured
+    };
+    assert_eq!(
+        ask(&same, Some(7), true),
+        json!({"max_completion_tokens": 7, "ignore_eos": true})
     );
     let named = Target {
         max_tokens_param: Some("n_predict".into()),

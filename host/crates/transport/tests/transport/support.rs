@@ -175,6 +175,7 @@ pub(crate) fn target(base: &str) -> Target {
         headers: Vec::new(),
         tls: Default::default(),
         stream_options: true,
+        render: None,
     }
 }
 
