@@ -19,8 +19,8 @@ pub(crate) struct Place {
 
 /// The place of each row, and when the session begins.
 ///
-/// Where no row has `wait_for`, the rows are turns: each waits for the one before it, and then for its `delay` (without one, as
-/// long as its timestamp is after that row's). Else the rows are a graph: each waits for those that it names; one that names
+/// Where no row has `wait_for`, the rows are turns: each waits for the one before it, and then for its `delay` and its tools (if it
+/// says neither, as long as its timestamp is after that row's). Else the rows are a graph: each waits for those that it names; one that names
 /// none begins at its timestamp.
 pub(crate) fn places(group: &Group<Cells>) -> Result<(Option<u64>, Vec<Place>), Error> {
     let graph = group.rows.iter().any(|row| row.cells.wait_for.is_some());
@@ -29,14 +29,11 @@ pub(crate) fn places(group: &Group<Cells>) -> Result<(Option<u64>, Vec<Place>), 
     }
     let mut places: Vec<Place> = Vec::with_capacity(group.rows.len());
     for (node, row) in (0u32..).zip(&group.rows) {
-        let mut wait = Cells::wait(row)?;
         let before = node.checked_sub(1);
-        if let Some(before) = before.filter(|_| row.cells.delay.is_none()) {
-            wait += gap(group.rows[before as usize].at, row.at);
-        }
+        let gap = before.map(|before| gap(group.rows[before as usize].at, row.at));
         places.push(Place {
             parents: before.into_iter().collect(),
-            wait,
+            wait: Cells::wait(row)?.or(gap).unwrap_or_default(),
         });
     }
     Ok((group.rows.first().and_then(|row| row.at), places))
@@ -56,7 +53,7 @@ fn in_a_graph(group: &Group<Cells>) -> Result<(Option<u64>, Vec<Place>), Error> 
     let mut places = Vec::with_capacity(group.rows.len());
     for row in &group.rows {
         let mut place = Place {
-            wait: Cells::wait(row)?,
+            wait: Cells::wait(row)?.unwrap_or_default(),
             ..Place::default()
         };
         for id in row.cells.wait_for.iter().flatten() {
@@ -110,6 +107,7 @@ mod tests {
             (Some(1500), "{}"),
             (Some(1600), r#"{"delay": 20}"#),
             (Some(1500), "{}"),
+            (Some(1900), r#"{"tool_wait_ms": 30}"#),
         ]);
         let (begin, places) = places(&turns).unwrap();
         assert_eq!(begin, Some(100_000_000));
@@ -121,6 +119,7 @@ mod tests {
             place(&[2], 600),
             place(&[3], 20),
             place(&[4], 0),
+            place(&[5], 30),
         ];
         assert_eq!(places, expected);
     }

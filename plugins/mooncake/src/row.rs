@@ -120,20 +120,22 @@ impl Cells {
         Ok(())
     }
 
-    /// How long the turn waits once everything that it waits for is answered: `delay`, and the tools.
-    pub(crate) fn wait(row: &Row<Self>) -> Result<Duration, Error> {
-        let delay = row
-            .cells
-            .delay
-            .map_or(Ok(Duration::ZERO), |delay| row.milliseconds("delay", delay))?;
-        Ok(delay + Self::tools(row)?)
+    /// How long the turn waits once everything that it waits for is answered: `delay`, and the tools. None where the row says
+    /// neither.
+    pub(crate) fn wait(row: &Row<Self>) -> Result<Option<Duration>, Error> {
+        let delay = row.cells.delay.map(|delay| row.milliseconds("delay", delay));
+        let (delay, tools) = (delay.transpose()?, Self::tools(row)?);
+        Ok(match (delay, tools) {
+            (Some(delay), Some(tools)) => Some(delay + tools),
+            (delay, tools) => delay.or(tools),
+        })
     }
 
     /// `tool_wait_ms`; without it, what the tool events took: from the first start to the last end where all of them say so,
     /// else the longest of their durations, for tools of one turn run side by side.
-    fn tools(row: &Row<Self>) -> Result<Duration, Error> {
+    fn tools(row: &Row<Self>) -> Result<Option<Duration>, Error> {
         if let Some(wait) = row.cells.tool_wait_ms {
-            return row.milliseconds("tool_wait_ms", wait);
+            return row.milliseconds("tool_wait_ms", wait).map(Some);
         }
         let events = &row.cells.tool_events;
         let spans: Option<Vec<_>> = events
@@ -151,7 +153,7 @@ impl Cells {
                 .filter_map(|event| event.duration_ms)
                 .reduce(f64::max),
         };
-        took.map_or(Ok(Duration::ZERO), |took| row.milliseconds("tool_events", took))
+        took.map(|took| row.milliseconds("tool_events", took)).transpose()
     }
 
     /// Puts what the row says about its request on the request's record.
@@ -181,18 +183,18 @@ mod tests {
     use super::*;
     use crate::testing::row;
 
-    fn wait(cells: &str) -> Result<Duration, String> {
+    fn wait(cells: &str) -> Result<Option<Duration>, String> {
         Cells::wait(&row(3, cells)).map_err(|error| error.message)
     }
 
     #[test]
     fn a_wait_is_the_delay_and_the_tools() {
-        let millis = |millis| Ok(Duration::from_millis(millis));
-        assert_eq!(wait("{}"), millis(0));
+        let millis = |millis| Ok(Some(Duration::from_millis(millis)));
+        assert_eq!(wait("{}"), Ok(None));
         assert_eq!(wait(r#"{"delay": 250}"#), millis(250));
         assert_eq!(
             wait(r#"{"delay": 250, "tool_wait_ms": 30.5}"#),
-            Ok(Duration::from_micros(280_500))
+            Ok(Some(Duration::from_micros(280_500)))
         );
     }
 
@@ -202,15 +204,15 @@ mod tests {
                        {"started_at_unix_ms": 1300, "ended_at_unix_ms": 1900, "duration_ms": 600}"#;
         assert_eq!(
             wait(&format!(r#"{{"tool_events": [{spans}]}}"#)),
-            Ok(Duration::from_millis(900))
+            Ok(Some(Duration::from_millis(900)))
         );
         assert_eq!(
             wait(&format!(r#"{{"tool_wait_ms": 5, "tool_events": [{spans}]}}"#)),
-            Ok(Duration::from_millis(5))
+            Ok(Some(Duration::from_millis(5)))
         );
         let partly = format!(r#"{{"delay": 1, "tool_events": [{spans}, {{"duration_ms": 700}}]}}"#);
-        assert_eq!(wait(&partly), Ok(Duration::from_millis(701)));
-        assert_eq!(wait(r#"{"tool_events": [{"status": "ok"}]}"#), Ok(Duration::ZERO));
+        assert_eq!(wait(&partly), Ok(Some(Duration::from_millis(701))));
+        assert_eq!(wait(r#"{"tool_events": [{"status": "ok"}]}"#), Ok(None));
     }
 
     #[test]

@@ -94,6 +94,7 @@ fn common(one: &[u64], two: &[u64]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::draws;
 
     fn cut(prompts: &[&[u64]]) -> Vec<Vec<usize>> {
         let mut runs = Runs::default();
@@ -137,15 +138,11 @@ mod tests {
     /// runs of other prompts never lie inside of one another.
     #[test]
     fn a_run_is_known_by_its_first_block() {
-        let mut state = 1u64;
-        let mut draw = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let draw = draws();
         for _ in 0..500 {
-            let prompts: Vec<Vec<u64>> = (0..6).map(|_| (0..draw(8)).map(|_| draw(5)).collect()).collect();
+            let prompts: Vec<Vec<u64>> = (0..6)
+                .map(|_| (0..draw(8)).map(|_| draw(5) as u64).collect())
+                .collect();
             let views: Vec<&[u64]> = prompts.iter().map(Vec::as_slice).collect();
             let mut runs: HashMap<u64, &[u64]> = HashMap::new();
             let mut inside: HashMap<u64, u64> = HashMap::new();

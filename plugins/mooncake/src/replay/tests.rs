@@ -5,7 +5,7 @@ use std::time::Duration;
 use veeksha_plugin::text;
 
 use super::*;
-use crate::testing::group;
+use crate::testing::{draws, group};
 
 fn open(config: &str) -> Mooncake {
     Mooncake::open(veeksha_plugin::config::from_json(config).unwrap()).unwrap()
@@ -341,4 +341,95 @@ fn the_example_is_what_its_scenario_says() {
     let agent = vec![(vec![], 0), (vec![0], 30), (vec![0], 60), (vec![1, 2], 10)];
     let expected = [alone.clone(), alone.clone(), chat, agent, alone.clone(), alone];
     assert_eq!(graphs.collect::<Vec<_>>(), expected);
+}
+
+/// Whatever stands in the rows, there is a session that names its own nodes only and lasts as long as recorded, or an error that
+/// names a row. Never a panic.
+#[test]
+fn any_rows_make_a_session_or_an_error() {
+    let draw = draws();
+    let members: [(&str, &[&str]); 11] = [
+        ("input_length", &["1", "8", "40", "0", "4294967295", "4294967296"]),
+        ("output_length", &["0", "1", "9", "18446744073709551615"]),
+        (
+            "hash_ids",
+            &["[]", "[1]", "[1, 2]", "[0, 0, 0]", "[18446744073709551615]"],
+        ),
+        ("request_id", &[r#""a""#, r#""b""#, r#""c""#, r#""1""#]),
+        (
+            "wait_for",
+            &["[]", r#"["a"]"#, r#"["a", "b"]"#, "[1]", r#"["zz"]"#],
+        ),
+        ("delay", &["0", "1.5", "-1", "1e300"]),
+        (
+            "tool_events",
+            &[
+                "[]",
+                r#"[{"duration_ms": 3}]"#,
+                r#"[{"started_at_unix_ms": 5, "ended_at_unix_ms": 1}]"#,
+            ],
+        ),
+        ("prefix_reset", &["true", "false"]),
+        ("text_input", &[r#""hi""#]),
+        (
+            "messages",
+            &["[]", "[{}]", r#"[{"role": "user", "content": "x"}]"#],
+        ),
+        (
+            "payload",
+            &["{}", r#"{"messages": [1, {"content": []}]}"#, r#"{"prompt": 5}"#],
+        ),
+    ];
+    let (mut made, mut refused) = (0, 0);
+    for _ in 0..4000 {
+        let rows: Vec<String> = (0..=draw(3))
+            .map(|_| {
+                let present: Vec<String> = members
+                    .iter()
+                    .enumerate()
+                    // Lengths are nearly always there, the rest less often, prompts in full seldom.
+                    .filter(|(at, _)| draw(12) < [11, 9, 6, 8, 3, 2, 2, 2, 1, 1, 1][*at])
+                    .map(|(_, (name, values))| format!(r#""{name}": {}"#, values[draw(values.len())]))
+                    .collect();
+                format!("{{{}}}", present.join(","))
+            })
+            .collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|row| (Some(draw(50) as u64), row.as_str()))
+            .collect();
+        let config = ["{}", r#"{"history": "live"}"#, r#"{"block_size": 4}"#][draw(3)];
+        match replay(config, 0, &rows) {
+            Err(error) => {
+                refused += 1;
+                assert!(
+                    error.code == "row" && error.message.starts_with("row "),
+                    "{error:?}"
+                );
+            }
+            Ok(replay) => {
+                made += 1;
+                assert_eq!(
+                    (replay.session.requests.len(), replay.turns.len()),
+                    (rows.len(), rows.len())
+                );
+                for (request, turn) in replay.session.requests.iter().zip(&replay.turns) {
+                    assert_eq!(request.node, turn.node);
+                    assert!(!request.messages.is_empty());
+                    assert!(
+                        request
+                            .parents
+                            .iter()
+                            .all(|parent| (*parent as usize) < rows.len())
+                    );
+                    assert!(
+                        request
+                            .history_parent
+                            .is_none_or(|parent| request.parents.contains(&parent))
+                    );
+                }
+            }
+        }
+    }
+    assert!(made > 200 && refused > 200, "{made} sessions, {refused} errors");
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use veeksha_plugin::flavor;
 
 use super::*;
+use crate::testing::draws;
 
 fn replay_of(config: &str, epoch: u64, index: u64, conversation: &str) -> Result<Replay, Error> {
     let weka = Weka::open(veeksha_plugin::config::from_json(config).unwrap()).unwrap();
@@ -315,4 +316,71 @@ fn the_example_is_what_its_scenario_says() {
         .collect();
     let first = vec![vec![], vec![0], vec![1], vec![2], vec![1], vec![1, 3], vec![5, 4]];
     assert_eq!(graphs, [first, vec![vec![], vec![0]]]);
+}
+
+/// The items of a conversation, or of a subagent in it.
+fn items(draw: &impl Fn(usize) -> usize, depth: usize) -> String {
+    let items: Vec<String> = (0..draw(4))
+        .map(|_| {
+            let t = ["0", "1", "2.5", "7", "1e300"][draw(if draw(20) == 0 { 5 } else { 4 })];
+            if depth < 3 && draw(4) == 0 {
+                let inner = items(draw, depth + 1);
+                return format!(r#"{{"t": {t}, "type": "subagent", "requests": [{inner}]}}"#);
+            }
+            let input = ["1", "9", "64", "200", "0", "4294967296"][draw(if draw(20) == 0 { 6 } else { 4 })];
+            let ids = ["[]", "[1]", "[1, 2]", "[0, 2, 3]", "[1, 1, 1, 1]"][draw(5)];
+            let more = [
+                "",
+                r#", "api_time": 1"#,
+                r#", "think_time": -3"#,
+                r#", "think_time": 2"#,
+            ][draw(4)];
+            format!(
+                r#"{{"t": {t}, "in": {input}, "out": {}, "hash_ids": {ids}{more}}}"#,
+                draw(3)
+            )
+        })
+        .collect();
+    items.join(",")
+}
+
+/// Whatever stands in a conversation, there is a session whose requests wait for earlier ones only and are as long as recorded, or
+/// an error that names the row. Never a panic.
+#[test]
+fn any_conversation_makes_a_session_or_an_error() {
+    let draw = draws();
+    let (mut made, mut refused) = (0, 0);
+    for _ in 0..3000 {
+        let conversation = format!(
+            r#"{{"block_size": {}, "requests": [{}]}}"#,
+            1 + draw(70),
+            items(&draw, 0)
+        );
+        let config = ["{}", r#"{"scope": "file"}"#, r#"{"subagents": "shared"}"#][draw(3)];
+        match replay_of(config, 0, 0, &conversation) {
+            Err(error) => {
+                refused += 1;
+                assert!(error.message.starts_with("row 1: "), "{error:?}");
+            }
+            Ok(replay) => {
+                made += 1;
+                for (node, turn) in (0u32..).zip(&replay.turns) {
+                    let request = &replay.session.requests[node as usize];
+                    assert_eq!((request.node, turn.node), (node, node));
+                    assert!(
+                        request.parents.iter().all(|parent| *parent < node),
+                        "{conversation}"
+                    );
+                    let length: u32 = content(&replay, node as usize).iter().map(tokens).sum();
+                    assert_eq!(Some(length), turn.prompt_tokens, "{conversation}");
+                    assert!(
+                        content(&replay, node as usize)
+                            .iter()
+                            .all(|segment| tokens(segment) > 0)
+                    );
+                }
+            }
+        }
+    }
+    assert!(made > 500 && refused > 200, "{made} sessions, {refused} errors");
 }
