@@ -195,4 +195,42 @@ mod tests {
             .collect();
         assert_eq!(places, [(0..2, 2..4), (4..5, 0..0)]);
     }
+
+    /// Every conversation of up to seven messages of every role, numbered as they stand: what is asked is asked once and in
+    /// order, what is answered is answered once, and only the end is open.
+    #[test]
+    fn nothing_is_lost_and_nothing_is_said_twice() {
+        const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
+        for length in 0..=7u32 {
+            for choice in 0..4usize.pow(length) {
+                let roles: Vec<&str> = (0..length).map(|at| ROLES[choice / 4usize.pow(at) % 4]).collect();
+                let messages = roles.iter().enumerate().map(|(at, role)| {
+                    RecordedMessage::read(&json!({"role": role, "content": format!("{at} ")})).unwrap()
+                });
+                let made = exchanges(messages);
+                let asked: String = made
+                    .iter()
+                    .flat_map(|exchange| &exchange.messages)
+                    .map(|message| text_of(&message.content))
+                    .collect();
+                let numbers = |wanted: &dyn Fn(usize) -> bool| -> String {
+                    (0..roles.len())
+                        .filter(|at| wanted(*at))
+                        .map(|at| format!("{at} "))
+                        .collect()
+                };
+                assert_eq!(asked, numbers(&|at| roles[at] != "assistant"), "{roles:?}");
+                let first_question = roles.iter().position(|role| matches!(*role, "user" | "tool"));
+                let answered: String = made.iter().map(Exchange::answer_text).collect();
+                assert_eq!(
+                    answered.replace("\n\n", ""),
+                    numbers(&|at| roles[at] == "assistant" && first_question.is_some_and(|first| at > first)),
+                    "{roles:?}"
+                );
+                for (number, exchange) in made.iter().enumerate() {
+                    assert!(exchange.answer.is_some() || number + 1 == made.len(), "{roles:?}");
+                }
+            }
+        }
+    }
 }

@@ -278,4 +278,41 @@ mod tests {
         assert!(refused(json!({"role": "user", "content": [{"type": "video_url", "video_url": {"url": "generated:video"}}]}))
             .contains("generated video"));
     }
+
+    /// Values of every kind in every place: each is read or refused, in words that name something.
+    #[test]
+    fn strange_values_are_refused_and_never_more() {
+        let values = [
+            json!(null),
+            json!(true),
+            json!(-1.5),
+            json!(""),
+            json!("x"),
+            json!([]),
+            json!([[]]),
+            json!([null]),
+            json!({}),
+            json!({"type": "image_url"}),
+            json!({"type": "input_audio", "input_audio": 5}),
+            json!([{"type": 5}]),
+            json!([{"type": "text"}]),
+            json!([{"function": {"name": 3}}]),
+        ];
+        let mut refused = 0;
+        for value in &values {
+            for place in ["role", "from", "content", "value", "tool_calls", "tool_call_id"] {
+                let mut message = json!({"role": "assistant"});
+                message[place] = value.clone();
+                match RecordedMessage::read(&message) {
+                    Ok(read) => drop(read.into_message()),
+                    Err(why) => {
+                        assert!(why.len() > 10, "{why}");
+                        refused += 1;
+                    }
+                }
+            }
+            assert!(RecordedMessage::read(value).is_err());
+        }
+        assert!(refused > values.len(), "{refused}");
+    }
 }
