@@ -3,7 +3,7 @@
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
-use veeksha_plugin::flavor::HistoryMode;
+use veeksha_plugin::flavor::{HistoryMode, TimeUnit};
 
 /// The trace flavor `request_log`.
 #[derive(Debug, Default, Deserialize)]
@@ -12,6 +12,8 @@ use veeksha_plugin::flavor::HistoryMode;
 pub struct Config {
     /// What a later request of a session sends of the conversation.
     pub history: History,
+    /// How the column `timestamp` tells time.
+    pub timestamp_unit: Unit,
 }
 
 /// What a later request of a session sends of the conversation.
@@ -31,6 +33,36 @@ impl From<History> for HistoryMode {
         match history {
             History::Live => HistoryMode::Live,
             History::Fresh => HistoryMode::Fresh,
+        }
+    }
+}
+
+/// How a column tells time.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A number of seconds.
+    #[default]
+    Seconds,
+    /// A number of milliseconds.
+    Milliseconds,
+    /// A number of microseconds.
+    Microseconds,
+    /// A number of nanoseconds.
+    Nanoseconds,
+    /// A date and a time: ISO 8601, or `YYYY-MM-DD hh:mm:ss.fff`. Without an offset it is UTC.
+    DateTime,
+}
+
+impl From<Unit> for TimeUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Seconds => TimeUnit::Seconds,
+            Unit::Milliseconds => TimeUnit::Milliseconds,
+            Unit::Microseconds => TimeUnit::Microseconds,
+            Unit::Nanoseconds => TimeUnit::Nanoseconds,
+            Unit::DateTime => TimeUnit::DateTime,
         }
     }
 }

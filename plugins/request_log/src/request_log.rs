@@ -14,6 +14,7 @@ const WAIT: &str = "wait_after_previous_response_s";
 /// An open request log.
 pub struct RequestLog {
     history: HistoryMode,
+    unit: TimeUnit,
 }
 
 /// A row.
@@ -39,19 +40,24 @@ impl TraceFlavor for RequestLog {
     fn open(config: Config) -> Result<Self, Error> {
         Ok(RequestLog {
             history: config.history.into(),
+            unit: config.timestamp_unit.into(),
         })
     }
 
     fn layout(&self) -> Layout {
+        let time = match self.unit {
+            TimeUnit::DateTime => Cell::Text,
+            _ => Cell::Number,
+        };
         Layout::new([
             Column::required("input_length", Cell::Count).or("num_prefill_tokens"),
             Column::required("output_length", Cell::Count).or("num_decode_tokens"),
             Column::optional("session_id", Cell::Text),
-            Column::optional("timestamp", Cell::Number).or("arrived_at"),
+            Column::optional("timestamp", time).or("arrived_at"),
             Column::optional(WAIT, Cell::Number),
         ])
         .grouped_by("session_id")
-        .arrivals("timestamp", TimeUnit::Seconds)
+        .arrivals("timestamp", self.unit)
     }
 
     fn session(&self, _: &Trace<Cells>, epoch: u64, group: &Group<Cells>) -> Result<Replay, Error> {
@@ -82,7 +88,7 @@ impl TraceFlavor for RequestLog {
             ));
         }
         let mut replay = chain(requests, self.history);
-        replay.session.arrives_at = group.rows.first().and_then(|row| row.at);
+        replay.session.arrives_at = group.rows.iter().filter_map(|row| row.at).min();
         Ok(replay)
     }
 }
@@ -242,5 +248,19 @@ mod tests {
         assert_eq!(names(3), ("timestamp", "arrived_at", false));
         assert_eq!(layout.grouping, Grouping::Column("session_id".into()));
         assert_eq!(layout.arrival.unwrap().unit, TimeUnit::Seconds);
+    }
+
+    #[test]
+    fn timestamps_can_be_written_in_any_unit() {
+        for (name, unit, cell) in [
+            ("milliseconds", TimeUnit::Milliseconds, Cell::Number),
+            ("microseconds", TimeUnit::Microseconds, Cell::Number),
+            ("nanoseconds", TimeUnit::Nanoseconds, Cell::Number),
+            ("date_time", TimeUnit::DateTime, Cell::Text),
+        ] {
+            let layout = open(&format!(r#"{{"timestamp_unit": "{name}"}}"#)).layout();
+            assert_eq!(layout.arrival.unwrap().unit, unit);
+            assert_eq!(layout.columns[3].cell, cell);
+        }
     }
 }

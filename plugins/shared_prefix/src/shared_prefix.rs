@@ -99,7 +99,7 @@ impl TraceFlavor for SharedPrefix {
             ));
         }
         let mut replay = chain(requests, self.history);
-        replay.session.arrives_at = group.rows.first().and_then(|row| row.at);
+        replay.session.arrives_at = group.rows.iter().filter_map(|row| row.at).min();
         Ok(replay)
     }
 }
@@ -287,6 +287,20 @@ mod tests {
             (&[0][..], None)
         );
         assert_eq!(made.turns[1].history, HistoryMode::Fresh);
+    }
+
+    #[test]
+    fn a_session_arrives_with_its_earliest_row() {
+        let rows = [
+            (1, Some(70), TRACE[0].to_owned()),
+            (2, Some(50), TRACE[1].to_owned()),
+        ];
+        let facts = Trace::new(2, 1, TRACE[0]);
+        let made = open("{}")
+            .session(&facts, 0, &flavor::group(0, "s", rows).unwrap())
+            .unwrap();
+        assert_eq!(made.session.arrives_at, Some(50));
+        assert_eq!([made.turns[0].at, made.turns[1].at], [Some(70), Some(50)]);
     }
 
     #[test]
