@@ -76,7 +76,7 @@ impl TraceFlavor for SingleTurn {
             epoch,
             group.index,
         );
-        replay.session.arrives_at = group.rows[0].at;
+        replay.session.arrives_at = group.rows.iter().filter_map(|row| row.at).min();
         if !group.key.is_empty() {
             replay.session = replay.session.label("conversation", &group.key);
         }
