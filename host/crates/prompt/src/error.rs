@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use veeksha_model::NodeId;
 
+use crate::MediaError;
+
 /// Why there is no tokenizer, or no text.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
@@ -101,5 +103,13 @@ pub enum PromptError {
         name: String,
         /// What is wrong, or the template's own words.
         reason: String,
+    },
+    /// A medium of a message cannot be sent.
+    #[error("node {node}: {source}")]
+    Media {
+        /// The node.
+        node: NodeId,
+        /// Why not.
+        source: MediaError,
     },
 }

@@ -16,6 +16,7 @@ mod crossing;
 mod error;
 pub mod hub;
 mod materialiser;
+mod media;
 mod meter;
 mod salt;
 mod skeleton;
@@ -28,6 +29,7 @@ mod writer;
 
 pub use error::PromptError;
 pub use materialiser::{MAX_TOKENS, Materialiser};
+pub use media::{MAX_MEDIA_BYTES, MediaError, MediaStore};
 pub use template::{ChatTemplate, SpecialTokens};
 pub use tokenizer::Tokenizer;
 pub use wrapping::{PromptTarget, TemplateNotes};

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use veeksha_model::{
-    Answer, HistoryMode, MediaKind, Message, Prepared, PreparedMessage, Request, Response, Role, Seed,
-    Segment,
+    Answer, HistoryMode, MediaKind, Message, NodeId, Prepared, PreparedMessage, Request, Response, Role,
+    Seed, Segment,
 };
 
 use crate::compose::Piece;
+use crate::media::MediaStore;
 use crate::meter::Place;
 use crate::salt::Salt;
 use crate::template::ChatTemplate;
@@ -24,6 +25,7 @@ pub struct Materialiser {
     writer: Writer,
     salt: Salt,
     wrapping: Option<Wrapping>,
+    media: MediaStore,
 }
 
 impl Materialiser {
@@ -33,6 +35,7 @@ impl Materialiser {
             writer: Writer::new(tokenizer)?,
             salt: Salt::default(),
             wrapping: None,
+            media: MediaStore::default(),
         })
     }
 
@@ -57,8 +60,14 @@ impl Materialiser {
         }
     }
 
-    /// Makes the text of every message. Media parts are passed on; what they cost a model in tokens is not known here and
-    /// not counted.
+    /// Grants media files; without it, messages may have URLs and generated media only.
+    #[must_use]
+    pub fn with_media(self, media: MediaStore) -> Self {
+        Materialiser { media, ..self }
+    }
+
+    /// Makes the text of every message, and URLs of its media. What media cost a model in tokens is not known here and not
+    /// counted.
     ///
     /// `target_tokens` is what was asked for: the tokens of synthetic segments, and those of each verbatim text on its own.
     /// `prompt_tokens` is what the finished messages have, `template_tokens` what the chat template adds around them. With
@@ -83,17 +92,15 @@ impl Materialiser {
             prompt_tokens,
             template_tokens,
         } = self.texts(&request)?;
-        let messages = request
-            .messages
-            .iter()
-            .zip(texts)
-            .map(|(message, text)| PreparedMessage {
+        let mut messages = Vec::with_capacity(texts.len());
+        for (message, text) in request.messages.iter().zip(texts) {
+            messages.push(PreparedMessage {
                 role: message.role,
                 text,
-                media: media(message),
+                media: self.media(request.node, message)?,
                 tool_call_id: message.tool_call_id.clone(),
-            })
-            .collect();
+            });
+        }
         Ok(Prepared {
             request,
             messages,
@@ -186,6 +193,22 @@ impl Materialiser {
         wrapping.texts(&self.writer, place, &roles, pieces, request.node)
     }
 
+    /// The media of a message as URLs.
+    fn media(&self, node: NodeId, message: &Message) -> Result<Vec<(MediaKind, String)>, PromptError> {
+        let parts = message.content.iter().filter_map(|segment| match segment {
+            Segment::Media { kind, source } => Some((*kind, source)),
+            _ => None,
+        });
+        parts
+            .map(
+                |(kind, source)| match self.media.resolve(kind, source, self.salt) {
+                    Ok(url) => Ok((kind, url.to_string())),
+                    Err(source) => Err(PromptError::Media { node, source }),
+                },
+            )
+            .collect()
+    }
+
     /// The text pieces of some segments; neighbouring texts are one.
     fn pieces(&self, content: &[Segment]) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::with_capacity(content.len());
@@ -213,12 +236,4 @@ fn too_long<'a>(content: impl IntoIterator<Item = &'a Segment>) -> Option<u64> {
         })
         .sum();
     (tokens > u64::from(MAX_TOKENS)).then_some(tokens)
-}
-
-fn media(message: &Message) -> Vec<(MediaKind, String)> {
-    let parts = message.content.iter().filter_map(|segment| match segment {
-        Segment::Media { kind, source } => Some((*kind, source.clone())),
-        _ => None,
-    });
-    parts.collect()
 }

@@ -254,18 +254,18 @@ fn shared_text_is_made_once() {
 }
 
 #[test]
-fn media_are_passed_on_and_not_counted() {
+fn media_are_not_counted() {
     let materialiser = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
     let image = Segment::Media {
         kind: MediaKind::Image,
-        source: "cat.png".into(),
+        source: "https://h/cat.png".into(),
     };
     let prepared = materialiser
         .prepare(request(vec![vec![synthetic(1, 10), image, synthetic(2, 10)]]))
         .unwrap();
     assert_eq!(
         prepared.messages[0].media,
-        [(MediaKind::Image, "cat.png".to_string())]
+        [(MediaKind::Image, "https://h/cat.png".to_string())]
     );
     assert_eq!((prepared.target_tokens, prepared.prompt_tokens), (20, 20));
 }

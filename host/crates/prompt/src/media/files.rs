@@ -1,0 +1,104 @@
+//! Granted files: a name becomes a path that cannot lead elsewhere, and the path bytes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Component, Path, PathBuf};
+
+use super::error::nearest;
+use super::{MAX_MEDIA_BYTES, MediaError};
+
+/// The folder's true path.
+pub(super) fn folder(path: PathBuf) -> Result<PathBuf, MediaError> {
+    let unreadable = |source| MediaError::Unreadable {
+        path: path.clone(),
+        source,
+    };
+    let folder = path.canonicalize().map_err(unreadable)?;
+    match folder.is_dir() {
+        true => Ok(folder),
+        false => Err(MediaError::NotA {
+            path,
+            expected: "folder",
+        }),
+    }
+}
+
+/// Where a named file lies: granted by its name, or inside the folder.
+pub(super) fn path(
+    name: &str,
+    files: &BTreeMap<String, PathBuf>,
+    folder: Option<&Path>,
+) -> Result<PathBuf, MediaError> {
+    if let Some(path) = files.get(name) {
+        return Ok(path.clone());
+    }
+    if name.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) {
+        return Err(MediaError::Scheme {
+            source_name: name.chars().take(200).collect(),
+        });
+    }
+    let not_granted = || MediaError::NotGranted {
+        name: name.to_string(),
+        nearest: nearest(name, files.keys().map(String::as_str)),
+    };
+    let folder = folder.ok_or_else(not_granted)?;
+    let outside = || MediaError::Outside {
+        name: name.to_string(),
+    };
+    let mut components = Path::new(name).components();
+    if name.is_empty() || !components.all(|component| matches!(component, Component::Normal(_))) {
+        return Err(outside());
+    }
+    let path = folder.join(name);
+    match path.canonicalize() {
+        // Links inside the folder are followed, links that leave it are not.
+        Ok(path) if path.starts_with(folder) => Ok(path),
+        Ok(_) => Err(outside()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(not_granted()),
+        Err(source) => Err(MediaError::Unreadable { path, source }),
+    }
+}
+
+/// The bytes of a file, unless they are too many.
+pub(super) fn read(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
+    let unreadable = |source| MediaError::Unreadable {
+        path: path.to_path_buf(),
+        source,
+    };
+    // Before it is opened: opening a pipe would wait for its other end.
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(MediaError::NotA {
+            path: path.to_path_buf(),
+            expected: "file",
+        });
+    }
+    let too_large = |bytes| MediaError::TooLarge {
+        name: name.to_string(),
+        bytes,
+        limit: MAX_MEDIA_BYTES,
+    };
+    if metadata.len() > MAX_MEDIA_BYTES {
+        return Err(too_large(metadata.len()));
+    }
+    let mut bytes = Vec::with_capacity(metadata.len() as usize);
+    let file = File::open(path).map_err(unreadable)?;
+    // It may grow while it is read.
+    let read = file
+        .take(MAX_MEDIA_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    match read as u64 > MAX_MEDIA_BYTES {
+        true => Err(too_large(read as u64)),
+        false => Ok(bytes),
+    }
+}
+
+/// Whether what stands before a colon is the scheme of a URL (RFC 3986, 3.1), not a part of a file's name.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|char: char| char.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|char| char.is_ascii_alphanumeric() || "+-.".contains(char))
+}

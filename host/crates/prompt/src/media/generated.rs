@@ -1,0 +1,159 @@
+//! `generated:KIND?name=value&...`: what is asked for, checked.
+
+use std::str::FromStr;
+
+use veeksha_model::{MediaKind, Seed};
+
+use super::error::nearest;
+use super::{MAX_MEDIA_BYTES, MediaError, audio, image};
+use crate::salt::Salt;
+
+/// Pixels of a generated picture on one side, at most.
+const MOST_PIXELS: u32 = 8192;
+/// Pixels of a generated picture, at most: three bytes each must stay below the limit of a medium.
+const MOST_AREA: u64 = MAX_MEDIA_BYTES / 4;
+
+/// The MIME type and the bytes of what is asked for behind `generated:`. A salt of the run changes it as it changes text.
+pub(super) fn make(part: MediaKind, wanted: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
+    let (kind, parameters) = wanted.split_once('?').unwrap_or((wanted, ""));
+    let made = match kind {
+        "image" => MediaKind::Image,
+        "audio" => MediaKind::Audio,
+        _ => {
+            return Err(MediaError::CannotGenerate {
+                kind: kind.to_string(),
+                nearest: nearest(kind, ["image", "audio"]),
+            });
+        }
+    };
+    if made != part {
+        return Err(MediaError::WrongKind {
+            name: format!("generated:{wanted}"),
+            found: format!("generated {kind}"),
+            expected: part.name(),
+        });
+    }
+    match made {
+        MediaKind::Image => picture(parameters, salt),
+        _ => sound(parameters, salt),
+    }
+}
+
+fn picture(parameters: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
+    let given = Parameters::read("image", parameters, &["width", "height", "seed", "format"])?;
+    let side = format!("a whole number from 1 to {MOST_PIXELS}");
+    let fits = |pixels: &u32| (1..=MOST_PIXELS).contains(pixels);
+    let width = given.value("width", 512, &side, fits)?;
+    let height = given.value("height", 512, &side, fits)?;
+    let format: String = given.value(
+        "format",
+        "png".to_string(),
+        "`png`, the only format that is generated",
+        |format| format == "png",
+    )?;
+    debug_assert_eq!(format, "png");
+    let area = u64::from(width) * u64::from(height);
+    if area > MOST_AREA {
+        return Err(given.bad(
+            "height",
+            &height.to_string(),
+            &format!("at most {} with this width", MOST_AREA / u64::from(width)),
+        ));
+    }
+    let bytes = image::png(width, height, given.seed(salt)?).map_err(|error| MediaError::Encode {
+        kind: "image",
+        reason: error.to_string(),
+    })?;
+    Ok(("image/png", bytes))
+}
+
+fn sound(parameters: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
+    let given = Parameters::read("audio", parameters, &["seconds", "rate", "seed", "format"])?;
+    let seconds = given.value(
+        "seconds",
+        1.0,
+        "a number above 0 and up to 600",
+        |seconds: &f64| *seconds > 0.0 && *seconds <= 600.0,
+    )?;
+    let rate = given.value(
+        "rate",
+        16_000,
+        "a whole number from 8000 to 96000",
+        |rate: &u32| (8_000..=96_000).contains(rate),
+    )?;
+    let _: String = given.value(
+        "format",
+        "wav".to_string(),
+        "`wav`, the only format that is generated",
+        |format| format == "wav",
+    )?;
+    let samples = (seconds * f64::from(rate)).round().max(1.0) as u32;
+    if audio::bytes(samples) > MAX_MEDIA_BYTES {
+        let most = (MAX_MEDIA_BYTES - audio::bytes(0)) / 2 / u64::from(rate);
+        return Err(given.bad(
+            "seconds",
+            &seconds.to_string(),
+            &format!("at most {most} at this rate"),
+        ));
+    }
+    Ok(("audio/wav", audio::wav(samples, rate, given.seed(salt)?)))
+}
+
+/// The parameters of one source.
+struct Parameters<'a> {
+    kind: &'static str,
+    given: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parameters<'a> {
+    fn read(kind: &'static str, text: &'a str, known: &[&str]) -> Result<Self, MediaError> {
+        let mut given: Vec<(&str, &str)> = Vec::new();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let twice = given.iter().any(|(other, _)| *other == name);
+            if twice || !known.contains(&name) {
+                return Err(MediaError::UnknownParameter {
+                    kind,
+                    name: name.to_string(),
+                    twice,
+                    nearest: nearest(name, known.iter().copied()).filter(|_| !twice),
+                    known: known.join(", "),
+                });
+            }
+            given.push((name, value));
+        }
+        Ok(Parameters { kind, given })
+    }
+
+    /// A value, or its default; refused if it is not what is expected.
+    fn value<T: FromStr>(
+        &self,
+        name: &'static str,
+        default: T,
+        expected: &str,
+        holds: impl Fn(&T) -> bool,
+    ) -> Result<T, MediaError> {
+        match self.given.iter().find(|(given, _)| *given == name) {
+            None => Ok(default),
+            Some((_, text)) => text
+                .parse()
+                .ok()
+                .filter(holds)
+                .ok_or_else(|| self.bad(name, text, expected)),
+        }
+    }
+
+    fn seed(&self, salt: Salt) -> Result<Seed, MediaError> {
+        let seed = self.value("seed", 0u64, "a whole number below 2^64", |_| true)?;
+        Ok(salt.apply(Seed::from(seed)))
+    }
+
+    fn bad(&self, name: &'static str, value: &str, expected: &str) -> MediaError {
+        MediaError::BadValue {
+            kind: self.kind,
+            name,
+            value: value.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+}
