@@ -54,6 +54,12 @@ pub enum ReportError {
         /// Why.
         source: serde_json::Error,
     },
+    /// A plot without panels.
+    #[error("there is nothing to plot: no panel was given")]
+    NothingToPlot,
+    /// The plotting library refused; it says why.
+    #[error("cannot draw the plot: {0}")]
+    Plot(String),
     /// The system gave no thread to the writer.
     #[error("cannot start the thread that writes the record: {0}")]
     Thread(io::Error),

@@ -76,7 +76,7 @@ const CURVE: u64 = 200;
 const BARS: u64 = 32;
 
 /// A largest value this many times the median asks for bars of equal ratio instead of equal width.
-const WIDE: f64 = 20.0;
+const WIDE: f64 = 10.0;
 
 impl Distribution {
     /// The distribution of a tally of whose values `per_unit` make a unit; `None` if it is empty.

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 
 mod folder;
+mod plot;
 mod record;
 mod table;
