@@ -1,60 +1,192 @@
-//! Prints how fast synthetic text is made, and how long a tokenizer takes to be made ready.
+//! Prints how fast synthetic text is made, alone and inside a chat template, and how long a tokenizer takes to be made ready.
 //!
-//! `cargo run --release -p veeksha-prompt --example materialise [TOKENIZER]`
+//! `cargo run --release -p veeksha-prompt --example materialise [TOKENIZER | large] [TEMPLATE]`
+//!
+//! `large` trains a byte-level BPE of 100,000 tokens on the spot, on text of made-up words. Without a template, Llama 3.1's is used.
 
 use std::path::Path;
 
+use tokenizers::models::bpe::{BPE, BpeTrainer};
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, TokenizerBuilder};
 use veeksha_clock::RunClock;
-use veeksha_model::{Message, NodeId, OutputSpec, Request, Role, Seed, Segment};
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Seed, Segment};
+use veeksha_prompt::{ChatTemplate, Materialiser, PromptTarget, Tokenizer};
+use veeksha_stats::RandomStream;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
     let clock = RunClock::starting_now();
-    let tokenizer = match std::env::args().nth(1) {
-        Some(path) => Tokenizer::load(Path::new(&path))?,
+    let asked = std::env::args().nth(1);
+    let tokenizer = match asked.as_deref() {
+        Some("large") => Tokenizer::from_bytes(&large()?, "large")?,
+        Some(path) => Tokenizer::load(Path::new(path))?,
         None => Tokenizer::embedded()?,
     };
-    let loaded = clock.now();
-    let materialiser = Materialiser::new(tokenizer.clone())?;
-    let ready = clock.now();
+    let template = match std::env::args().nth(2) {
+        Some(path) => ChatTemplate::load(Path::new(&path))?,
+        None => ChatTemplate::from_text(
+            "Llama 3.1",
+            include_str!("../tests/fixtures/templates/llama3_1.jinja"),
+            [("bos_token".to_string(), "<s>".to_string())].into(),
+        )?,
+    };
+    let start = clock.now();
+    let plain = Materialiser::new(tokenizer.clone())?;
     println!(
-        "{}: {} tokens, loaded in {:.1} ms; {} words found in {:.1} ms, lengths {}",
+        "{}: {} tokens; {} words found in {:.1} ms, lengths {}",
         tokenizer.name(),
         tokenizer.vocabulary(),
-        loaded as f64 / 1e6,
-        materialiser.words(),
-        (ready - loaded) as f64 / 1e6,
-        if materialiser.is_proven() {
-            "proven"
-        } else {
-            "checked"
-        },
+        plain.words(),
+        (clock.now() - start) as f64 / 1e6,
+        if plain.is_proven() { "proven" } else { "checked" },
     );
 
-    for tokens in [128, 1024, 16_384] {
-        let rounds = 20_000_000 / tokens;
-        let mut exact = true;
-        let start = clock.now();
-        for seed in 0..rounds {
-            let prepared = materialiser.prepare(unique(seed, tokens))?;
-            exact &= prepared.prompt_tokens == tokens;
+    let of = |target| {
+        Ok::<_, Failure>(Materialiser::new(tokenizer.clone())?.with_template(template.clone(), target))
+    };
+    let (counted, wrapped) = (of(PromptTarget::Content)?, of(PromptTarget::Wrapped)?);
+    for (name, materialiser) in [
+        ("no template", &plain),
+        ("template counted", &counted),
+        ("template inside the length", &wrapped),
+    ] {
+        for tokens in [128, 1024, 16_384] {
+            let rounds = 10_000_000 / tokens;
+            let rate = speed(&clock, rounds, tokens, |seed| unique(seed, tokens), materialiser)?;
+            println!("unique prompts of {tokens:>5} tokens, {name:<26}: {rate:7.1} M tokens/s on one core");
         }
-        let seconds = (clock.now() - start) as f64 / 1e9;
-        let rate = f64::from(rounds) * f64::from(tokens) / seconds / 1e6;
-        println!(
-            "unique prompts of {tokens:>5} tokens: {rate:7.1} M tokens/s on one core, all exact: {exact}"
-        );
+        let rate = speed(&clock, 10_000, 1200, shared_prefix, materialiser)?;
+        println!("prompts of 1000 shared and 200 unique, {name:<21}: {rate:7.1} M tokens/s on one core");
+        check(&tokenizer, &template, materialiser, name)?;
     }
 
-    let rounds = 20_000;
+    let text = plain.text(Seed::from(1), 200);
+    let turns: Vec<(Role, &str)> = (0..20)
+        .map(|turn| {
+            (
+                if turn % 2 == 0 {
+                    Role::User
+                } else {
+                    Role::Assistant
+                },
+                &*text,
+            )
+        })
+        .chain([(Role::User, &*text)])
+        .collect();
+    let start = clock.now();
+    for _ in 0..2000 {
+        counted.render_conversation(&turns)?;
+    }
+    println!(
+        "rendering a conversation of {} messages of 200 tokens for the completions API: {:.1} us",
+        turns.len(),
+        (clock.now() - start) as f64 / 2000.0 / 1e3
+    );
+    let start = clock.now();
+    for seed in 0..20 {
+        let source = format!("generated:image?width=512&height=512&seed={seed}");
+        let image = Segment::Media {
+            kind: MediaKind::Image,
+            source,
+        };
+        plain.prepare(request(vec![image]))?;
+    }
+    println!(
+        "generating a picture of 512 x 512: {:.1} ms",
+        (clock.now() - start) as f64 / 20.0 / 1e6
+    );
+    Ok(())
+}
+
+/// M tokens a second.
+fn speed(
+    clock: &RunClock,
+    rounds: u32,
+    tokens: u32,
+    request: impl Fn(u32) -> Request,
+    materialiser: &Materialiser,
+) -> Result<f64, Failure> {
     let start = clock.now();
     for seed in 0..rounds {
-        materialiser.prepare(shared_prefix(seed))?;
+        let prepared = materialiser.prepare(request(seed))?;
+        let exact =
+            prepared.prompt_tokens == tokens || prepared.prompt_tokens + prepared.template_tokens == tokens;
+        if !exact {
+            return Err(format!(
+                "seed {seed}: {} tokens instead of {tokens}",
+                prepared.prompt_tokens
+            )
+            .into());
+        }
     }
     let seconds = (clock.now() - start) as f64 / 1e9;
-    let rate = f64::from(rounds) * 1200.0 / seconds / 1e6;
-    println!("prompts of 1000 shared and 200 unique tokens: {rate:7.1} M tokens/s on one core");
+    Ok(f64::from(rounds) * f64::from(tokens) / seconds / 1e6)
+}
+
+/// Encodes a thousand whole prompts again.
+fn check(
+    tokenizer: &Tokenizer,
+    template: &ChatTemplate,
+    materialiser: &Materialiser,
+    name: &str,
+) -> Result<(), Failure> {
+    let mut exact = 0;
+    for seed in 0..1000 {
+        let prepared = materialiser.prepare(unique(seed, 200 + seed % 400))?;
+        let text = &*prepared.messages[0].text;
+        let whole = match prepared.template_tokens {
+            0 => tokenizer.count(text),
+            _ => tokenizer.count(&template.render(&[(Role::User, text)], true)?),
+        };
+        exact += u32::from(whole == prepared.prompt_tokens + prepared.template_tokens);
+    }
+    println!("encoded again, {name}: {exact} of 1000 prompts have the tokens they are said to have");
     Ok(())
+}
+
+/// A byte-level BPE as large as those of recent models.
+fn large() -> Result<Vec<u8>, Failure> {
+    let mut draws = RandomStream::new(1, 0, "words").draws();
+    let mut word = || -> String {
+        let syllables = 1 + draws.below(4);
+        (0..syllables)
+            .flat_map(|_| {
+                let consonant = b"bcdfghjklmnprstvwz"[draws.below(18) as usize];
+                let vowel = b"aeiou"[draws.below(5) as usize];
+                let end = b"     nrst"[draws.below(9) as usize];
+                [consonant, vowel, end].map(char::from)
+            })
+            .filter(|letter| *letter != ' ')
+            .collect()
+    };
+    let words: Vec<String> = (0..150_000).map(|_| word()).collect();
+    // Two sentences for each word, frequent ones in many.
+    let lines = (0..60_000usize).map(|line| {
+        let words = (0..10).map(|place| &*words[(line * 10 + place) % (words.len() >> (place / 2))]);
+        format!(
+            "{} {}.",
+            words.clone().next().unwrap_or("a"),
+            words.collect::<Vec<_>>().join(" ")
+        )
+    });
+    let byte_level = || ByteLevel::new(false, true, true);
+    let mut tokenizer =
+        TokenizerBuilder::<BPE, NormalizerWrapper, _, PostProcessorWrapper, DecoderWrapper>::new()
+            .with_model(BPE::default())
+            .with_pre_tokenizer(Some(byte_level()))
+            .build()?;
+    let special = ["<s>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"];
+    let mut trainer = BpeTrainer::builder()
+        .show_progress(false)
+        .vocab_size(100_000)
+        .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
+        .special_tokens(special.iter().map(|name| AddedToken::from(*name, true)).collect())
+        .build();
+    tokenizer.train(&mut trainer, lines)?;
+    Ok(tokenizer.to_string(false)?.into_bytes())
 }
 
 fn unique(seed: u32, tokens: u32) -> Request {

@@ -1,5 +1,4 @@
 //! Prompts that a chat template wraps have exactly the asked length. The judges are the tokenizers library and the template.
-#![expect(clippy::unwrap_used, reason = "the fixtures of a test may fail it")]
 
 use std::sync::OnceLock;
 
@@ -8,19 +7,18 @@ use veeksha_model::{HistoryMode, Message, NodeId, OutputSpec, Prepared, Replay, 
 use veeksha_prompt::{ChatTemplate, Materialiser, PromptTarget};
 use veeksha_stats::RandomStream;
 
-mod kinds;
-use kinds::{Kind, kinds};
+use crate::kinds::{Kind, kinds};
 
 const TEMPLATES: [(&str, &str); 6] = [
-    ("Qwen 2.5", include_str!("fixtures/templates/qwen2_5.jinja")),
-    ("Llama 3.1", include_str!("fixtures/templates/llama3_1.jinja")),
+    ("Qwen 2.5", include_str!("../fixtures/templates/qwen2_5.jinja")),
+    ("Llama 3.1", include_str!("../fixtures/templates/llama3_1.jinja")),
     (
         "Mistral v0.3",
-        include_str!("fixtures/templates/mistral_v0_3.jinja"),
+        include_str!("../fixtures/templates/mistral_v0_3.jinja"),
     ),
-    ("Gemma 2", include_str!("fixtures/templates/gemma2.jinja")),
-    ("Qwen 3", include_str!("fixtures/templates/qwen3.jinja")),
-    ("macros", include_str!("fixtures/templates/macros.jinja")),
+    ("Gemma 2", include_str!("../fixtures/templates/gemma2.jinja")),
+    ("Qwen 3", include_str!("../fixtures/templates/qwen3.jinja")),
+    ("macros", include_str!("../fixtures/templates/macros.jinja")),
 ];
 
 /// The control tokens of all those templates.
@@ -110,8 +108,10 @@ fn whole(kind: &Kind, template: &ChatTemplate, history: &[(Role, &str)], prepare
     count(kind, &template.render(&messages, true).unwrap())
 }
 
+type Messages = Vec<(Role, Vec<Segment>)>;
+
 /// Requests of every form in which synthetic text occurs, and what their messages ask for, verbatim texts left out.
-fn forms(seed: u64, tokens: u32, system: bool) -> Vec<(Vec<(Role, Vec<Segment>)>, Vec<&'static str>)> {
+fn forms(seed: u64, tokens: u32, system: bool) -> Vec<(Messages, Vec<&'static str>)> {
     // Where a template's marks are ordinary text, they are hundreds of tokens.
     let long = tokens + 500;
     let blocks = |size: u32| -> Vec<Segment> {

@@ -1,5 +1,4 @@
 //! Lengths are exact on every kind of tokenizer, for every mix of segments. The judge is the tokenizers library itself.
-#![expect(clippy::unwrap_used, reason = "the fixtures of a test may fail it")]
 
 use std::collections::HashSet;
 
@@ -7,8 +6,7 @@ use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Seed,
 use veeksha_prompt::{MAX_TOKENS, Materialiser, PromptError, Tokenizer};
 use veeksha_stats::RandomStream;
 
-mod kinds;
-use kinds::{Kind, kinds};
+use crate::kinds::{Kind, kinds};
 
 fn materialiser(kind: &Kind) -> Materialiser {
     let materialiser = Materialiser::new(kind.tokenizer.clone()).unwrap();

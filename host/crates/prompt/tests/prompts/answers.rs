@@ -1,13 +1,11 @@
 //! Recorded answers and salted text.
-#![expect(clippy::unwrap_used, reason = "the fixtures of a test may fail it")]
 
 use veeksha_model::{
     Answer, MediaKind, Message, NodeId, OutputSpec, Replay, Request, Role, Seed, Segment, ToolCall,
 };
 use veeksha_prompt::{MAX_TOKENS, Materialiser, PromptError};
 
-mod kinds;
-use kinds::{Kind, kinds};
+use crate::kinds::{Kind, kinds};
 
 fn synthetic(seed: u64, tokens: u32) -> Segment {
     Segment::Synthetic {
