@@ -229,10 +229,12 @@ fn in_order(session: &Session) -> Vec<&Request> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use veeksha_model::Seed;
+    use veeksha_prefix::PrefixLedger;
 
     use super::*;
-    use crate::invent::{recorded_answer, request, session};
+    use crate::invent::{recorded_answer, request, session, synthetic, user};
 
     fn words(text: &str) -> u32 {
         text.split_whitespace().count() as u32
@@ -318,5 +320,72 @@ mod tests {
         told.output.target_tokens = None;
         told.replay.as_mut().unwrap().recorded.output_tokens = None;
         assert_eq!(output_tokens(&told, &words), Some(3));
+    }
+
+    /// The prompt of a node by the definition of the history modes, node by node.
+    fn naive(session: &Session, node: usize, mode: HistoryMode) -> Vec<(String, u64)> {
+        let request = &session.requests[node];
+        let mut said = Vec::new();
+        if let Some(NodeId(parent)) = request
+            .history_parent
+            .filter(|_| request.history_mode() != HistoryMode::Fresh)
+        {
+            let parent = parent as usize;
+            said = naive(session, parent, mode);
+            let answer = session.requests[parent]
+                .replay
+                .as_ref()
+                .and_then(|replay| replay.answer.as_ref());
+            said.push(match answer {
+                Some(_) if mode == HistoryMode::Recorded => ("recorded".into(), 3),
+                _ => (format!("answer of {parent}"), 10),
+            });
+        }
+        said.push((format!("messages of {}", node % 3), 20 + node as u64 % 3));
+        said
+    }
+
+    proptest! {
+        /// Random trees with random modes: prompts have the lengths of the definition, and what begins alike is what is equal
+        /// from the beginning.
+        #[test]
+        fn prompts_are_what_the_modes_say(
+            nodes in prop::collection::vec((0usize..8, 0u8..4, any::<bool>()), 1..8),
+        ) {
+            let requests = nodes.iter().enumerate().map(|(place, (parent, mode, answered))| {
+                let parent = (place > 0 && *mode < 3).then(|| (parent % place.max(1)) as u32);
+                let mut one = request(place as u32, parent, 1);
+                one.messages = vec![user(vec![synthetic(place as u64 % 3, 20 + place as u32 % 3)])];
+                one.output.target_tokens = Some(10);
+                if *answered {
+                    one = recorded_answer(one, "so it is", 10);
+                }
+                one.replay.get_or_insert_default().history =
+                    [HistoryMode::Live, HistoryMode::Recorded, HistoryMode::Fresh, HistoryMode::Live][*mode as usize];
+                one
+            });
+            let session = session(requests.collect());
+            let conversation = Conversation::of(&session, &mut 0, &words);
+            let mut census = PrefixCensus::new(100_000);
+            let lengths = conversation.count_prompts(&mut census);
+            let mut ledger = PrefixLedger::new();
+            let mut said: Vec<Vec<(String, u64)>> = Vec::new();
+            let (mut hits, mut all) = (0, 0);
+            for (place, tokens) in lengths.into_iter().enumerate() {
+                let naive = naive(&session, place, session.requests[place].history_mode());
+                prop_assert_eq!(tokens, naive.iter().map(|(_, tokens)| tokens).sum::<u64>());
+                let prompt = conversation.prompt(place);
+                prop_assert_eq!(length(&prompt), tokens);
+                let common = |other: &Vec<(String, u64)>| -> u64 {
+                    other.iter().zip(&naive).take_while(|(a, b)| a == b).map(|(part, _)| part.1).sum()
+                };
+                let expected = said.iter().map(common).max().unwrap_or(0);
+                prop_assert_eq!(ledger.see(&prompt), expected);
+                hits += expected;
+                all += tokens;
+                said.push(naive);
+            }
+            prop_assert_eq!(all - census.new_tokens(), hits);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Replays worked out by hand.
 use crate::sequences::*;
+use proptest::prelude::*;
 use serde_json::Value;
 use veeksha_evaluate::{Fidelity, FidelityReport, FidelitySchedule};
 use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd};
@@ -269,4 +270,38 @@ fn sessions_may_end_in_any_way() {
     let slack = report(None, events).unwrap().edges.slack.unwrap();
     assert_eq!(slack.count, 1);
     close(Some(slack.max), 0.001);
+}
+
+proptest! {
+    /// Threads bring events in any order; what they say does not depend on it.
+    #[test]
+    fn the_order_of_events_does_not_matter(
+        sessions in prop::collection::vec((0u64..5000, prop::collection::vec((0u64..500, 1u64..500, any::<bool>()), 1..5)), 1..6),
+        shuffle in any::<u64>(),
+    ) {
+        let mut events = Vec::new();
+        for (session, (arrival, nodes)) in sessions.iter().enumerate() {
+            let (session, mut at) = (session as u64, *arrival);
+            for (node, (wait, took, measured)) in nodes.iter().enumerate() {
+                let node = node as u32;
+                let mut record = replayed(session, node, at, at + wait + 1, at + wait + 1 + took);
+                record.measured = *measured;
+                record.total_prompt_tokens = *took as u32;
+                if node > 0 {
+                    record = after(record, &[node - 1], *wait);
+                }
+                at = at + wait + 1 + took;
+                events.push(finished(record));
+            }
+            events.push(session_finished(session, at, SessionEnd::Completed, nodes.len() as u32));
+        }
+        let in_order = report(schedule(10, 1.5), events.clone());
+        // A permutation by a key that depends on the place and the drawn number.
+        let mut keyed: Vec<(u64, Event)> = events.into_iter().enumerate().map(|(place, event)| {
+            ((place as u64 + 1).wrapping_mul(shuffle | 1).rotate_left(31) ^ shuffle, event)
+        }).collect();
+        keyed.sort_by_key(|(key, _)| *key);
+        let shuffled = report(schedule(10, 1.5), keyed.into_iter().map(|(_, event)| event));
+        prop_assert_eq!(shuffled, in_order);
+    }
 }

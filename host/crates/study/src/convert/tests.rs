@@ -419,6 +419,59 @@ fn single_turns_are_texts_and_lengths_are_not() {
     }
 }
 
+proptest! {
+    /// Any session becomes rows or a refusal that names it; rows are JSON in which lengths fit one another.
+    #[test]
+    fn any_session_becomes_rows_or_is_refused(
+        nodes in prop::collection::vec((0usize..9, 0u8..6, 0u32..900, any::<bool>(), 0u64..5_000_000_000), 1..6),
+        at in prop::option::of(0u64..1 << 53),
+    ) {
+        let requests = nodes.iter().enumerate().map(|(place, (parent, kind, tokens, answered, wait))| {
+            let parent = (place > 0 && *kind < 5).then(|| (parent % place.max(1)) as u32);
+            let mut one = request(place as u32, parent, *tokens);
+            one.wait_after_ready = *wait;
+            if *kind % 2 == 0 {
+                one.messages = vec![user(vec![text("a few words")])];
+            }
+            one.output.target_tokens = (*kind != 3).then_some(*tokens % 50);
+            if *answered {
+                one = recorded_answer(one, "so it is", 3);
+            }
+            if *kind == 4 {
+                one.replay.get_or_insert_default().history = HistoryMode::Fresh;
+            }
+            one
+        });
+        let session = Session { arrives_at: at, ..session(requests.collect()) };
+        for format in Format::ALL {
+            let mut converter = Converter::new(format);
+            let rows = match converter.rows(&session, 7, &words) {
+                Ok(rows) => rows,
+                Err(refusal) => {
+                    prop_assert!(refusal.to_string().starts_with("session 7, node "), "{}", refusal);
+                    prop_assert!(converter.losses().is_empty(), "what was refused has lost nothing");
+                    continue;
+                }
+            };
+            if format == Format::RequestLogCsv {
+                prop_assert!(rows.iter().all(|row| row.split(',').count() == 3));
+                continue;
+            }
+            for row in rows {
+                let row: Value = serde_json::from_str(&row).unwrap();
+                if let Some(input) = row.get("input_length") {
+                    prop_assert!(input.as_u64().unwrap() > 0);
+                    let new = row.get("new_input_length").and_then(Value::as_u64).unwrap_or(1);
+                    prop_assert!(new > 0 && new <= input.as_u64().unwrap());
+                    if let Some(ids) = row.get("hash_ids") {
+                        prop_assert_eq!(ids.as_array().unwrap().len() as u64, input.as_u64().unwrap().div_ceil(512));
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn every_format_has_a_name_that_is_read() {
     for format in Format::ALL {

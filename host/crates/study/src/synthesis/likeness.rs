@@ -12,6 +12,9 @@ use crate::blocks::{Block, blocks};
 use crate::conversation::{Conversation, length, output_tokens};
 use crate::tally::Tally;
 
+/// A session has no more requests than this.
+const MOST_TURNS: f64 = 1e6;
+
 /// The form in which a likeness is kept.
 const VERSION: u32 = 1;
 
@@ -102,6 +105,9 @@ impl Likeness {
         }
         if self.turns.is_empty() || self.rests.is_empty() {
             return wrong("`turns` or `rests` is empty");
+        }
+        if self.turns.at(1.0) > MOST_TURNS {
+            return wrong("`turns` has more than a million requests of a session");
         }
         if !(0.0..=1.0).contains(&self.restarts) {
             return wrong("`restarts` is no share");

@@ -71,21 +71,24 @@ impl Synthesis {
             return Err(CannotSynthesize::Option {
                 name: "sessions",
                 value: self.sessions as f64,
-                range: "at most 2^32",
+                range: "at most 2^28",
             });
         }
         Ok(())
     }
 }
 
-/// Hash ids stay below 2^53 up to here.
-const MOST_SESSIONS: u64 = 1 << 32;
+/// Hash ids stay below 2^53 with this many sessions.
+const MOST_SESSIONS: u64 = 1 << 28;
 
 /// Ids that a session has for its own blocks.
-const OWN_IDS: u64 = 1 << 20;
+const OWN_IDS: u64 = 1 << 24;
+
+/// All trees together have no more ids than this.
+const MOST_COMMON_IDS: u64 = 1 << 52;
 
 /// A prompt has no more tokens than this.
-const MOST_TOKENS: u64 = 1 << 28;
+const MOST_TOKENS: u64 = 1 << 24;
 
 #[derive(Serialize)]
 struct Row {
@@ -110,12 +113,26 @@ impl Likeness {
     pub fn make(&self, synthesis: &Synthesis) -> Result<Made<'_>, CannotSynthesize> {
         self.check()?;
         synthesis.check()?;
-        let Synthesis { seed, sessions, .. } = *synthesis;
+        let Synthesis {
+            seed,
+            sessions,
+            root_multiplier,
+            ..
+        } = *synthesis;
         let deal = |name| Deal::new(seed, name, sessions);
+        let trunk = Trunk::of(self, synthesis.prefix_multiplier);
+        let common = trunk.ids.checked_mul(root_multiplier.into());
+        if common.is_none_or(|ids| ids > MOST_COMMON_IDS) {
+            return Err(CannotSynthesize::Option {
+                name: "root_multiplier",
+                value: root_multiplier.into(),
+                range: "so small that all trees together have at most 2^52 blocks",
+            });
+        }
         Ok(Made {
             likeness: self,
             synthesis: *synthesis,
-            trunk: Trunk::of(self, synthesis.prefix_multiplier),
+            trunk,
             prompts: deal("prompts"),
             rests: deal("rests"),
             turns: deal("turns"),

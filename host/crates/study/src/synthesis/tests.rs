@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use proptest::prelude::*;
 use serde_json::Value;
 use veeksha_model::{HistoryMode, Session};
 use veeksha_prefix::{Piece, PrefixLedger};
@@ -280,7 +281,7 @@ fn what_a_trace_does_not_say_is_not_made_up() {
         rows,
         [
             r#"{"input_length":100,"hash_ids":[0,1]}"#,
-            r#"{"input_length":100,"hash_ids":[1048576,1048577]}"#
+            r#"{"input_length":100,"hash_ids":[16777216,16777217]}"#
         ]
     );
 }
@@ -296,6 +297,53 @@ fn identical_prompts_are_common_to_the_last_token() {
         },
     );
     assert_eq!((made.input, made.hit_rate), (100.0, 0.9));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever passes the check can be made something of: prompts are never empty, and ids are as many as blocks.
+    #[test]
+    fn any_sound_likeness_makes_rows(
+        turns in prop::collection::vec(0.0..6.0f64, 1..4),
+        rests in prop::collection::vec(prop_oneof![12 => 0.0..200.0f64, 1 => 0.0..1e18], 1..4),
+        others in prop::collection::vec(prop_oneof![12 => 0.0..300.0f64, 1 => 0.0..1e18], 0..4),
+        nodes in prop::collection::vec((0u32..100, 0u32..400, 0u64..4), 0..8),
+        restarts in 0.0..=1.0f64,
+        block_size in 64u32..200,
+        roots in 1u32..4,
+        multiplier in prop_oneof![12 => 0.001..3.0f64, 1 => Just(1e6)],
+    ) {
+        let mut tree = vec![(0u32, 0u32, 1u64)];
+        for (number, (parent, tokens, prompts)) in nodes.into_iter().enumerate() {
+            tree.push((parent % (number as u32 + 1), tokens, prompts));
+        }
+        let kept = serde_json::json!({
+            "version": 1, "block_size": block_size, "sessions": 5, "turns": turns, "tree": tree, "rests": rests,
+            "restarts": restarts, "growth": others, "outputs": others, "waits": others, "gaps": others,
+        });
+        let likeness = Likeness::from_json(&kept.to_string()).unwrap();
+        let synthesis = Synthesis {
+            sessions: 4,
+            root_multiplier: roots,
+            prefix_multiplier: multiplier,
+            prompt_multiplier: multiplier,
+            ..Synthesis::default()
+        };
+        for row in likeness.make(&synthesis).unwrap() {
+            let row: Value = serde_json::from_str(&row).unwrap();
+            let tokens = row["input_length"].as_u64().unwrap();
+            let ids = row["hash_ids"].as_array().unwrap();
+            prop_assert!(tokens > 0);
+            prop_assert_eq!(ids.len() as u64, tokens.div_ceil(u64::from(block_size)));
+            prop_assert!(ids.iter().all(|id| id.as_u64().unwrap() < 1 << 53));
+        }
+    }
+
+    #[test]
+    fn no_text_is_read_by_surprise(text in ".{0,80}") {
+        prop_assert!(Likeness::from_json(&text).is_err());
+    }
 }
 
 #[test]
@@ -317,6 +365,13 @@ fn options_and_likenesses_are_checked() {
             "{said}"
         );
     }
+    let huge = Synthesis {
+        prefix_multiplier: 1e6,
+        root_multiplier: u32::MAX,
+        ..plain
+    };
+    let branched = fitted(&invented(300));
+    assert!(branched.make(&huge).unwrap_err().to_string().contains("2^52"));
     assert!(
         refused(Synthesis {
             root_multiplier: 0,
@@ -333,6 +388,7 @@ fn options_and_likenesses_are_checked() {
     assert!(tampered("version", 9.into()).contains("the form 9"));
     assert!(tampered("block_size", 0.into()).contains("`block_size`"));
     assert!(tampered("turns", serde_json::json!([])).contains("`turns`"));
+    assert!(tampered("turns", serde_json::json!([1.0, 1e18])).contains("a million"));
     assert!(tampered("rests", serde_json::json!([-1.0])).contains("0 or more"));
     assert!(tampered("tree", serde_json::json!([[0, 0, 1], [5, 1, 1]])).contains("`tree`"));
     assert!(tampered("other", 1.into()).contains("cannot be read"));
