@@ -31,7 +31,8 @@ impl From<Event> for Entry {
 
 impl Entry {
     /// The prompt of a request that was dispatched, as it was sent: its conversation, answers included, then its own messages.
-    /// `None` with every other event, and without [`crate::Plan::track_prefixes`].
+    /// What a chat template adds around the messages is no piece of it. `None` with every other event, and without
+    /// [`crate::Plan::track_prefixes`].
     ///
     /// `count` gives the tokens of a verbatim text. The work is done here, on the caller's thread.
     pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<Piece>> {

@@ -21,6 +21,7 @@ mod control;
 mod dispatcher;
 mod entry;
 mod fallback;
+mod lookahead;
 mod part;
 mod pieces;
 mod plan;

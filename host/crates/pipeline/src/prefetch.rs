@@ -1,7 +1,7 @@
 //! Plugin workers: threads that make sessions ahead of time and answer agents.
 //!
-//! Each worker opens a plugin instance of its own. Batch *b* of a planned workload and the session at position *i* of a reactive one always
-//! belong to the same worker, so an agent's state never moves. Materialising prompts happens here too.
+//! Each worker opens a plugin instance of its own. Batch *b* of a planned workload and the session at position *i* of a reactive
+//! one always belong to the same worker, so an agent's state never moves. Materialising prompts happens here too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +111,8 @@ impl Workers {
         self.commands.len() as u64
     }
 
-    /// Tells worker `index % count`: batches by their number, agents by the position of their session. A worker that has stopped has said why already.
+    /// Tells worker `index % count`: batches by their number, agents by the position of their session. A worker that has stopped
+    /// has said why already.
     pub(crate) fn tell(&self, index: u64, command: Command) {
         let _ = self.commands[(index % self.count()) as usize].send(command);
     }

@@ -1,8 +1,6 @@
 //! A run with the real clock: starts the threads, keeps the look-ahead filled, and brings everything down in order.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use veeksha_clock::RunClock;
@@ -10,29 +8,19 @@ use veeksha_events::{Event, RunInfo};
 use veeksha_model::{Prepared, SessionId};
 use veeksha_ports::{Outcome, OutcomeSink, PluginFailure, Transport, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
-use veeksha_scheduler::{Input, Scheduler, SessionKind, Traffic};
+use veeksha_scheduler::{Input, Scheduler};
 
 use crate::completion::{Completion, TargetWatch, complete};
 use crate::dispatcher::{Lines, Notice, dispatch};
+use crate::lookahead::Lookahead;
 use crate::part::Part;
 use crate::plan::spawn;
-use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Maker, Workers};
+use crate::prefetch::{Command, Made, Maker, Workers};
 use crate::prepare::Preparer;
 use crate::schedule::Timing;
 use crate::warm_transport::WarmUp;
 use crate::warmup::Warmth;
 use crate::{Control, Entry, PipelineError, Plan, RunEnd};
-
-/// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes well under a millisecond
-/// in a compiled language and tens in an interpreted one; 64 sessions bridge that at a thousand sessions a second.
-const LOOKAHEAD: u64 = 64;
-
-/// The same for traffic that replays arrivals: many recordings tell time in whole seconds, and all sessions of a second start at
-/// once.
-const REPLAY_LOOKAHEAD: u64 = 256;
-
-/// How long the start waits for the whole look-ahead once the first session is there.
-const FILL_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The clock's zero lies this far ahead of the moment at which the threads are started, so that the first arrival finds
 /// them waiting.
@@ -44,13 +32,12 @@ const KEPT_FAILURES: usize = 20;
 /// Runs a workload against a transport until it ends, and returns how.
 ///
 /// `start_transport` is given a clock and the place to put outcomes. The clock is the run's, unless there is a warm-up: then the
-/// transport's began earlier, and its stamps are put on the run's clock when its outcomes come in. `events` receives everything that happens;
-/// its receiver must be drained by another thread.
+/// transport's begins earlier, and its stamps are put on the run's clock when its outcomes come in. `events` receives everything
+/// that happens; its receiver must be drained by another thread.
 ///
 /// # Errors
 /// If the shard does not exist, the plugin fails before the first request is due (or a prompt of the warm-up cannot be made), or a
-/// thread or the transport cannot be started. What happens later
-/// is in [`RunEnd`].
+/// thread or the transport cannot be started. What happens later is in [`RunEnd`].
 pub fn run(
     plan: &Plan,
     factory: &Arc<dyn WorkloadFactory>,
@@ -136,6 +123,7 @@ pub fn run(
         dispatchers.push((scheduler, lines));
         inboxes.push(inbox);
     }
+    lookahead.catch_up(&workers, &made);
     if !control.is_stopped() {
         lookahead.deliver(&inboxes);
     }
@@ -201,165 +189,6 @@ fn soon() -> RunClock {
 /// What is still to pass until the clock's zero.
 fn wall_lead(clock: RunClock) -> u64 {
     clock.origin().saturating_sub(RunClock::with_origin(0).now())
-}
-
-/// Keeps enough sessions made, in order, and no more than that. Sessions are counted by their position in the part.
-struct Lookahead {
-    part: Part,
-    window: u64,
-    pregenerate: bool,
-    kind: Option<SessionKind>,
-    asked: u64,
-    batches: u64,
-    batch: u32,
-    /// The first position at which there is no session, once known.
-    end: u64,
-    made: BTreeMap<u64, MadeSession>,
-    delivered: u64,
-    started: u64,
-    source_ended: bool,
-    /// Failures that came to light before the clock started.
-    failed_early: Vec<PluginFailure>,
-}
-
-impl Lookahead {
-    fn new(plan: &Plan, part: Part) -> Self {
-        let reserve = match &plan.scheduler.traffic {
-            Traffic::Concurrent { target, .. } => LOOKAHEAD + part.places(*target),
-            Traffic::Rate(_) => LOOKAHEAD,
-            Traffic::Scheduled => REPLAY_LOOKAHEAD,
-        };
-        let end = part.below(plan.scheduler.max_sessions.unwrap_or(u64::MAX));
-        Lookahead {
-            part,
-            window: if plan.pregenerate { end } else { reserve },
-            pregenerate: plan.pregenerate,
-            kind: None,
-            asked: 0,
-            batches: 0,
-            batch: 1,
-            end,
-            made: BTreeMap::new(),
-            delivered: 0,
-            started: 0,
-            source_ended: false,
-            failed_early: Vec::new(),
-        }
-    }
-
-    /// Waits until the workers are open and enough sessions are there to begin.
-    fn fill(
-        &mut self,
-        workers: &Workers,
-        made: &Receiver<Made>,
-        control: &Control,
-    ) -> Result<(), PluginFailure> {
-        let patience = RunClock::starting_now();
-        loop {
-            let ready = self.made.len() as u64;
-            let whole = ready >= self.window.min(self.end);
-            let tired = !self.pregenerate && ready > 0 && patience.now() > FILL_PATIENCE.as_nanos() as u64;
-            if self.kind.is_some() && (whole || tired) || control.is_stopped() {
-                return Ok(());
-            }
-            match made.recv_timeout(Duration::from_millis(20)) {
-                Ok(Made::SourceFailed { first, failure }) if first == 0 || self.pregenerate => {
-                    return Err(failure);
-                }
-                Ok(message) => {
-                    if let Some(Made::SourceFailed { failure, .. }) = self.take(message) {
-                        self.failed_early.push(failure);
-                    }
-                }
-                Err(_) => {}
-            }
-            self.ask(workers);
-        }
-    }
-
-    /// Takes in what a worker made; gives back what is for a live session or the report.
-    fn take(&mut self, message: Made) -> Option<Made> {
-        match message {
-            Made::Open { kind, length } => {
-                self.kind = Some(kind);
-                self.end = self.end.min(self.part.below(length.unwrap_or(u64::MAX)));
-                None
-            }
-            Made::Sessions {
-                first,
-                asked,
-                sessions,
-            } => {
-                if (sessions.len() as u64) < u64::from(asked) {
-                    self.end = self.end.min(first + sessions.len() as u64);
-                }
-                self.made.extend((first..).zip(sessions));
-                None
-            }
-            Made::SourceFailed { first, failure } => {
-                // The sessions before it are made, or being made by other workers.
-                self.end = self.end.min(first);
-                Some(Made::SourceFailed { first, failure })
-            }
-            other => Some(other),
-        }
-    }
-
-    /// Asks for as many sessions as the window has room for.
-    fn ask(&mut self, workers: &Workers) {
-        let Some(kind) = self.kind else { return };
-        let wanted = self
-            .started
-            .saturating_mul(u64::from(self.part.dispatchers()))
-            .saturating_add(self.window)
-            .min(self.end);
-        while self.asked < wanted {
-            let batch = if kind == SessionKind::Reactive {
-                1
-            } else {
-                self.batch
-            };
-            let count = u64::from(batch).min(self.end - self.asked) as u32;
-            let worker = if kind == SessionKind::Reactive {
-                self.asked
-            } else {
-                self.batches
-            };
-            workers.tell(
-                worker,
-                Command::Make {
-                    first: self.asked,
-                    count,
-                },
-            );
-            self.asked += u64::from(count);
-            self.batches += 1;
-            self.batch = (self.batch * 2).min(MAX_BATCH);
-        }
-    }
-
-    /// Hands the sessions that are next in order to their dispatchers.
-    fn deliver(&mut self, inboxes: &[Sender<Input<Prepared>>]) {
-        while let Some(session) = self.made.remove(&self.delivered) {
-            let MadeSession { plan, done } = session;
-            let (session, inbox) = (plan.id, &inboxes[self.part.dispatcher(plan.id)]);
-            let _ = inbox.send(Input::Session(plan));
-            if done {
-                let _ = inbox.send(Input::Step {
-                    session,
-                    nodes: Vec::new(),
-                    done,
-                });
-            }
-            self.delivered += 1;
-        }
-        if self.delivered >= self.end && !self.source_ended {
-            self.source_ended = true;
-            for inbox in inboxes {
-                let _ = inbox.send(Input::SourceEnded);
-            }
-        }
-    }
 }
 
 /// Moves messages between workers, dispatchers and the transport while the run goes on.

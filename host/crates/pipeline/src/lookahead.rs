@@ -1,0 +1,195 @@
+//! How many sessions lie ready: enough that a plugin's time is never waited for, and no more than that.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+use veeksha_clock::RunClock;
+use veeksha_model::Prepared;
+use veeksha_ports::PluginFailure;
+use veeksha_scheduler::{Input, SessionKind, Traffic};
+
+use crate::part::Part;
+use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Workers};
+use crate::{Control, Plan};
+
+/// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes well under a millisecond
+/// in a compiled language and tens in an interpreted one; 64 sessions bridge that at a thousand sessions a second.
+const LOOKAHEAD: u64 = 64;
+
+/// The same for traffic that replays arrivals: many recordings tell time in whole seconds, and all sessions of a second start at
+/// once.
+const REPLAY_LOOKAHEAD: u64 = 256;
+
+/// How long the start waits for the whole look-ahead once the first session is there.
+const FILL_PATIENCE: Duration = Duration::from_millis(200);
+
+/// Keeps enough sessions made, in order, and no more than that. Sessions are counted by their position in the part.
+pub(crate) struct Lookahead {
+    part: Part,
+    window: u64,
+    pregenerate: bool,
+    kind: Option<SessionKind>,
+    asked: u64,
+    batches: u64,
+    batch: u32,
+    /// The first position at which there is no session, once known.
+    end: u64,
+    made: BTreeMap<u64, MadeSession>,
+    delivered: u64,
+    /// Sessions that have begun.
+    pub(crate) started: u64,
+    source_ended: bool,
+    /// Failures that came to light before the clock started.
+    pub(crate) failed_early: Vec<PluginFailure>,
+}
+
+impl Lookahead {
+    pub(crate) fn new(plan: &Plan, part: Part) -> Self {
+        let reserve = match &plan.scheduler.traffic {
+            Traffic::Concurrent { target, .. } => LOOKAHEAD + part.places(*target),
+            Traffic::Rate(_) => LOOKAHEAD,
+            Traffic::Scheduled => REPLAY_LOOKAHEAD,
+        };
+        let end = part.below(plan.scheduler.max_sessions.unwrap_or(u64::MAX));
+        Lookahead {
+            part,
+            window: if plan.pregenerate { end } else { reserve },
+            pregenerate: plan.pregenerate,
+            kind: None,
+            asked: 0,
+            batches: 0,
+            batch: 1,
+            end,
+            made: BTreeMap::new(),
+            delivered: 0,
+            started: 0,
+            source_ended: false,
+            failed_early: Vec::new(),
+        }
+    }
+
+    /// Waits until the workers are open and enough sessions are there to begin.
+    pub(crate) fn fill(
+        &mut self,
+        workers: &Workers,
+        made: &Receiver<Made>,
+        control: &Control,
+    ) -> Result<(), PluginFailure> {
+        let patience = RunClock::starting_now();
+        loop {
+            let ready = self.made.len() as u64;
+            let whole = ready >= self.window.min(self.end);
+            let tired = !self.pregenerate && ready > 0 && patience.now() > FILL_PATIENCE.as_nanos() as u64;
+            if self.kind.is_some() && (whole || tired) || control.is_stopped() {
+                return Ok(());
+            }
+            match made.recv_timeout(Duration::from_millis(20)) {
+                Ok(Made::SourceFailed { first, failure }) if first == 0 || self.pregenerate => {
+                    return Err(failure);
+                }
+                Ok(message) => self.take_early(message),
+                Err(_) => {}
+            }
+            self.ask(workers);
+        }
+    }
+
+    /// Takes in what has been made in the meantime, before the clock starts.
+    pub(crate) fn catch_up(&mut self, workers: &Workers, made: &Receiver<Made>) {
+        while let Ok(message) = made.try_recv() {
+            self.take_early(message);
+        }
+        self.ask(workers);
+    }
+
+    fn take_early(&mut self, message: Made) {
+        if let Some(Made::SourceFailed { failure, .. }) = self.take(message) {
+            self.failed_early.push(failure);
+        }
+    }
+
+    /// Takes in what a worker made; gives back what is for a live session or the report.
+    pub(crate) fn take(&mut self, message: Made) -> Option<Made> {
+        match message {
+            Made::Open { kind, length } => {
+                self.kind = Some(kind);
+                self.end = self.end.min(self.part.below(length.unwrap_or(u64::MAX)));
+                None
+            }
+            Made::Sessions {
+                first,
+                asked,
+                sessions,
+            } => {
+                if (sessions.len() as u64) < u64::from(asked) {
+                    self.end = self.end.min(first + sessions.len() as u64);
+                }
+                self.made.extend((first..).zip(sessions));
+                None
+            }
+            Made::SourceFailed { first, failure } => {
+                // The sessions before it are made, or being made by other workers.
+                self.end = self.end.min(first);
+                Some(Made::SourceFailed { first, failure })
+            }
+            other => Some(other),
+        }
+    }
+
+    /// Asks for as many sessions as the window has room for.
+    pub(crate) fn ask(&mut self, workers: &Workers) {
+        let Some(kind) = self.kind else { return };
+        let wanted = self
+            .started
+            .saturating_mul(u64::from(self.part.dispatchers()))
+            .saturating_add(self.window)
+            .min(self.end);
+        while self.asked < wanted {
+            let batch = if kind == SessionKind::Reactive {
+                1
+            } else {
+                self.batch
+            };
+            let count = u64::from(batch).min(self.end - self.asked) as u32;
+            let worker = if kind == SessionKind::Reactive {
+                self.asked
+            } else {
+                self.batches
+            };
+            workers.tell(
+                worker,
+                Command::Make {
+                    first: self.asked,
+                    count,
+                },
+            );
+            self.asked += u64::from(count);
+            self.batches += 1;
+            self.batch = (self.batch * 2).min(MAX_BATCH);
+        }
+    }
+
+    /// Hands the sessions that are next in order to their dispatchers.
+    pub(crate) fn deliver(&mut self, inboxes: &[Sender<Input<Prepared>>]) {
+        while let Some(session) = self.made.remove(&self.delivered) {
+            let MadeSession { plan, done } = session;
+            let (session, inbox) = (plan.id, &inboxes[self.part.dispatcher(plan.id)]);
+            let _ = inbox.send(Input::Session(plan));
+            if done {
+                let _ = inbox.send(Input::Step {
+                    session,
+                    nodes: Vec::new(),
+                    done,
+                });
+            }
+            self.delivered += 1;
+        }
+        if self.delivered >= self.end && !self.source_ended {
+            self.source_ended = true;
+            for inbox in inboxes {
+                let _ = inbox.send(Input::SourceEnded);
+            }
+        }
+    }
+}
