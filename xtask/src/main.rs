@@ -4,6 +4,7 @@
 mod component;
 mod digests;
 mod guests;
+mod lines;
 mod toolchain;
 mod wit;
 

@@ -116,6 +116,22 @@ mod tests {
         assert!(blocks(&[1], 0, 127, LastBlock::Full, |id| id, 0).is_err());
     }
 
+    /// Computed apart from this code, from the definitions of FNV-1a and of SplitMix64's finisher. Other SDKs have the same
+    /// table: flavors in different languages make the same text of the same ids.
+    #[test]
+    fn seeds_are_those_of_the_contract() {
+        let cases: [(&str, &[u64], u64); 5] = [
+            ("", &[], 0xf52a_15e9_a9b5_e89b),
+            ("block", &[1, 2], 0x840e_6b43_62ae_2d5f),
+            ("mooncake", &[0, 46], 0x5d42_8a95_aa6c_7800),
+            ("blocks", &[59], 0x2ff5_dd52_8094_3a73),
+            ("weka", &[3, u64::MAX], 0xc9b6_9351_5e01_1173),
+        ];
+        for (scope, numbers, seed) in cases {
+            assert_eq!(seed_of(scope, numbers), seed, "{scope} {numbers:?}");
+        }
+    }
+
     #[test]
     fn seeds_differ_by_scope_number_and_order() {
         let seeds = [

@@ -1,4 +1,72 @@
 //! Plugins that turn the rows of a recorded trace into sessions.
+//!
+//! The host owns the file: it reads, checks, groups, orders and wraps the rows. A flavor says in its [`Layout`] which columns
+//! it reads, and makes one session of each group of rows. Here, the rows of a chat are its turns, and the prompts are hash
+//! blocks:
+//!
+//! ```
+//! use veeksha_plugin::flavor::{Cell, Column, Group, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn, group};
+//! use veeksha_plugin::{Error, LastBlock, Message, Request, Role, Session, blocks, seed_of};
+//!
+//! struct Chats;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Row {
+//!     prompt: u32,
+//!     answer: u32,
+//!     hash_ids: Vec<u64>,
+//! }
+//!
+//! impl TraceFlavor for Chats {
+//!     type Config = ();
+//!     type Row = Row;
+//!     const NAME: &'static str = "chats";
+//!     const VERSION: &'static str = "0.1.0";
+//!     const SUMMARY: &'static str = "turns of chats, from hash blocks of 64 tokens";
+//!
+//!     fn open(_config: ()) -> Result<Self, Error> {
+//!         Ok(Chats)
+//!     }
+//!
+//!     fn layout(&self) -> Layout {
+//!         Layout::new([
+//!             Column::required("chat", Cell::Text).or("chat_id"),
+//!             Column::required("prompt", Cell::Count),
+//!             Column::required("answer", Cell::Count),
+//!             Column::required("hash_ids", Cell::Items),
+//!             Column::required("time", Cell::Number),
+//!         ])
+//!         .grouped_by("chat")
+//!         .arrivals("time", TimeUnit::Seconds)
+//!     }
+//!
+//!     fn session(&self, _trace: &Trace<Row>, epoch: u64, group: &Group<Row>) -> Result<Replay, Error> {
+//!         let (mut requests, mut turns) = (Vec::new(), Vec::new());
+//!         for (node, row) in (0..).zip(&group.rows) {
+//!             let cells = &row.cells;
+//!             let block = |id| seed_of("chats", &[epoch, id]);
+//!             let rest = seed_of("chats rest", &[epoch, row.number]);
+//!             let prompt = blocks(&cells.hash_ids, 64, cells.prompt, LastBlock::Partial, block, rest);
+//!             let prompt = Message::new(Role::User, prompt.map_err(|why| row.error(why))?);
+//!             requests.push(Request::new(node).message(prompt).output_exactly(cells.answer));
+//!             turns.push(Turn { at: row.at, ..Turn::new(node) });
+//!         }
+//!         let session = Session { arrives_at: group.rows[0].at, ..Session::new(requests) };
+//!         Ok(Replay::new(session, turns))
+//!     }
+//! }
+//!
+//! veeksha_plugin::export_trace_flavor!(Chats);
+//!
+//! // The logic runs natively, so an ordinary test can look at it:
+//! let row = r#"{"prompt": 100, "answer": 20, "hash_ids": [7, 8]}"#;
+//! let trace = Trace::new(1, 1, row);
+//! let chat = group(0, "a", [(1, Some(0), row.to_owned())])?;
+//! let replay = Chats.session(&trace, 0, &chat)?;
+//! assert_eq!(replay.session.requests[0].messages[0].content.len(), 2);
+//! assert_ne!(Chats.session(&trace, 1, &chat)?, replay, "another epoch, another text");
+//! # Ok::<(), Error>(())
+//! ```
 
 use std::cell::OnceCell;
 use std::marker::PhantomData;
@@ -343,6 +411,140 @@ macro_rules! export_trace_flavor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Request, synthetic};
+
+    /// Rows as turns; a row of length 0 is refused. It counts how often the trace was wrapped in the requests' seeds.
+    struct Turns;
+
+    impl TraceFlavor for Turns {
+        type Config = ();
+        type Row = Cells;
+        const NAME: &'static str = "turns";
+        const VERSION: &'static str = "1";
+        const SUMMARY: &'static str = "rows as turns";
+
+        fn open(_config: ()) -> Result<Self, Error> {
+            Ok(Turns)
+        }
+
+        fn layout(&self) -> Layout {
+            Layout::new([Column::required("length", Cell::Count)])
+        }
+
+        fn session(&self, trace: &Trace<Cells>, epoch: u64, group: &Group<Cells>) -> Result<Replay, Error> {
+            let first = trace.first_row().map_or(0, |row| row.length);
+            let request = |(node, row): (u32, &Row<Cells>)| {
+                let length = row.positive("length", row.cells.length)?;
+                Ok(Request::new(node).user(synthetic(epoch, first + length)))
+            };
+            let requests = (0..)
+                .zip(&group.rows)
+                .map(request)
+                .collect::<Result<Vec<_>, Error>>()?;
+            Ok(Replay::new(Session::new(requests), [Turn::new(0)]))
+        }
+
+        fn warmup(&self, _trace: &Trace<Cells>, group: &Group<Cells>) -> Result<Vec<Session>, Error> {
+            let many = group.index as usize;
+            Ok(vec![Request::new(0).user(group.key.as_str()).into(); many])
+        }
+    }
+
+    fn facts(first_row: &str) -> contract::Facts {
+        contract::Facts {
+            rows: 9,
+            groups: 3,
+            first_row: first_row.into(),
+        }
+    }
+
+    fn rows(index: u64, lengths: &[u32]) -> contract::Group {
+        let row = |(number, length): (u64, &u32)| contract::Row {
+            number,
+            at: None,
+            fields: format!("{{\"length\": {length}}}"),
+        };
+        contract::Group {
+            index,
+            key: format!("g{index}"),
+            rows: (1..).zip(lengths).map(row).collect(),
+        }
+    }
+
+    /// As the host calls it, a batch of groups at a time.
+    #[test]
+    fn groups_become_sessions_in_their_order() {
+        let made = |first_row: &str, epoch, groups| {
+            let replays = contract::GuestFlavor::sessions(&Open(Turns), facts(first_row), epoch, groups)?;
+            let content = |replay: Replay| {
+                let requests = replay.session.requests.into_iter();
+                requests
+                    .map(|mut request| request.messages.remove(0).content.remove(0))
+                    .collect::<Vec<_>>()
+            };
+            Ok::<_, Error>(replays.into_iter().map(content).collect::<Vec<_>>())
+        };
+        let two = || vec![rows(5, &[1, 2]), rows(0, &[30])];
+        let text = |tokens| synthetic(4u64, tokens);
+        assert_eq!(
+            made(r#"{"length": 100}"#, 4, two()),
+            Ok(vec![vec![text(101), text(102)], vec![text(130)]]),
+            "with what the first row of the trace says"
+        );
+        assert_eq!(
+            made("", 4, two()),
+            Ok(vec![vec![text(1), text(2)], vec![text(30)]]),
+            "a trace without rows"
+        );
+        let refused = made("", 0, vec![rows(0, &[1]), rows(1, &[1, 0])]).unwrap_err();
+        assert_eq!(
+            (refused.code.as_str(), refused.message.as_str()),
+            ("row", "row 2: `length` is 0; it is 1 or more")
+        );
+    }
+
+    #[test]
+    fn warm_up_sessions_of_all_groups_are_one_list() {
+        let groups = vec![rows(2, &[1]), rows(0, &[1]), rows(1, &[1])];
+        let sessions = contract::GuestFlavor::warmup(&Open(Turns), facts(""), groups).unwrap();
+        let said: Vec<_> = sessions
+            .iter()
+            .map(|session| session.requests[0].messages[0].content[0].clone())
+            .collect();
+        assert_eq!(said, ["g2", "g2", "g1"].map(crate::text));
+    }
+
+    #[test]
+    fn a_layout_is_written_down_shortly() {
+        let layout = Layout::new([
+            Column::required("id", Cell::Text).or("ID").or("key"),
+            Column::optional("time", Cell::Number),
+        ])
+        .tree("id", "up")
+        .arrivals("time", TimeUnit::Milliseconds);
+        let names = &layout.columns[0];
+        assert_eq!(
+            (names.required, &names.aliases[..]),
+            (true, &["ID".to_owned(), "key".to_owned()][..])
+        );
+        assert!(!layout.columns[1].required);
+        assert!(
+            matches!(&layout.grouping, Grouping::Tree(Tree { id, parent }) if id == "id" && parent == "up")
+        );
+        let column = layout.grouped_by("id");
+        assert_eq!(column.grouping, Grouping::Column("id".into()));
+        assert!(matches!(
+            column.arrival,
+            Some(Arrival {
+                unit: TimeUnit::Milliseconds,
+                ..
+            })
+        ));
+        assert_eq!(
+            (column.rows_in, column.keep, column.warms_up),
+            (None, None, false)
+        );
+    }
 
     #[derive(Debug, PartialEq, serde::Deserialize)]
     struct Cells {

@@ -1,8 +1,9 @@
 //! Plugins of veeksha-host, in Rust.
 //!
 //! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them step by step ([`Agent`]), or
-//! makes them of the rows of a recorded trace ([`flavor::TraceFlavor`]). This crate is the contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a
-//! macro, build for `wasm32-unknown-unknown`.
+//! makes them of the rows of a recorded trace ([`flavor::TraceFlavor`]; an example stands in [`flavor`]). This crate is the
+//! contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro, build for
+//! `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use veeksha_plugin::{Error, Random, Request, Session, SessionGenerator, synthetic};

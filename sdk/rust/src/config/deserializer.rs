@@ -80,11 +80,7 @@ impl<'de> Deserializer<'de> for Reader {
             Value::String(name) => visitor.visit_enum(name.into_deserializer()),
             Value::Object(mut members) => match members.remove(TAG) {
                 Some(Value::String(name)) => visitor.visit_enum(Tagged { name, members }),
-                Some(other) => Err(wrong(&other, &format!("one of {}", list(variants)).as_str()).below(TAG)),
-                None => Err(Failure::new(format!(
-                    "the key `{TAG}` is missing; it is one of {}",
-                    list(variants)
-                ))),
+                other => Err(untagged(other.as_ref(), variants)),
             },
             other => Err(wrong(
                 &other,
@@ -99,6 +95,17 @@ impl<'de> Deserializer<'de> for Reader {
     }
 }
 
+/// An object whose tag is no text, or that has none.
+#[cold]
+fn untagged(tag: Option<&Value>, variants: &[&str]) -> Failure {
+    let names = list(variants);
+    match tag {
+        Some(other) => wrong(other, &format!("one of {names}").as_str()).below(TAG.into()),
+        None => Failure::new(format!("the key `{TAG}` is missing; it is one of {names}")),
+    }
+}
+
+#[cold]
 fn wrong(value: &Value, expected: &dyn serde::de::Expected) -> Failure {
     let unexpected = match value {
         Value::Null => Unexpected::Unit,
@@ -138,7 +145,7 @@ impl<'de> SeqAccess<'de> for List {
         self.index += 1;
         seed.deserialize(Reader(value))
             .map(Some)
-            .map_err(|failure| failure.below(index.to_string()))
+            .map_err(|failure| failure.at(index))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -175,7 +182,7 @@ impl<'de> MapAccess<'de> for Object {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
         let (key, value) = self.open.take().unwrap_or_default();
         seed.deserialize(Reader(value))
-            .map_err(|failure| failure.below(key))
+            .map_err(|failure| failure.below(key.into()))
     }
 }
 
@@ -191,7 +198,9 @@ impl<'de> EnumAccess<'de> for Tagged {
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Members), Failure> {
         let name: StringDeserializer<Failure> = self.name.into_deserializer();
-        let variant = seed.deserialize(name).map_err(|failure| failure.below(TAG))?;
+        let variant = seed
+            .deserialize(name)
+            .map_err(|failure| failure.below(TAG.into()))?;
         Ok((variant, Members(self.members)))
     }
 }

@@ -8,48 +8,64 @@ use serde::de::{self, Expected, Unexpected};
 use crate::Error;
 
 /// A refusal and the way to its place, from the leaf to the root.
+///
+/// Every value that is read may fail, in code that is made anew for each type of a plugin: the error is small, and its making
+/// is kept out of that code, because components travel inside the host (a tenth of `synthetic` was this).
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct Failure(Box<Refusal>);
+
+#[derive(Debug)]
+struct Refusal {
     way: Vec<Cow<'static, str>>,
     message: String,
     hint: Option<String>,
 }
 
 impl Failure {
+    #[cold]
     pub(super) fn new(message: String) -> Self {
-        Failure {
+        Failure(Box::new(Refusal {
             way: Vec::new(),
             message,
             hint: None,
-        }
+        }))
     }
 
     /// The same refusal, seen from one level up.
-    pub(super) fn below(mut self, key: impl Into<Cow<'static, str>>) -> Self {
-        self.way.push(key.into());
+    #[cold]
+    pub(super) fn below(mut self, key: Cow<'static, str>) -> Self {
+        self.0.way.push(key);
         self
     }
 
+    /// The same refusal, seen from the list whose element it is about.
+    #[cold]
+    pub(super) fn at(self, index: usize) -> Self {
+        self.below(index.to_string().into())
+    }
+
     /// A name that is none of `known`.
+    #[cold]
     fn unknown(kind: &str, name: &str, known: &'static [&'static str]) -> Self {
         let known_here = match known {
             [] => "none is known here".into(),
             _ => format!("known here: {}", list(known)),
         };
         let mut failure = Failure::new(format!("unknown {kind} `{name}`; {known_here}"));
-        failure.hint = nearest(name, known).map(|nearest| format!("did you mean `{nearest}`?"));
+        failure.0.hint = nearest(name, known).map(|nearest| format!("did you mean `{nearest}`?"));
         failure
     }
 
     pub(super) fn into_error(self) -> Error {
+        let Refusal { way, message, hint } = *self.0;
         let mut path = String::new();
-        for key in self.way.iter().rev() {
+        for key in way.iter().rev() {
             path.push('/');
             path.push_str(&key.replace('~', "~0").replace('/', "~1"));
         }
         Error {
-            hint: self.hint,
-            ..Error::config(path, self.message)
+            hint,
+            ..Error::config(path, message)
         }
     }
 }
@@ -100,10 +116,12 @@ fn found(unexpected: Unexpected<'_>) -> String {
 }
 
 impl de::Error for Failure {
+    #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
         Failure::new(message.to_string())
     }
 
+    #[cold]
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
         Failure::new(format!(
             "expected {}, found {}",
@@ -116,18 +134,22 @@ impl de::Error for Failure {
         Self::invalid_type(unexpected, expected)
     }
 
+    #[cold]
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Failure::unknown("key", field, expected).below(field.to_owned())
+        Failure::unknown("key", field, expected).below(field.to_owned().into())
     }
 
+    #[cold]
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         Failure::unknown("name", variant, expected)
     }
 
+    #[cold]
     fn missing_field(field: &'static str) -> Self {
         Failure::new(format!("the key `{field}` is missing"))
     }
 
+    #[cold]
     fn duplicate_field(field: &'static str) -> Self {
         Failure::new(format!(
             "the key `{field}` is given twice, under two of its names"
@@ -137,7 +159,7 @@ impl de::Error for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 

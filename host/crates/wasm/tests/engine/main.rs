@@ -9,8 +9,10 @@
 mod agents;
 mod cache;
 mod capabilities;
+mod flavors;
 mod hostile;
 mod loading;
 mod planned;
+mod sdk;
 mod stand_ins;
 mod support;

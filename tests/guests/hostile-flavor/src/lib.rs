@@ -1,0 +1,273 @@
+//! A trace flavor that misbehaves as its configuration says: `{"behaviour": "trap"}`. The names are those of the arms below;
+//! `calls` counts its calls in a label (a session must not depend on that: the tests use it to see when a store is replaced),
+//! `good` behaves.
+
+wit_bindgen::generate!({
+    inline: "
+        package fixtures:hostile-flavor;
+        world hostile-flavor {
+            import veeksha:plugin/log@0.1.0;
+            export veeksha:plugin/trace-flavor@0.1.0;
+        }
+    ",
+    path: "../../../wit/0.1.0",
+    generate_all,
+});
+
+use std::cell::Cell as Counter;
+
+use exports::veeksha::plugin::trace_flavor::{
+    Answer, Arrival, Cell, Column, Descriptor, Error, Facts, Flavor, Group, Grouping, Guest, GuestFlavor,
+    HistoryMode, Layout, MostFrequent, Replay, Segment, Session, TimeUnit, Tree, Turn,
+};
+use veeksha::plugin::log;
+use veeksha::plugin::types::{Message, Output, Request, Role, Seed, SyntheticText};
+
+struct Plugin;
+
+struct Hostile {
+    behaviour: String,
+    calls: Counter<u64>,
+}
+
+impl Guest for Plugin {
+    type Flavor = Hostile;
+
+    fn describe() -> Descriptor {
+        Descriptor {
+            name: "hostile-flavor".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: "misbehaves on demand".into(),
+            config_schema: "{}".into(),
+        }
+    }
+}
+
+impl GuestFlavor for Hostile {
+    fn open(config: String) -> Result<Flavor, Error> {
+        std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+        Ok(Flavor::new(Hostile {
+            behaviour: config.rsplit('"').nth(1).unwrap_or("good").to_owned(),
+            calls: Counter::new(0),
+        }))
+    }
+
+    fn layout(&self) -> Layout {
+        let good = Layout {
+            columns: vec![column("id", &["ID"]), column("up", &[])],
+            rows_in: None,
+            grouping: Grouping::Row,
+            arrival: None,
+            keep: None,
+            warms_up: false,
+        };
+        let columns = |columns| Layout {
+            columns,
+            ..good.clone()
+        };
+        match self.behaviour.as_str() {
+            "layout-trap" => panic!("no layout today"),
+            "layout-loop" => endless(),
+            "layout-empty" => columns(Vec::new()),
+            "layout-many" => columns((0..5000).map(|i| column(&i.to_string(), &[])).collect()),
+            "layout-huge" => columns(vec![column(&"x".repeat(64 << 20), &[])]),
+            "layout-twins" => columns(vec![column("id", &[]), column("number", &["id"])]),
+            "layout-grouping" => Layout {
+                grouping: Grouping::Column("ID".into()),
+                ..good
+            },
+            "layout-tree" => Layout {
+                grouping: Grouping::Tree(Tree {
+                    id: "up".into(),
+                    parent: "up".into(),
+                }),
+                ..good
+            },
+            "layout-arrival" => Layout {
+                arrival: Some(Arrival {
+                    column: "time".into(),
+                    unit: TimeUnit::Seconds,
+                }),
+                ..good
+            },
+            "layout-keep" => Layout {
+                keep: Some(MostFrequent {
+                    column: "id".into(),
+                    count: 0,
+                }),
+                ..good
+            },
+            _ => good,
+        }
+    }
+
+    fn sessions(&self, _trace: Facts, _epoch: u64, groups: Vec<Group>) -> Result<Vec<Replay>, Error> {
+        self.calls.set(self.calls.get() + 1);
+        let each = |requests: Vec<Request>, turns: Vec<Turn>| {
+            let replay = Replay {
+                session: session(requests),
+                turns,
+            };
+            Ok(vec![replay; groups.len()])
+        };
+        let one = |turn: Turn| each(vec![request(0, &[], 0)], vec![turn]);
+        match self.behaviour.as_str() {
+            "trap" => replayed(groups[0].index),
+            "trap-at-7" if groups.iter().any(|group| group.index == 7) => replayed(7),
+            "loop" => endless(),
+            "memory" => one(turn(swell())),
+            "swell" => {
+                std::mem::forget(std::hint::black_box(vec![1u8; 8 << 20]));
+                each(vec![request(0, &[], self.calls.get())], Vec::new())
+            }
+            "calls" => each(vec![request(0, &[], self.calls.get())], Vec::new()),
+            "huge" => one(Turn {
+                answer: Some(answer(Segment::Text("x".repeat(64 << 20)))),
+                ..turn(0)
+            }),
+            "too-few" => Ok(vec![plain(); groups.len() - 1]),
+            "too-many" => Ok(vec![plain(); 2_000]),
+            "none" => Ok(Vec::new()),
+            "error" => Err(Error {
+                code: "row".into(),
+                message: format!("row {}: it has no length", groups[0].rows[0].number),
+                hint: Some("leave it out".into()),
+                path: None,
+                retryable: false,
+            }),
+            "empty" => each(Vec::new(), Vec::new()),
+            "cyclic" => each(vec![request(0, &[1], 0), request(1, &[0], 0)], Vec::new()),
+            "twice" => each(vec![request(4, &[], 0), request(4, &[], 0)], vec![turn(4)]),
+            "late-session" => Ok(vec![
+                Replay {
+                    session: Session {
+                        arrives_at: Some(1 << 53),
+                        ..session(vec![request(0, &[], 0)])
+                    },
+                    turns: Vec::new(),
+                };
+                groups.len()
+            ]),
+            "unknown-node" => one(turn(9)),
+            "two-turns" => each(
+                vec![request(3, &[], 0), request(5, &[], 0)],
+                vec![turn(5), turn(3), turn(5)],
+            ),
+            "late-turn" => one(Turn {
+                at: Some(u64::MAX),
+                ..turn(0)
+            }),
+            "slow-turn" => one(Turn {
+                latency: Some(1 << 53),
+                ..turn(0)
+            }),
+            "long-answer" => one(Turn {
+                answer: Some(answer(Segment::Synthetic(SyntheticText {
+                    seed: Seed { high: 0, low: 0 },
+                    tokens: u32::MAX,
+                }))),
+                ..turn(0)
+            }),
+            // Many turns that name the nodes from the last to the first.
+            "backwards" => {
+                let nodes = 0..20_000;
+                let requests = nodes.clone().map(|node| request(node, &[], 0)).collect();
+                each(requests, nodes.rev().map(turn).collect())
+            }
+            _ => Ok(vec![plain(); groups.len()]),
+        }
+    }
+
+    fn warmup(&self, _trace: Facts, groups: Vec<Group>) -> Result<Vec<Session>, Error> {
+        match self.behaviour.as_str() {
+            "warmup-trap" => replayed(groups[0].index),
+            "warmup-cyclic" => Ok(vec![plain().session, session(vec![request(0, &[0], 0)])]),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+#[inline(never)]
+fn replayed(group: u64) -> ! {
+    panic!("group {group} cannot be replayed");
+}
+
+#[expect(clippy::empty_loop, reason = "being endless is its purpose")]
+fn endless() -> ! {
+    loop {}
+}
+
+fn swell() -> u32 {
+    let mut kept = Vec::new();
+    loop {
+        kept.push(std::hint::black_box(vec![1u8; 1 << 20]));
+        if kept.len() > 100_000 {
+            return kept.len() as u32;
+        }
+    }
+}
+
+fn column(name: &str, aliases: &[&str]) -> Column {
+    Column {
+        name: name.into(),
+        aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        cell: Cell::Text,
+        required: false,
+    }
+}
+
+fn plain() -> Replay {
+    Replay {
+        session: session(vec![request(0, &[], 0)]),
+        turns: vec![turn(0)],
+    }
+}
+
+fn turn(node: u32) -> Turn {
+    Turn {
+        node,
+        history: HistoryMode::Live,
+        answer: None,
+        at: None,
+        latency: None,
+        prompt_tokens: None,
+        output_tokens: None,
+    }
+}
+
+fn answer(segment: Segment) -> Answer {
+    Answer {
+        content: vec![segment],
+        tool_calls: Vec::new(),
+    }
+}
+
+fn session(requests: Vec<Request>) -> Session {
+    Session {
+        requests,
+        arrives_at: None,
+        labels: Vec::new(),
+    }
+}
+
+fn request(node: u32, parents: &[u32], label: u64) -> Request {
+    Request {
+        node,
+        parents: parents.to_vec(),
+        history_parent: None,
+        wait_after_ready: 0,
+        messages: vec![Message {
+            role: Role::User,
+            content: vec![Segment::Text("go".into())],
+            tool_call_id: None,
+        }],
+        output: Output {
+            target_tokens: None,
+            exact: false,
+        },
+        body: None,
+        labels: vec![("label".into(), label.to_string())],
+    }
+}
+
+export!(Plugin);
