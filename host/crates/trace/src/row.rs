@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::cell::{Raw, Value, Wrong, value};
+use crate::cell::{Raw, Value, Wrong, check, trimmed, value};
 use crate::columns::Columns;
 use crate::json::{Fault, Kind, members, not_json, scan_value, skip_space};
 use crate::problem::RowProblem;
@@ -84,8 +84,11 @@ impl RowReader {
             Header::Csv(positions) => {
                 split(bytes, &mut self.record);
                 self.csv(columns, positions)?;
-                // A part of UTF-8 text between commas or quotes is UTF-8.
-                std::str::from_utf8(self.record.text(bytes)).map_err(|_| RowProblem::NotUtf8 { at: 0 })?
+                // Taking the quotes out of UTF-8 text leaves UTF-8 text.
+                match self.record.unquoted() {
+                    Some(text) => std::str::from_utf8(text).map_err(|_| RowProblem::NotUtf8 { at: 0 })?,
+                    None => whole,
+                }
             }
         };
         Ok(Row {
@@ -231,9 +234,10 @@ impl<'a> Row<'a> {
         let Some((raw, found)) = self.raw(slot) else {
             return Ok(None);
         };
-        value(self.columns.slots[slot].cell, raw)
-            .map(Some)
-            .map_err(|wrong: Wrong| wrong.problem(self.called(slot, found), self.shown(found)))
+        match value(self.columns.slots[slot].cell, raw) {
+            Ok(value) => Ok(Some(value)),
+            Err(wrong) => Err(self.wrong(wrong, slot, found)),
+        }
     }
 
     fn called(&self, slot: usize, found: Found) -> String {
@@ -247,14 +251,31 @@ impl<'a> Row<'a> {
     /// Checks every cell against its column.
     pub(crate) fn check(&self) -> Result<(), RowProblem> {
         for (slot, column) in self.columns.slots.iter().enumerate() {
-            if self.value(slot)?.is_none() && column.required {
-                return Err(RowProblem::MissingColumn {
-                    column: column.name.clone(),
-                    nearest: self.nearest(&column.name),
-                });
+            match self.raw(slot) {
+                Some((raw, found)) => {
+                    if let Err(wrong) = check(column.cell, raw) {
+                        return Err(self.wrong(wrong, slot, found));
+                    }
+                }
+                None if column.required => return Err(self.missing(slot)),
+                None => {}
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn wrong(&self, wrong: Wrong, slot: usize, found: Found) -> RowProblem {
+        wrong.problem(self.called(slot, found), self.shown(found))
+    }
+
+    #[cold]
+    fn missing(&self, slot: usize) -> RowProblem {
+        let column = self.columns.slots[slot].name.clone();
+        RowProblem::MissingColumn {
+            nearest: self.nearest(&column),
+            column,
+        }
     }
 
     /// A member of the row that no column takes and that is called much like `wanted`.
@@ -288,7 +309,7 @@ impl<'a> Row<'a> {
             Raw::Json(Kind::Text { .. }, json) => crate::cell::decoded(json).unwrap_or(Cow::Borrowed(json)),
             Raw::Json(_, text) | Raw::Csv(text) => Cow::Borrowed(text),
         };
-        instant(text.trim(), unit).map(Some).map_err(|error| {
+        instant(trimmed(&text), unit).map(Some).map_err(|error| {
             let column = self.called(slot, found);
             let value = self.shown(found).to_owned();
             match error {

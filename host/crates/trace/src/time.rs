@@ -21,20 +21,36 @@ pub(crate) enum NotTime {
 /// The instant that a cell tells, in nanoseconds since whatever the trace counts from (dates: 1970). More than nine decimals
 /// of a second are rounded.
 pub(crate) fn instant(text: &str, unit: TimeUnit) -> Result<i64, NotTime> {
-    let shift = match unit {
+    let shift: u32 = match unit {
         TimeUnit::Seconds => 9,
         TimeUnit::Milliseconds => 6,
         TimeUnit::Microseconds => 3,
         TimeUnit::Nanoseconds => 0,
         TimeUnit::DateTime => return date_time(text),
     };
-    let number = scaled(text, shift).map_err(|error| match error {
+    if let Some(nanos) = plain_number(text.as_bytes(), shift) {
+        return Ok(nanos);
+    }
+    let number = scaled(text, i64::from(shift)).map_err(|error| match error {
         NotDecimal::Syntax => NotTime::NotNumber,
         NotDecimal::TooLarge => NotTime::TooFar,
     })?;
     let whole = i64::try_from(number.whole).map_err(|_| NotTime::TooFar)?;
     let rounded = whole.checked_add(i64::from(number.half)).ok_or(NotTime::TooFar)?;
     Ok(if number.negative { -rounded } else { rounded })
+}
+
+/// `digits[.digits]` of up to nine digits on each side and no more decimals than are nanoseconds. Anything else is `None`.
+fn plain_number(bytes: &[u8], shift: u32) -> Option<i64> {
+    let (whole, decimals) = match memchr::memchr(b'.', bytes) {
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+        None => (bytes, &b""[..]),
+    };
+    if !(1..=9).contains(&whole.len()) || decimals.len() > shift as usize {
+        return None;
+    }
+    let fraction = digits(decimals)? * 10i64.pow(shift - decimals.len() as u32);
+    Some(digits(whole)? * 10i64.pow(shift) + fraction)
 }
 
 fn date_time(text: &str) -> Result<i64, NotTime> {
@@ -173,6 +189,16 @@ mod tests {
     }
 
     proptest! {
+        /// The short way must agree with the general one wherever it has an opinion.
+        #[test]
+        fn the_short_way_of_numbers_agrees(text in "[0-9]{0,10}(\\.[0-9]{0,10})?", shift in prop::sample::select(vec![0u32, 3, 6, 9])) {
+            if let Some(nanos) = plain_number(text.as_bytes(), shift) {
+                let number = scaled(&text, i64::from(shift)).unwrap();
+                prop_assert!(number.exact && !number.negative);
+                prop_assert_eq!(number.whole, nanos as u128);
+            }
+        }
+
         /// The short way must agree with the calendar library wherever it has an opinion.
         #[test]
         fn the_short_way_agrees_with_jiff(

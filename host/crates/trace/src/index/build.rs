@@ -49,6 +49,9 @@ struct Pass<'a> {
     skipped: Skipped,
 }
 
+/// Rows from which the number of groups is estimated.
+const SAMPLE: usize = 1 << 16;
+
 /// What is written down of a row beside its place.
 struct Entry {
     arrival: i64,
@@ -311,12 +314,23 @@ impl Pass<'_> {
     fn by_key(&mut self) -> Groups {
         let keys = std::mem::take(&mut self.keys);
         let mut table = Interner::with_capacity(0);
-        let stands_for = (0..keys.len() as u32)
-            .map(|row| match keys[row as usize] {
-                0 => row,
-                _ => table.insert(row, &keys),
-            })
-            .collect();
+        let mut stands_for: Vec<u32> = Vec::with_capacity(keys.len());
+        for (row, key) in keys.iter().enumerate() {
+            if row == SAMPLE {
+                // As many groups as the first rows have, in proportion.
+                table.reserve(table.len() * (keys.len() / SAMPLE), &keys);
+            }
+            if row % 32 == 0 {
+                table.touch(row as u32..keys.len().min(row + 32) as u32, &keys);
+            }
+            let same = match row.checked_sub(1) {
+                // Rows of a group often follow one another.
+                Some(last) if keys[last] == *key && *key != 0 => stands_for[last],
+                _ if *key == 0 => row as u32,
+                _ => table.insert(row as u32, &keys),
+            };
+            stands_for.push(same);
+        }
         drop((table, keys));
         Groups::of(stands_for)
     }

@@ -31,6 +31,9 @@ pub(crate) struct Rows {
     pub(crate) first_of_file: Vec<u32>,
 }
 
+/// Times stay below this, so that every guest language can carry them: 104 days.
+pub(crate) const TIME_END: Nanos = 1 << 53;
+
 /// An arrival that is absent. No recorded one has this value: it would be 292 years before the first.
 pub(crate) const NO_ARRIVAL: i64 = i64::MIN;
 
@@ -65,11 +68,11 @@ impl Rows {
         }
     }
 
-    /// A row's arrival.
+    /// A row's arrival; one beyond [`TIME_END`] cannot be told, and is none.
     pub(crate) fn arrival(&self, row: u32) -> Option<Nanos> {
         match self.arrivals.get(row as usize) {
             None | Some(&NO_ARRIVAL) => None,
-            Some(at) => u64::try_from(*at).ok(),
+            Some(at) => u64::try_from(*at).ok().filter(|at| *at < TIME_END),
         }
     }
 

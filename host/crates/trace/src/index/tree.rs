@@ -22,6 +22,9 @@ pub(crate) fn parents_of(ids: &[u128], parents: &[u128]) -> Result<Vec<u32>, Vec
     let mut table = Interner::with_capacity(ids.len());
     let mut duplicates = Vec::new();
     for row in (0..ids.len() as u32).filter(|row| ids[*row as usize] != 0) {
+        if row % 32 == 0 {
+            table.touch(row..(ids.len() as u32).min(row + 32), ids);
+        }
         let first = table.insert(row, ids);
         if first != row {
             duplicates.push(TreeFault::Duplicate { row, first });

@@ -74,7 +74,7 @@ impl<'s> Stream<'s> {
                 self.step(1);
                 Ok(())
             }
-            None => Err(self.broken(RowProblem::CutOff)),
+            None => Err(self.cut_off()),
             Some(_) => Err(self.not_json(0, why)),
         }
     }
@@ -83,7 +83,7 @@ impl<'s> Stream<'s> {
     /// beginning of [`Stream::rest`].
     pub(crate) fn value(&mut self) -> Result<(Kind, usize), StreamFault> {
         if self.peek()?.is_none() {
-            return Err(self.broken(RowProblem::CutOff));
+            return Err(self.cut_off());
         }
         loop {
             let rest = self.window.rest();
@@ -95,8 +95,11 @@ impl<'s> Stream<'s> {
                     }
                     return Ok((kind, end));
                 }
-                Err(Fault::At { at, why }) => return Err(self.not_json(at, why)),
-                Err(Fault::Early) if self.window.ended() => return Err(self.broken(RowProblem::CutOff)),
+                Err(Fault::At { at, why }) if at <= self.limit => return Err(self.not_json(at, why)),
+                Err(Fault::At { .. }) => {
+                    return Err(self.broken(RowProblem::TooLong { limit: self.limit }));
+                }
+                Err(Fault::Early) if self.window.ended() => return Err(self.cut_off()),
                 Ok(_) | Err(Fault::Early) if rest.len() > self.limit => {
                     return Err(self.broken(RowProblem::TooLong { limit: self.limit }));
                 }
@@ -120,6 +123,15 @@ impl<'s> Stream<'s> {
         self.window.consume(bytes);
     }
 
+    /// The end of the file, where none may be.
+    fn cut_off(&self) -> StreamFault {
+        let held = memchr::memchr_iter(b'\n', self.window.rest()).count() as u64;
+        StreamFault::Broken {
+            line: self.line + held,
+            problem: RowProblem::CutOff,
+        }
+    }
+
     fn broken(&self, problem: RowProblem) -> StreamFault {
         StreamFault::Broken {
             line: self.line,
@@ -128,7 +140,15 @@ impl<'s> Stream<'s> {
     }
 
     /// A syntax error at a place of [`Stream::rest`].
-    pub(crate) fn not_json(&self, at: usize, why: &'static str) -> StreamFault {
+    pub(crate) fn not_json(&mut self, at: usize, why: &'static str) -> StreamFault {
+        // What the message shows does not depend on where the window ends.
+        while self.window.rest().len() < at + SHOWN_BEHIND {
+            match self.window.more() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => return error.into(),
+            }
+        }
         let rest = self.window.rest();
         let before = memchr::memchr_iter(b'\n', &rest[..at]).count() as u64;
         StreamFault::Broken {
@@ -138,10 +158,14 @@ impl<'s> Stream<'s> {
     }
 }
 
+/// Bytes around a syntax error that its message shows.
+const SHOWN_BEFORE: usize = 12;
+const SHOWN_BEHIND: usize = 20;
+
 /// A syntax error, with the text around it.
 pub(crate) fn not_json(bytes: &[u8], at: usize, why: &'static str) -> RowProblem {
-    let from = at.saturating_sub(12);
-    let to = (at + 20).min(bytes.len());
+    let from = at.saturating_sub(SHOWN_BEFORE);
+    let to = (at + SHOWN_BEHIND).min(bytes.len());
     let near = String::from_utf8_lossy(&bytes[from..to]);
     RowProblem::NotJson {
         why,

@@ -1,5 +1,7 @@
 //! From rows to sessions: the order of groups, the flavor, and the workload that the pipeline sees.
 
+#[cfg(test)]
+mod boundaries;
 mod check;
 mod opening;
 mod permutation;

@@ -6,8 +6,9 @@ use crate::problem::RowProblem;
 use crate::replay::trace::Inner;
 use crate::row::{Row, RowReader};
 
-/// Bytes that are read at once where rows are read one after the other.
-const AHEAD: usize = 1 << 17;
+/// Bytes that are read at least, and at most where rows are read one after the other: each read that goes on where the last
+/// one ended is twice as long.
+const AHEAD: std::ops::RangeInclusive<usize> = 1 << 10..=1 << 17;
 
 /// Reads rows of a trace. Each thread has its own.
 pub(crate) struct GroupReader {
@@ -16,6 +17,8 @@ pub(crate) struct GroupReader {
     /// The file and the offset of the buffer's first byte.
     file: usize,
     offset: u64,
+    /// Bytes that the next read fetches.
+    ahead: usize,
 }
 
 impl GroupReader {
@@ -26,6 +29,7 @@ impl GroupReader {
             buffer: Vec::new(),
             file: usize::MAX,
             offset: 0,
+            ahead: *AHEAD.start(),
         }
     }
 
@@ -119,14 +123,14 @@ impl GroupReader {
             return Ok((from, from + len));
         }
         // A row that stands just behind what was read last is likely to be followed by the next.
-        let sequential = file == self.file && at >= self.offset && at <= end + 4096;
+        self.ahead = match file == self.file && at >= self.offset && at <= end + 4096 {
+            true => (self.ahead * 2).min(*AHEAD.end()),
+            false => *AHEAD.start(),
+        };
         self.file = usize::MAX;
-        self.buffer.clear();
-        if sequential && len < AHEAD {
-            self.buffer.resize(AHEAD, 0);
-            let read = trace.store.read_at(file, at, &mut self.buffer)?;
-            self.buffer.truncate(read);
-        }
+        self.buffer.resize(len.max(self.ahead), 0);
+        let read = trace.store.read_at(file, at, &mut self.buffer)?;
+        self.buffer.truncate(read);
         let held = self.buffer.len();
         if held < len {
             self.buffer.resize(len, 0);

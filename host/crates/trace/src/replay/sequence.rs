@@ -3,12 +3,9 @@
 use veeksha_model::Nanos;
 
 use crate::error::{Place, TraceError};
-use crate::index::{Groups, NO_ARRIVAL, Rows};
+use crate::index::{Groups, NO_ARRIVAL, Rows, TIME_END};
 use crate::options::Order;
 use crate::replay::permutation::Permutation;
-
-/// Times stay below this, so that every guest language can carry them: 104 days.
-pub(crate) const TIME_END: Nanos = 1 << 53;
 
 const SECOND: Nanos = 1_000_000_000;
 const DAY: Nanos = 86_400 * SECOND;

@@ -8,8 +8,9 @@ use veeksha_ports::{
     WorkloadInfo,
 };
 
+use crate::index::TIME_END;
 use crate::replay::read::GroupReader;
-use crate::replay::sequence::{Sequence, TIME_END};
+use crate::replay::sequence::Sequence;
 use crate::replay::trace::Inner;
 
 /// Opens the workload that a trace is.

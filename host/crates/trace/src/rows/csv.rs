@@ -38,7 +38,7 @@ pub(crate) fn header_of(
     each_record(window, limits.row, &mut |row: RawRow<'_>| {
         header = Some(row.bytes.and_then(|bytes| {
             split(bytes, &mut record);
-            let text = record.text(bytes);
+            let text = record.unquoted().unwrap_or(bytes);
             record
                 .cells()
                 .map(|(start, end)| cell_text(text, start, end))
@@ -191,17 +191,19 @@ pub(crate) fn split(record: &[u8], into: &mut Record) {
     let end = record.strip_suffix(b"\n").unwrap_or(record);
     let end = end.strip_suffix(b"\r").unwrap_or(end);
     into.ends.clear();
-    into.plain = memchr::memchr2(b'"', b'\r', end).is_none();
-    if into.plain {
-        for (at, byte) in end.iter().enumerate() {
-            if *byte == b',' {
-                into.ends.push(at);
+    into.plain = true;
+    for (at, byte) in end.iter().enumerate() {
+        match byte {
+            b',' => into.ends.push(at),
+            b'"' | b'\r' => {
+                into.plain = false;
+                into.ends.clear();
+                return unquote(record, into);
             }
+            _ => {}
         }
-        into.ends.push(end.len());
-    } else {
-        unquote(record, into);
     }
+    into.ends.push(end.len());
 }
 
 fn unquote(record: &[u8], into: &mut Record) {
@@ -240,12 +242,12 @@ impl Record {
         }
     }
 
-    /// The text in which the cells stand.
-    pub(crate) fn text<'a>(&'a self, record: &'a [u8]) -> &'a [u8] {
-        if self.plain { record } else { &self.text }
+    /// The text in which the cells stand, where that is not the record itself.
+    pub(crate) fn unquoted(&self) -> Option<&[u8]> {
+        (!self.plain).then_some(self.text.as_slice())
     }
 
-    /// The bounds of each cell in [`Record::text`].
+    /// The bounds of each cell in that text.
     pub(crate) fn cells(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + '_ {
         // A plain record has a comma between two cells.
         let gap = usize::from(self.plain);

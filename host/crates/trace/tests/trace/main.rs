@@ -1,4 +1,9 @@
 //! Traces from outside: files in, sessions out.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may panic, also in its functions"
+)]
 
 mod bad_input;
 mod grouping;

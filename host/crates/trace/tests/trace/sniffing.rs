@@ -1,1 +1,62 @@
-//! To come.
+//! A first look at a trace.
+
+use std::io::Write as _;
+
+use veeksha_trace::{Format, Sniffed, sniff};
+
+use crate::support::Folder;
+
+fn look(bytes: impl AsRef<[u8]>) -> Sniffed {
+    let folder = Folder::new();
+    sniff(&folder.file("trace", bytes)).unwrap()
+}
+
+#[test]
+fn formats_and_columns() {
+    let lines = look("{\"a\":1,\"b\":[1]}\n{\"b\":2,\"c\\n\":3}\nnonsense\n");
+    assert_eq!(lines.format, Format::JsonLines);
+    assert_eq!(lines.columns, ["a", "b", "c\n"]);
+    assert_eq!(lines.first_row, "{\"a\":1,\"b\":[1]}");
+    assert_eq!((lines.rows_in, lines.compressed, lines.files), (None, false, 1));
+
+    let array = look("[ {\"a\":1},\n{\"b\":2} ]");
+    assert_eq!(
+        (array.format, array.columns),
+        (Format::JsonArray, vec!["a".into(), "b".into()])
+    );
+    assert_eq!(array.first_row, "{\"a\":1}");
+
+    let document = look("{\"version\": 1, \"none\": [], \"data\": [{\"session_id\": 1}], \"rows\": [{}]}");
+    assert_eq!(document.format, Format::JsonDocument);
+    assert_eq!(document.rows_in.as_deref(), Some("data"));
+    assert_eq!(document.columns, ["version", "none", "data", "rows"]);
+
+    let object = look("{\n\"id\": 1,\n\"models\": []\n}\n");
+    assert_eq!((object.format, object.rows_in), (Format::JsonObject, None));
+
+    let csv = look("TIMESTAMP, ContextTokens ,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n");
+    assert_eq!(csv.format, Format::Csv);
+    assert_eq!(csv.columns, ["TIMESTAMP", "ContextTokens", "GeneratedTokens"]);
+    assert_eq!(csv.first_row, "2023-11-16 18:17:03.9799600,4808,10");
+}
+
+#[test]
+fn packed_files_and_folders() {
+    let folder = Folder::new();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(b"{\"a\":1}\n").unwrap();
+    folder.file("a", "");
+    folder.file("b", gzip.finish().unwrap());
+    folder.file("c", "{\"c\":1}\n");
+    let found = sniff(folder.path()).unwrap();
+    assert_eq!(found.columns, ["a"]);
+    assert_eq!((found.compressed, found.files), (true, 3));
+    assert!(
+        sniff(&folder.file("d", "\n"))
+            .unwrap_err()
+            .to_string()
+            .ends_with("d: no rows")
+    );
+    // What is broken further down is no matter.
+    assert_eq!(look("[{\"a\":1},{\"b\":").columns, ["a"]);
+}
