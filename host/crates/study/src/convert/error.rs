@@ -18,6 +18,19 @@ pub enum CannotConvert {
         /// The format.
         format: &'static str,
     },
+    /// The format's sessions are lines of requests.
+    #[error(
+        "session {session}, node {node}: `{format}` has only sessions in which each request waits for the one before it and for \
+         nothing else; the formats of graphs, `timed_synthetic_session` and `mooncake`, keep lengths only"
+    )]
+    NotALine {
+        /// Which session.
+        session: u64,
+        /// The first node that does not.
+        node: NodeId,
+        /// The format.
+        format: &'static str,
+    },
     /// A request without any tokens.
     #[error("session {session}, node {node}: its messages have no tokens, and `{format}` needs at least one")]
     NothingToSend {

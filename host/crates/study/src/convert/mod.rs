@@ -194,14 +194,22 @@ impl Source<'_> {
                     || (request.history_parent == Some(before)
                         && request.history_mode() != HistoryMode::Fresh))
         };
-        match (0..requests.len()).find(|place| !follows(*place)) {
-            None => Ok(()),
-            Some(place) => Err(CannotConvert::NotAConversation {
-                session: self.index,
-                node: requests[place].node,
-                format: self.format,
-            }),
-        }
+        let Some(place) = (0..requests.len()).find(|place| !follows(*place)) else {
+            return Ok(());
+        };
+        let (session, node, format) = (self.index, requests[place].node, self.format);
+        Err(match history {
+            Line::OfRequests => CannotConvert::NotALine {
+                session,
+                node,
+                format,
+            },
+            Line::OfTurns => CannotConvert::NotAConversation {
+                session,
+                node,
+                format,
+            },
+        })
     }
 }
 

@@ -406,6 +406,11 @@ fn single_turns_are_texts_and_lengths_are_not() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(losses, [(losses::ANSWER_WORDS, 2)]);
+    let said = refused(Format::SingleTurn, &tree());
+    assert!(
+        said.starts_with("session 4, node 2: `single_turn` has only sessions in which each request waits"),
+        "{said}"
+    );
     for to in [
         Format::SingleTurn,
         Format::MultiTurn,
