@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p veeksha-prompt --example materialise [TOKENIZER | large] [TEMPLATE]`
 //!
-//! `large` trains a byte-level BPE of 100,000 tokens on the spot, on text of made-up words. Without a template, Llama 3.1's is used.
+//! `large` trains a byte-level BPE of some 90,000 tokens on the spot, on text of made-up words. Without a template, ChatML is used.
 
 use std::path::Path;
 
@@ -27,9 +27,10 @@ fn main() -> Result<(), Failure> {
     let template = match std::env::args().nth(2) {
         Some(path) => ChatTemplate::load(Path::new(&path))?,
         None => ChatTemplate::from_text(
-            "Llama 3.1",
-            include_str!("../tests/fixtures/templates/llama3_1.jinja"),
-            [("bos_token".to_string(), "<s>".to_string())].into(),
+            "ChatML",
+            "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}{% endfor %}\
+             {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
+            Default::default(),
         )?,
     };
     let start = clock.now();
@@ -60,6 +61,10 @@ fn main() -> Result<(), Failure> {
         let rate = speed(&clock, 10_000, 1200, shared_prefix, materialiser)?;
         println!("prompts of 1000 shared and 200 unique, {name:<21}: {rate:7.1} M tokens/s on one core");
         check(&tokenizer, &template, materialiser, name)?;
+        let notes = materialiser.template_notes();
+        if notes.too_short + notes.refused > 0 {
+            return Err(format!("not all prompts were wrapped: {notes:?}").into());
+        }
     }
 
     let text = plain.text(Seed::from(1), 200);
@@ -178,7 +183,7 @@ fn large() -> Result<Vec<u8>, Failure> {
             .with_model(BPE::default())
             .with_pre_tokenizer(Some(byte_level()))
             .build()?;
-    let special = ["<s>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"];
+    let special = ["<|im_start|>", "<|im_end|>"];
     let mut trainer = BpeTrainer::builder()
         .show_progress(false)
         .vocab_size(100_000)

@@ -55,7 +55,8 @@ pub struct Target {
     pub stream_options: bool,
     /// For [`Dialect::Completions`]: the conversation as one text; `None`: its texts, joined with line feeds. It runs on the
     /// client thread before the request is sent, because a conversation has answers that were not known earlier; it belongs to
-    /// the time before the send, not to any latency.
+    /// the time before the send, not to any latency. A conversation of 20 messages of 200 tokens takes a template of the usual size
+    /// some 25 us on one core.
     pub render: Option<RenderConversation>,
 }
 
