@@ -324,7 +324,7 @@ mod tests {
     impl Written {
         fn section(&self, name: &str) -> &[u8] {
             let found = self.0.iter().find(|(known, _)| *known == name);
-            found.map_or(&[], |(_, bytes)| bytes)
+            found.map_or(&[][..], |(_, bytes)| bytes.as_slice())
         }
 
         fn at(&self, address: u64) -> Vec<Spot> {
@@ -389,7 +389,12 @@ mod tests {
             assert!(twice.at(*address) == *active, "at {address:#x}");
         }
         let bytes = |written: &Written| written.0.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        assert!(bytes(&twice) <= bytes(&once), "{} bytes, then {}", bytes(&once), bytes(&twice));
+        assert!(
+            bytes(&twice) <= bytes(&once),
+            "{} bytes, then {}",
+            bytes(&once),
+            bytes(&twice)
+        );
     }
 
     #[test]
@@ -399,7 +404,11 @@ mod tests {
 
     #[test]
     fn authors_are_told_from_the_library_and_from_crates() {
-        for own in ["/veeksha-host/sdk/rust/src/agent.rs", "src/lib.rs", "/home/me/rustc-plan/lib.rs"] {
+        for own in [
+            "/veeksha-host/sdk/rust/src/agent.rs",
+            "src/lib.rs",
+            "/home/me/rustc-plan/lib.rs",
+        ] {
             assert!(is_authors(own), "{own}");
         }
         for foreign in [

@@ -24,6 +24,8 @@ pub(crate) enum FaultKind {
     Raised,
     /// A value that was handed to the host cannot be used.
     Shape,
+    /// The script refused its input, with a reason.
+    Refused,
     /// The deadline passed.
     Deadline(Duration),
     /// The memory limit was met.
@@ -46,6 +48,17 @@ impl Fault {
         Fault {
             kind: FaultKind::Shape,
             message: message.into(),
+            file: None,
+            line: None,
+            frames: Vec::new(),
+        }
+    }
+
+    /// A group of rows that a flavor makes no session of, and why.
+    pub(crate) fn refused(reason: &str) -> Self {
+        Fault {
+            kind: FaultKind::Refused,
+            message: readable(reason),
             file: None,
             line: None,
             frames: Vec::new(),
@@ -142,6 +155,11 @@ impl Fault {
             FaultKind::Syntax => PluginFailureKind::Load,
             FaultKind::Raised => PluginFailureKind::Trap,
             FaultKind::Shape => PluginFailureKind::Result,
+            FaultKind::Refused => PluginFailureKind::Refused {
+                code: "row".to_owned(),
+                hint: None,
+                path: None,
+            },
             FaultKind::Deadline(allowed) => PluginFailureKind::Deadline {
                 allowed_ms: u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX),
             },

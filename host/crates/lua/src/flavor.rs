@@ -89,7 +89,7 @@ impl LuaFlavor {
         Ok(table.clone())
     }
 
-    /// The session of a group, made by a function with its own number.
+    /// What a function makes of a group, as the session of a number. `nil` with a reason refuses the group.
     fn call(
         &self,
         function: &Function,
@@ -100,16 +100,20 @@ impl LuaFlavor {
     ) -> Result<Value, Fault> {
         self.vm.host.enter(number, 0);
         let seed = self.vm.host.seed;
-        self.vm.call(|lua| {
+        let (value, reason) = self.vm.call(|lua| {
             let group = self.rows.group(lua, group)?;
             match epoch {
                 Some(epoch) => {
                     let rng = lua.create_userdata(Rng::new(seed, number))?;
-                    function.call((group, trace, epoch as f64, rng))
+                    function.call::<(Value, Value)>((group, trace, epoch as f64, rng))
                 }
                 None => function.call((group, trace)),
             }
-        })
+        })?;
+        match reason {
+            Value::String(reason) if value.is_nil() => Err(Fault::refused(&reason.to_string_lossy())),
+            _ => Ok(value),
+        }
     }
 
     fn one(

@@ -215,7 +215,7 @@ fn load_error(fault: Fault, main: &str) -> LuaError {
             file: main.to_owned(),
             allowed: allowed as u64,
         },
-        FaultKind::Raised | FaultKind::Shape => {
+        FaultKind::Raised | FaultKind::Shape | FaultKind::Refused => {
             let file = Some(file.unwrap_or_else(|| main.to_owned()));
             LuaError::Runtime {
                 file,

@@ -296,6 +296,25 @@ fn an_error_of_the_author_has_its_line_and_leaves_other_groups_alone() {
     assert_eq!(flavor.sessions(&facts(), 1, &[]).unwrap(), []);
 }
 
+/// What a flavor refuses on purpose can be skipped; a bug cannot.
+#[test]
+fn nil_with_a_reason_refuses_a_group() {
+    let failure = refused("return nil, `row {group.rows[1].number} has no ids`", "{}");
+    let kind = PluginFailureKind::Refused {
+        code: "row".into(),
+        hint: None,
+        path: None,
+    };
+    assert_eq!(
+        (failure.message.as_str(), failure.kind),
+        ("row 10 has no ids", kind)
+    );
+    assert_eq!(
+        failure.input.as_deref(),
+        Some("epoch = 0, group 3, key `chat-3`, rows 10")
+    );
+}
+
 #[test]
 fn a_deadline_ends_one_session_only() {
     let folder =
@@ -615,4 +634,54 @@ fn an_agent_chooses_what_it_sends_but_has_no_past() {
             "{field}\n{failure}"
         );
     }
+}
+
+/// The scenario that the README shows is a whole one: it loads, and makes of two rows what it says.
+#[test]
+fn the_example_of_the_readme_runs() {
+    let readme = include_str!("../../../../../sdk/lua/README.md");
+    let examples = readme
+        .split("```lua\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
+    let example = examples
+        .into_iter()
+        .find(|example| example.contains("type = \"trace\""))
+        .unwrap();
+    let folder = Folder::new(example);
+    let columns = ["chat", "time", "prompt", "answer", "hash_ids"].map(|name| Column {
+        name: name.into(),
+        aliases: Vec::new(),
+        cell: Cell::Anything,
+        required: true,
+    });
+    let layout = Layout {
+        columns: columns.into(),
+        ..layout()
+    };
+    let scenario = folder.load().unwrap();
+    let factory = scenario
+        .flavor("session_generator.flavor", layout, false, folder.grants(1))
+        .unwrap();
+    let mut flavor = factory.open().unwrap();
+    let row = |prompt: u32| {
+        format!(r#"{{"chat": "a", "time": 1.5, "prompt": {prompt}, "answer": 20, "hash_ids": [7, 8]}}"#)
+    };
+    let sessions = flavor
+        .sessions(&facts(), 0, &[group(0, &[&row(100), &row(128)])])
+        .unwrap();
+    let [first, second] = &sessions[0].requests[..] else {
+        panic!("{sessions:?}")
+    };
+    let lengths = |request: &Request| {
+        seeds(request)
+            .iter()
+            .map(|(_, tokens)| *tokens)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((lengths(first), lengths(second)), (vec![64, 36], vec![64, 64]));
+    assert_eq!(seeds(first)[0], seeds(second)[0], "one id, one text");
+    assert_eq!((parents(second), second.history_parent), (vec![1], None));
+    let refused = flavor.sessions(&facts(), 0, &[group(0, &[&row(0)])]).unwrap_err();
+    assert_eq!(refused.message, "row 10: a prompt has at least one token");
 }
