@@ -156,8 +156,6 @@ fn rows_are_what_a_reader_would_say() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     /// Also of broken files, and with rows too long to be held, the answer does not depend on the buffer.
     #[test]
     fn broken_files_too(

@@ -84,16 +84,12 @@ pub(crate) fn each_record(
             bytes,
             last,
         };
-        let go_on = if end.is_none() && !window.ended() {
+        let go_on = if text.len() > limit || (end.is_none() && !window.ended()) {
             each(row(Err(RowProblem::TooLong { limit }), false))?
         } else if blank(text) {
             ControlFlow::Continue(())
         } else if memchr::memchr2(b'"', b'\r', text).is_none() {
-            let bytes = match text.len() > limit {
-                true => Err(RowProblem::TooLong { limit }),
-                false => Ok(text),
-            };
-            each(row(bytes, end.is_none()))?
+            each(row(Ok(text), end.is_none()))?
         } else {
             let (offset, quoted) = (window.offset(), quoted_record(&mut window, &mut reader, limit)?);
             let bytes = quoted.map(|len| &window.rest()[..len]);

@@ -1,11 +1,11 @@
 //! What a file is, by what stands in it.
 
 use crate::error::TraceError;
-use crate::json::{Stream, StreamFault};
+use crate::json::{Fault, Stream, StreamFault, scan_value, skip_space};
 use crate::rows::Limits;
 use crate::rows::document::next_key;
 use crate::store::Store;
-use crate::window::Window;
+use crate::window::{CHUNK, Window};
 
 /// How the rows of a file stand in it. `at` is where it begins, after a byte order mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<Walk, S
 /// Whether the array that comes next begins with an object, as far as can be seen.
 fn opens_with_object(stream: &Stream<'_>) -> Result<bool, StreamFault> {
     let rest = stream.rest();
-    let item = crate::json::skip_space(rest, 1);
+    let item = skip_space(rest, 1);
     Ok(rest.get(item) == Some(&b'{'))
 }
 
@@ -167,16 +167,19 @@ fn spread_over_lines(store: &Store, region: usize, at: u64, limits: Limits) -> R
     let mut window = Window::new(store, region, at, limits.chunk);
     loop {
         let rest = window.rest();
-        if let Some(end) = memchr::memchr(b'\n', rest) {
-            let second = crate::json::skip_space(rest, end);
-            if second < rest.len() || window.ended() {
-                let first = crate::json::skip_space(rest, 0);
-                let open = crate::json::scan_value(&rest[..end], first) == Err(crate::json::Fault::Early);
-                return Ok(open && second < rest.len() && rest[second] != b'{');
-            }
-        }
-        if rest.len() > limits.row || !window.more()? {
+        let end = memchr::memchr(b'\n', rest);
+        if end.unwrap_or(rest.len()) > limits.row {
             return Ok(false);
+        }
+        let second = end.map(|end| (end, skip_space(rest, end)));
+        match second {
+            Some((end, second)) if second < rest.len() => {
+                let open = scan_value(&rest[..end], skip_space(rest, 0)) == Err(Fault::Early);
+                return Ok(open && rest[second] != b'{');
+            }
+            // What follows may be a long blank.
+            _ if rest.len() <= limits.row.saturating_add(CHUNK) && window.more()? => {}
+            _ => return Ok(false),
         }
     }
 }

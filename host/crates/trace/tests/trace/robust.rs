@@ -112,8 +112,6 @@ fn every_beginning_of_a_file_is_survived() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     #[test]
     fn changed_files_are_survived(
         seed in 0usize..7,
