@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
-use veeksha_evaluate::{Evaluation, Evaluator, Slo};
+use veeksha_evaluate::{Evaluation, Evaluator, Fidelity, FidelityReport, FidelitySchedule, Slo};
 use veeksha_events::{Event, Status};
 use veeksha_model::ErrorClass;
 use veeksha_pipeline::Entry;
 use veeksha_report::{Progress, ProgressFigures, RecordWriter, ReportError, RunFolder, Trace};
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario, Slo as SloConfig};
+use veeksha_scheduler::Traffic;
 
 use crate::failure::Failure;
+use crate::prefixes::Prefixes;
 use crate::say;
+use crate::wire_up::Wired;
 
 /// How often the progress line moves.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -28,6 +31,8 @@ pub(crate) struct Collected {
     pub(crate) written: Result<(), ReportError>,
     /// The first message of each kind of failure, and how many there were of the kind.
     pub(crate) failures: BTreeMap<&'static str, (u64, String)>,
+    /// How truly a trace was replayed, if one was.
+    pub(crate) fidelity: Option<FidelityReport>,
 }
 
 /// Whether, and how often, the run says where it stands.
@@ -44,10 +49,17 @@ pub(crate) struct Collector {
     evaluator: Evaluator,
     writer: RecordWriter,
     failures: BTreeMap<&'static str, (u64, String)>,
+    replay: Option<Replayed>,
+}
+
+/// What is kept of a run that replays a trace.
+struct Replayed {
+    prefixes: Prefixes,
+    fidelity: Fidelity,
 }
 
 impl Collector {
-    pub(crate) fn new(scenario: &Scenario, folder: &RunFolder) -> Result<Self, Failure> {
+    pub(crate) fn new(scenario: &Scenario, wired: &Wired, folder: &RunFolder) -> Result<Self, Failure> {
         let trace = if scenario.trace_recorder.enabled {
             Trace::On
         } else {
@@ -60,11 +72,22 @@ impl Collector {
             evaluator: Evaluator::new(slos(scenario)?),
             writer,
             failures: BTreeMap::new(),
+            replay: wired.trace.is_some().then(|| Replayed {
+                prefixes: Prefixes::new(wired.tokenizer.clone()),
+                fidelity: Fidelity::new(schedule(wired)),
+            }),
         })
     }
 
-    pub(crate) fn take(&mut self, entry: Entry) {
-        let Entry { event, content } = entry;
+    pub(crate) fn take(&mut self, mut entry: Entry) {
+        if let Some(replay) = &mut self.replay {
+            replay.prefixes.see(&entry);
+            if let Event::Finished(record) = &mut entry.event {
+                replay.prefixes.complete(record);
+            }
+            replay.fidelity.on(&entry.event);
+        }
+        let Entry { event, content, .. } = entry;
         self.evaluator.on(&event);
         if let Event::Finished(record) = &event
             && let Status::Failed { class, message } = &record.status
@@ -86,6 +109,7 @@ impl Collector {
             evaluation: self.evaluator.finish(),
             written: self.writer.finish(),
             failures: self.failures,
+            fidelity: self.replay.and_then(|replay| replay.fidelity.finish()),
         }
     }
 
@@ -158,6 +182,17 @@ fn collect(
     }
     progress.finish();
     collector.finish()
+}
+
+/// How recorded arrivals lie on the run's clock, where they are replayed.
+fn schedule(wired: &Wired) -> Option<FidelitySchedule> {
+    let veeksha_pipeline::Schedule { offset, speedup } = wired.plan.schedule;
+    (wired.plan.scheduler.traffic == Traffic::Scheduled).then_some(FidelitySchedule {
+        offset,
+        speedup,
+        // The trace counts from the first arrival that is replayed.
+        first: Some(0),
+    })
 }
 
 fn slos(scenario: &Scenario) -> Result<Vec<Slo>, Failure> {

@@ -1,6 +1,6 @@
 //! The end of a run: summary files, the table, and the exit code that says how it went.
 
-use veeksha_evaluate::{Evaluation, Metric};
+use veeksha_evaluate::{Evaluation, FidelityReport, Metric};
 use veeksha_pipeline::RunEnd;
 use veeksha_report::{
     Colour, Mark, ReportError, Row, RunFolder, Section, duration, number, share, summary_table,
@@ -9,7 +9,7 @@ use veeksha_report::{
 use crate::collect::Collected;
 use crate::exit;
 use crate::failure::Failure;
-use crate::say;
+use crate::{replay_section, say};
 
 /// A percentile of fewer samples than this is hardly more than the largest value.
 const P99_SAMPLES: usize = 100;
@@ -41,14 +41,13 @@ pub(crate) fn conclude(
         evaluation,
         written,
         failures,
+        fidelity,
     } = collected;
-    let summaries = write(folder, &evaluation);
+    let summaries = write(folder, &evaluation, fidelity.as_ref());
     if !quiet {
-        say::out(summary_table(
-            &sections(&evaluation, clock),
-            WIDTH,
-            Colour::of_stdout(),
-        ));
+        let mut sections = sections(&evaluation, clock);
+        sections.extend(fidelity.as_ref().map(replay_section::section));
+        say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
         say::out(format!("results: {}", folder.path().display()));
     }
     for (class, (count, message)) in &failures {
@@ -61,6 +60,12 @@ pub(crate) fn conclude(
         say::err(
             "the run was stopped: one request after another could not connect; is the server still running?",
         );
+    }
+    if let Some(first) = &end.first_warmup_failure {
+        say::err(format!(
+            "{} of the warm-up failed; the first: {first}",
+            say::counted(u64::from(end.warmup_failures), "request")
+        ));
     }
     for failure in &end.plugin_failures {
         say::err(Failure::from(failure.clone()));
@@ -94,7 +99,14 @@ fn code(evaluation: &Evaluation, end: &RunEnd) -> u8 {
     }
 }
 
-fn write(folder: &RunFolder, evaluation: &Evaluation) -> Result<(), ReportError> {
+fn write(
+    folder: &RunFolder,
+    evaluation: &Evaluation,
+    fidelity: Option<&FidelityReport>,
+) -> Result<(), ReportError> {
+    if let Some(fidelity) = fidelity {
+        folder.write_json("metrics/replay_fidelity.json", &fidelity.replay_fidelity())?;
+    }
     folder.write_json("metrics/summary_stats.json", &evaluation.summary_stats())?;
     folder.write_json(
         "metrics/throughput_metrics.json",

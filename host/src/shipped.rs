@@ -24,7 +24,25 @@ macro_rules! component {
     };
 }
 
-const SHIPPED: [Component; 1] = [component!(Generator, "synthetic")];
+const SHIPPED: [Component; 17] = [
+    component!(Generator, "synthetic"),
+    component!(Flavor, "azure"),
+    component!(Flavor, "bailian"),
+    component!(Flavor, "burstgpt"),
+    component!(Flavor, "inputs_json"),
+    component!(Flavor, "mooncake"),
+    component!(Flavor, "multi_turn"),
+    component!(Flavor, "rag"),
+    component!(Flavor, "random_pool"),
+    component!(Flavor, "request_log"),
+    component!(Flavor, "shared_prefix"),
+    component!(Flavor, "sharegpt"),
+    component!(Flavor, "single_turn"),
+    component!(Flavor, "timed_synthetic_session"),
+    component!(Flavor, "untimed_content_multi_turn"),
+    component!(Flavor, "weka"),
+    component!(Flavor, "wildchat"),
+];
 
 fn bytes(kind: Kind, name: &str) -> Option<&'static [u8]> {
     SHIPPED

@@ -17,5 +17,6 @@ mod llama;
 mod quickstart;
 mod results;
 mod server;
+mod traces;
 mod truth;
 mod virtual_time;

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::exit;
+use crate::mode::Part;
 
 /// Benchmarks LLM inference servers and proves how accurately it did so.
 #[derive(Debug, Parser)]
@@ -23,6 +24,9 @@ pub(crate) enum Command {
     Check(ScenarioArgs),
     /// Run a scenario in virtual time against the simulated engine.
     Simulate(SimulateArgs),
+    /// Look at a recorded trace, convert it, or make another one like it.
+    #[command(subcommand)]
+    Trace(TraceCommand),
     /// Serve the simulated engine over HTTP (OpenAI-compatible).
     Sim(SimArgs),
     /// Print the JSON schema of scenarios, or the annotations for Lua editors.
@@ -54,6 +58,15 @@ pub(crate) struct ScenarioArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
+    /// Do only one part of the sessions, for example 1/4: the parts of one scenario, each in a process of its own, send
+    /// together exactly what one process would.
+    #[arg(
+        long,
+        value_name = "PART/PARTS",
+        default_value = "1/1",
+        hide_default_value = true
+    )]
+    pub(crate) shard: Part,
     /// Print neither progress nor the summary table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -66,6 +79,100 @@ pub(crate) struct SimulateArgs {
     /// The engine to simulate: the name of a profile or a YAML file. Default: that of a `sim://` target, else `default`.
     #[arg(long)]
     pub(crate) profile: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Say what a trace is like: its format, lengths, turns, think times, arrivals, and how much of its prompts a prefix cache
+    /// could know.
+    Inspect(InspectArgs),
+    /// Write a trace in another format.
+    Convert(ConvertArgs),
+    /// Write a new trace that is like one: lengths, turns, think times, arrivals and shared prefixes.
+    Synthesize(SynthesizeArgs),
+}
+
+/// What every command that reads a trace takes.
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// The trace: a file or a folder; or a scenario (.lua, .yml, .yaml) that replays one.
+    pub(crate) trace: PathBuf,
+    /// The flavor that reads it. Default: the one that its columns tell.
+    #[arg(long)]
+    pub(crate) flavor: Option<String>,
+    /// Set a key of the trace or of its flavor, for example `on_bad_row=skip` or `flavor.block_size=16`. Can be given more
+    /// than once.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The tokenizer that verbatim text is measured with: a `tokenizer.json`, a model's folder, a hub name, or `embedded`.
+    #[arg(long)]
+    pub(crate) tokenizer: Option<String>,
+    /// Look at so many sessions only.
+    #[arg(long, value_name = "N")]
+    pub(crate) sessions: Option<u64>,
+    /// Do not read or write the cache of compiled components.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+    /// Print JSON in place of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw the distributions into this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+    /// The format to write.
+    #[arg(long, value_name = "FLAVOR")]
+    pub(crate) to: String,
+    /// The file to write. Default: standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Tokens of a hash block, for formats that have them. Default: 512.
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) block_size: Option<std::num::NonZeroU32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SynthesizeArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+    /// The file to write, in the format `mooncake`. Default: standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Tokens of a hash block, of the fit and of the new trace. Default: 512.
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) block_size: Option<std::num::NonZeroU32>,
+    /// How many sessions to make. Default: as many as the trace has.
+    #[arg(long, value_name = "N")]
+    pub(crate) make: Option<u64>,
+    /// The seed of what is drawn.
+    #[arg(long, default_value_t = 42)]
+    pub(crate) seed: u64,
+    /// Longer or shorter shared prefixes.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub(crate) prefix_multiplier: f64,
+    /// So many times as many different prefixes, each shared by its part of the sessions.
+    #[arg(long, default_value_t = 1, value_name = "TIMES")]
+    pub(crate) root_multiplier: u32,
+    /// Longer or shorter prompts.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub(crate) prompt_multiplier: f64,
+    /// Longer or shorter answers.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub(crate) output_multiplier: f64,
+    /// How much faster sessions arrive.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub(crate) speedup: f64,
 }
 
 #[derive(Debug, Args)]

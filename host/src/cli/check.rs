@@ -9,6 +9,7 @@ use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 use crate::cli::args::ScenarioArgs;
 use crate::exit;
 use crate::failure::Failure;
+use crate::mode::Mode;
 use crate::say;
 use crate::wire_up::{self, Wired};
 
@@ -16,8 +17,8 @@ use crate::wire_up::{self, Wired};
 const SAMPLE: u32 = 100;
 
 pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let loaded = wire_up::load(args, overrides)?;
-    let wired = wire_up::wire(&loaded)?;
+    let mut loaded = wire_up::load(args, overrides)?;
+    let wired = wire_up::wire(&mut loaded, Mode::Check)?;
     let scenario = &loaded.scenario;
     let sections = [
         workload(&wired, scenario)?,

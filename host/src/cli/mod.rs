@@ -6,6 +6,7 @@ mod run;
 mod schema;
 mod sim;
 mod simulate;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -68,6 +69,7 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Command::Run(args) => run::run(&args, &overrides),
         Command::Check(args) => check::check(&args, &overrides),
         Command::Simulate(args) => simulate::simulate(&args, &overrides),
+        Command::Trace(command) => trace::trace(&command),
         Command::Sim(args) => sim::sim(&args),
         Command::Schema(args) => schema::schema(args.format),
         Command::Completions { shell } => {

@@ -16,8 +16,9 @@ use veeksha_transport::{
 use crate::cli::args::RunArgs;
 use crate::collect::{self, Collector, Live};
 use crate::failure::Failure;
+use crate::mode::Mode;
 use crate::say;
-use crate::{interrupt, results, wire_up};
+use crate::{interrupt, results, rooted, wire_up};
 
 pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
     let mut loaded = wire_up::load(&args.scenario, overrides)?;
@@ -29,7 +30,8 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         target.model = "sim".into();
     }
     loaded.scenario.client.model = Some(target.model.clone());
-    let wired = wire_up::wire(&loaded)?;
+    let wired = wire_up::wire(&mut loaded, Mode::Run(args.shard))?;
+    let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario;
     for note in &wired.notes {
         say::err(format!("note: {note}"));
@@ -38,9 +40,8 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     let control = Control::default();
     interrupt::stop_on_signal(control.clone())?;
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let folder =
-        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::usage)?;
-    let collector = Collector::new(&scenario, &folder)?;
+    let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
+    let collector = Collector::new(&scenario, &wired, &folder)?;
     let live = if args.quiet {
         Live::Quiet
     } else {
@@ -134,6 +135,7 @@ fn target(scenario: &Scenario, api_base: String) -> Target {
             insecure: client.tls.insecure,
         },
         stream_options: true,
+        render: None,
     }
 }
 

@@ -6,13 +6,15 @@ use veeksha_report::RunFolder;
 use crate::cli::args::SimulateArgs;
 use crate::collect::Collector;
 use crate::failure::Failure;
+use crate::mode::Mode;
 use crate::say;
-use crate::{results, wire_up};
+use crate::{results, rooted, wire_up};
 
 pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let loaded = wire_up::load(&args.run.scenario, overrides)?;
+    let mut loaded = wire_up::load(&args.run.scenario, overrides)?;
+    let wired = wire_up::wire(&mut loaded, Mode::Simulate(args.run.shard))?;
+    let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario.clone();
-    let wired = wire_up::wire(&loaded)?;
     for note in &wired.notes {
         say::err(format!("note: {note}"));
     }
@@ -29,16 +31,15 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
     };
 
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let folder =
-        RunFolder::create(&scenario.output_dir, &scenario.to_yaml(), &stamp).map_err(Failure::usage)?;
-    let mut collector = Collector::new(&scenario, &folder)?;
+    let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
+    let mut collector = Collector::new(&scenario, &wired, &folder)?;
     let end = veeksha_pipeline::simulate(
         &wired.plan,
         &target,
         &wired.factory,
         &wired.tokenizer,
         &wired.materialiser,
-        &mut |event| collector.take(event.into()),
+        &mut |entry| collector.take(entry),
     )?;
     results::conclude(
         &folder,

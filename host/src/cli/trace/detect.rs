@@ -1,0 +1,55 @@
+//! Which flavor reads a file: told by its columns.
+
+use veeksha_trace::Sniffed;
+
+/// A flavor, and the columns that tell it from those further down. Of several that fit, the first is meant.
+const SIGNS: [(&str, &[&[&str]]); 15] = [
+    ("burstgpt", &[&["Timestamp", "Request tokens", "Response tokens"]]),
+    ("azure", &[&["TIMESTAMP", "ContextTokens", "GeneratedTokens"]]),
+    ("bailian", &[&["chat_id", "parent_chat_id", "input_length"]]),
+    ("weka", &[&["requests", "block_size"], &["requests", "models"]]),
+    ("wildchat", &[&["conversation_hash", "conversation"]]),
+    ("sharegpt", &[&["conversations"]]),
+    ("inputs_json", &[&["session_id", "payloads"]]),
+    ("multi_turn", &[&["turns"]]),
+    ("rag", &[&["doc_id", "prompt_text"]]),
+    (
+        "shared_prefix",
+        &[&["session_id", "new_input_length", "hash_ids"]],
+    ),
+    (
+        "timed_synthetic_session",
+        &[&["session_id", "new_input_length", "output_length"]],
+    ),
+    (
+        "mooncake",
+        &[
+            &["hash_ids", "input_length"],
+            &["hash_ids", "input_tokens"],
+            &["timestamp", "input_length", "output_length"],
+            &["messages", "output_length"],
+            &["text_input"],
+        ],
+    ),
+    (
+        "request_log",
+        &[
+            &["input_length", "output_length"],
+            &["num_prefill_tokens", "num_decode_tokens"],
+        ],
+    ),
+    (
+        "single_turn",
+        &[&["text"], &["texts"], &["image"], &["images"], &["audio"]],
+    ),
+    ("untimed_content_multi_turn", &[&["conversation"], &["messages"]]),
+];
+
+/// The flavor whose columns a file has.
+pub(super) fn flavor(sniffed: &Sniffed) -> Option<&'static str> {
+    let has = |name: &&str| sniffed.columns.iter().any(|column| column == name);
+    SIGNS
+        .iter()
+        .find(|(_, signs)| signs.iter().any(|columns| columns.iter().all(has)))
+        .map(|(flavor, _)| *flavor)
+}

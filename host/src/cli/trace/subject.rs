@@ -1,0 +1,173 @@
+//! The trace that a command looks at: a file whose flavor is found out, or that of a scenario.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use veeksha_model::Session;
+use veeksha_ports::Workload;
+use veeksha_prompt::Tokenizer;
+use veeksha_scenario::{Document, Flavor, Generator, RowCheck, Salt, SaltName, Shuffle, Traffic};
+use veeksha_trace::Trace;
+
+use super::detect;
+use crate::cli::args::TraceArgs;
+use crate::failure::Failure;
+use crate::wire_up::Loaded;
+use crate::{say, shipped, tokenizers, traces, wire_up};
+
+/// Sessions of a trace without an end that are looked at, unless the user says how many.
+const OF_ENDLESS: u64 = 1000;
+/// Sessions that are asked for at once.
+const BATCH: u64 = 64;
+
+/// An open trace.
+pub(super) struct Subject {
+    /// What is in it.
+    pub(super) trace: Trace,
+    /// The flavor's name.
+    pub(super) flavor: String,
+    /// Where it lies.
+    pub(super) path: PathBuf,
+    /// Counts the tokens of verbatim text.
+    pub(super) tokenizer: Tokenizer,
+    sessions: Option<u64>,
+}
+
+impl Subject {
+    /// Opens the trace that the command line names: as it stands in the file, once.
+    pub(super) fn open(args: &TraceArgs) -> Result<Subject, Failure> {
+        let mut loaded = if is_scenario(&args.trace) {
+            of_scenario(args)?
+        } else {
+            of_file(args)?
+        };
+        // What is looked at is the recording, not how a scenario would send it.
+        loaded.scenario.traffic_scheduler = Traffic::default();
+        let Generator::Trace(trace) = &mut loaded.scenario.session_generator else {
+            return Err(Failure::usage(format!(
+                "{} replays no trace",
+                args.trace.display()
+            )));
+        };
+        trace.keys.wrap_mode = Some(false);
+        trace.keys.shuffle = Shuffle::Never;
+        trace.keys.salt = Salt::Named(SaltName::Off);
+        if trace.keys.check == RowCheck::Auto {
+            trace.keys.check = RowCheck::Rows;
+        }
+        let trace = trace.clone();
+        let mut notes = Vec::new();
+        let tokenizer = tokenizers::tokenizer(&loaded, &mut notes)?.tokenizer;
+        let path = loaded.folder().join(&trace.keys.trace_file);
+        let opened = traces::open(&loaded, &trace, &tokenizer, &mut notes)?;
+        for note in notes {
+            say::err(format!("note: {note}"));
+        }
+        Ok(Subject {
+            trace: opened,
+            flavor: name(&trace.flavor),
+            path,
+            tokenizer,
+            sessions: args.sessions,
+        })
+    }
+
+    /// Hands every session to `take`, in the order of the file, until it has had enough.
+    pub(super) fn each_session(
+        &self,
+        mut take: impl FnMut(u64, &Session) -> Result<ControlFlow<()>, Failure>,
+    ) -> Result<(), Failure> {
+        let Workload::Planned(mut source) = self.trace.factory().open()? else {
+            return Err(Failure::internal("a trace is planned"));
+        };
+        let known = source.length()?.unwrap_or(OF_ENDLESS);
+        let length = match self.sessions {
+            Some(asked) => asked.min(source.length()?.unwrap_or(u64::MAX)),
+            None => known,
+        };
+        let mut first = 0;
+        while first < length {
+            let count = BATCH.min(length - first);
+            for (index, session) in (first..).zip(source.sessions(first, count as u32)?) {
+                if take(index, &session)?.is_break() {
+                    return Ok(());
+                }
+            }
+            first += count;
+        }
+        Ok(())
+    }
+
+    /// Counts the tokens of verbatim text.
+    pub(super) fn count(&self) -> impl Fn(&str) -> u32 + '_ {
+        |text| self.tokenizer.count(text)
+    }
+}
+
+fn name(flavor: &Flavor) -> String {
+    match flavor {
+        Flavor::Shipped { name, .. } => name.clone(),
+        Flavor::Wasm { path, .. } => path.display().to_string(),
+        Flavor::Lua { .. } => "lua".to_owned(),
+    }
+}
+
+fn is_scenario(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    path.is_file() && matches!(extension, Some("lua" | "luau" | "yml" | "yaml"))
+}
+
+fn of_scenario(args: &TraceArgs) -> Result<Loaded, Failure> {
+    if args.flavor.is_some() {
+        return Err(Failure::usage("--flavor: the scenario names the flavor"));
+    }
+    let scenario = wire_up::Source::read(&args.trace)?;
+    scenario.settle(&keys(args), &[], args.no_cache)
+}
+
+fn of_file(args: &TraceArgs) -> Result<Loaded, Failure> {
+    let flavor = match &args.flavor {
+        Some(name) if shipped::flavor(name).is_some() => name.clone(),
+        Some(name) => {
+            let known: Vec<&str> = shipped::flavors().collect();
+            return Err(Failure::usage(format!(
+                "--flavor {name}: there is no such flavor; it must be one of {}",
+                known.join(", ")
+            ))
+            .hinted("a flavor of your own is named by a scenario; give that in place of the trace"));
+        }
+        None => detected(&args.trace)?,
+    };
+    let document = json!({
+        "session_generator": { "type": "trace", "trace_file": args.trace, "flavor": { "type": flavor } },
+        "client": { "tokenizer": args.tokenizer.as_deref().unwrap_or("embedded") },
+    });
+    let document = Document::from_yaml(&document.to_string(), "the command line").map_err(Failure::usage)?;
+    wire_up::Source::of(document, PathBuf::new()).settle(&keys(args), &[], args.no_cache)
+}
+
+/// The user's keys, as keys of the scenario.
+fn keys(args: &TraceArgs) -> Vec<String> {
+    let under = |key: &String| format!("session_generator.{key}");
+    let mut keys: Vec<String> = args.set.iter().map(under).collect();
+    keys.extend(
+        args.tokenizer
+            .iter()
+            .map(|name| format!("client.tokenizer={name}")),
+    );
+    keys
+}
+
+fn detected(path: &Path) -> Result<String, Failure> {
+    let sniffed = veeksha_trace::sniff(path).map_err(traces::failure)?;
+    match detect::flavor(&sniffed) {
+        Some(flavor) => Ok(flavor.to_owned()),
+        None => Err(Failure::usage(format!(
+            "{}: no flavor is known by these columns: {}",
+            path.display(),
+            sniffed.columns.join(", ")
+        ))
+        .hinted("name one with --flavor, and rename columns with --set columns.THEIRS=OURS")),
+    }
+}

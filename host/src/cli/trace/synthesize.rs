@@ -1,0 +1,49 @@
+//! `veeksha-host trace synthesize`.
+
+use std::ops::ControlFlow;
+
+use veeksha_study::{BLOCK_SIZE, LikenessFit, Synthesis};
+
+use super::subject::Subject;
+use super::{Written, finish, line, output};
+use crate::cli::args::SynthesizeArgs;
+use crate::exit;
+use crate::failure::Failure;
+use crate::say;
+
+pub(super) fn synthesize(args: &SynthesizeArgs) -> Result<u8, Failure> {
+    let subject = Subject::open(&args.trace)?;
+    let mut out = output(args.output.as_deref(), &subject.path)?;
+    let mut fit = LikenessFit::new(args.block_size.map_or(BLOCK_SIZE, std::num::NonZeroU32::get));
+    let count = subject.count();
+    subject.each_session(|_, session| {
+        fit.add(session, &count);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let likeness = fit.finish().map_err(Failure::usage)?;
+    let synthesis = Synthesis {
+        seed: args.seed,
+        sessions: args.make.unwrap_or(likeness.sessions()),
+        prefix_multiplier: args.prefix_multiplier,
+        root_multiplier: args.root_multiplier,
+        prompt_multiplier: args.prompt_multiplier,
+        output_multiplier: args.output_multiplier,
+        speedup: args.speedup,
+    };
+    let mut rows = 0;
+    for row in likeness.make(&synthesis).map_err(Failure::usage)? {
+        if line(&mut out, &row)? == Written::NobodyReads {
+            break;
+        }
+        rows += 1;
+    }
+    finish(out)?;
+    say::err(format!(
+        "{} as `mooncake` with block_size {}, like the {} of {}",
+        say::counted(rows, "row"),
+        likeness.block_size(),
+        say::counted(likeness.sessions(), "session"),
+        subject.path.display(),
+    ));
+    Ok(exit::DONE)
+}

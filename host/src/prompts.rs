@@ -1,0 +1,56 @@
+//! What turns segments into text: tokenizer, salt, chat template, media.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use veeksha_prompt::{Materialiser, MediaStore, PromptTarget};
+use veeksha_scenario::{Flavor, Generator, PromptLength};
+
+use crate::failure::Failure;
+use crate::tokenizers::Found;
+use crate::wire_up::Loaded;
+
+/// The materialiser of a run.
+pub(crate) fn materialiser(
+    loaded: &Loaded,
+    found: &Found,
+    salt: Option<u64>,
+) -> Result<Materialiser, Failure> {
+    let tokenizer = found.tokenizer.clone();
+    let name = tokenizer.name().to_owned();
+    let mut materialiser = Materialiser::new(tokenizer)
+        .map_err(|error| Failure::usage(format!("the tokenizer {name}: {error}")))?
+        .salted(salt);
+    if let Some(template) = found.chat_template(loaded)? {
+        let target = match loaded.scenario.client.prompt_length {
+            PromptLength::Content => PromptTarget::Content,
+            PromptLength::Wrapped => PromptTarget::Wrapped,
+        };
+        materialiser = materialiser.with_template(template, target);
+    }
+    Ok(materialiser.with_media(media(loaded)?))
+}
+
+/// The files that messages may name: those that the scenario grants by name, and those in a trace's media folder.
+fn media(loaded: &Loaded) -> Result<MediaStore, Failure> {
+    let (files, folder) = match &loaded.scenario.session_generator {
+        Generator::Shipped { .. } => (BTreeMap::new(), None),
+        Generator::Wasm { files, .. } | Generator::Lua { files, .. } => (files.clone(), None),
+        Generator::Trace(trace) => {
+            let files = match &trace.flavor {
+                Flavor::Wasm { files, .. } => files.clone(),
+                Flavor::Shipped { .. } | Flavor::Lua { .. } => BTreeMap::new(),
+            };
+            (files, trace.keys.media_folder.clone())
+        }
+    };
+    let rooted = |path: PathBuf| loaded.folder().join(path);
+    let files = files.into_iter().map(|(name, path)| (name, rooted(path)));
+    let store = MediaStore::default().with_files(files);
+    match folder {
+        Some(folder) => store
+            .with_folder(rooted(folder))
+            .map_err(|error| Failure::usage(format!("session_generator.media_folder: {error}"))),
+        None => Ok(store),
+    }
+}

@@ -1,0 +1,86 @@
+//! The part of the summary table that says how truly a trace was replayed.
+
+use veeksha_evaluate::{FidelityReport, Lengths};
+use veeksha_report::{Mark, Row, Section, duration, number, share};
+
+/// A measured hit rate this far below the ideal one is worth a look: blocks of a cache cost a few per cent.
+const HITS_MISSED: f64 = 0.05;
+
+/// The section *Replay*.
+pub(crate) fn section(report: &FidelityReport) -> Section {
+    let mut rows = Vec::new();
+    if let Some(arrivals) = &report.arrivals {
+        let late = &arrivals.lateness;
+        rows.push(row(
+            "Arrivals after the recorded instant",
+            [late.p50, late.p99, late.max].map(duration).to_vec(),
+        ));
+    }
+    if let Some(slack) = &report.edges.slack {
+        rows.push(row(
+            "Waits beyond what a request waited for",
+            [slack.p50, slack.p99, slack.max].map(duration).to_vec(),
+        ));
+    }
+    for (name, lengths) in [
+        ("Prompts as long as recorded", &report.prompt_tokens),
+        ("The same by the server's count", &report.prompt_tokens_by_server),
+        ("Answers as long as recorded", &report.output_tokens),
+    ] {
+        rows.extend(lengths.as_ref().map(|lengths| of_lengths(name, lengths)));
+    }
+    rows.extend(hits(report));
+    Section {
+        title: "Replay (recorded against achieved)".into(),
+        columns: ["P50", "P99", "max"].map(String::from).to_vec(),
+        rows,
+    }
+}
+
+fn row(name: &str, cells: Vec<String>) -> Row {
+    Row {
+        name: name.into(),
+        cells,
+        ..Row::default()
+    }
+}
+
+fn of_lengths(name: &str, lengths: &Lengths) -> Row {
+    let mean = lengths.difference.mean;
+    let off = lengths.exact_share < 1.0;
+    Row {
+        note: off.then(|| format!("{}{} tokens on average", sign(mean), number(mean.abs()))),
+        ..row(name, vec![share(lengths.exact_share)])
+    }
+}
+
+fn sign(value: f64) -> &'static str {
+    if value < 0.0 { "−" } else { "+" }
+}
+
+fn hits(report: &FidelityReport) -> Vec<Row> {
+    let hits = &report.prefix_hits;
+    let Some(ideal) = hits.ideal_rate() else {
+        return Vec::new();
+    };
+    let mut rows = vec![row(
+        "Prompt tokens an ideal prefix cache knew",
+        vec![share(ideal)],
+    )];
+    match (hits.measured_rate(), hits.ideal_rate_of_reporting()) {
+        (Some(measured), Some(ideal)) => {
+            let missed = measured < ideal - HITS_MISSED;
+            rows.push(Row {
+                mark: if missed { Mark::Warning } else { Mark::Plain },
+                note: (hits.reporting < hits.requests)
+                    .then(|| format!("said of {} of {} requests", hits.reporting, hits.requests)),
+                ..row("Prompt tokens the server says it knew", vec![share(measured)])
+            });
+        }
+        _ => rows.push(row(
+            "Prompt tokens the server says it knew",
+            vec!["not said".into()],
+        )),
+    }
+    rows
+}
