@@ -47,8 +47,12 @@ const PART_BYTES: usize = 4 << 10;
 const MEMO_BYTES: usize = 16 << 20;
 
 /// Token counts of short texts that occur again and again.
-#[derive(Debug, Default)]
-pub(crate) struct Counted(RwLock<Memo>);
+#[derive(Debug)]
+pub(crate) struct Counted {
+    memo: RwLock<Memo>,
+    /// See [`Tokenizer::cuts`].
+    cuts: Vec<String>,
+}
 
 #[derive(Debug, Default)]
 struct Memo {
@@ -57,13 +61,28 @@ struct Memo {
 }
 
 impl Counted {
+    pub(crate) fn of(tokenizer: &Tokenizer) -> Self {
+        Counted {
+            memo: RwLock::default(),
+            cuts: tokenizer.cuts(),
+        }
+    }
+
+    /// What the rest of a text does to the word before it.
+    fn cut_at(&self, rest: &str) -> Behind {
+        match rest.is_empty() || self.cuts.iter().any(|token| rest.starts_with(token.as_str())) {
+            true => Behind::Nothing,
+            false => Behind::Text,
+        }
+    }
+
     fn count(&self, tokenizer: &Tokenizer, text: &str) -> Result<u32, PromptError> {
         if text.len() > PART_BYTES {
             return tokenizer.try_count(text);
         }
         // A panic while the lock was held leaves a memo that is at worst incomplete.
         let known = self
-            .0
+            .memo
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .counts
@@ -73,7 +92,7 @@ impl Counted {
             return Ok(tokens);
         }
         let tokens = tokenizer.try_count(text)?;
-        let mut memo = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut memo = self.memo.write().unwrap_or_else(PoisonError::into_inner);
         if memo.bytes > MEMO_BYTES {
             *memo = Memo::default();
         }
@@ -86,7 +105,7 @@ impl Counted {
 /// Counts the tokens of a text.
 ///
 /// Where the words are proven boundaries, only the texts and a word on either side of them are encoded; the words between
-/// are a token each. A part that begins in the middle of the text gets a word before it, so that it does not begin with a
+/// are a token each. Where a control token follows, no word before it is needed: the tokenizer cuts there. A part that begins in the middle of the text gets a word before it, so that it does not begin with a
 /// space that was not at a beginning.
 pub(crate) fn count(
     tokenizer: &Tokenizer,
@@ -109,7 +128,7 @@ pub(crate) fn count(
     let mut tokens = 0;
     let mut done = 0;
     for &(start, end) in &built.stretches {
-        let Some((left, inner, right)) = inner_words(text, start, end) else {
+        let Some((left, inner, right)) = inner_words(text, start, end, counted.cut_at(&text[end..])) else {
             continue;
         };
         tokens += inner + part(done, left)?;
@@ -118,9 +137,16 @@ pub(crate) fn count(
     Ok(tokens + part(done, text.len())?)
 }
 
+/// Whether the text behind a stretch can change its last word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    Nothing,
+    Text,
+}
+
 /// The words of a stretch that no text touches: where they begin, how many they are, and where they end. `None` if there are
 /// none.
-fn inner_words(text: &str, start: usize, end: usize) -> Option<(usize, u32, usize)> {
+fn inner_words(text: &str, start: usize, end: usize, behind: Behind) -> Option<(usize, u32, usize)> {
     let stretch = &text[start..end];
     // The space behind the last word of the margin; the first word may have a space before it.
     let left = match start {
@@ -133,9 +159,9 @@ fn inner_words(text: &str, start: usize, end: usize) -> Option<(usize, u32, usiz
                     .0
         }
     };
-    let right = match end == text.len() {
-        true => end,
-        false => start + stretch.rmatch_indices(' ').nth(MARGIN - 1)?.0,
+    let right = match behind {
+        Behind::Nothing => end,
+        Behind::Text => start + stretch.rmatch_indices(' ').nth(MARGIN - 1)?.0,
     };
     let inner = text.get(left..right).filter(|inner| !inner.is_empty())?;
     let spaces = inner.bytes().filter(|byte| *byte == b' ').count();
@@ -156,12 +182,15 @@ mod tests {
         //          0123456789012345678901
         let text = "T: one two three four.";
         // After a text, with a space before the first word or without.
+        let inner_words = |text, start, end| inner_words(text, start, end, Behind::Text);
         assert_eq!(inner_words(text, 2, 21), Some((6, 2, 16)));
         assert_eq!(inner_words(text, 3, 21), Some((6, 2, 16)));
         // At the beginning and at the end of everything there is no text.
         assert_eq!(inner_words("one two.", 0, 7), Some((0, 1, 3)));
-        assert_eq!(inner_words("T: one two", 3, 10), Some((6, 1, 10)));
-        assert_eq!(inner_words("one two", 0, 7), Some((0, 2, 7)));
+        let at_the_end = |text, start, end| super::inner_words(text, start, end, Behind::Nothing);
+        assert_eq!(at_the_end("T: one two", 3, 10), Some((6, 1, 10)));
+        assert_eq!(at_the_end("one two", 0, 7), Some((0, 2, 7)));
+        assert_eq!(at_the_end("T: one two<|end|>", 3, 10), Some((6, 1, 10)));
         // Nothing is left between the margins.
         assert_eq!(inner_words("T: one.", 3, 6), None);
         assert_eq!(inner_words("T: one two.", 3, 10), None);

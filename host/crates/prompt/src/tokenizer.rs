@@ -122,6 +122,25 @@ impl Tokenizer {
         (0..self.0.vocabulary).filter_map(|id| self.0.tokenizer.id_to_token(id).map(|token| (id, token)))
     }
 
+    /// Tokens at which every text is cut before it is encoded, so that a word before one is encoded as if it were last: control
+    /// tokens that are matched as they are, whatever stands around them. Empty if a token begins like a word and ends otherwise,
+    /// because it could be matched first.
+    pub(crate) fn cuts(&self) -> Vec<String> {
+        let added = self.0.tokenizer.get_added_tokens_decoder();
+        let like_a_word =
+            |text: &str| text.starts_with(|char: char| char.is_ascii_lowercase() || char.is_whitespace());
+        if added.values().any(|token| like_a_word(&token.content)) {
+            return Vec::new();
+        }
+        added
+            .into_values()
+            .filter(|token| {
+                token.special && !token.normalized && !token.single_word && !token.content.is_empty()
+            })
+            .map(|token| token.content)
+            .collect()
+    }
+
     /// The texts of tokens that are matched before anything else: control tokens and others that were added.
     pub(crate) fn added(&self) -> Vec<(u32, String)> {
         self.0

@@ -28,8 +28,8 @@ impl Writer {
     pub(crate) fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
         Ok(Writer {
             words: Words::find(&tokenizer)?,
+            counted: Counted::of(&tokenizer),
             tokenizer,
-            counted: Counted::default(),
             texts: Mutex::new(TextCache::new(CACHE_BYTES)),
         })
     }
