@@ -131,7 +131,18 @@ pub(crate) fn check(cell: Cell, raw: Raw<'_>) -> Result<(), Wrong> {
         {
             Ok(())
         }
+        (Cell::Number, Raw::Json(Kind::Number, text) | Raw::Csv(text)) if short_decimal(text) => Ok(()),
         _ => value(cell, raw).map(drop),
+    }
+}
+
+/// Whether a text is a decimal number as JSON writes it, without sign and exponent, whose whole part has up to 19 digits.
+fn short_decimal(text: &str) -> bool {
+    match text.split_once('.') {
+        Some((whole, decimals)) => {
+            short_digits(whole) && !decimals.is_empty() && decimals.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        None => false,
     }
 }
 
@@ -349,10 +360,19 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_digits() {
-        for text in ["0.1", "12.0", "1e-7", "123456789012345678901234567890", "-0.0"] {
+        for text in [
+            "0.1",
+            "12.0",
+            "0.000",
+            "1234567890123456789.5",
+            "1e-7",
+            "123456789012345678901234567890",
+            "-0.0",
+        ] {
             assert_eq!(json(Cell::Number, text), same(text));
             assert_eq!(csv(Cell::Number, text), same(text));
         }
+        assert_eq!(csv(Cell::Number, "01.5"), same("1.5"));
         assert_eq!(csv(Cell::Number, "+.5"), same("0.5"));
         assert_eq!(csv(Cell::Number, "007."), same("7.0"));
         assert_eq!(json(Cell::Number, "1e999"), Err(Wrong::NotFinite));

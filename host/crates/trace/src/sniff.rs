@@ -5,15 +5,19 @@ use std::path::Path;
 
 use crate::error::TraceError;
 use crate::header::names;
-use crate::json::{members, skip_space};
-use crate::rows::{Limits, RawRow, Shape, detect, each_row, sniff_shape, text_of};
-use crate::store::Store;
+use crate::json::{Stream, members, skip_space};
+use crate::rows::{Limits, RawRow, Shape, detect, each_row, keys_of, sniff_shape, text_of};
+use crate::store::{Store, unreadable};
+use crate::window::Window;
 
 /// Rows that are looked at.
 const ROWS: usize = 20;
 
 /// The longest row that is looked at: 64 MiB.
 const LONGEST: usize = 64 << 20;
+
+/// How much of a packed file is unpacked for it: 16 MiB.
+const BEGINNING: u64 = 16 << 20;
 
 /// How the rows of a file stand in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,11 +52,12 @@ impl Format {
 pub struct Sniffed {
     /// How its rows stand in it.
     pub format: Format,
-    /// The columns of the first rows, in the order in which they appear. Of [`Format::JsonDocument`], those of the document.
+    /// The columns of the first rows, in the order in which they appear. Of [`Format::JsonDocument`], which may be a frame
+    /// around rows or a row itself, the keys of the document, and then those of the rows in it.
     pub columns: Vec<String>,
     /// Of an object that is all of its file: the member that holds an array of objects, which may be the rows.
     pub rows_in: Option<String>,
-    /// The first row as it stands there, shortened to 64 KiB.
+    /// The first row as it stands there, shortened to 64 KiB; of [`Format::JsonDocument`], the beginning of the document.
     pub first_row: String,
     /// Whether the file is packed.
     pub compressed: bool,
@@ -65,7 +70,7 @@ pub struct Sniffed {
 /// # Errors
 /// There is no such file, it cannot be read, or it has no rows.
 pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
-    let store = Store::open(path, None)?;
+    let store = Store::open_beginnings(path, None, BEGINNING)?;
     let limits = Limits::rows_of(LONGEST);
     for file in 0..store.regions.len() {
         let found = sniff_shape(&store, file, limits)?;
@@ -79,7 +84,25 @@ pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
         };
         let mut columns = Vec::new();
         let mut first_row = String::new();
-        look(&store, file, &found.shape, limits, &mut columns, &mut first_row)?;
+        match (&found.shape, &found.rows_in) {
+            (Shape::Lines { at } | Shape::Object { at }, Some(name)) => {
+                columns = keys_of(Stream::new(
+                    Window::new(&store, file, *at, limits.chunk),
+                    limits.row,
+                ));
+                first_row = beginning(&store, file, *at)?;
+                let rows = Shape::Member {
+                    at: *at,
+                    name: name.clone(),
+                };
+                match look(&store, file, &rows, limits, &mut columns, &mut String::new()) {
+                    // A first look need not reach the rows.
+                    Err(TraceError::Frame { .. }) | Ok(()) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            (shape, _) => look(&store, file, shape, limits, &mut columns, &mut first_row)?,
+        }
         return Ok(Sniffed {
             format,
             columns,
@@ -92,6 +115,22 @@ pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
     Err(TraceError::NoRows {
         path: path.to_owned(),
     })
+}
+
+/// Bytes of the first row that are shown.
+const SHOWN: usize = 1 << 16;
+
+fn shown(bytes: &[u8]) -> String {
+    let bytes = &bytes[..bytes.len().min(SHOWN)];
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
+fn beginning(store: &Store, file: usize, at: u64) -> Result<String, TraceError> {
+    let mut bytes = vec![0; SHOWN];
+    let read = store
+        .read_at(file, at, &mut bytes)
+        .map_err(|error| unreadable(&store.regions[file].path, &error))?;
+    Ok(shown(&bytes[..read]))
 }
 
 /// The columns of a trace's first rows, for messages.
@@ -127,9 +166,7 @@ fn look(
     let result = each_row(store, file, shape, limits, &mut |row: RawRow<'_>| {
         if let Ok(bytes) = row.bytes {
             if rows == 0 {
-                *first_row = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)])
-                    .trim_end()
-                    .to_owned();
+                *first_row = shown(bytes);
             }
             rows += 1;
             if json {

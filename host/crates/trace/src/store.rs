@@ -48,6 +48,15 @@ pub(crate) struct Store {
 impl Store {
     /// Finds the files and unpacks those that are packed.
     pub(crate) fn open(path: &Path, scratch: Option<&Path>) -> Result<Self, TraceError> {
+        Store::open_beginnings(path, scratch, u64::MAX)
+    }
+
+    /// As [`Store::open`], but packed files end after so many bytes, for who looks at their beginnings only.
+    pub(crate) fn open_beginnings(
+        path: &Path,
+        scratch: Option<&Path>,
+        bytes: u64,
+    ) -> Result<Self, TraceError> {
         let meta = path.metadata().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TraceError::Missing {
                 path: path.to_owned(),
@@ -64,6 +73,7 @@ impl Store {
             folder: scratch.map_or_else(std::env::temp_dir, Path::to_owned),
             file: None,
             end: 0,
+            limit: bytes,
         };
         let regions = paths
             .into_iter()
@@ -245,6 +255,8 @@ struct Unpacker {
     folder: PathBuf,
     file: Option<File>,
     end: u64,
+    /// Bytes after which a file is long enough.
+    limit: u64,
 }
 
 impl Unpacker {
@@ -266,7 +278,7 @@ impl Unpacker {
         let mut out = BufWriter::with_capacity(1 << 18, file);
         let mut buffer = vec![0; 1 << 16];
         let mut len: u64 = 0;
-        loop {
+        while len < self.limit {
             match decoder.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => {
@@ -338,6 +350,15 @@ mod tests {
             "not into the next file"
         );
         assert!(store.read_exact_at(1, 5, &mut beyond).is_err());
+    }
+
+    #[test]
+    fn a_beginning_is_enough_for_a_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "a.gz", &gzip(&b"0123456789".repeat(100_000)));
+        let store = Store::open_beginnings(&path, None, 1000).unwrap();
+        assert!((1000..=1000 + (1 << 16)).contains(&store.bytes()));
+        assert!(all(&store, 0).starts_with(b"0123456789"));
     }
 
     #[test]

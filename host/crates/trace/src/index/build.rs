@@ -278,22 +278,20 @@ impl Pass<'_> {
         let hashes = &self.keep;
         let mut table = Interner::with_capacity(0);
         let present = |row: &u32| hashes[*row as usize] != 0;
-        // The first row of each value, and how often it occurs.
-        let mut firsts: Vec<u32> = Vec::new();
+        // The value of each row, numbered as they appear, and how often each occurs.
         let mut values: Vec<u32> = vec![NONE; hashes.len()];
         let mut occurrences: Vec<u32> = Vec::new();
         for row in (0..hashes.len() as u32).filter(present) {
             let first = table.insert(row, hashes);
             if first == row {
-                values[row as usize] = firsts.len() as u32;
-                firsts.push(row);
+                values[row as usize] = occurrences.len() as u32;
                 occurrences.push(0);
             } else {
                 values[row as usize] = values[first as usize];
             }
             occurrences[values[row as usize] as usize] += 1;
         }
-        drop((table, firsts));
+        drop(table);
         let mut order: Vec<u32> = (0..occurrences.len() as u32).collect();
         // A stable sort: values that are equally frequent stay in the order of their first appearance.
         order.sort_by_key(|value| std::cmp::Reverse(occurrences[*value as usize]));

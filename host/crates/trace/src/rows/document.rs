@@ -150,6 +150,24 @@ pub(crate) fn text_of(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).ok()
 }
 
+/// The keys of an object that is a document, as far as it can be read.
+pub(crate) fn keys_of(mut stream: Stream<'_>) -> Vec<String> {
+    let mut keys = Vec::new();
+    // Where the object is broken, or a value too long to be held, the keys before it count.
+    let mut read = || {
+        stream.expect(b'{', "an object is missing")?;
+        while let Some(key) = next_key(&mut stream)? {
+            keys.push(key);
+            let (_, len) = stream.value()?;
+            stream.step(len);
+            after_item(&mut stream, b'}', "a comma or `}` is missing")?;
+        }
+        Ok::<(), StreamFault>(())
+    };
+    let _ = read();
+    keys
+}
+
 fn nothing_more(stream: &mut Stream<'_>) -> Result<(), StreamFault> {
     match stream.peek()? {
         None => Ok(()),

@@ -6,7 +6,7 @@ mod format;
 mod lines;
 
 pub(crate) use csv::{Record, header_of, split};
-pub(crate) use document::text_of;
+pub(crate) use document::{keys_of, text_of};
 pub(crate) use format::{Shape, detect, sniff_shape};
 
 use std::ops::ControlFlow;

@@ -29,7 +29,11 @@ fn formats_and_columns() {
     let document = look("{\"version\": 1, \"none\": [], \"data\": [{\"session_id\": 1}], \"rows\": [{}]}");
     assert_eq!(document.format, Format::JsonDocument);
     assert_eq!(document.rows_in.as_deref(), Some("data"));
-    assert_eq!(document.columns, ["version", "none", "data", "rows"]);
+    assert_eq!(
+        document.columns,
+        ["version", "none", "data", "rows", "session_id"]
+    );
+    assert!(document.first_row.starts_with("{\"version\": 1"));
 
     let object = look("{\n\"id\": 1,\n\"models\": []\n}\n");
     assert_eq!((object.format, object.rows_in), (Format::JsonObject, None));
@@ -59,4 +63,22 @@ fn packed_files_and_folders() {
     );
     // What is broken further down is no matter.
     assert_eq!(look("[{\"a\":1},{\"b\":").columns, ["a"]);
+}
+
+#[test]
+fn the_beginning_of_a_large_packed_file_is_enough() {
+    // 24 MiB of rows in a member, of which 16 MiB are unpacked.
+    let row = format!("{{\"a\":\"{}\"}},", "x".repeat(1 << 20));
+    let document = format!("{{\"data\":[{}{{}}],\"more\":1}}", row.repeat(24));
+    let found = look(zstd::encode_all(document.as_bytes(), 1).unwrap());
+    assert_eq!(
+        (found.format, found.rows_in.as_deref()),
+        (Format::JsonDocument, Some("data"))
+    );
+    let lines = look(zstd::encode_all(row.replace("},", "}\n").repeat(24).as_bytes(), 1).unwrap());
+    assert_eq!(
+        (lines.format, lines.columns),
+        (Format::JsonLines, vec!["a".to_owned()])
+    );
+    assert_eq!(lines.first_row.len(), 1 << 16);
 }
