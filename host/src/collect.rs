@@ -79,14 +79,20 @@ impl Collector {
         })
     }
 
-    pub(crate) fn take(&mut self, mut entry: Entry) {
-        if let Some(replay) = &mut self.replay {
-            replay.prefixes.see(&entry);
-            if let Event::Finished(record) = &mut entry.event {
-                replay.prefixes.complete(record);
+    pub(crate) fn take(&mut self, entry: Entry) {
+        let Some(replay) = &mut self.replay else {
+            self.pass_on(entry);
+            return;
+        };
+        for entry in replay.prefixes.take(entry) {
+            if let Some(replay) = &mut self.replay {
+                replay.fidelity.on(&entry.event);
             }
-            replay.fidelity.on(&entry.event);
+            self.pass_on(entry);
         }
+    }
+
+    fn pass_on(&mut self, entry: Entry) {
         let Entry { event, content, .. } = entry;
         self.evaluator.on(&event);
         if let Event::Finished(record) = &event

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use veeksha_events::{Event, RequestRecord};
+use veeksha_events::Event;
 use veeksha_model::RequestId;
 use veeksha_pipeline::Entry;
 use veeksha_prefix::PrefixLedger;
@@ -17,6 +17,9 @@ pub(crate) struct Prefixes {
     tokenizer: Tokenizer,
     ledger: PrefixLedger,
     ideal: HashMap<RequestId, u32>,
+    /// Requests whose end was heard of before their dispatch: the dispatcher speaks after it has sent, and a quick answer may
+    /// overtake it.
+    early: HashMap<RequestId, Entry>,
     counts: std::cell::RefCell<HashMap<u64, u32>>,
 }
 
@@ -26,25 +29,39 @@ impl Prefixes {
             tokenizer,
             ledger: PrefixLedger::new(),
             ideal: HashMap::new(),
+            early: HashMap::new(),
             counts: std::cell::RefCell::default(),
         }
     }
 
-    /// Takes in a prompt, in the order of dispatch.
-    pub(crate) fn see(&mut self, entry: &Entry) {
-        let Event::Dispatched { request, .. } = &entry.event else {
-            return;
-        };
-        if let Some(pieces) = entry.pieces(&|text| self.count(text)) {
-            let known = self.ledger.see(&pieces);
-            self.ideal
-                .insert(*request, u32::try_from(known).unwrap_or(u32::MAX));
+    /// Takes in an entry and gives back what can be passed on now, in order: prompts are seen in the order of dispatch, and
+    /// records are completed with what was known of theirs.
+    pub(crate) fn take(&mut self, mut entry: Entry) -> Vec<Entry> {
+        match &mut entry.event {
+            Event::Dispatched { request, .. } => {
+                let request = *request;
+                let pieces = entry.pieces(&|text| self.count(text));
+                let known = pieces.map_or(0, |pieces| self.ledger.see(&pieces));
+                self.ideal
+                    .insert(request, u32::try_from(known).unwrap_or(u32::MAX));
+                let mut now = vec![entry];
+                if let Some(early) = self.early.remove(&request) {
+                    now.extend(self.take(early));
+                }
+                now
+            }
+            Event::Finished(record) => match self.ideal.remove(&record.id) {
+                Some(known) => {
+                    record.ideal_cached_tokens = Some(known);
+                    vec![entry]
+                }
+                None => {
+                    self.early.insert(record.id, entry);
+                    Vec::new()
+                }
+            },
+            _ => vec![entry],
         }
-    }
-
-    /// Completes a record.
-    pub(crate) fn complete(&mut self, record: &mut RequestRecord) {
-        record.ideal_cached_tokens = self.ideal.remove(&record.id);
     }
 
     fn count(&self, text: &str) -> u32 {

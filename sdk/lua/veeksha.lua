@@ -275,7 +275,7 @@ function AgentSession:sleep(time) end
 ---@class veeksha.SessionGenerator.trace
 ---@field check? "auto"|"whole"|"rows" How much is checked before the run starts. Default: `"auto"`.
 ---@field columns? table<string, string> Renamed columns: the name in the file, and the name that the flavor knows.
----@field flavor veeksha.TraceFlavor What makes sessions of its rows.
+---@field flavor? veeksha.TraceFlavor What makes sessions of its rows. Default: `timed_synthetic_session`.
 ---@field max_row_mib? integer The longest row that is read, in MiB. Default: `64`.
 ---@field media_folder? string|nil The folder of the images, sounds and videos that rows name, relative to the scenario's folder. Null: rows may name none.
 ---@field on_bad_row? "error"|"skip" What a row that cannot be used does. Default: `"error"`.
@@ -287,7 +287,7 @@ function AgentSession:sleep(time) end
 ---@field wrap_mode? boolean|nil Whether the trace begins again at its end, with new text, as often as it takes. Null: yes, but not for traffic that replays recorded arrivals.
 
 ---What makes sessions of a trace's rows.
----@alias veeksha.TraceFlavor veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
+---@alias veeksha.TraceFlavor veeksha.TraceFlavor.azure|veeksha.TraceFlavor.bailian|veeksha.TraceFlavor.burstgpt|veeksha.TraceFlavor.inputs_json|veeksha.TraceFlavor.mooncake|veeksha.TraceFlavor.multi_turn|veeksha.TraceFlavor.rag|veeksha.TraceFlavor.random_pool|veeksha.TraceFlavor.request_log|veeksha.TraceFlavor.shared_prefix|veeksha.TraceFlavor.sharegpt|veeksha.TraceFlavor.single_turn|veeksha.TraceFlavor.timed_synthetic_session|veeksha.TraceFlavor.untimed_content_multi_turn|veeksha.TraceFlavor.weka|veeksha.TraceFlavor.wildchat|veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
 
 ---Functions of this Lua scenario.
 ---@class veeksha.TraceFlavor.lua
@@ -329,6 +329,136 @@ function AgentSession:sleep(time) end
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: the name that it knows each by, and where it is.
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
+
+---The trace flavor `wildchat`.
+---@class veeksha.TraceFlavor.wildchat
+---@field cache_bust_tokens? integer Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field history? "live"|"recorded"|"fresh" What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
+---@field languages? string[] Only conversations in these languages. Empty: all. Default: `[]`.
+---@field max_think_time_s? number The longest time in seconds that a person is taken to think; what was longer is cut to it. Default: `600.0`.
+---@field max_turns? integer|nil Requests of a conversation at most, from its beginning. Null: all of them.
+---@field models? string[] Only conversations with these models. Empty: all. Default: `[]`.
+---@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field output_tokens? integer|nil Tokens asked for in every answer. Null: as many as the recorded answer has.
+---@field recorded_tokens_per_s? number|nil How many tokens a second the recorded model wrote. With it, the time of a question that was not recorded is that of its answer without the time of writing it. Null: it is that of its answer.
+---@field skip_redacted? boolean Whether conversations in which personal data was replaced are left out. Default: `false`.
+---@field skip_toxic? boolean Whether conversations that are marked as toxic are left out. Default: `false`.
+---@field timestamp_unit? "date_time"|"seconds"|"milliseconds"|"microseconds" How `timestamp` tells time, in rows and in messages. Default: `"date_time"`.
+---@field type "wildchat"
+
+---The trace flavor `weka`.
+---@class veeksha.TraceFlavor.weka
+---@field scope? "recorded"|"conversation"|"file" Where the ids of hash blocks mean the same. Default: `"recorded"`.
+---@field subagents? "isolated"|"shared" What the ids of hash blocks mean in a subagent. Default: `"isolated"`.
+---@field type "weka"
+
+---The trace flavor `untimed_content_multi_turn`.
+---@class veeksha.TraceFlavor.untimed_content_multi_turn
+---@field assistant_role_value? string The role of answers. Default: `"gpt"`.
+---@field content_key? string The key of a message's content. Default: `"value"`.
+---@field conversation_column? string The column with the list of messages. Default: `"conversations"`.
+---@field history? "recorded"|"live"|"fresh" What a later request of a conversation sends of it. Default: `"recorded"`.
+---@field keep_unanswered? boolean Whether messages after the last answer are sent too; how long their answer is, the server decides. Default: `false`.
+---@field role_key? string The key of a message's role. Default: `"from"`.
+---@field system_role_value? string The role of instructions. Default: `"system"`.
+---@field tool_role_value? string The role of results of tools. Default: `"tool"`.
+---@field type "untimed_content_multi_turn"
+---@field user_role_value? string The role of messages of the user. Default: `"human"`.
+
+---The trace flavor `timed_synthetic_session`.
+---@class veeksha.TraceFlavor.timed_synthetic_session
+---@field corpus_file? string|nil A text file; new text is cut from it. Empty: synthetic text.
+---@field history? "live"|"fresh" What a later request of a session sends of the conversation. Default: `"live"`.
+---@field page_size? integer Tokens that every conversation begins with and no other one has: the page size of the server's prefix cache. Default: `16`.
+---@field type? "timed_synthetic_session"
+
+---The trace flavor `single_turn`.
+---@class veeksha.TraceFlavor.single_turn
+---@field cache_bust_tokens? integer Tokens of text of its own before each prompt, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field output_tokens? integer|nil Tokens asked for where a row has no `output_length`. Null: the server decides there.
+---@field type "single_turn"
+
+---The trace flavor `sharegpt`.
+---@class veeksha.TraceFlavor.sharegpt
+---@field cache_bust_tokens? integer Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field history? "live"|"recorded"|"fresh" What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
+---@field max_output_tokens? integer|nil The most tokens of an answer. A conversation with a longer one is refused.
+---@field max_prompt_tokens? integer|nil The most tokens of a request's own messages. A conversation with a longer one is refused. vLLM: 1024.
+---@field max_total_tokens? integer|nil The most tokens of all that is sent and answered in a conversation, as far as it is replayed. vLLM: 2048.
+---@field max_turns? integer|nil Requests of a conversation at most, from its beginning. Null: all of them. vLLM's benchmark sends 1.
+---@field min_output_tokens? integer|nil The fewest tokens of a recorded answer; not looked at with `output_tokens`. vLLM: 4, for prompts too.
+---@field min_prompt_tokens? integer|nil The fewest tokens of a request's own messages. A conversation with a shorter one is refused.
+---@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field output_tokens? integer|nil Tokens asked for in every answer. Null: as many as the recorded answer has.
+---@field type "sharegpt"
+
+---The trace flavor `shared_prefix`.
+---@class veeksha.TraceFlavor.shared_prefix
+---@field block_size? integer Tokens of the block that a hash id names. Default: `512`.
+---@field corpus_file? string|nil A text file; the text of later turns is cut from it. Empty: synthetic text.
+---@field history? "live"|"fresh" What a later request of a session sends of the conversation. Default: `"live"`.
+---@field type "shared_prefix"
+
+---The trace flavor `request_log`.
+---@class veeksha.TraceFlavor.request_log
+---@field history? "live"|"fresh" What a later request of a session sends of the conversation. Default: `"live"`.
+---@field timestamp_unit? "seconds"|"milliseconds"|"microseconds"|"nanoseconds"|"date_time" How the column `timestamp` tells time. Default: `"seconds"`.
+---@field type "request_log"
+
+---The trace flavor `random_pool`.
+---@class veeksha.TraceFlavor.random_pool
+---@field cache_bust_tokens? integer Tokens of text of its own before each prompt, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field output_tokens? integer|nil Tokens asked for in every answer. Null: the server decides.
+---@field type "random_pool"
+
+---The trace flavor `rag`.
+---@class veeksha.TraceFlavor.rag
+---@field num_documents? integer How many documents are kept: those with the most rows. Default: `10`.
+---@field type "rag"
+---@field warmup? boolean Whether the first row of each kept document is sent before the run begins. Default: `true`.
+
+---The trace flavor `multi_turn`.
+---@class veeksha.TraceFlavor.multi_turn
+---@field cache_bust_tokens? integer Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field history? "live"|"recorded"|"fresh" What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
+---@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field output_tokens? integer|nil Tokens asked for where a turn has no `output_length`. Null: as many as its recorded answer has; without one, the server decides.
+---@field timestamp_origin_ms? number|nil The `timestamp` of turns at which the trace begins, in milliseconds. Null: that of the first turn in the file.
+---@field type "multi_turn"
+
+---The trace flavor `mooncake`.
+---@class veeksha.TraceFlavor.mooncake
+---@field block_size? integer Tokens of a hash block: 512 in Mooncake's own traces, 64 or others where Dynamo wrote them. Default: `512`.
+---@field history? "fresh"|"live" What a later turn of a session sends. Default: `"fresh"`.
+---@field type "mooncake"
+
+---The trace flavor `inputs_json`.
+---@class veeksha.TraceFlavor.inputs_json
+---@field drop? string[] Members of the recorded bodies that are not sent: the host has its own. Default: `["model","stream","stream_options"]`.
+---@field type "inputs_json"
+
+---The trace flavor `burstgpt`.
+---@class veeksha.TraceFlavor.burstgpt
+---@field failed_output_tokens? integer|nil Tokens that a failed request (one with 0 response tokens) is sent with. Null: failed requests are left out; a session that has no others is a bad row.
+---@field history? "live"|"fresh" What a later turn of a conversation sends. Default: `"live"`.
+---@field think_time? "recorded"|"none" How long a later turn of a conversation waits after the answer to the turn before it. Default: `"recorded"`.
+---@field type "burstgpt"
+
+---The trace flavor `bailian`.
+---@class veeksha.TraceFlavor.bailian
+---@field block_size? integer Tokens of a hash block; the published files have 16 in their names. Default: `16`.
+---@field think_time? "none"|"recorded_gap" How long a turn waits after the answer to the turn before it. Default: `"none"`.
+---@field type "bailian"
+
+---The trace flavor `azure`.
+---@class veeksha.TraceFlavor.azure
+---@field image_height? integer Pixels of a generated image from top to bottom. Default: `512`.
+---@field image_tokens? integer Tokens that an image counts for: with `images`, a row's text has that many tokens less for each, but at least one. Default: `255`.
+---@field image_width? integer Pixels of a generated image from left to right. Default: `512`.
+---@field images? boolean Whether the images that a row counts in `NumImages` are sent, as generated ones; otherwise all of its tokens are text. Default: `false`.
+---@field type "azure"
 
 ---The synthetic session generator.
 ---@class veeksha.SessionGenerator.synthetic
@@ -401,13 +531,34 @@ function AgentSession:sleep(time) end
 ---@class veeksha.synthetic.Channel.video
 ---@field type "video"
 
----Not supported yet.
+---Audio that the host makes, sent as content blocks after the images.
 ---@class veeksha.synthetic.Channel.audio
+---@field num_audios? integer|veeksha.synthetic.Length Pieces of audio in each request: a number, or a distribution. Default: `1`.
+---@field rate? integer Samples per second. Default: `16000`.
+---@field seconds? number|veeksha.synthetic.Seconds How long each is, in seconds: a number, or a distribution. Default: `2.5`.
 ---@field type "audio"
 
----Not supported yet.
+---A distribution of seconds.
+---@alias veeksha.synthetic.Seconds veeksha.synthetic.Seconds.fixed|veeksha.synthetic.Seconds.uniform
+
+---Each time from `min` to `max` with the same probability, rounded to milliseconds.
+---@class veeksha.synthetic.Seconds.uniform
+---@field max number The longest.
+---@field min number The shortest.
+---@field type "uniform"
+
+---Always the same.
+---@class veeksha.synthetic.Seconds.fixed
+---@field type "fixed"
+---@field value number The time.
+
+---Images that the host makes, sent as content blocks after the text.
 ---@class veeksha.synthetic.Channel.image
+---@field format? "png" How they are encoded. Default: `"png"`.
+---@field height? integer|veeksha.synthetic.Length Their height in pixels: a number, or a distribution. Default: `512`.
+---@field num_images? integer|veeksha.synthetic.Length Images in each request: a number, or a distribution. Default: `1`.
 ---@field type "image"
+---@field width? integer|veeksha.synthetic.Length Their width in pixels: a number, or a distribution. Default: `512`.
 
 ---Text of exact length.
 ---@class veeksha.synthetic.Channel.text
@@ -454,8 +605,8 @@ function AgentSession:sleep(time) end
 
 ---How long, how many, on how many threads.
 ---@class veeksha.Runtime
----@field benchmark_timeout? number Seconds after which measuring ends; 0 or less for no limit. What was sent before counts. Requests go on being sent, without counting, so that the load holds until the others are answered or the grace is over. Default: `300.0`.
----@field max_sessions? integer Sessions to start; -1 for as many as fit into the time. Default: `25`.
+---@field benchmark_timeout? number Seconds after which measuring ends; 0 or less for no limit. A trace that does not wrap has none, unless this is set. What was sent before counts. Requests go on being sent, without counting, so that the load holds until the others are answered or the grace is over. Default: `300.0`.
+---@field max_sessions? integer Sessions to start; -1 for as many as fit into the time. A trace that does not wrap is replayed to its end, unless this is set. Default: `25`.
 ---@field num_client_threads? integer|nil Threads that send requests and read answers, each with its own connections. Null chooses by the load: one for each 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than there are cores.
 ---@field num_completion_threads? integer Threads that take results to the scheduler and the evaluators. Default: `2`.
 ---@field num_dispatcher_threads? integer Threads that dispatch requests. One is enough beyond 100 000 requests a second. Default: `1`.

@@ -246,7 +246,8 @@ fn small() -> Replay {
 /// The second epoch has the same sessions, in another order, with other text and other numbers.
 #[test]
 fn a_wrapped_trace_begins_anew() {
-    let run = small().go("run", &[]);
+    let replay = small();
+    let run = replay.go("run", &[]);
     let rows = records(&run);
     let shape = |session: u64| -> Vec<u64> {
         let of = rows.iter().filter(|row| row["session_id"] == session);

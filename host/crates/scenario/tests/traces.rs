@@ -133,6 +133,26 @@ fn a_schedule_has_an_offset_a_window_and_a_speed() {
     assert_eq!((schedule.start, schedule.end), (Some(60.0), Some(120.0)));
 }
 
+/// Veeksha's limits of 25 sessions and 300 s are for workloads without an end.
+#[test]
+fn a_trace_that_does_not_wrap_is_replayed_to_its_end() {
+    let limits = |yaml: &str| {
+        let runtime = good(yaml).runtime;
+        (runtime.session_limit(), runtime.timeout().map(|timeout| timeout.as_secs()))
+    };
+    let trace = "session_generator: {type: trace, trace_file: t";
+    let once = format!("{trace}, wrap_mode: false}}");
+    assert_eq!(limits(&once), (None, None));
+    let scheduled = format!("{trace}}}\ntraffic_scheduler: {{type: fixed_schedule}}");
+    assert_eq!(limits(&scheduled), (None, None));
+    assert_eq!(limits(&format!("{trace}}}")), (Some(25), Some(300)), "it wraps");
+    assert_eq!(
+        limits(&format!("{once}\nruntime: {{max_sessions: 7, benchmark_timeout: 9}}")),
+        (Some(7), Some(9))
+    );
+    assert_eq!(limits(""), (Some(25), Some(300)), "not a trace");
+}
+
 #[test]
 fn what_cannot_be_is_named() {
     for (yaml, line) in [

@@ -81,14 +81,23 @@ impl Writer<'_> {
             .iter()
             .flat_map(|call| [&call.name, &call.arguments])
         {
-            prompt.piece(hash(words), self.tokenizer.count(words));
+            self.verbatim(words, prompt);
+        }
+    }
+
+    /// Token by token, so that texts which begin alike share what they have in common, as in a server's cache.
+    fn verbatim(&self, text: &str, prompt: &mut TokenIdentity) {
+        match self.tokenizer.encode(text) {
+            Ok(ids) => ids.into_iter().for_each(|id| prompt.token(u64::from(id))),
+            // What cannot be encoded counts as nothing wherever it is counted.
+            Err(_) => prompt.piece(hash(text), self.tokenizer.count(text)),
         }
     }
 
     fn segments(&self, segments: &[Segment], prompt: &mut TokenIdentity) {
         for segment in segments {
             match segment {
-                Segment::Text(text) => prompt.piece(hash(text), self.tokenizer.count(text)),
+                Segment::Text(text) => self.verbatim(text, prompt),
                 Segment::Synthetic { seed, tokens } => prompt.piece(u64::from(*seed), *tokens),
                 Segment::Media { .. } => {}
             }

@@ -114,6 +114,16 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         return Err(Problems(problems));
     }
     let session_generator = generator(root, sheet.session_generator).map_err(undecodable)?;
+    let mut runtime = sheet.runtime;
+    if ends_with_its_trace(&session_generator, &sheet.traffic_scheduler) {
+        let unset = |key: &str| root.get("runtime").and_then(|runtime| runtime.get(key)).is_none();
+        if unset("max_sessions") {
+            runtime.max_sessions = -1;
+        }
+        if unset("benchmark_timeout") {
+            runtime.benchmark_timeout = 0.0;
+        }
+    }
     let mut notes = Vec::new();
     let mut client = sheet.client;
     if let Some(endpoint) = sheet.endpoint {
@@ -129,10 +139,21 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         traffic_scheduler: sheet.traffic_scheduler,
         evaluators: sheet.evaluators,
         client,
-        runtime: sheet.runtime,
+        runtime,
         trace_recorder: sheet.trace_recorder,
         notes,
     })
+}
+
+/// Whether the sessions are those of a trace that does not begin again.
+fn ends_with_its_trace(generator: &Generator, traffic: &Traffic) -> bool {
+    match generator {
+        Generator::Trace(trace) => {
+            let replays_arrivals = matches!(traffic, Traffic::FixedSchedule(_));
+            !trace.keys.wrap_mode.unwrap_or(!replays_arrivals)
+        }
+        _ => false,
+    }
 }
 
 fn sheet_of_rules(sheet: &Sheet) -> rules::Sheet<'_> {

@@ -11,10 +11,10 @@ use super::Traffic;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Runtime {
-    /// Sessions to start; -1 for as many as fit into the time.
+    /// Sessions to start; -1 for as many as fit into the time. A trace that does not wrap is replayed to its end, unless this is set.
     #[schemars(range(min = -1, max = 1_000_000_000_i64))]
     pub max_sessions: i64,
-    /// Seconds after which measuring ends; 0 or less for no limit. What was sent before counts. Requests go on being sent, without
+    /// Seconds after which measuring ends; 0 or less for no limit. A trace that does not wrap has none, unless this is set. What was sent before counts. Requests go on being sent, without
     /// counting, so that the load holds until the others are answered or the grace is over.
     #[schemars(range(max = 1e8))]
     pub benchmark_timeout: f64,
