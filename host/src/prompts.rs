@@ -7,6 +7,7 @@ use veeksha_prompt::{Materialiser, MediaStore, PromptTarget};
 use veeksha_scenario::{Flavor, Generator, PromptLength};
 
 use crate::failure::Failure;
+use crate::say;
 use crate::tokenizers::Found;
 use crate::wire_up::Loaded;
 
@@ -29,6 +30,26 @@ pub(crate) fn materialiser(
         materialiser = materialiser.with_template(template, target);
     }
     Ok(materialiser.with_media(media(loaded)?))
+}
+
+/// Says of which requests the chat template could not do what was asked.
+pub(crate) fn report(materialiser: &Materialiser) {
+    let notes = materialiser.template_notes();
+    for (count, what) in [
+        (
+            notes.refused,
+            "refused by the chat template and counted without it",
+        ),
+        (notes.too_short, "too short to make room for the chat template"),
+    ] {
+        if count > 0 {
+            say::err(format!(
+                "warning: {} {what}; the first: {}",
+                say::counted(count, "request"),
+                notes.first.as_deref().unwrap_or("unknown")
+            ));
+        }
+    }
 }
 
 /// The files that messages may name: those that the scenario grants by name, and those in a trace's media folder.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use veeksha_ports::PluginFailureKind;
+use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{
     FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys, Traffic,
@@ -53,12 +53,18 @@ pub(crate) fn failure(error: TraceError) -> Failure {
                 PluginFailureKind::Refused { hint: Some(hint), .. } => hint.clone(),
                 _ => SKIP.to_owned(),
             };
-            Failure::usage(&failure).hinted(hint)
+            Failure::usage(refusal(&failure)).hinted(hint)
         }
         TraceError::Plugin(failure) => failure.into(),
         TraceError::BadRow(_) => Failure::usage(&error).hinted(SKIP),
         other => Failure::usage(other),
     }
+}
+
+/// What a flavor refuses: where in the trace it stands, and why.
+fn refusal(failure: &PluginFailure) -> String {
+    let place = failure.input.as_deref().unwrap_or("the trace");
+    format!("{place}: the flavor `{}`: {}", failure.plugin, failure.message)
 }
 
 fn options(loaded: &Loaded, keys: &TraceKeys) -> TraceOptions {

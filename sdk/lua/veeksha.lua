@@ -148,6 +148,14 @@ function Rng:choice(list) end
 ---@field groups integer
 ---@field first table<string, any> The cells of the first row.
 
+---A prompt of `tokens` tokens from hash blocks: equal ids are equal text.
+---@param ids (integer|string)[]
+---@param size integer
+---@param tokens integer
+---@param options? { last?: "partial"|"full", scope?: string, epoch?: integer, rest?: string|integer }
+---@return veeksha.Piece[]
+function blocks(ids, size, tokens, options) end
+
 ---@class veeksha.ToolCall
 ---@field id string
 ---@field name string
@@ -297,10 +305,10 @@ function AgentSession:sleep(time) end
 ---@field keep? veeksha.LuaKeep|nil Keeps only the rows with the most frequent values of a column.
 ---@field pools? boolean Whether each session is one row of each file, drawn at random. Default: `false`.
 ---@field rows_in? string|nil The member that holds the rows, where the file is one JSON object.
----@field session fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer): veeksha.Session Makes the session of a group of rows. It must depend on its arguments alone.
+---@field session fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer, rng: veeksha.Rng): veeksha.Session?, string? Makes the session of a group of rows, or refuses it: `return nil, "why"`. It must depend on its arguments alone.
 ---@field tree? veeksha.LuaTree|nil The columns by which rows continue one another; the rows of a tree are one session.
 ---@field type "lua"
----@field warmup? fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session Makes a session that is sent before the run begins, of the first row or, with `keep`, of the first row of each kept value.
+---@field warmup? fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session? Makes a session that is sent before the run begins, of the first row or, with `keep`, of the first row of each kept value.
 
 ---The columns by which rows continue one another.
 ---@class veeksha.LuaTree

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
+use veeksha_model::Role;
 use veeksha_pipeline::{Control, PipelineError};
 use veeksha_ports::{OutcomeSink, Transport};
 use veeksha_report::RunFolder;
@@ -18,7 +19,7 @@ use crate::collect::{self, Collector, Live};
 use crate::failure::Failure;
 use crate::mode::Mode;
 use crate::say;
-use crate::{interrupt, results, rooted, wire_up};
+use crate::{interrupt, prompts, results, rooted, wire_up};
 
 pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
     let mut loaded = wire_up::load(&args.scenario, overrides)?;
@@ -31,6 +32,14 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     }
     loaded.scenario.client.model = Some(target.model.clone());
     let wired = wire_up::wire(&mut loaded, Mode::Run(args.shard))?;
+    if loaded.scenario.client.apply_chat_template {
+        let materialiser = wired.materialiser.clone();
+        target.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
+            materialiser
+                .render_conversation(messages)
+                .map_err(|error| error.to_string())
+        }));
+    }
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario;
     for note in &wired.notes {
@@ -78,6 +87,7 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     if let Some(server) = simulated {
         server.stop();
     }
+    prompts::report(&wired.materialiser);
     results::conclude(&folder, collected, &ended?, results::Clock::Real, args.quiet)
 }
 
@@ -135,6 +145,7 @@ fn target(scenario: &Scenario, api_base: String) -> Target {
             insecure: client.tls.insecure,
         },
         stream_options: true,
+        // Known once the tokenizer is.
         render: None,
     }
 }

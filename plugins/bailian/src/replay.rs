@@ -317,7 +317,7 @@ mod tests {
                 0,
                 r#"{"chat_id": 5, "input_length": 16, "output_length": 1, "hash_ids": [1, 2]}"#
             )]),
-            "row 1: `hash_ids` do not fit `input_length`: 2 hash ids for 16 tokens, which have 1 blocks of 16"
+            "row 1: `hash_ids` do not fit `input_length`: 2 hash ids for 16 tokens, which have 1 blocks of 16; is the block size right?"
         );
         assert_eq!(
             refused(&[(0, r#"{"chat_id": 5, "input_length": 0, "output_length": 1}"#)]),

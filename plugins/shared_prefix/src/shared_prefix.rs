@@ -318,7 +318,7 @@ mod tests {
             refused(&[
                 r#"{"input_length": 512, "new_input_length": 5, "output_length": 1, "hash_ids": [1, 2]}"#
             ]),
-            "row 1: `hash_ids`: 2 hash ids for 512 tokens, which have 1 blocks of 512"
+            "row 1: `hash_ids`: 2 hash ids for 512 tokens, which have 1 blocks of 512; is the block size right?"
         );
         assert_eq!(
             refused(&[r#"{"input_length": 0, "new_input_length": 5, "output_length": 1, "hash_ids": []}"#]),

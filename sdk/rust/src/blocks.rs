@@ -34,7 +34,7 @@ pub fn blocks(
     };
     if ids.len() as u64 > u64::from(most) {
         return Err(format!(
-            "{} hash ids for {tokens} tokens, which have {most} blocks of {size}",
+            "{} hash ids for {tokens} tokens, which have {most} blocks of {size}; is the block size right?",
             ids.len()
         ));
     }
@@ -111,7 +111,10 @@ mod tests {
     #[test]
     fn more_ids_than_blocks_are_refused() {
         let refused = blocks(&[1, 2, 3], 64, 128, LastBlock::Partial, |id| id, 0).unwrap_err();
-        assert_eq!(refused, "3 hash ids for 128 tokens, which have 2 blocks of 64");
+        assert_eq!(
+            refused,
+            "3 hash ids for 128 tokens, which have 2 blocks of 64; is the block size right?"
+        );
         assert!(blocks(&[1, 2], 64, 127, LastBlock::Full, |id| id, 0).is_err());
         assert!(blocks(&[1], 0, 127, LastBlock::Full, |id| id, 0).is_err());
     }

@@ -75,7 +75,7 @@ fn blocks(
     };
     if count > most as usize {
         return Err(at.shape(format!(
-            "{count} hash ids for {tokens} tokens, which have {most} blocks of {size}"
+            "{count} hash ids for {tokens} tokens, which have {most} blocks of {size}; is the block size right?"
         )));
     }
     let mut left = tokens;

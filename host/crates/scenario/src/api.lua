@@ -148,6 +148,14 @@ function Rng:choice(list) end
 ---@field groups integer
 ---@field first table<string, any> The cells of the first row.
 
+---A prompt of `tokens` tokens from hash blocks: equal ids are equal text.
+---@param ids (integer|string)[]
+---@param size integer
+---@param tokens integer
+---@param options? { last?: "partial"|"full", scope?: string, epoch?: integer, rest?: string|integer }
+---@return veeksha.Piece[]
+function blocks(ids, size, tokens, options) end
+
 ---@class veeksha.ToolCall
 ---@field id string
 ---@field name string

@@ -246,11 +246,11 @@ fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut Map<String,
         json!({
             "type": {"type": "string", "const": "lua"},
             "session": {
-                "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer): veeksha.Session",
-                "description": "Makes the session of a group of rows. It must depend on its arguments alone.",
+                "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer, rng: veeksha.Rng): veeksha.Session?, string?",
+                "description": "Makes the session of a group of rows, or refuses it: `return nil, \"why\"`. It must depend on its arguments alone.",
             },
             "warmup": {
-                "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session",
+                "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session?",
                 "description": "Makes a session that is sent before the run begins, of the first row or, with `keep`, of the first row of each kept value.",
             },
         }),

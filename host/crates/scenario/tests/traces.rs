@@ -138,7 +138,10 @@ fn a_schedule_has_an_offset_a_window_and_a_speed() {
 fn a_trace_that_does_not_wrap_is_replayed_to_its_end() {
     let limits = |yaml: &str| {
         let runtime = good(yaml).runtime;
-        (runtime.session_limit(), runtime.timeout().map(|timeout| timeout.as_secs()))
+        (
+            runtime.session_limit(),
+            runtime.timeout().map(|timeout| timeout.as_secs()),
+        )
     };
     let trace = "session_generator: {type: trace, trace_file: t";
     let once = format!("{trace}, wrap_mode: false}}");
@@ -147,7 +150,9 @@ fn a_trace_that_does_not_wrap_is_replayed_to_its_end() {
     assert_eq!(limits(&scheduled), (None, None));
     assert_eq!(limits(&format!("{trace}}}")), (Some(25), Some(300)), "it wraps");
     assert_eq!(
-        limits(&format!("{once}\nruntime: {{max_sessions: 7, benchmark_timeout: 9}}")),
+        limits(&format!(
+            "{once}\nruntime: {{max_sessions: 7, benchmark_timeout: 9}}"
+        )),
         (Some(7), Some(9))
     );
     assert_eq!(limits(""), (Some(25), Some(300)), "not a trace");

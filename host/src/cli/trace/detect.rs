@@ -10,7 +10,10 @@ const SIGNS: [(&str, &[&[&str]]); 15] = [
     ("weka", &[&["requests", "block_size"], &["requests", "models"]]),
     ("wildchat", &[&["conversation_hash", "conversation"]]),
     ("sharegpt", &[&["conversations"]]),
-    ("inputs_json", &[&["session_id", "payloads"]]),
+    (
+        "inputs_json",
+        &[&["session_id", "payloads"], &["data", "payloads"]],
+    ),
     ("multi_turn", &[&["turns"]]),
     ("rag", &[&["doc_id", "prompt_text"]]),
     (
@@ -40,7 +43,16 @@ const SIGNS: [(&str, &[&[&str]]); 15] = [
     ),
     (
         "single_turn",
-        &[&["text"], &["texts"], &["image"], &["images"], &["audio"]],
+        &[
+            &["text"],
+            &["texts"],
+            &["image"],
+            &["images"],
+            &["audio"],
+            &["audios"],
+            &["video"],
+            &["videos"],
+        ],
     ),
     ("untimed_content_multi_turn", &[&["conversation"], &["messages"]]),
 ];

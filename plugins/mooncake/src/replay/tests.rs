@@ -296,7 +296,7 @@ fn rows_that_make_no_session_are_refused_by_name() {
     let refused = |row: &str| replay("{}", 0, &[(None, row)]).unwrap_err().message;
     assert_eq!(
         refused(r#"{"input_length": 512, "hash_ids": [1, 2]}"#),
-        "row 1: `hash_ids` do not fit `input_length`: 2 hash ids for 512 tokens, which have 1 blocks of 512"
+        "row 1: `hash_ids` do not fit `input_length`: 2 hash ids for 512 tokens, which have 1 blocks of 512; is the block size right?"
     );
     assert_eq!(
         refused(r#"{"input_length": 0}"#),

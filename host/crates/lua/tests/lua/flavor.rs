@@ -383,11 +383,11 @@ fn blocks_that_do_not_fit_are_refused() {
     let cases = [
         (
             "blocks({ 1, 2, 3 }, 64, 128)",
-            "3 hash ids for 128 tokens, which have 2 blocks of 64",
+            "3 hash ids for 128 tokens, which have 2 blocks of 64; is the block size right?",
         ),
         (
             "blocks({ 1, 2 }, 64, 127, { last = 'full' })",
-            "2 hash ids for 127 tokens, which have 1 blocks of 64",
+            "2 hash ids for 127 tokens, which have 1 blocks of 64; is the block size right?",
         ),
         (
             "blocks({ 1 }, 0, 127)",
