@@ -5,8 +5,31 @@ use crate::support::{assert_code, program, root, veeksha};
 
 #[test]
 fn every_scenario_is_checked_and_run() {
+    assert!(run_all("scenarios") >= 3, "the scenarios are where this test looks for them");
+}
+
+#[test]
+fn every_flavor_has_a_trace_and_a_scenario_that_runs() {
+    let flavors = std::fs::read_dir(root().join("plugins"))
+        .expect("plugins")
+        .filter(|entry| {
+            let folder = entry.as_ref().expect("an entry").path();
+            folder.join("schema.json").exists() && !folder.ends_with("synthetic")
+        })
+        .inspect(|entry| {
+            let folder = entry.as_ref().expect("an entry").path();
+            let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
+            let scenario = root().join(format!("scenarios/traces/{name}.lua"));
+            assert!(scenario.exists(), "{} is missing", scenario.display());
+            assert!(folder.join("README.md").exists(), "{name} is not documented");
+        });
+    assert_eq!(flavors.count(), run_all("scenarios/traces"));
+}
+
+/// Checks and runs every scenario of a folder, and says how many there were.
+fn run_all(folder: &str) -> usize {
     let mut seen = 0;
-    for entry in std::fs::read_dir(root().join("scenarios")).expect("scenarios") {
+    for entry in std::fs::read_dir(root().join(folder)).expect("scenarios") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         if !matches!(
@@ -35,7 +58,7 @@ fn every_scenario_is_checked_and_run() {
             "{name}"
         );
     }
-    assert!(seen >= 3, "the scenarios are where this test looks for them");
+    seen
 }
 
 /// The commands of a document: the lines of its `sh` blocks, `\` joining them.
@@ -68,6 +91,7 @@ fn every_command_of_the_documents_works() {
         "sdk/lua/README.md",
         "plugins/README.md",
         "sdk/rust/README.md",
+        "docs/traces.md",
     ] {
         for command in commands(document) {
             let words: Vec<&str> = command
