@@ -63,7 +63,9 @@ pub(crate) fn failure(error: TraceError) -> Failure {
 
 /// What a flavor refuses: where in the trace it stands, and why.
 fn refusal(failure: &PluginFailure) -> String {
-    let place = failure.input.as_deref().unwrap_or("the trace");
+    // The rows; behind them stands what only matters to the flavor's author.
+    let input = failure.input.as_deref().unwrap_or("the trace");
+    let place = input.split(';').next().unwrap_or(input);
     format!("{place}: the flavor `{}`: {}", failure.plugin, failure.message)
 }
 

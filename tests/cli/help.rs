@@ -10,6 +10,10 @@ fn help_texts() {
         &["check"],
         &["simulate"],
         &["sim"],
+        &["trace"],
+        &["trace", "inspect"],
+        &["trace", "convert"],
+        &["trace", "synthesize"],
         &["schema"],
         &["completions"],
     ] {
@@ -18,7 +22,7 @@ fn help_texts() {
         let name = if command.is_empty() {
             "help".to_owned()
         } else {
-            format!("help-{}", command[0])
+            format!("help-{}", command.join("-"))
         };
         insta::assert_snapshot!(name, stdout(&output));
     }
@@ -39,7 +43,7 @@ fn completions_name_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = veeksha(["completions", shell]);
         assert_code(&output, 0);
-        for command in ["run", "check", "simulate", "sim", "schema"] {
+        for command in ["run", "check", "simulate", "sim", "trace", "schema"] {
             assert!(stdout(&output).contains(command), "{shell}: {command}");
         }
     }

@@ -8,3 +8,4 @@ mod support;
 mod help;
 mod messages;
 mod schema;
+mod traces;

@@ -35,7 +35,7 @@ fn yaml_scenarios() {
     insta::assert_snapshot!("not-yaml", says("s.yml", "a: [1, 2\n", &[], 2));
     insta::assert_snapshot!(
         "not-supported-yet",
-        says("s.yml", "session_generator: { type: trace }\n", &[], 2)
+        says("s.yml", "session_generator: { type: lmeval }\n", &[], 2)
     );
     let several = "runtime: { max_sesions: 3 }\nclient: { modle: x }\nseed: -1\n";
     insta::assert_snapshot!("several-problems", says("s.yml", several, &[], 2));

@@ -5,7 +5,10 @@ use crate::support::{assert_code, program, root, veeksha};
 
 #[test]
 fn every_scenario_is_checked_and_run() {
-    assert!(run_all("scenarios") >= 3, "the scenarios are where this test looks for them");
+    assert!(
+        run_all("scenarios") >= 3,
+        "the scenarios are where this test looks for them"
+    );
 }
 
 #[test]

@@ -1,0 +1,354 @@
+//! What is said of traces that cannot be used, and what the commands about traces print.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
+
+/// Runs a scenario over a trace of these bytes and returns the message, with the folder's name taken out.
+fn refused(name: &str, trace: &[u8], generator: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join(name), trace).expect("a writable folder");
+    let yaml = format!(
+        "session_generator: {{ type: trace, trace_file: {name}, wrap_mode: false, {generator} }}\nclient: {{ api_base: 'sim://fast' }}\n"
+    );
+    let file = scenario(folder.path(), "s.yml", &yaml);
+    let output_dir = folder.path().join("out");
+    let output = veeksha([
+        "simulate",
+        &file,
+        "--output_dir",
+        output_dir.to_str().expect("UTF-8"),
+    ]);
+    assert_code(&output, 2);
+    assert!(!output_dir.exists(), "nothing has started");
+    stderr(&output).replace(&format!("{}/", folder.path().display()), "")
+}
+
+const LOG: &str = "flavor: { type: request_log }";
+const GRAPH: &str = "flavor: { type: timed_synthetic_session }";
+
+#[test]
+fn rows_that_cannot_be_used() {
+    let good = r#"{"input_length": 10, "output_length": 5}"#;
+    let row = |second: &str| format!("{good}\n{second}\n").into_bytes();
+    let long = format!(
+        "{{\"input_length\": 10, \"output_length\": 5, \"note\": \"{}\"}}",
+        "x".repeat(3 << 20)
+    );
+    let cases: Vec<(&str, &str, Vec<u8>, &str)> = vec![
+        ("missing-column", "t.jsonl", row(r#"{"input_length": 10}"#), LOG),
+        (
+            "wrong-type",
+            "t.jsonl",
+            row(r#"{"input_length": "ten", "output_length": 5}"#),
+            LOG,
+        ),
+        (
+            "negative-length",
+            "t.jsonl",
+            row(r#"{"input_length": -10, "output_length": 5}"#),
+            LOG,
+        ),
+        (
+            "length-zero",
+            "t.jsonl",
+            row(r#"{"input_length": 0, "output_length": 5}"#),
+            LOG,
+        ),
+        (
+            "half-a-line",
+            "t.jsonl",
+            format!("{good}\n{{\"input_length\": 10, \"outp").into_bytes(),
+            LOG,
+        ),
+        (
+            "not-utf-8",
+            "t.jsonl",
+            [
+                good.as_bytes(),
+                b"\n{\"input_length\": 1, \"output_length\": 2, \"x\": \"\xff\"}\n",
+            ]
+            .concat(),
+            LOG,
+        ),
+        ("empty", "t.jsonl", Vec::new(), LOG),
+        (
+            "gigantic-line",
+            "t.jsonl",
+            row(&long),
+            "max_row_mib: 1, flavor: { type: request_log }",
+        ),
+        (
+            "csv-cells",
+            "t.csv",
+            b"input_length,output_length\n10,5\n10\n".to_vec(),
+            LOG,
+        ),
+        (
+            "csv-missing-column",
+            "t.csv",
+            b"input_len,output_length\n10,5\n".to_vec(),
+            LOG,
+        ),
+        (
+            "renamed-from-nowhere",
+            "t.csv",
+            b"input_length,output_length\n10,5\n".to_vec(),
+            "columns: { prompt: input_length }, flavor: { type: request_log }",
+        ),
+        (
+            "no-arrivals",
+            "t.jsonl",
+            row(good),
+            "flavor: { type: request_log } }\ntraffic_scheduler: { type: fixed_schedule",
+        ),
+    ];
+    for (name, file, trace, generator) in cases {
+        insta::assert_snapshot!(format!("trace-{name}"), refused(file, &trace, generator));
+    }
+}
+
+#[test]
+fn graphs_that_cannot_be_run() {
+    let node = |context: &str| {
+        format!(
+            r#"{{"session_id": 1, "input_length": 9, "new_input_length": 9, "output_length": 5{context}}}"#
+        )
+    };
+    let graph = |id: u32, parents: &str, history: &str| {
+        node(&format!(
+            r#", "session_context": {{"node_id": {id}, "parent_nodes": {parents}, "history_parent": {history}, "wait_after_ready": 0}}"#
+        ))
+    };
+    for (name, rows) in [
+        ("mixed-context", [graph(0, "[]", "null"), node("")]),
+        ("duplicate-node", [graph(0, "[]", "null"), graph(0, "[]", "null")]),
+        ("history-outside", [graph(0, "[]", "null"), graph(1, "[]", "0")]),
+        ("cycle", [graph(0, "[1]", "null"), graph(1, "[0]", "null")]),
+    ] {
+        insta::assert_snapshot!(
+            format!("trace-{name}"),
+            refused("t.jsonl", rows.join("\n").as_bytes(), GRAPH)
+        );
+    }
+}
+
+#[test]
+fn a_trace_that_is_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(
+        folder.path(),
+        "s.yml",
+        "session_generator: { type: trace, trace_file: nowhere.jsonl, flavor: { type: azure } }\n",
+    );
+    let output = veeksha(["check", &file]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("nowhere.jsonl: there is no such file or folder"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// What is skipped is counted and listed, and the rest is sent.
+#[test]
+fn bad_rows_can_be_skipped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(
+        folder.path().join("t.jsonl"),
+        "{\"input_length\": 10, \"output_length\": 5}\n{\"input_length\": -1, \"output_length\": 5}\nnot json\n{\"input_length\": 0, \"output_length\": 5}\n{\"input_length\": 12, \"output_length\": 5}\n",
+    )
+    .expect("a writable folder");
+    let file = scenario(
+        folder.path(),
+        "s.yml",
+        "session_generator: { type: trace, trace_file: t.jsonl, wrap_mode: false, on_bad_row: skip, flavor: { type: request_log } }\nclient: { api_base: 'sim://fast' }\n",
+    );
+    let output = veeksha([
+        "simulate",
+        &file,
+        "--output_dir",
+        folder.path().to_str().expect("UTF-8"),
+    ]);
+    assert_code(&output, 0);
+    let said = stderr(&output).replace(&format!("{}/", folder.path().display()), "");
+    insta::assert_snapshot!("trace-skipped", said);
+    assert!(
+        stdout(&output).contains("Requests answered"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+fn trace(arguments: &[&str]) -> std::process::Output {
+    veeksha([&["trace"], arguments].concat())
+}
+
+#[test]
+fn a_trace_is_inspected() {
+    for (name, arguments) in [
+        ("inspect-azure", &["inspect", "scenarios/traces/azure.csv"][..]),
+        ("inspect-mooncake", &["inspect", "scenarios/traces/mooncake.lua"]),
+    ] {
+        let output = trace(arguments);
+        assert_code(&output, 0);
+        insta::assert_snapshot!(name, stdout(&output));
+    }
+    let output = trace(&["inspect", "scenarios/traces/azure.csv", "--json"]);
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(report["flavor"], "azure");
+    assert_eq!(report["rows"], 6);
+    assert_eq!(report["portrait"]["requests"], 6);
+}
+
+#[test]
+fn a_portrait_is_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plot = folder.path().join("portrait.svg");
+    let plot_name = plot.to_str().expect("UTF-8");
+    assert_code(
+        &trace(&["inspect", "scenarios/traces/azure.csv", "--plot", plot_name]),
+        0,
+    );
+    let svg = std::fs::read_to_string(&plot).expect("the plot");
+    assert!(svg.starts_with("<svg") && svg.contains("prompt tokens") && svg.trim_end().ends_with("</svg>"));
+}
+
+/// What is converted is read again by the flavor it was made for, and has the same lengths.
+#[test]
+fn a_converted_trace_is_read_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let means = |path: &str, more: &[&str]| {
+        let output = trace(&[&["inspect", path, "--json"], more].concat());
+        assert_code(&output, 0);
+        let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let portrait = &report["portrait"];
+        (
+            portrait["requests"].as_u64(),
+            portrait["output_tokens"]["mean"].as_f64(),
+            portrait["new_prompt_tokens"]["total"].as_f64(),
+        )
+    };
+    let source = "scenarios/traces/mooncake.lua";
+    for (format, more) in [
+        ("timed_synthetic_session", &[][..]),
+        ("mooncake", &["--set", "flavor.block_size=64"]),
+        ("request_log", &[]),
+    ] {
+        let file = folder.path().join(format!("{format}.jsonl"));
+        let name = file.to_str().expect("UTF-8");
+        let output = trace(&[
+            "convert",
+            source,
+            "--to",
+            format,
+            "--output",
+            name,
+            "--block-size",
+            "64",
+        ]);
+        assert_code(&output, 0);
+        let flavor = ["--flavor", format];
+        let again = means(name, &[&flavor, more].concat());
+        let before = means(source, &[]);
+        assert_eq!((again.0, again.1), (before.0, before.1), "{format}");
+    }
+}
+
+#[test]
+fn a_synthesized_trace_is_like_its_model() {
+    let output = trace(&[
+        "synthesize",
+        "scenarios/traces/mooncake.lua",
+        "--block-size",
+        "64",
+        "--make",
+        "200",
+        "--output-multiplier",
+        "2",
+    ]);
+    assert_code(&output, 0);
+    let rows: Vec<Value> = stdout(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a row"))
+        .collect();
+    assert!(rows.len() >= 200, "at least a request for each session");
+    let mean = rows
+        .iter()
+        .map(|row| row["output_length"].as_f64().expect("a length"))
+        .sum::<f64>()
+        / rows.len() as f64;
+    // The example's answers have 8 to 40 tokens.
+    assert!((16.0..=80.0).contains(&mean), "{mean}");
+    let again = trace(&[
+        "synthesize",
+        "scenarios/traces/mooncake.lua",
+        "--block-size",
+        "64",
+        "--make",
+        "200",
+        "--output-multiplier",
+        "2",
+    ]);
+    assert_eq!(stdout(&again), stdout(&output), "the same seed, the same trace");
+}
+
+#[test]
+fn wrong_uses_are_answered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let odd = folder.path().join("odd.csv");
+    std::fs::write(&odd, "a,b\n1,2\n").expect("a writable folder");
+    let odd = odd.to_str().expect("UTF-8");
+    for (arguments, says) in [
+        (&["inspect", odd][..], "no flavor is known by these columns: a, b"),
+        (&["inspect", "scenarios/quickstart.lua"], "replays no trace"),
+        (
+            &["inspect", odd, "--flavor", "moonshine"],
+            "there is no such flavor; it must be one of azure, ",
+        ),
+        (
+            &["convert", "scenarios/traces/azure.csv", "--to", "csv"],
+            "it must be one of request_log, ",
+        ),
+        (
+            &["convert", "scenarios/traces/azure.csv", "--to", "multi_turn"],
+            "session 0 of ",
+        ),
+        (
+            &["inspect", "/nowhere"],
+            "/nowhere: there is no such file or folder",
+        ),
+        (
+            &["synthesize", "scenarios/traces/azure.csv", "--speedup", "0"],
+            "speedup",
+        ),
+    ] {
+        let output = trace(arguments);
+        assert_code(&output, 2);
+        assert!(
+            stderr(&output).contains(says),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+    let same = Path::new(odd);
+    let output = trace(&[
+        "convert",
+        odd,
+        "--flavor",
+        "request_log",
+        "--set",
+        "columns.a=input_length",
+        "--set",
+        "columns.b=output_length",
+        "--to",
+        "request_log",
+        "--output",
+        odd,
+    ]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("is the trace itself"));
+    assert_eq!(std::fs::read_to_string(same).expect("the trace"), "a,b\n1,2\n");
+}
