@@ -7,6 +7,7 @@ Makes FOLDER/tokenizer.json and FOLDER/tiny.gguf when they are missing (a byte-l
 library's own sources, two layers of random numbers), then serves them on 127.0.0.1. Port 0 is not supported by the server.
 """
 import glob
+import json
 import os
 import signal
 import sys
@@ -38,8 +39,6 @@ def make_tokenizer(path):
 
 
 def make_model(tokenizer_path, path):
-    import json
-
     import gguf
     import numpy
 
@@ -141,6 +140,8 @@ def main():
     tokenizer, model = os.path.join(folder, "tokenizer.json"), os.path.join(folder, "tiny.gguf")
     if not os.path.exists(tokenizer):
         make_tokenizer(tokenizer)
+    with open(os.path.join(folder, "tokenizer_config.json"), "w") as file:
+        json.dump({"chat_template": TEMPLATE, "eos_token": "<|im_end|>"}, file)
     if not os.path.exists(model):
         make_model(tokenizer, model + ".part")
         os.rename(model + ".part", model)

@@ -41,7 +41,11 @@ fn environment() -> Option<PathBuf> {
     Some(folder)
 }
 
+/// The environment and the model are made by whichever test comes first, while the others wait.
+static MAKING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 fn start() -> Option<Llama> {
+    let _making = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let environment = environment()?;
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .ok()?
@@ -85,6 +89,41 @@ fn counter(port: u16, name: &str) -> f64 {
         .nth(1)
         .and_then(|value| value.parse().ok())
         .expect("a number")
+}
+
+/// With the model's chat template applied, a prompt of 64 tokens is one of 64 to the server too, in either interface.
+#[test]
+fn wrapped_prompts_have_the_asked_length_on_llama_cpp() {
+    let Some(llama) = start() else {
+        println!("skipped: no Python, or its registry cannot be reached");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokenizer = Path::new(env!("CARGO_TARGET_TMPDIR")).join("llama/model/tokenizer.json");
+    let text = format!(
+        "session_generator:\n  type: synthetic\n  session_graph: {{ type: single_request }}\n  \
+         channels: [ {{ type: text, body_length_generator: {{ type: uniform, min: 40, max: 90 }} }} ]\n  \
+         output_spec: {{ text: {{ output_length_generator: {{ type: fixed, value: 3 }} }} }}\n\
+         traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 4, rampup_seconds: 0 }}\n\
+         client: {{ api_base: 'http://127.0.0.1:{}/v1', tokenizer: {tokenizer:?}, apply_chat_template: true, prompt_length: wrapped }}\n\
+         runtime: {{ max_sessions: 40 }}\n",
+        llama.port
+    );
+    let file = crate::support::scenario(folder.path(), "wrapped.yml", &text);
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    for interface in ["openai_chat_completions", "openai_completions"] {
+        let arguments = ["run", &file, "--output_dir", output_dir, "--client.type", interface];
+        assert_code(&veeksha(arguments), 0);
+        let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+        assert_eq!(rows.len(), 40);
+        for row in &rows {
+            let asked = row["target_num_delta_prompt_tokens"].as_u64().expect("a length");
+            assert!((40..=90).contains(&asked), "{row}");
+            assert!(row["num_template_tokens"].as_u64() > Some(0), "{row}");
+            assert_eq!(row["usage_prompt_tokens"], asked, "{interface}: {row}");
+            assert_eq!(row["num_total_prompt_tokens"], asked, "{interface}: {row}");
+        }
+    }
 }
 
 #[test]
