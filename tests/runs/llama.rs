@@ -112,7 +112,14 @@ fn wrapped_prompts_have_the_asked_length_on_llama_cpp() {
     let file = crate::support::scenario(folder.path(), "wrapped.yml", &text);
     let output_dir = folder.path().to_str().expect("UTF-8");
     for interface in ["openai_chat_completions", "openai_completions"] {
-        let arguments = ["run", &file, "--output_dir", output_dir, "--client.type", interface];
+        let arguments = [
+            "run",
+            &file,
+            "--output_dir",
+            output_dir,
+            "--client.type",
+            interface,
+        ];
         assert_code(&veeksha(arguments), 0);
         let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
         assert_eq!(rows.len(), 40);

@@ -14,6 +14,7 @@ mod faults;
 mod guests;
 mod interrupts;
 mod llama;
+mod published;
 mod quickstart;
 mod results;
 mod server;
