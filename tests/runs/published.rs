@@ -116,7 +116,10 @@ fn mooncake_is_replayed_as_it_was_recorded() {
     assert_eq!(sent(&run), expected);
     let fidelity = json(&run, "metrics/replay_fidelity.json");
     assert_eq!(fidelity["prefix_hits"]["ideal_tokens"], hits, "{fidelity}");
-    assert_eq!(fidelity["prompt_tokens"]["achieved_tokens"], prompts, "{fidelity}");
+    assert_eq!(
+        fidelity["prompt_tokens"]["achieved_tokens"], prompts,
+        "{fidelity}"
+    );
     assert_eq!(fidelity["prompt_tokens"]["exact_share"], 1.0, "{fidelity}");
     // The engine's cache has blocks of 16 tokens and knows a prompt once it is computed: it misses what arrives at the same
     // instant and what ends within a block.

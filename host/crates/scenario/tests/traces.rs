@@ -1,6 +1,5 @@
 //! Traces and recorded arrivals: keys, defaults, and what cannot be.
 #![expect(
-    clippy::unwrap_used,
     clippy::panic,
     reason = "outside a test function the configuration does not know that this is a test"
 )]
