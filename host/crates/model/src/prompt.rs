@@ -11,8 +11,8 @@ pub struct PreparedMessage {
     pub role: Role,
     /// The materialised text of all its text segments. Shared, because prefixes repeat.
     pub text: Arc<str>,
-    /// Media parts, in order, after the text.
-    pub media: Vec<(MediaKind, String)>,
+    /// Media parts as URLs, in order, after the text. Shared, because a `data:` URL can be large.
+    pub media: Vec<(MediaKind, Arc<str>)>,
     /// For [`Role::Tool`]: the call that this message answers.
     pub tool_call_id: Option<String>,
 }

@@ -194,7 +194,7 @@ impl Materialiser {
     }
 
     /// The media of a message as URLs.
-    fn media(&self, node: NodeId, message: &Message) -> Result<Vec<(MediaKind, String)>, PromptError> {
+    fn media(&self, node: NodeId, message: &Message) -> Result<Vec<(MediaKind, Arc<str>)>, PromptError> {
         let parts = message.content.iter().filter_map(|segment| match segment {
             Segment::Media { kind, source } => Some((*kind, source)),
             _ => None,
@@ -202,7 +202,7 @@ impl Materialiser {
         parts
             .map(
                 |(kind, source)| match self.media.resolve(kind, source, self.salt) {
-                    Ok(url) => Ok((kind, url.to_string())),
+                    Ok(url) => Ok((kind, url)),
                     Err(source) => Err(PromptError::Media { node, source }),
                 },
             )

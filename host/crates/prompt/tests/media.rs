@@ -48,7 +48,7 @@ fn url(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {
         (&*prepared.messages[0].text, prepared.prompt_tokens),
         ("look", prepared.target_tokens)
     );
-    url.clone()
+    url.to_string()
 }
 
 fn refusal(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {

@@ -263,7 +263,7 @@ fn media_are_not_counted() {
         .unwrap();
     assert_eq!(
         prepared.messages[0].media,
-        [(MediaKind::Image, "https://h/cat.png".to_string())]
+        [(MediaKind::Image, "https://h/cat.png".into())]
     );
     assert_eq!((prepared.target_tokens, prepared.prompt_tokens), (20, 20));
 }

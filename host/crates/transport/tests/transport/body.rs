@@ -228,7 +228,7 @@ fn what_the_template_or_the_api_refuses_is_not_sent() {
     assert_eq!(failure.class, ErrorClass::Protocol);
     assert_eq!(failure.message, "the chat template tiny: no");
     let picture = PreparedMessage {
-        media: vec![(MediaKind::Audio, "data:audio/wav;base64,AAAA".to_owned())],
+        media: vec![(MediaKind::Audio, "data:audio/wav;base64,AAAA".into())],
         ..message(Role::User, "listen")
     };
     let failure = request_body(&templated(), &job_of(vec![picture], |_| ())).unwrap_err();
@@ -401,11 +401,11 @@ fn a_body_that_is_not_an_object_is_refused() {
 #[test]
 fn media_become_blocks_after_the_text() {
     let media = vec![
-        (MediaKind::Image, "https://h/cat.png".to_owned()),
-        (MediaKind::Image, "data:image/png;base64,AAAA".to_owned()),
-        (MediaKind::Audio, "data:audio/x-wav;base64,BBBB".to_owned()),
-        (MediaKind::Audio, "http://h/a.mp3".to_owned()),
-        (MediaKind::Video, "http://h/v.mp4".to_owned()),
+        (MediaKind::Image, "https://h/cat.png".into()),
+        (MediaKind::Image, "data:image/png;base64,AAAA".into()),
+        (MediaKind::Audio, "data:audio/x-wav;base64,BBBB".into()),
+        (MediaKind::Audio, "http://h/a.mp3".into()),
+        (MediaKind::Video, "http://h/v.mp4".into()),
     ];
     let blocks = json!([
         {"type": "image_url", "image_url": {"url": "https://h/cat.png"}},
@@ -435,7 +435,7 @@ fn media_become_blocks_after_the_text() {
 fn media_that_cannot_be_sent_are_named() {
     let refused = |target: &Target, kind, source: &str| {
         let message = PreparedMessage {
-            media: vec![(kind, source.to_owned())],
+            media: vec![(kind, source.into())],
             ..message(Role::User, "look")
         };
         let failure = request_body(target, &job_of(vec![message], |_| ())).unwrap_err();

@@ -306,7 +306,7 @@ fn a_request_that_cannot_be_written_fails_without_a_connection() {
     let client = Client::new(target(&server.base()));
     let mut job = job(0, "hi");
     let mut prepared = prepared("hi");
-    prepared.messages[0].media = vec![(MediaKind::Image, "cat.png".to_owned())];
+    prepared.messages[0].media = vec![(MediaKind::Image, "cat.png".into())];
     job.request = Arc::new(prepared);
     client.transport.submit(job);
     let outcome = client.outcome();
