@@ -68,6 +68,8 @@ pub mod flavor;
 mod generator;
 pub mod log;
 mod random;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod session;
 
 pub use agent::{Agent, Step};
