@@ -73,7 +73,7 @@ impl Collector {
             writer,
             failures: BTreeMap::new(),
             replay: wired.trace.is_some().then(|| Replayed {
-                prefixes: Prefixes::new(wired.tokenizer.clone()),
+                prefixes: Prefixes::new(wired.tokenizer.clone(), &wired.plan.warmup),
                 fidelity: Fidelity::new(schedule(wired)),
             }),
         })

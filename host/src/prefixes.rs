@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use veeksha_events::Event;
-use veeksha_model::RequestId;
+use veeksha_model::{RequestId, Session};
 use veeksha_pipeline::Entry;
 use veeksha_prefix::PrefixLedger;
 use veeksha_prompt::Tokenizer;
@@ -24,14 +24,20 @@ pub(crate) struct Prefixes {
 }
 
 impl Prefixes {
-    pub(crate) fn new(tokenizer: Tokenizer) -> Self {
-        Prefixes {
+    /// Nothing but what the warm-up sends is known.
+    pub(crate) fn new(tokenizer: Tokenizer, warmup: &[Session]) -> Self {
+        let mut prefixes = Prefixes {
             tokenizer,
             ledger: PrefixLedger::new(),
             ideal: HashMap::new(),
             early: HashMap::new(),
             counts: std::cell::RefCell::default(),
+        };
+        for request in warmup.iter().flat_map(|session| &session.requests) {
+            let pieces = veeksha_prefix::pieces_of(&request.messages, &|text| prefixes.count(text));
+            prefixes.ledger.learn(&pieces);
         }
+        prefixes
     }
 
     /// Takes in an entry and gives back what can be passed on now, in order: prompts are seen in the order of dispatch, and

@@ -3,7 +3,7 @@
 use veeksha_evaluate::{FidelityReport, Lengths};
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
-/// A measured hit rate this far below the ideal one is worth a look: blocks of a cache cost a few per cent.
+/// A measured hit rate this far from the ideal one is worth a look: blocks of a cache cost a few per cent.
 const HITS_MISSED: f64 = 0.05;
 
 /// The section *Replay*.
@@ -60,7 +60,8 @@ fn sign(value: f64) -> &'static str {
 
 fn hits(report: &FidelityReport) -> Vec<Row> {
     let hits = &report.prefix_hits;
-    let Some(ideal) = hits.ideal_rate() else {
+    // Where some requests do not say what was cached, the others alone are compared.
+    let Some(ideal) = hits.ideal_rate_of_reporting().or(hits.ideal_rate()) else {
         return Vec::new();
     };
     let mut rows = vec![row(
@@ -69,11 +70,27 @@ fn hits(report: &FidelityReport) -> Vec<Row> {
     )];
     match (hits.measured_rate(), hits.ideal_rate_of_reporting()) {
         (Some(measured), Some(ideal)) => {
-            let missed = measured < ideal - HITS_MISSED;
+            let (missed, leaked) = (measured < ideal - HITS_MISSED, measured > ideal + HITS_MISSED);
+            let mut notes = Vec::new();
+            if hits.reporting < hits.requests {
+                notes.push(format!("of {} of {} requests", hits.reporting, hits.requests));
+            }
+            if missed {
+                notes.push("its cache knew less than these requests have in common".to_owned());
+            }
+            if leaked {
+                notes.push(
+                    "more than these requests have in common: was its cache warm, or are answers kept in it?"
+                        .to_owned(),
+                );
+            }
             rows.push(Row {
-                mark: if missed { Mark::Warning } else { Mark::Plain },
-                note: (hits.reporting < hits.requests)
-                    .then(|| format!("said of {} of {} requests", hits.reporting, hits.requests)),
+                mark: if missed || leaked {
+                    Mark::Warning
+                } else {
+                    Mark::Plain
+                },
+                note: (!notes.is_empty()).then(|| notes.join("; ")),
                 ..row("Prompt tokens the server says it knew", vec![share(measured)])
             });
         }

@@ -7,7 +7,7 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{
     FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys, Traffic,
 };
-use veeksha_trace::{Check, Order, Trace, TraceError, TraceOptions};
+use veeksha_trace::{BadRow, Check, Order, RowProblem, Trace, TraceError, TraceOptions};
 
 use crate::failure::Failure;
 use crate::mode::Mode;
@@ -56,6 +56,12 @@ pub(crate) fn failure(error: TraceError) -> Failure {
             Failure::usage(refusal(&failure)).hinted(hint)
         }
         TraceError::Plugin(failure) => failure.into(),
+        TraceError::BadRow(BadRow {
+            problem: RowProblem::NoArrival { .. },
+            ..
+        }) => Failure::usage(&error).hinted(
+            "traffic of type `rate` or `concurrent` asks for none; `columns` renames the column that has them",
+        ),
         TraceError::BadRow(_) => Failure::usage(&error).hinted(SKIP),
         other => Failure::usage(other),
     }

@@ -333,6 +333,33 @@ fn wrong_uses_are_answered() {
             stderr(&output)
         );
     }
+    let lengths = folder.path().join("lengths.csv");
+    std::fs::write(&lengths, "timestamp,input_length,output_length\n0,5,5\n1,6,6\n")
+        .expect("a writable folder");
+    let output = trace(&["inspect", lengths.to_str().expect("UTF-8")]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("seconds to the flavor `request_log` and milliseconds to `mooncake`"),
+        "{}",
+        stderr(&output)
+    );
+    // A conversion that fails leaves what stood there, and nothing else.
+    let kept = folder.path().join("kept.jsonl");
+    std::fs::write(&kept, "precious").expect("a writable folder");
+    let kept_name = kept.to_str().expect("UTF-8");
+    let output = trace(&[
+        "convert",
+        "scenarios/traces/mooncake.lua",
+        "--to",
+        "single_turn",
+        "--output",
+        kept_name,
+    ]);
+    assert_code(&output, 2);
+    assert_eq!(std::fs::read_to_string(&kept).expect("the file"), "precious");
+    let left = std::fs::read_dir(folder.path()).expect("the folder").count();
+    assert_eq!(left, 3, "no unfinished file is left");
+
     let same = Path::new(odd);
     let output = trace(&[
         "convert",

@@ -137,7 +137,7 @@ pub(crate) struct ConvertArgs {
     /// The file to write. Default: standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Tokens of a hash block, for formats that have them. Default: 512.
+    /// Tokens of a hash block, for formats that have them. Default: that of the trace's flavor, else 512.
     #[arg(long, value_name = "TOKENS")]
     pub(crate) block_size: Option<std::num::NonZeroU32>,
 }
@@ -149,7 +149,7 @@ pub(crate) struct SynthesizeArgs {
     /// The file to write, in the format `mooncake`. Default: standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Tokens of a hash block, of the fit and of the new trace. Default: 512.
+    /// Tokens of a hash block: beginnings that prompts share are kept in whole blocks. Default: that of the trace's flavor, else 512.
     #[arg(long, value_name = "TOKENS")]
     pub(crate) block_size: Option<std::num::NonZeroU32>,
     /// How many sessions to make. Default: as many as the trace has.
@@ -158,13 +158,13 @@ pub(crate) struct SynthesizeArgs {
     /// The seed of what is drawn.
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
-    /// Longer or shorter shared prefixes.
+    /// Longer or shorter beginnings that prompts share.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub(crate) prefix_multiplier: f64,
     /// So many times as many different prefixes, each shared by its part of the sessions.
     #[arg(long, default_value_t = 1, value_name = "TIMES")]
     pub(crate) root_multiplier: u32,
-    /// Longer or shorter prompts.
+    /// Longer or shorter what prompts have for themselves; with the same factor for both, whole prompts.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub(crate) prompt_multiplier: f64,
     /// Longer or shorter answers.

@@ -57,6 +57,16 @@ struct Differences {
     achieved: u64,
 }
 
+/// The length of a prompt in the measure that its workload was asked in: with the chat template where the asked length includes
+/// it, else without.
+fn asked_length(record: &RequestRecord) -> u32 {
+    let of_content = record.target_prompt_tokens == record.prompt_tokens;
+    match of_content {
+        true => record.total_prompt_tokens.saturating_sub(record.template_tokens),
+        false => record.total_prompt_tokens,
+    }
+}
+
 impl Fidelity {
     /// Nothing compared yet. `schedule` is that of traffic which replays recorded arrivals; `None` for any other.
     pub fn new(schedule: Option<FidelitySchedule>) -> Self {
@@ -112,7 +122,7 @@ impl Fidelity {
         }
         let by_server = record.usage.map(|usage| usage.prompt);
         if let Some(prompt) = recorded.prompt_tokens {
-            self.prompts.add(prompt, record.total_prompt_tokens);
+            self.prompts.add(prompt, asked_length(record));
             if let Some(by_server) = by_server {
                 self.prompts_by_server.add(prompt, by_server);
             }
@@ -128,7 +138,8 @@ impl Fidelity {
     fn add_prefix_hits(&mut self, record: &RequestRecord) {
         let hits = &mut self.prefix;
         hits.requests += 1;
-        let prompt = u64::from(record.total_prompt_tokens);
+        // The account of prefixes holds what is said, and nothing of a chat template.
+        let prompt = u64::from(record.total_prompt_tokens.saturating_sub(record.template_tokens));
         let ideal = record.ideal_cached_tokens.map(u64::from);
         if let Some(ideal) = ideal {
             hits.with_ideal += 1;

@@ -13,7 +13,8 @@ pub struct FidelityReport {
     pub requests: u64,
     /// Arrivals of sessions; `None` where arrivals were not replayed, or none was recorded.
     pub arrivals: Option<Arrivals>,
-    /// Whole prompts: by the host's tokenizer against the recording.
+    /// Whole prompts: by the host's tokenizer against the recording; without what a chat template adds, unless the asked length
+    /// includes it.
     pub prompt_tokens: Option<Lengths>,
     /// Whole prompts: as the server counts them against the recording.
     pub prompt_tokens_by_server: Option<Lengths>,
@@ -71,7 +72,7 @@ pub struct PrefixHits {
     pub with_ideal: u64,
     /// Tokens that an unbounded cache would have known.
     pub ideal_tokens: u64,
-    /// Prompt tokens of the requests of which the ideal is known, by the host's tokenizer.
+    /// Prompt tokens of the requests of which the ideal is known, by the host's tokenizer, without what a chat template adds.
     pub ideal_of_tokens: u64,
     /// Requests whose server said how many tokens were cached.
     pub reporting: u64,

@@ -32,7 +32,7 @@ pub fn role_piece(role: Role) -> Piece {
 
 /// The pieces of messages: for each its role's mark, then its segments.
 ///
-/// `count` gives the tokens of verbatim text. Such text is cut into stretches of about 256 bytes at spaces, so that texts which
+/// `count` gives the tokens of verbatim text. Such text is cut into stretches of about 32 bytes at spaces, so that texts which
 /// begin alike share pieces; tokens are counted for each stretch. Media count for nothing, but what follows different media is
 /// different. The tokens that a chat template adds are not in it.
 pub fn pieces_of<'a>(
@@ -87,10 +87,10 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str, count: &dyn Fn(&str) -> u32) {
 }
 
 /// A stretch has at least this many bytes, but for the last one.
-const STRETCH_BYTES: usize = 256;
+const STRETCH_BYTES: usize = 32;
 
 /// A stretch without a space is cut here.
-const LONGEST_STRETCH_BYTES: usize = 512;
+const LONGEST_STRETCH_BYTES: usize = 64;
 
 /// Cuts a text where the text itself says so: where a stretch ends depends on nothing but what stands in it, so texts that begin
 /// alike are cut alike. A space begins the stretch after it, as tokenizers of the byte-pair kind have it.

@@ -167,7 +167,7 @@ pub enum TraceError {
         found: Vec<String>,
     },
     /// A rename of a column that no file has.
-    #[error("{}: `columns` renames {}, which the trace does not have; it has {}", path.display(), quoted(column), list(found))]
+    #[error("{}: `columns` renames {}, which the trace does not have (the name in the file comes first); it has {}", path.display(), quoted(column), list(found))]
     RenameFrom {
         /// The trace.
         path: PathBuf,

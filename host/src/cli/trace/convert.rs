@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use veeksha_study::{Converter, Format};
 
+use super::output::{Output, Written};
 use super::subject::Subject;
-use super::{Written, finish, line, output};
 use crate::cli::args::ConvertArgs;
 use crate::exit;
 use crate::failure::Failure;
@@ -17,29 +17,26 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<u8, Failure> {
         .parse()
         .map_err(|error| Failure::usage(format!("--to: {error}")))?;
     let subject = Subject::open(&args.trace)?;
-    let mut out = output(args.output.as_deref(), &subject.path)?;
-    let mut converter = Converter::new(to);
-    if let Some(size) = args.block_size {
-        converter = converter.block_size(size.get());
-    }
+    let mut out = Output::to(args.output.as_deref(), &subject.path)?;
+    let mut converter = Converter::new(to).block_size(subject.block_size(args.block_size));
     let count = subject.count();
     let mut written = 0;
     if let Some(header) = to.header() {
-        line(&mut out, header)?;
+        out.line(header)?;
     }
     subject.each_session(|index, session| {
         let rows = converter.rows(session, index, &count).map_err(|error| {
             Failure::usage(format!("session {index} of {}: {error}", subject.path.display()))
         })?;
         for row in rows {
-            if line(&mut out, &row)? == Written::NobodyReads {
+            if out.line(&row)? == Written::NobodyReads {
                 return Ok(ControlFlow::Break(()));
             }
             written += 1;
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    finish(out)?;
+    out.finish()?;
     say::err(format!("{} as `{to}`", say::counted(written, "row")));
     for loss in converter.losses() {
         say::err(format!("not kept: {} ({})", loss.what, loss.count));

@@ -29,7 +29,6 @@ const SIGNS: [(&str, &[&[&str]]); 15] = [
         &[
             &["hash_ids", "input_length"],
             &["hash_ids", "input_tokens"],
-            &["timestamp", "input_length", "output_length"],
             &["messages", "output_length"],
             &["text_input"],
         ],
@@ -57,11 +56,26 @@ const SIGNS: [(&str, &[&[&str]]); 15] = [
     ("untimed_content_multi_turn", &[&["conversation"], &["messages"]]),
 ];
 
+/// What a file's columns say of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// This flavor reads it.
+    Flavor(&'static str),
+    /// Lengths with a `timestamp`, which is seconds to `request_log` and milliseconds to `mooncake`.
+    SecondsOrMilliseconds,
+    /// No flavor that is known.
+    Nothing,
+}
+
 /// The flavor whose columns a file has.
-pub(super) fn flavor(sniffed: &Sniffed) -> Option<&'static str> {
+pub(super) fn flavor(sniffed: &Sniffed) -> Told {
     let has = |name: &&str| sniffed.columns.iter().any(|column| column == name);
-    SIGNS
+    let found = SIGNS
         .iter()
-        .find(|(_, signs)| signs.iter().any(|columns| columns.iter().all(has)))
-        .map(|(flavor, _)| *flavor)
+        .find(|(_, signs)| signs.iter().any(|columns| columns.iter().all(has)));
+    match found {
+        Some(("request_log", _)) if has(&"timestamp") => Told::SecondsOrMilliseconds,
+        Some((flavor, _)) => Told::Flavor(flavor),
+        None => Told::Nothing,
+    }
 }

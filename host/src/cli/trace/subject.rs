@@ -1,5 +1,6 @@
 //! The trace that a command looks at: a file whose flavor is found out, or that of a scenario.
 
+use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{Document, Flavor, Generator, RowCheck, Salt, SaltName, Shuffle, Traffic};
 use veeksha_trace::Trace;
 
-use super::detect;
+use super::detect::{self, Told};
 use crate::cli::args::TraceArgs;
 use crate::failure::Failure;
 use crate::wire_up::Loaded;
@@ -32,6 +33,8 @@ pub(super) struct Subject {
     /// Counts the tokens of verbatim text.
     pub(super) tokenizer: Tokenizer,
     sessions: Option<u64>,
+    /// Tokens of the flavor's hash blocks, where it has any.
+    block_size: Option<u32>,
 }
 
 impl Subject {
@@ -70,7 +73,14 @@ impl Subject {
             path,
             tokenizer,
             sessions: args.sessions,
+            block_size: block_size(&trace.flavor),
         })
+    }
+
+    /// Tokens of a hash block in what is written: as asked for, else as in the trace, else as in Mooncake's.
+    pub(super) fn block_size(&self, asked: Option<NonZeroU32>) -> u32 {
+        let asked = asked.map(NonZeroU32::get);
+        asked.or(self.block_size).unwrap_or(veeksha_study::BLOCK_SIZE)
     }
 
     /// Hands every session to `take`, in the order of the file, until it has had enough.
@@ -89,7 +99,10 @@ impl Subject {
         let mut first = 0;
         while first < length {
             let count = BATCH.min(length - first);
-            for (index, session) in (first..).zip(source.sessions(first, count as u32)?) {
+            let sessions = source
+                .sessions(first, count as u32)
+                .map_err(|failure| traces::failure(failure.into()))?;
+            for (index, session) in (first..).zip(sessions) {
                 if take(index, &session)?.is_break() {
                     return Ok(());
                 }
@@ -110,6 +123,13 @@ fn name(flavor: &Flavor) -> String {
         Flavor::Shipped { name, .. } => name.clone(),
         Flavor::Wasm { path, .. } => path.display().to_string(),
         Flavor::Lua { .. } => "lua".to_owned(),
+    }
+}
+
+fn block_size(flavor: &Flavor) -> Option<u32> {
+    match flavor {
+        Flavor::Shipped { config, .. } => u32::try_from(config.get("block_size")?.as_u64()?).ok(),
+        Flavor::Wasm { .. } | Flavor::Lua { .. } => None,
     }
 }
 
@@ -162,8 +182,13 @@ fn keys(args: &TraceArgs) -> Vec<String> {
 fn detected(path: &Path) -> Result<String, Failure> {
     let sniffed = veeksha_trace::sniff(path).map_err(traces::failure)?;
     match detect::flavor(&sniffed) {
-        Some(flavor) => Ok(flavor.to_owned()),
-        None => Err(Failure::usage(format!(
+        Told::Flavor(flavor) => Ok(flavor.to_owned()),
+        Told::SecondsOrMilliseconds => Err(Failure::usage(format!(
+            "{}: `timestamp` is seconds to the flavor `request_log` and milliseconds to `mooncake`, and nothing tells which is meant",
+            path.display()
+        ))
+        .hinted("name the flavor with --flavor")),
+        Told::Nothing => Err(Failure::usage(format!(
             "{}: no flavor is known by these columns: {}",
             path.display(),
             sniffed.columns.join(", ")

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use veeksha_study::{BLOCK_SIZE, LikenessFit, Synthesis};
+use veeksha_study::{LikenessFit, Synthesis};
 
+use super::output::{Output, Written};
 use super::subject::Subject;
-use super::{Written, finish, line, output};
 use crate::cli::args::SynthesizeArgs;
 use crate::exit;
 use crate::failure::Failure;
@@ -13,8 +13,8 @@ use crate::say;
 
 pub(super) fn synthesize(args: &SynthesizeArgs) -> Result<u8, Failure> {
     let subject = Subject::open(&args.trace)?;
-    let mut out = output(args.output.as_deref(), &subject.path)?;
-    let mut fit = LikenessFit::new(args.block_size.map_or(BLOCK_SIZE, std::num::NonZeroU32::get));
+    let mut out = Output::to(args.output.as_deref(), &subject.path)?;
+    let mut fit = LikenessFit::new(subject.block_size(args.block_size));
     let count = subject.count();
     subject.each_session(|_, session| {
         fit.add(session, &count);
@@ -32,12 +32,12 @@ pub(super) fn synthesize(args: &SynthesizeArgs) -> Result<u8, Failure> {
     };
     let mut rows = 0;
     for row in likeness.make(&synthesis).map_err(Failure::usage)? {
-        if line(&mut out, &row)? == Written::NobodyReads {
+        if out.line(&row)? == Written::NobodyReads {
             break;
         }
         rows += 1;
     }
-    finish(out)?;
+    out.finish()?;
     say::err(format!(
         "{} as `mooncake` with block_size {}, like the {} of {}",
         say::counted(rows, "row"),

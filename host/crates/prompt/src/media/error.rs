@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// The file is not granted.
-    #[error("the media file `{name}` is not granted{}: list it among the scenario's files, or put it into the media folder", meant(.nearest))]
+    #[error("the media file `{name}` is not granted{}: it must lie in the trace's `media_folder`, or stand in `files` of the session generator", meant(.nearest))]
     NotGranted {
         /// The name that was given.
         name: String,

@@ -54,7 +54,7 @@ impl Format {
     /// The line that a file of this format begins with, if it begins with one.
     pub fn header(self) -> Option<&'static str> {
         match self {
-            Format::RequestLogCsv => Some("timestamp,input_length,output_length"),
+            Format::RequestLogCsv => Some("arrived_at,input_length,output_length"),
             _ => None,
         }
     }

@@ -11,8 +11,9 @@ use crate::conversation::length;
 
 #[derive(Serialize)]
 struct RequestLogRow {
+    /// Not `timestamp`, which is milliseconds in other formats with the same columns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    timestamp: Option<f64>,
+    arrived_at: Option<f64>,
     input_length: u64,
     output_length: u32,
 }
@@ -57,7 +58,7 @@ impl Converter {
             let request = turn.request;
             let prompt = source.conversation.prompt(place);
             rows.push(RequestLogRow {
-                timestamp: source.instant(request).map(seconds),
+                arrived_at: source.instant(request).map(seconds),
                 input_length: source.tokens(request, &prompt)?,
                 output_length: source.output(request)?,
             });
@@ -72,11 +73,11 @@ impl Converter {
         }
         let written = rows.iter().map(|row| match self.to {
             Format::RequestLogCsv => {
-                let timestamp = row
-                    .timestamp
+                let arrived_at = row
+                    .arrived_at
                     .map(|seconds| seconds.to_string())
                     .unwrap_or_default();
-                format!("{timestamp},{},{}", row.input_length, row.output_length)
+                format!("{arrived_at},{},{}", row.input_length, row.output_length)
             }
             _ => json(row),
         });

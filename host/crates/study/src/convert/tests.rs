@@ -216,7 +216,7 @@ fn a_recorded_length_stands_unless_it_cannot_be() {
 fn request_logs_are_requests_by_themselves() {
     let (rows, losses) = convert(Format::RequestLog, &[tree()]);
     let expected = [
-        json!({"timestamp": 1.5, "input_length": 100, "output_length": 10}),
+        json!({"arrived_at": 1.5, "input_length": 100, "output_length": 10}),
         json!({"input_length": 130, "output_length": 5}),
         json!({"input_length": 7, "output_length": 3}),
     ];
@@ -231,7 +231,7 @@ fn request_logs_are_requests_by_themselves() {
     assert_eq!(rows, ["1.5,100,10", ",130,5", ",7,3"]);
     assert_eq!(
         Format::RequestLogCsv.header(),
-        Some("timestamp,input_length,output_length")
+        Some("arrived_at,input_length,output_length")
     );
 }
 
