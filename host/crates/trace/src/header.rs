@@ -1,5 +1,7 @@
 //! The header of a CSV file: which of its columns are read.
 
+use std::collections::HashSet;
+
 use crate::columns::Columns;
 use crate::error::TraceError;
 use crate::problem::RowProblem;
@@ -52,12 +54,13 @@ pub(crate) fn names(store: &Store, file: usize, at: u64, limits: Limits) -> Resu
     };
     let cells = header_of(store, file, at, limits)?.map_err(unusable)?;
     let mut names: Vec<String> = Vec::with_capacity(cells.len());
+    let mut met = HashSet::with_capacity(cells.len());
     for (position, cell) in cells.iter().enumerate() {
         let name = cell.trim();
         if name.is_empty() && cells.len() > 1 && position > 0 {
             return Err(unusable(RowProblem::NamelessColumn { number: position + 1 }));
         }
-        if names.iter().any(|other| other == name) {
+        if !met.insert(name) {
             return Err(TraceError::DuplicateHeader {
                 file: path(),
                 column: name.to_owned(),

@@ -14,6 +14,7 @@ mod cell;
 mod columns;
 mod decimal;
 mod error;
+mod gzip;
 mod header;
 mod index;
 mod json;

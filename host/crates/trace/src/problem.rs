@@ -56,6 +56,12 @@ pub enum RowProblem {
         /// Which, from 1.
         number: usize,
     },
+    /// A member that stands in its object more than once: which of its values counts is not known.
+    #[error("{} stands twice", quoted(column))]
+    Twice {
+        /// The name in the file.
+        column: String,
+    },
     /// A cell that every row must have is absent.
     #[error("the column {} is missing{}", quoted(column), hint(nearest))]
     MissingColumn {

@@ -38,8 +38,10 @@ pub(crate) struct RowReader {
     record: Record,
     /// The keys of the last JSON row by position: rows of a trace name the same columns in the same order.
     last_keys: Vec<(Vec<u8>, Option<usize>)>,
-    /// Which of [`Columns::names`] have been seen.
-    seen: Vec<bool>,
+    /// Rows that have been read.
+    rows: u64,
+    /// For each of [`Columns::names`], the last row that had it, from 1; 0 for none.
+    seen: Vec<u64>,
 }
 
 /// A row whose cells have been found.
@@ -56,13 +58,14 @@ impl RowReader {
             found: vec![None; columns.slots.len()],
             record: Record::new(),
             last_keys: Vec::new(),
-            seen: vec![false; columns.names.len()],
+            rows: 0,
+            seen: vec![0; columns.names.len()],
         }
     }
 
     /// Which of [`Columns::names`] have been seen in any row.
-    pub(crate) fn seen(&self) -> &[bool] {
-        &self.seen
+    pub(crate) fn seen(&self) -> impl Fn(usize) -> bool + '_ {
+        |name| self.seen[name] != 0
     }
 
     /// Finds the cells of a row.
@@ -114,9 +117,12 @@ impl RowReader {
             found,
             last_keys,
             seen,
+            rows,
             ..
         } = self;
+        *rows += 1;
         let mut position = 0;
+        let mut twice = None;
         let end = members(bytes, start, |member| {
             let key = &bytes[member.key..member.key_end];
             let name = match last_keys.get(position) {
@@ -133,14 +139,16 @@ impl RowReader {
             };
             position += 1;
             let Some(name) = name else { return };
-            seen[name] = true;
+            if seen[name] == *rows {
+                twice = Some(name);
+            }
+            seen[name] = *rows;
             if member.kind == Kind::Null {
                 return;
             }
             for (slot, rank) in &columns.names[name].targets {
                 let slot = &mut found[usize::from(*slot)];
-                // Of a key that stands there twice, the last counts, as in most readers of JSON.
-                if slot.is_none_or(|other| *rank <= other.rank) {
+                if slot.is_none_or(|other| *rank < other.rank) {
                     *slot = Some(Found {
                         rank: *rank,
                         name,
@@ -152,8 +160,11 @@ impl RowReader {
             }
         })
         .map_err(fault)?;
-        match skip_space(bytes, end) {
-            at if at < bytes.len() => Err(not_json(bytes, at, "text stands after the object")),
+        match (skip_space(bytes, end), twice) {
+            (at, _) if at < bytes.len() => Err(not_json(bytes, at, "text stands after the object")),
+            (_, Some(name)) if !columns.names[name].targets.is_empty() => Err(RowProblem::Twice {
+                column: columns.names[name].name.clone(),
+            }),
             _ => Ok(()),
         }
     }

@@ -1,9 +1,10 @@
 //! A look at a trace by somebody who does not know its flavor yet.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::error::TraceError;
+use crate::error::{BadRow, Place, TraceError};
 use crate::header::names;
 use crate::json::{Stream, members, skip_space};
 use crate::rows::{Limits, RawRow, Shape, detect, each_row, keys_of, sniff_shape, text_of};
@@ -52,7 +53,7 @@ impl Format {
 pub struct Sniffed {
     /// How its rows stand in it.
     pub format: Format,
-    /// The columns of the first rows, in the order in which they appear. Of [`Format::JsonDocument`], which may be a frame
+    /// The columns of the first rows, in the order in which they appear, up to 4,096 of them. Of [`Format::JsonDocument`], which may be a frame
     /// around rows or a row itself, the keys of the document, and then those of the rows in it.
     pub columns: Vec<String>,
     /// Of an object that is all of its file: the member that holds an array of objects, which may be the rows.
@@ -68,7 +69,7 @@ pub struct Sniffed {
 /// Looks at a trace: a file, or a folder of files.
 ///
 /// # Errors
-/// There is no such file, it cannot be read, or it has no rows.
+/// There is no such file, it cannot be read, it has no rows, or its first row is longer than 64 MiB.
 pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
     let store = Store::open_beginnings(path, None, BEGINNING)?;
     let limits = Limits::rows_of(LONGEST);
@@ -82,14 +83,12 @@ pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
             (Shape::Member { .. } | Shape::Object { .. }, None) => Format::JsonObject,
             (Shape::Csv { .. }, None) => Format::Csv,
         };
-        let mut columns = Vec::new();
+        let mut columns = Names::default();
         let mut first_row = String::new();
         match (&found.shape, &found.rows_in) {
             (Shape::Lines { at } | Shape::Object { at }, Some(name)) => {
-                columns = keys_of(Stream::new(
-                    Window::new(&store, file, *at, limits.chunk),
-                    limits.row,
-                ));
+                let window = Window::new(&store, file, *at, limits.chunk);
+                keys_of(Stream::new(window, limits.row), &mut |key| columns.add(key));
                 first_row = beginning(&store, file, *at)?;
                 let rows = Shape::Member {
                     at: *at,
@@ -105,7 +104,7 @@ pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
         }
         return Ok(Sniffed {
             format,
-            columns,
+            columns: columns.names,
             rows_in: found.rows_in,
             first_row,
             compressed: store.regions[file].packed(),
@@ -139,15 +138,19 @@ pub(crate) fn columns_of(
     rows_in: Option<&str>,
     limits: Limits,
 ) -> Result<Vec<String>, TraceError> {
-    let mut columns = Vec::new();
+    let mut columns = Names::default();
     for file in 0..store.regions.len() {
         let shape = detect(store, file, rows_in, limits)?;
-        look(store, file, &shape, limits, &mut columns, &mut String::new())?;
-        if !columns.is_empty() {
+        match look(store, file, &shape, limits, &mut columns, &mut String::new()) {
+            // The message is about another matter; the next file may name columns.
+            Err(TraceError::BadRow(_)) | Ok(()) => {}
+            Err(error) => return Err(error),
+        }
+        if !columns.names.is_empty() {
             break;
         }
     }
-    Ok(columns)
+    Ok(columns.names)
 }
 
 fn look(
@@ -155,24 +158,38 @@ fn look(
     file: usize,
     shape: &Shape,
     limits: Limits,
-    columns: &mut Vec<String>,
+    columns: &mut Names,
     first_row: &mut String,
 ) -> Result<(), TraceError> {
     if let Shape::Csv { at } = shape {
-        *columns = names(store, file, *at, limits)?;
+        for name in names(store, file, *at, limits)? {
+            let _ = columns.add(name);
+        }
     }
     let json = !matches!(shape, Shape::Csv { .. });
     let mut rows = 0;
     let result = each_row(store, file, shape, limits, &mut |row: RawRow<'_>| {
-        if let Ok(bytes) = row.bytes {
-            if rows == 0 {
-                *first_row = shown(bytes);
+        match row.bytes {
+            Ok(bytes) => {
+                if rows == 0 {
+                    *first_row = shown(bytes);
+                }
+                if json {
+                    add_keys(bytes, columns);
+                }
             }
-            rows += 1;
-            if json {
-                add_keys(bytes, columns);
+            // Nothing is known of a trace whose first row cannot be looked at, unless a header says it.
+            Err(problem) if json && rows == 0 => {
+                let place = Place {
+                    file: store.regions[file].path.clone(),
+                    row: 1,
+                    line: Some(row.line),
+                };
+                return Err(BadRow { place, problem }.into());
             }
+            Err(_) => {}
         }
+        rows += 1;
         Ok(if rows < ROWS {
             ControlFlow::Continue(())
         } else {
@@ -186,17 +203,41 @@ fn look(
     }
 }
 
-fn add_keys(bytes: &[u8], columns: &mut Vec<String>) {
+/// Names that are collected at most.
+const NAMES: usize = 4096;
+
+/// Names in the order in which they appear, each once.
+#[derive(Default)]
+struct Names {
+    names: Vec<String>,
+    met: HashSet<String>,
+}
+
+impl Names {
+    /// Adds a name that is not there yet; breaks when there are enough.
+    fn add(&mut self, name: String) -> ControlFlow<()> {
+        if self.names.len() >= NAMES {
+            return ControlFlow::Break(());
+        }
+        if !self.met.contains(&name) {
+            self.met.insert(name.clone());
+            self.names.push(name);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn add_keys(bytes: &[u8], columns: &mut Names) {
     let start = skip_space(bytes, 0);
     if bytes.get(start) != Some(&b'{') {
         return;
     }
     // Of a broken row, the keys before the break count.
     let _ = members(bytes, start, |member| {
-        if let Some(key) = text_of(&bytes[member.key - 1..=member.key_end])
-            && !columns.contains(&key)
+        if columns.names.len() < NAMES
+            && let Some(key) = text_of(&bytes[member.key - 1..=member.key_end])
         {
-            columns.push(key);
+            let _ = columns.add(key);
         }
     });
 }

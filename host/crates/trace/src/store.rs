@@ -7,11 +7,15 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::TraceError;
+use crate::gzip::Members;
+
+/// Bytes at the beginning of a file that tell what it is.
+const HEAD: usize = 262;
 
 /// Files that are kept open at once.
 const OPEN_FILES: usize = 64;
@@ -46,9 +50,9 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Finds the files and unpacks those that are packed.
-    pub(crate) fn open(path: &Path, scratch: Option<&Path>) -> Result<Self, TraceError> {
-        Store::open_beginnings(path, scratch, u64::MAX)
+    /// Finds the files and unpacks those that are packed, each after a look at its beginning.
+    pub(crate) fn open(path: &Path, scratch: Option<&Path>, look: Look<'_>) -> Result<Self, TraceError> {
+        Store::open_within(path, scratch, u64::MAX, Some(look))
     }
 
     /// As [`Store::open`], but packed files end after so many bytes, for who looks at their beginnings only.
@@ -57,14 +61,22 @@ impl Store {
         scratch: Option<&Path>,
         bytes: u64,
     ) -> Result<Self, TraceError> {
+        Store::open_within(path, scratch, bytes, None)
+    }
+
+    fn open_within(
+        path: &Path,
+        scratch: Option<&Path>,
+        bytes: u64,
+        look: Option<Look<'_>>,
+    ) -> Result<Self, TraceError> {
         let meta = path.metadata().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TraceError::Missing {
                 path: path.to_owned(),
             },
             _ => unreadable(path, &error),
         })?;
-        let folder = meta.is_dir();
-        let paths = if folder {
+        let paths = if meta.is_dir() {
             files_of(path)?
         } else {
             vec![path.to_owned()]
@@ -74,6 +86,7 @@ impl Store {
             file: None,
             end: 0,
             limit: bytes,
+            look,
         };
         let regions = paths
             .into_iter()
@@ -137,7 +150,7 @@ impl Store {
             }
             return Ok(file);
         }
-        let file = Arc::new(File::open(&self.regions[region].path)?);
+        let file = Arc::new(open_regular(&self.regions[region].path)?);
         if open.len() == OPEN_FILES {
             open.pop_back();
         }
@@ -171,8 +184,15 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     for entry in folder.read_dir().map_err(|error| unreadable(folder, &error))? {
         let entry = entry.map_err(|error| unreadable(folder, &error))?;
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        if !hidden && entry.path().is_file() {
-            files.push(entry.path());
+        if hidden {
+            continue;
+        }
+        let path = entry.path();
+        // What a link leads to counts; sub-folders are not read, and all that is neither is refused when it is opened.
+        match path.metadata() {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => files.push(path),
+            Err(error) => return Err(unreadable(&path, &error)),
         }
     }
     if files.is_empty() {
@@ -184,38 +204,57 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(files)
 }
 
-fn region(path: PathBuf, unpacker: &mut Unpacker) -> Result<Region, TraceError> {
-    let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
+/// Opens a regular file. Opening a pipe would wait for somebody who writes to it, so what it is is asked first.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let kind = path.metadata()?.file_type();
+    let found = match () {
+        () if kind.is_file() => return File::open(path),
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!(
+            "it is {found}; a trace is read more than once and must be a regular file, or a folder of them"
+        ),
+    ))
+}
+
+fn region(path: PathBuf, unpacker: &mut Unpacker<'_>) -> Result<Region, TraceError> {
+    let file = open_regular(&path).map_err(|error| unreadable(&path, &error))?;
     let meta = file.metadata().map_err(|error| unreadable(&path, &error))?;
-    if !meta.is_file() {
-        return Err(TraceError::Unreadable {
-            path,
-            why: "it is no regular file, and traces are read more than once".to_owned(),
-        });
-    }
-    let mut head = [0; 262];
+    let mut head = [0; HEAD];
     let read = read_head(&file, &mut head).map_err(|error| unreadable(&path, &error))?;
-    let (len, unpacked_at) = match &head[..read] {
-        [0x1f, 0x8b, ..] => {
-            let decoder = flate2::read::MultiGzDecoder::new(BufReader::new(file));
-            unpacker.unpack(&path, "gzip", decoder)?
-        }
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => match zstd::Decoder::new(file) {
-            Ok(decoder) => unpacker.unpack(&path, "Zstandard", decoder)?,
+    let (len, unpacked_at) = match packing(&head[..read]) {
+        Some(GZIP) => unpacker.unpack(&path, GZIP, Members::new(BufReader::with_capacity(1 << 16, file)))?,
+        Some(format) => match zstd::Decoder::new(file) {
+            Ok(decoder) => unpacker.unpack(&path, format, decoder)?,
             Err(error) => return Err(unreadable(&path, &error)),
         },
-        _ => (meta.len(), None),
+        None => match other_format(&head[..read]) {
+            Some(found) => return Err(TraceError::Format { path, found }),
+            None => (meta.len(), None),
+        },
     };
-    if unpacked_at.is_none()
-        && let Some(found) = other_format(&head[..read])
-    {
-        return Err(TraceError::Format { path, found });
-    }
     Ok(Region {
         path,
         len,
         unpacked_at,
     })
+}
+
+const GZIP: &str = "gzip";
+const ZSTANDARD: &str = "Zstandard";
+
+/// With what a file is packed, by its first bytes.
+fn packing(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0x1f, 0x8b, ..] => Some(GZIP),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(ZSTANDARD),
+        _ => None,
+    }
 }
 
 fn read_head(file: &File, head: &mut [u8]) -> io::Result<usize> {
@@ -250,16 +289,25 @@ fn other_format(head: &[u8]) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
+/// A look at the beginning of a packed file before the whole is unpacked.
+pub(crate) struct Look<'a> {
+    /// After how many unpacked bytes; there is none at shorter files.
+    pub(crate) after: u64,
+    /// Refuses the file, or not. It is given a store with the beginning as its only file.
+    pub(crate) check: &'a dyn Fn(&Store) -> Result<(), TraceError>,
+}
+
 /// Appends unpacked files to one file without a name.
-struct Unpacker {
+struct Unpacker<'a> {
     folder: PathBuf,
     file: Option<File>,
     end: u64,
     /// Bytes after which a file is long enough.
     limit: u64,
+    look: Option<Look<'a>>,
 }
 
-impl Unpacker {
+impl Unpacker<'_> {
     fn unpack(
         &mut self,
         path: &Path,
@@ -278,12 +326,33 @@ impl Unpacker {
         let mut out = BufWriter::with_capacity(1 << 18, file);
         let mut buffer = vec![0; 1 << 16];
         let mut len: u64 = 0;
+        let mut head = Vec::with_capacity(HEAD);
+        let mut look = self.look.as_ref();
         while len < self.limit {
             match decoder.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => {
+                    if head.len() < HEAD {
+                        head.extend_from_slice(&buffer[..read.min(HEAD - head.len())]);
+                        if head.len() == HEAD {
+                            unpacked_once(path, format, &head)?;
+                        }
+                    }
                     out.write_all(&buffer[..read]).map_err(scratch)?;
                     len += read as u64;
+                    if let Some(Look { check, .. }) = look.take_if(|look| len >= look.after) {
+                        out.flush().map_err(scratch)?;
+                        check(&Store {
+                            path: path.to_owned(),
+                            regions: vec![Region {
+                                path: path.to_owned(),
+                                len,
+                                unpacked_at: Some(self.end),
+                            }],
+                            scratch: Some(out.get_ref().try_clone().map_err(scratch)?),
+                            open: Mutex::default(),
+                        })?;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -295,11 +364,26 @@ impl Unpacker {
                 }
             }
         }
+        unpacked_once(path, format, &head)?;
         let file = out.into_inner().map_err(|error| scratch(error.into_error()))?;
         self.file = Some(file);
         let at = self.end;
         self.end += len;
         Ok((len, Some(at)))
+    }
+}
+
+/// Refuses what unpacking shows to be packed again, or another format.
+fn unpacked_once(path: &Path, format: &'static str, head: &[u8]) -> Result<(), TraceError> {
+    let path = path.to_owned();
+    match (packing(head), other_format(head)) {
+        (Some(inner), _) => Err(TraceError::Packed {
+            path,
+            format,
+            why: format!("it is packed twice, {inner} stands in {format}; unpack it once"),
+        }),
+        (None, Some(found)) => Err(TraceError::Format { path, found }),
+        (None, None) => Ok(()),
     }
 }
 
@@ -311,6 +395,10 @@ mod tests {
         let path = folder.join(name);
         std::fs::write(&path, bytes).unwrap();
         path
+    }
+
+    fn open(path: &Path, scratch: Option<&Path>) -> Result<Store, TraceError> {
+        Store::open_beginnings(path, scratch, u64::MAX)
     }
 
     fn all(store: &Store, region: usize) -> Vec<u8> {
@@ -339,7 +427,7 @@ mod tests {
         write(folder.path(), "c.gz", &frames);
         write(folder.path(), ".hidden", b"no");
         std::fs::create_dir(folder.path().join("sub")).unwrap();
-        let store = Store::open(folder.path(), None).unwrap();
+        let store = open(folder.path(), None).unwrap();
         let found: Vec<_> = (0..store.regions.len()).map(|i| all(&store, i)).collect();
         assert_eq!(found, [&b"zero"[..], b"one two", b"three"]);
         assert_eq!(store.bytes(), 4 + 7 + 5);
@@ -367,7 +455,7 @@ mod tests {
         for i in 0..200 {
             write(folder.path(), &format!("{i:03}"), format!("{i}").as_bytes());
         }
-        let store = Store::open(folder.path(), None).unwrap();
+        let store = open(folder.path(), None).unwrap();
         for round in 0..2 {
             for i in 0..200 {
                 assert_eq!(all(&store, i), format!("{i}").as_bytes(), "{round}");
@@ -379,7 +467,7 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_says_why() {
         let folder = tempfile::tempdir().unwrap();
-        let message = |path: &Path| Store::open(path, None).unwrap_err().to_string();
+        let message = |path: &Path| open(path, None).unwrap_err().to_string();
         let at = folder.path().display();
         assert_eq!(
             message(&folder.path().join("x")),
@@ -401,10 +489,90 @@ mod tests {
         assert!(message(&cut).starts_with(&format!("{at}/cut.zst: cannot be unpacked (Zstandard): ")));
         let good = write(folder.path(), "good.gz", &gzip(b"{}"));
         let nowhere = folder.path().join("nowhere");
-        let error = Store::open(&good, Some(&nowhere)).unwrap_err().to_string();
+        let error = open(&good, Some(&nowhere)).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("cannot write unpacked trace files to {at}/nowhere: ")),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().display();
+        let message = |path: &Path| open(path, None).unwrap_err().to_string();
+        let why = "a trace is read more than once and must be a regular file, or a folder of them";
+        assert_eq!(
+            message(Path::new("/dev/null")),
+            format!("/dev/null: cannot be read: it is a device; {why}")
+        );
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let refused = format!("{at}/socket: cannot be read: it is a socket; {why}");
+        assert_eq!(message(&socket), refused);
+        // As a member of a folder too, by its name.
+        write(folder.path(), "a", b"{}");
+        assert_eq!(message(folder.path()), refused);
+        std::fs::remove_file(&socket).unwrap();
+        assert_eq!(open(folder.path(), None).unwrap().regions.len(), 1);
+        // Nobody ever writes to this pipe: opening it would not return.
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let refused = format!("{at}/pipe: cannot be read: it is a pipe; {why}");
+        assert_eq!(message(&pipe), refused);
+        assert_eq!(message(folder.path()), refused);
+        std::fs::remove_file(&pipe).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
+        assert!(message(folder.path()).starts_with(&format!("{at}/link: cannot be read: No such file")));
+    }
+
+    #[test]
+    fn packed_twice_and_other_formats_within() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = |bytes: &[u8]| {
+            let path = write(folder.path(), "t", bytes);
+            let message = open(&path, None).unwrap_err().to_string();
+            message.replace(&format!("{}/", folder.path().display()), "")
+        };
+        let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+        for row in [&b"{}"[..], &b"0123456789".repeat(1000)] {
+            assert_eq!(
+                message(&zstd(&gzip(row))),
+                "t: cannot be unpacked (Zstandard): it is packed twice, gzip stands in Zstandard; unpack it once"
+            );
+            assert_eq!(
+                message(&gzip(&gzip(row))),
+                "t: cannot be unpacked (gzip): it is packed twice, gzip stands in gzip; unpack it once"
+            );
+        }
+        let mut tar = vec![0; 1024];
+        tar[257..262].copy_from_slice(b"ustar");
+        assert!(message(&gzip(&tar)).starts_with("t: this is a tar archive"));
+    }
+
+    #[test]
+    fn what_stands_behind_gzip() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = |tail: &[u8]| {
+            let bytes = [gzip(b"one "), gzip(b"two"), tail.to_vec()].concat();
+            open(&write(folder.path(), "t", &bytes), None)
+        };
+        for zeros in [1, 511, 200_000] {
+            assert_eq!(all(&opened(&vec![0; zeros]).unwrap(), 0), b"one two");
+        }
+        let late = [vec![0; 100_000], b"x".to_vec()].concat();
+        for tail in [&b"{}\n"[..], b"\x1fgarbage, not gzip", &late] {
+            let message = opened(tail).unwrap_err().to_string();
+            assert!(
+                message.ends_with(
+                    "t: cannot be unpacked (gzip): after its end stands something that is not gzip; cut it off, or pack the file again"
+                ),
+                "{message}"
+            );
+        }
+        // A member that is cut off is that, and no garbage.
+        let cut = opened(&gzip(b"three")[..5]).unwrap_err().to_string();
+        assert!(cut.contains("(gzip): ") && !cut.contains("not gzip"), "{cut}");
     }
 }

@@ -215,7 +215,7 @@ impl Pass<'_> {
     fn renames_met(&self, in_headers: &[bool], layout: &Layout, limits: Limits) -> Result<(), TraceError> {
         let seen = self.reader.seen();
         for (at, name) in self.columns.names.iter().enumerate() {
-            if name.renamed && !seen[at] && !in_headers[at] {
+            if name.renamed && !seen(at) && !in_headers[at] {
                 let found = crate::sniff::columns_of(self.store, layout.rows_in.as_deref(), limits)?;
                 return Err(TraceError::RenameFrom {
                     path: self.store.path.clone(),

@@ -13,8 +13,8 @@ use crate::replay::check::refusals;
 use crate::replay::read::GroupReader;
 use crate::replay::sequence::{Sequence, sequence, without_arrival};
 use crate::replay::trace::{Inner, Pool, Trace, place};
-use crate::rows::Limits;
-use crate::store::Store;
+use crate::rows::{Limits, check_beginning};
+use crate::store::{Look, Store};
 
 /// Traces up to this size are tried whole, unless told otherwise.
 const WHOLE_UP_TO: u64 = 256 << 20;
@@ -44,7 +44,11 @@ pub(crate) fn open_within(
         return Err(TraceError::NoArrivals);
     }
     let columns = Columns::new(&layout, &options.columns, &flavor.info().name)?;
-    let store = Store::open(&options.path, options.scratch.as_deref())?;
+    let look = Look {
+        after: (limits.row as u64).saturating_add(2 * limits.chunk as u64),
+        check: &|beginning| check_beginning(beginning, layout.rows_in.as_deref(), options.on_bad_row, limits),
+    };
+    let store = Store::open(&options.path, options.scratch.as_deref(), look)?;
     let Built {
         rows,
         groups,

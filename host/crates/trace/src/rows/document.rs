@@ -150,14 +150,15 @@ pub(crate) fn text_of(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).ok()
 }
 
-/// The keys of an object that is a document, as far as it can be read.
-pub(crate) fn keys_of(mut stream: Stream<'_>) -> Vec<String> {
-    let mut keys = Vec::new();
+/// Hands over the keys of an object that is a document, as far as it can be read and is wanted.
+pub(crate) fn keys_of(mut stream: Stream<'_>, each: &mut impl FnMut(String) -> ControlFlow<()>) {
     // Where the object is broken, or a value too long to be held, the keys before it count.
     let mut read = || {
         stream.expect(b'{', "an object is missing")?;
         while let Some(key) = next_key(&mut stream)? {
-            keys.push(key);
+            if each(key).is_break() {
+                break;
+            }
             let (_, len) = stream.value()?;
             stream.step(len);
             after_item(&mut stream, b'}', "a comma or `}` is missing")?;
@@ -165,7 +166,6 @@ pub(crate) fn keys_of(mut stream: Stream<'_>) -> Vec<String> {
         Ok::<(), StreamFault>(())
     };
     let _ = read();
-    keys
 }
 
 fn nothing_more(stream: &mut Stream<'_>) -> Result<(), StreamFault> {

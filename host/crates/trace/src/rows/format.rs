@@ -2,7 +2,9 @@
 
 use crate::error::TraceError;
 use crate::json::{Fault, Stream, StreamFault, scan_value, skip_space};
+use crate::problem::RowProblem;
 use crate::rows::Limits;
+use crate::rows::beginning::First;
 use crate::rows::document::next_key;
 use crate::store::Store;
 use crate::window::{CHUNK, Window};
@@ -53,11 +55,7 @@ fn look(
     rows_in: Option<Option<&str>>,
     limits: Limits,
 ) -> Result<Sniffed, TraceError> {
-    let mut mark = [0; 3];
-    let marked = store.regions[region].len >= 3
-        && store.read_exact_at(region, 0, &mut mark).is_ok()
-        && mark == [0xef, 0xbb, 0xbf];
-    let at = if marked { 3 } else { 0 };
+    let at = after_mark(store, region);
     let stream = || Stream::new(Window::new(store, region, at, limits.chunk), limits.row);
     let first = match stream().peek() {
         Ok(first) => first,
@@ -71,6 +69,49 @@ fn look(
         Some(_) => Shape::Csv { at },
     };
     Ok(Sniffed { shape, rows_in: None })
+}
+
+/// Where the text of a file begins: after its byte order mark, if it has one.
+fn after_mark(store: &Store, region: usize) -> u64 {
+    let mut mark = [0; 3];
+    let marked = store.regions[region].len >= 3
+        && store.read_exact_at(region, 0, &mut mark).is_ok()
+        && mark == [0xef, 0xbb, 0xbf];
+    if marked { 3 } else { 0 }
+}
+
+/// What the beginning of the only file of a store says of its shape, whatever follows.
+pub(crate) fn first_of(store: &Store, rows_in: Option<&str>, limits: Limits) -> Result<First, TraceError> {
+    let at = after_mark(store, 0);
+    let mut stream = Stream::new(Window::new(store, 0, at, limits.chunk), limits.row);
+    let first = match stream.peek() {
+        Ok(first) => first,
+        Err(StreamFault::Trace(error)) => return Err(error),
+        Err(StreamFault::Broken { .. }) => None,
+    };
+    let (line, start) = (stream.line(), stream.offset());
+    let held = store.regions[0].len.saturating_sub(start);
+    match first {
+        None => return Ok(First::Unknown),
+        Some(b'[') => return Ok(First::Shape(Shape::Array { at })),
+        Some(b'{') => {}
+        Some(_) => return Ok(First::Shape(Shape::Csv { at })),
+    }
+    match walk(&mut stream, Some(rows_in)) {
+        Ok(Walk::Found(name)) => Ok(First::Shape(Shape::Member { at, name })),
+        Ok(Walk::Followed) => Ok(First::Shape(Shape::Lines { at })),
+        Err(StreamFault::Trace(error)) => Err(error),
+        Err(StreamFault::Broken {
+            problem: RowProblem::TooLong { .. },
+            ..
+        }) => Ok(First::TooLong { line }),
+        // It does not end within what is held, and no rows are looked for in it.
+        Err(StreamFault::Broken {
+            problem: RowProblem::CutOff,
+            ..
+        }) if rows_in.is_none() && held > limits.row as u64 => Ok(First::TooLong { line }),
+        Ok(Walk::Whole { .. }) | Err(StreamFault::Broken { .. }) => Ok(First::Unknown),
+    }
 }
 
 /// What the first object of a file is: a line, a whole document, or a frame around the rows.

@@ -1,10 +1,12 @@
 //! Finds the rows of a file, of whatever format, one after the other, in bounded memory.
 
+mod beginning;
 mod csv;
 mod document;
 mod format;
 mod lines;
 
+pub(crate) use beginning::check_beginning;
 pub(crate) use csv::{Record, header_of, split};
 pub(crate) use document::{keys_of, text_of};
 pub(crate) use format::{Shape, detect, sniff_shape};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use veeksha_ports::{Cell, Grouping, MostFrequent, TimeUnit};
-use veeksha_trace::{Check, OnBadRow, Order, RowProblem, TraceError, TraceOptions, open};
+use veeksha_trace::{Check, OnBadRow, Order, RowProblem, TraceError, TraceOptions, open, sniff};
 
 use crate::support::{Echo, Folder, LayoutExt, fields, layout, options, sessions};
 
@@ -63,6 +63,14 @@ fn cells_of_another_type() {
         ),
         (r#"[1]"#, "a row is a JSON object, this one is an array"),
         (r#""text""#, "a row is a JSON object, this one is a string"),
+        (
+            r#"{"input_length":10,"input_length":20}"#,
+            "`input_length` stands twice",
+        ),
+        (
+            r#"{"input_length":10,"input_tokens":null,"input_tok\u0065ns":20}"#,
+            "`input_tokens` stands twice",
+        ),
         (
             r#"{"input_length":1,}"#,
             "not JSON: a key in double quotes is missing at byte 18, near `t_length\":1,}`",
@@ -339,7 +347,7 @@ fn renames_that_mean_nothing() {
     for text in [json, "a,x,y\n1,2,3\n"] {
         assert_eq!(
             refusal(text, "z", "c"),
-            "trace: `columns` renames `z`, which the trace does not have; it has `a`, `x`, `y`"
+            "trace: `columns` renames `z`, which the trace does not have (the name in the file comes first); it has `a`, `x`, `y`"
         );
         assert_eq!(
             refusal(text, "x", "d"),
@@ -594,4 +602,90 @@ fn a_layout_that_names_a_column_twice() {
         count: 3,
     });
     assert_eq!(folder.refusal("{\"a\":1}", keep), "trace: no rows");
+}
+
+#[test]
+fn members_that_no_column_takes_may_stand_twice() {
+    let folder = Folder::new();
+    let rows = "{\"input_length\":1,\"x\":1,\"x\":2,\"input_tokens\":3}\n{\"input_length\":2}\n";
+    let trace = folder.open(rows, lengths()).unwrap();
+    assert_eq!(fields(&trace), ["{\"input_length\":1}", "{\"input_length\":2}"]);
+}
+
+#[test]
+fn very_many_columns_take_no_more_than_their_share_of_time() {
+    // Comparing each with each would be 10^11 comparisons, which is minutes.
+    let folder = Folder::new();
+    let header: String = (0..300_000).map(|i| format!(",c{i}")).collect();
+    let path = folder.file("csv", format!("input_length{header}\n1{}\n", ",".repeat(300_000)));
+    let wide = |path: &std::path::Path| {
+        let options = TraceOptions {
+            max_row_bytes: 1 << 26,
+            ..options(path)
+        };
+        open(options, Echo::of(lengths())).unwrap()
+    };
+    assert_eq!(fields(&wide(&path)), ["{\"input_length\":1}"]);
+    let columns = sniff(&path).unwrap().columns;
+    assert_eq!((columns.len(), columns[4095].as_str()), (4096, "c4094"));
+    let members: String = (0..300_000).map(|i| format!("\"c{i}\":0,")).collect();
+    let path = folder.file("json", format!("{{{members}\"input_length\":1}}\n"));
+    assert_eq!(fields(&wide(&path)), ["{\"input_length\":1}"]);
+    assert_eq!(sniff(&path).unwrap().columns.len(), 4096);
+}
+
+/// A packed file whose end is broken: who unpacks it whole says so.
+fn packed_and_cut(text: &str) -> Vec<u8> {
+    let mut frame = zstd::encode_all(text.as_bytes(), 1).unwrap();
+    frame.truncate(frame.len() - 3);
+    frame
+}
+
+#[test]
+fn a_first_row_that_is_too_long_is_not_unpacked_to_its_end() {
+    let folder = Folder::new();
+    let far = 8 << 20;
+    let x = "x".repeat(far);
+    let refusal = |text: &str, rows_in: Option<&str>, on_bad_row| {
+        let mut layout = lengths();
+        layout.rows_in = rows_in.map(Into::into);
+        let options = TraceOptions {
+            max_row_bytes: 1000,
+            on_bad_row,
+            ..options(folder.file("trace", packed_and_cut(text)))
+        };
+        folder.without_path(&open(options, Echo::of(layout)).unwrap_err().to_string())
+    };
+    let problem = "longer than the 1000 bytes that a row may have (`max_row_mib`)";
+    let line = |line: u32| format!("trace, line {line}: {problem}");
+    let members = format!("{{{}\"input_length\":1}}\n", "\"a\":1,".repeat(far / 6));
+    for (text, rows_in, message) in [
+        (format!("{{\"name\":\"{x}\"}}\n"), None, line(1)),
+        (members.clone(), None, line(1)),
+        (format!("[{{\"name\":\"{x}\"}}]"), None, line(1)),
+        (
+            format!("{{\"data\":[\n{{\"name\":\"{x}\"}}]}}"),
+            Some("data"),
+            line(2),
+        ),
+        (format!("input_length,name\n1,{x}\n"), None, line(2)),
+        (
+            "\0".repeat(far),
+            None,
+            format!("trace, line 1: the header cannot be used: {problem}"),
+        ),
+    ] {
+        assert_eq!(refusal(&text, rows_in, OnBadRow::Refuse), message);
+    }
+    // Where bad rows are left out, a long first row is no reason; nor is a row further down, or a document whose rows come late.
+    let whole = "trace: cannot be unpacked (Zstandard): ";
+    let lines = "{\"input_length\":1}\n".repeat(far / 20);
+    for (text, rows_in, on_bad_row) in [
+        (format!("{{\"name\":\"{x}\"}}\n"), None, OnBadRow::Skip),
+        (lines, None, OnBadRow::Refuse),
+        (members, Some("data"), OnBadRow::Refuse),
+    ] {
+        let message = refusal(&text, rows_in, on_bad_row);
+        assert!(message.starts_with(whole), "{message}");
+    }
 }

@@ -82,3 +82,16 @@ fn the_beginning_of_a_large_packed_file_is_enough() {
     );
     assert_eq!(lines.first_row.len(), 1 << 16);
 }
+
+#[test]
+fn a_first_row_beyond_the_limit_is_named() {
+    let folder = Folder::new();
+    let path = folder.file(
+        "trace",
+        format!("{{\"a\":1,\"b\":\"{}\"}}\n", "x".repeat(64 << 20)),
+    );
+    assert_eq!(
+        folder.without_path(&sniff(&path).unwrap_err().to_string()),
+        "trace, row 1: longer than the 67108864 bytes that a row may have (`max_row_mib`)"
+    );
+}
