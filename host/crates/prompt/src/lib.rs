@@ -22,6 +22,7 @@ mod compose;
 mod count;
 mod crossing;
 mod error;
+mod file;
 pub mod hub;
 mod materialiser;
 mod media;

@@ -66,6 +66,25 @@ impl Materialiser {
         Materialiser { media, ..self }
     }
 
+    /// Whether [`Materialiser::prepare`] could work, and if not, its error: lengths are in bounds and media can be had. It is cheap,
+    /// to be asked of every request before a run: no text is written, nothing is generated or encoded, and of a media file only
+    /// the first bytes are read.
+    pub fn check(&self, request: &Request) -> Result<(), PromptError> {
+        check_length(request)?;
+        if let Some(answer) = request.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
+            check_answer(answer)?;
+        }
+        for (kind, source) in request.messages.iter().flat_map(media_of) {
+            self.media
+                .check(kind, source)
+                .map_err(|source| PromptError::Media {
+                    node: request.node,
+                    source,
+                })?;
+        }
+        Ok(())
+    }
+
     /// Makes the text of every message, and URLs of its media. What media cost a model in tokens is not known here and not
     /// counted.
     ///
@@ -73,14 +92,7 @@ impl Materialiser {
     /// `prompt_tokens` is what the finished messages have, `template_tokens` what the chat template adds around them. With
     /// [`PromptTarget::Content`] `prompt_tokens` is the target; with [`PromptTarget::Wrapped`] the sum of both is.
     pub fn prepare(&self, request: Request) -> Result<Prepared, PromptError> {
-        let content = request.messages.iter().flat_map(|message| &message.content);
-        if let Some(tokens) = too_long(content) {
-            return Err(PromptError::TooLong {
-                node: request.node,
-                tokens,
-                limit: MAX_TOKENS,
-            });
-        }
+        check_length(&request)?;
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
         let recorded_answer = answer
             .map(|answer| self.answer(answer))
@@ -114,19 +126,7 @@ impl Materialiser {
     /// A recorded answer as if the model had given it now: its text, its tool calls, and its tokens as the tokenizer counts the
     /// text. Media are refused: no API takes them back from an assistant.
     pub fn answer(&self, answer: &Answer) -> Result<Response, PromptError> {
-        if let Some(tokens) = too_long(&answer.content) {
-            return Err(PromptError::AnswerTooLong {
-                tokens,
-                limit: MAX_TOKENS,
-            });
-        }
-        if let Some(Segment::Media { kind, .. }) = answer
-            .content
-            .iter()
-            .find(|segment| matches!(segment, Segment::Media { .. }))
-        {
-            return Err(PromptError::AnswerMedia { kind: kind.name() });
-        }
+        check_answer(answer)?;
         let composed = self.writer.compose(self.pieces(&answer.content))?;
         Ok(Response {
             text: composed.built.text.to_string(),
@@ -195,11 +195,7 @@ impl Materialiser {
 
     /// The media of a message as URLs.
     fn media(&self, node: NodeId, message: &Message) -> Result<Vec<(MediaKind, Arc<str>)>, PromptError> {
-        let parts = message.content.iter().filter_map(|segment| match segment {
-            Segment::Media { kind, source } => Some((*kind, source)),
-            _ => None,
-        });
-        parts
+        media_of(message)
             .map(
                 |(kind, source)| match self.media.resolve(kind, source, self.salt) {
                     Ok(url) => Ok((kind, url)),
@@ -224,6 +220,42 @@ impl Materialiser {
         }
         pieces
     }
+}
+
+/// The media that a message names.
+fn media_of(message: &Message) -> impl Iterator<Item = (MediaKind, &str)> {
+    message.content.iter().filter_map(|segment| match segment {
+        Segment::Media { kind, source } => Some((*kind, source.as_str())),
+        _ => None,
+    })
+}
+
+/// Refuses a request that asks for too many tokens.
+fn check_length(request: &Request) -> Result<(), PromptError> {
+    let content = request.messages.iter().flat_map(|message| &message.content);
+    match too_long(content) {
+        None => Ok(()),
+        Some(tokens) => Err(PromptError::TooLong {
+            node: request.node,
+            tokens,
+            limit: MAX_TOKENS,
+        }),
+    }
+}
+
+/// Refuses a recorded answer that no model can have given.
+fn check_answer(answer: &Answer) -> Result<(), PromptError> {
+    if let Some(tokens) = too_long(&answer.content) {
+        return Err(PromptError::AnswerTooLong {
+            tokens,
+            limit: MAX_TOKENS,
+        });
+    }
+    let media = answer.content.iter().find_map(|segment| match segment {
+        Segment::Media { kind, .. } => Some(kind.name()),
+        _ => None,
+    });
+    media.map_or(Ok(()), |kind| Err(PromptError::AnswerMedia { kind }))
 }
 
 /// The synthetic tokens that the segments ask for, if they are too many.

@@ -68,6 +68,19 @@ impl MediaStore {
         Ok(self)
     }
 
+    /// Whether [`MediaStore::resolve`] could make something of a source: nothing is generated or encoded, and of a file only the
+    /// first bytes are read.
+    pub(crate) fn check(&self, kind: MediaKind, source: &str) -> Result<(), MediaError> {
+        if is_url(source) {
+            return Ok(());
+        }
+        if let Some(wanted) = source.strip_prefix("generated:") {
+            return generated::check(kind, wanted);
+        }
+        let path = files::path(source, &self.files, self.folder.as_deref())?;
+        format::mime(kind, source, &files::head(source, &path)?).map(|_| ())
+    }
+
     /// What a server is sent for a source.
     pub(crate) fn resolve(&self, kind: MediaKind, source: &str, salt: Salt) -> Result<Arc<str>, MediaError> {
         if is_url(source) {

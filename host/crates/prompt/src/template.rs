@@ -4,7 +4,9 @@
 //! around the messages is part of the prompt. `jinja` makes the environment that templates expect, `files` finds a template
 //! where models keep it.
 
+mod bounds;
 mod files;
+mod guards;
 mod jinja;
 
 use std::collections::BTreeMap;

@@ -4,10 +4,13 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::PromptError;
+use crate::{PromptError, file};
 
 /// The tokenizer that the binary carries: byte-level BPE, see `tokenizer/make.py`.
 const EMBEDDED: &[u8] = include_bytes!("../tokenizer/tokenizer.json");
+
+/// Bytes of a `tokenizer.json`, at most; the largest known have some 35 MiB.
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// A Hugging Face tokenizer. Clones share it.
 #[derive(Clone, Debug)]
@@ -29,17 +32,17 @@ impl Tokenizer {
 
     /// A `tokenizer.json`, or a folder that holds one. Its name is the path.
     pub fn load(path: &Path) -> Result<Self, PromptError> {
-        let file = if path.is_dir() {
+        let source_file = if path.is_dir() {
             path.join("tokenizer.json")
         } else {
             path.to_path_buf()
         };
-        let bytes = std::fs::read(&file).map_err(|source| match source.kind() {
+        let bytes = file::read(&source_file, MAX_FILE_BYTES).map_err(|source| match source.kind() {
             ErrorKind::NotFound => PromptError::Missing {
                 path: path.to_path_buf(),
             },
             _ => PromptError::Unreadable {
-                path: file.clone(),
+                path: source_file.clone(),
                 source,
             },
         })?;

@@ -39,6 +39,7 @@ fn request(kind: MediaKind, source: &str) -> Request {
 }
 
 fn url(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {
+    materialiser.check(&request(kind, source)).unwrap();
     let prepared = materialiser.prepare(request(kind, source)).unwrap();
     let [(made, url)] = &prepared.messages[0].media[..] else {
         panic!("one medium expected")
@@ -52,7 +53,9 @@ fn url(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {
 }
 
 fn refusal(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {
+    let checked = materialiser.check(&request(kind, source)).unwrap_err();
     let error = materialiser.prepare(request(kind, source)).unwrap_err();
+    assert_eq!(checked.to_string(), error.to_string());
     assert!(
         matches!(error, PromptError::Media { node: NodeId(3), .. }),
         "{error}"
@@ -341,5 +344,69 @@ fn what_cannot_be_generated_is_named() {
     ] {
         let message = refusal(&store, kind, source);
         assert!(message.contains(expected), "{source}: {message}");
+    }
+}
+
+#[test]
+fn what_is_checked_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.png");
+    std::fs::write(&file, FILES[0].3).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(&file)
+        .unwrap()
+        .set_len(MAX_MEDIA_BYTES)
+        .unwrap();
+    let store = outside_of(folder.path());
+    // Made, these would be 640 GB of files and 480 GB of pictures.
+    for _ in 0..10_000 {
+        store.check(&request(Image, "a.png")).unwrap();
+        store
+            .check(&request(Image, "generated:image?width=4096&height=4096"))
+            .unwrap();
+    }
+}
+
+#[test]
+fn lengths_are_checked_as_they_are_prepared() {
+    use veeksha_model::{Answer, Replay, Seed};
+    use veeksha_prompt::MAX_TOKENS;
+    let store = materialiser(MediaStore::default());
+    let synthetic = |tokens| Segment::Synthetic {
+        seed: Seed::from(1u64),
+        tokens,
+    };
+    let mut long = request(Image, "https://h/x");
+    long.messages[0].content = vec![synthetic(MAX_TOKENS), synthetic(0)];
+    store.check(&long).unwrap();
+    long.messages[0].content.push(synthetic(1));
+    let answered = |content| {
+        let mut request = request(Image, "https://h/x");
+        request.replay = Some(Box::new(Replay {
+            answer: Some(Answer {
+                content,
+                ..Answer::default()
+            }),
+            ..Replay::default()
+        }));
+        request
+    };
+    store.check(&answered(vec![synthetic(MAX_TOKENS)])).unwrap();
+    let medium = Segment::Media {
+        kind: Image,
+        source: "https://h/x".into(),
+    };
+    for (request, expected) in [
+        (long, "node 3 asks for a prompt of 16777217 tokens"),
+        (
+            answered(vec![synthetic(MAX_TOKENS), synthetic(1)]),
+            "16777217 tokens",
+        ),
+        (answered(vec![medium]), "kind image"),
+    ] {
+        let checked = store.check(&request).unwrap_err().to_string();
+        assert_eq!(checked, store.prepare(request).unwrap_err().to_string());
+        assert!(checked.contains(expected), "{checked}");
     }
 }

@@ -308,3 +308,167 @@ fn files_without_a_usable_template_are_named() {
     let error = ChatTemplate::beside(at).unwrap_err();
     assert!(matches!(error, PromptError::UnreadableTemplate { .. }), "{error}");
 }
+
+#[test]
+fn hostile_templates_come_to_an_end() {
+    let doubled = |step: &str| {
+        format!("{{% set ns = namespace(s='x') %}}{{% for i in range(34) %}}{step}{{% endfor %}}")
+    };
+    let nested = |open: &str, close: &str| {
+        format!(
+            "{{% set s = 'x' * 1000 %}}{}{{{{ s }}}}{}",
+            open.repeat(34),
+            close.repeat(34)
+        )
+    };
+    for (text, expected) in [
+        (
+            "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+            "within 20000000 steps",
+        ),
+        (
+            "{% for i in range(9999) %}{{ 'x' * 100000 }}{% endfor %}",
+            "its text grows beyond 64 MiB",
+        ),
+        (
+            "{% set a %}{% for i in range(9999) %}{{ 'x' * 100000 }}{% endfor %}{% endset %}",
+            "its text grows beyond 64 MiB",
+        ),
+        (
+            &format!(
+                "{{% set a %}}{{% for i in range(9999) %}}{}{{% endfor %}}{{% endset %}}",
+                "x".repeat(100_000)
+            ),
+            "its text grows beyond 64 MiB",
+        ),
+        (
+            &doubled("{% set ns.a = ns %}{{ ns }}"),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            &doubled("{% set ns.s = ns.s ~ ns.s %}"),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            &doubled("{% set ns.s = ns.s + ns.s %}"),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            &doubled("{% set ns.s = [ns.s, ns.s] | join %}"),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            &doubled("{% set ns.s = [ns.s, ns.s] %}"),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            &doubled("{% set x %}{{ ns.s }}{{ ns.s }}{% endset %}{% set ns.s = x %}"),
+            "grows beyond 64 MiB",
+        ),
+        (
+            &format!("{{% set s = 'x' %}}{}", "{% set s = s ~ s %}".repeat(34)),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            &nested("{% with s = s ~ s %}", "{% endwith %}"),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            &nested("{% for s in [s ~ s] %}", "{% endfor %}"),
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            "{% macro m(s) %}{{ m(s ~ s) }}{% endmacro %}{{ m('xxxxxxxx') }}",
+            "grows beyond 64 MiB",
+        ),
+        (
+            "{{ ('x' * 1000000) | replace('x', 'x' * 1000000) }}",
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            "{{ ('x' * 1000000).replace('x', 'x' * 1000000) }}",
+            "a value grows beyond 64 MiB",
+        ),
+        (
+            "{{ ('x' * 1000000).join(range(9999)) }}",
+            "a value grows beyond 64 MiB",
+        ),
+    ] {
+        let refused = refusal(text, &[(User, "a")]);
+        assert!(
+            refused.starts_with("the chat template the template: ") && refused.contains(expected),
+            "{text:.90}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn long_conversations_and_large_messages_are_rendered() {
+    let turns: Vec<(Role, &str)> = (0..10_000)
+        .map(|turn| {
+            if turn % 2 == 0 {
+                (User, "a question")
+            } else {
+                (Assistant, "an answer")
+            }
+        })
+        .chain([(User, "last")])
+        .collect();
+    for text in [QWEN, LLAMA, MISTRAL, GEMMA, QWEN3, MACROS] {
+        let rendered = template(text).render(&turns, true).unwrap();
+        assert!(rendered.len() > 10_000 * 9 && rendered.contains("last"));
+    }
+    // More than a template may add of its own.
+    let large = "x ".repeat(50 << 20);
+    for text in [QWEN, LLAMA, MISTRAL, GEMMA] {
+        let rendered = template(text).render(&[(User, &large)], true).unwrap();
+        assert!(rendered.len() >= large.trim().len());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn only_files_of_a_sensible_size_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let made = std::process::Command::new("mkfifo")
+        .arg(at("pipe"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let sized = |name: &str, bytes| {
+        std::fs::File::create(at(name)).unwrap().set_len(bytes).unwrap();
+        at(name)
+    };
+    let (template, tokenizer) = (
+        sized("large.jinja", (16 << 20) + 1),
+        sized("large.bin", (256 << 20) + 1),
+    );
+    for path in ["/dev/zero".into(), at("pipe")] {
+        for error in [
+            ChatTemplate::load(&path).unwrap_err(),
+            veeksha_prompt::Tokenizer::load(&path).unwrap_err(),
+        ] {
+            let message = error.to_string();
+            assert!(
+                message.contains("not a regular file") && message.contains(&path.display().to_string()),
+                "{message}"
+            );
+        }
+    }
+    let message = ChatTemplate::load(&template).unwrap_err().to_string();
+    assert!(
+        message.contains("larger than 16 MiB") && message.contains("large.jinja"),
+        "{message}"
+    );
+    let message = veeksha_prompt::Tokenizer::load(&tokenizer)
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("larger than 256 MiB"), "{message}");
+    std::fs::rename(at("pipe"), at("tokenizer_config.json")).unwrap();
+    let message = ChatTemplate::beside(folder.path()).unwrap_err().to_string();
+    assert!(
+        message.contains("tokenizer_config.json") && message.contains("not a regular file"),
+        "{message}"
+    );
+}

@@ -131,15 +131,13 @@ impl blobs::HostBlob for HostState {
 }
 
 fn open(path: &Path) -> std::io::Result<OpenBlob> {
-    let file = File::open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
+    // Before it is opened: opening a pipe would wait for its other end.
+    if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("not a regular file"));
     }
-    Ok(OpenBlob {
-        size: meta.len(),
-        file,
-    })
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    Ok(OpenBlob { size, file })
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> types::Error {

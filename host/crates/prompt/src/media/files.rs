@@ -8,6 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use super::error::nearest;
 use super::{MAX_MEDIA_BYTES, MediaError};
 
+/// Bytes that say what a file is; `format` looks at twelve.
+const HEAD: u64 = 32;
+
 /// The folder's true path.
 pub(super) fn folder(path: PathBuf) -> Result<PathBuf, MediaError> {
     let unreadable = |source| MediaError::Unreadable {
@@ -62,36 +65,58 @@ pub(super) fn path(
 
 /// The bytes of a file, unless they are too many.
 pub(super) fn read(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
-    let unreadable = |source| MediaError::Unreadable {
-        path: path.to_path_buf(),
-        source,
-    };
+    let (file, size) = open(name, path)?;
+    let mut bytes = Vec::with_capacity(size as usize);
+    // It may grow while it is read.
+    let read = file
+        .take(MAX_MEDIA_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| unreadable(path, source))?;
+    match read as u64 > MAX_MEDIA_BYTES {
+        true => Err(too_large(name, read as u64)),
+        false => Ok(bytes),
+    }
+}
+
+/// The first bytes of a file, as many as say what it is, unless it has too many.
+pub(super) fn head(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
+    let (file, _) = open(name, path)?;
+    let mut bytes = Vec::with_capacity(HEAD as usize);
+    file.take(HEAD)
+        .read_to_end(&mut bytes)
+        .map_err(|source| unreadable(path, source))?;
+    Ok(bytes)
+}
+
+/// A file and its size, if it is one and not too large.
+fn open(name: &str, path: &Path) -> Result<(File, u64), MediaError> {
     // Before it is opened: opening a pipe would wait for its other end.
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let metadata = std::fs::metadata(path).map_err(|source| unreadable(path, source))?;
     if !metadata.is_file() {
         return Err(MediaError::NotA {
             path: path.to_path_buf(),
             expected: "file",
         });
     }
-    let too_large = |bytes| MediaError::TooLarge {
+    if metadata.len() > MAX_MEDIA_BYTES {
+        return Err(too_large(name, metadata.len()));
+    }
+    let file = File::open(path).map_err(|source| unreadable(path, source))?;
+    Ok((file, metadata.len()))
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> MediaError {
+    MediaError::Unreadable {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+fn too_large(name: &str, bytes: u64) -> MediaError {
+    MediaError::TooLarge {
         name: name.to_string(),
         bytes,
         limit: MAX_MEDIA_BYTES,
-    };
-    if metadata.len() > MAX_MEDIA_BYTES {
-        return Err(too_large(metadata.len()));
-    }
-    let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    let file = File::open(path).map_err(unreadable)?;
-    // It may grow while it is read.
-    let read = file
-        .take(MAX_MEDIA_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    match read as u64 > MAX_MEDIA_BYTES {
-        true => Err(too_large(read as u64)),
-        false => Ok(bytes),
     }
 }
 

@@ -13,8 +13,34 @@ const MOST_PIXELS: u32 = 8192;
 /// Pixels of a generated picture, at most: three bytes each must stay below the limit of a medium.
 const MOST_AREA: u64 = MAX_MEDIA_BYTES / 4;
 
+/// What is asked for, and possible.
+enum Wanted {
+    Picture { width: u32, height: u32, seed: Seed },
+    Sound { samples: u32, rate: u32, seed: Seed },
+}
+
 /// The MIME type and the bytes of what is asked for behind `generated:`. A salt of the run changes it as it changes text.
 pub(super) fn make(part: MediaKind, wanted: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
+    match read(part, wanted)? {
+        Wanted::Picture { width, height, seed } => {
+            let bytes = image::png(width, height, salt.apply(seed)).map_err(|error| MediaError::Encode {
+                kind: "image",
+                reason: error.to_string(),
+            })?;
+            Ok(("image/png", bytes))
+        }
+        Wanted::Sound { samples, rate, seed } => {
+            Ok(("audio/wav", audio::wav(samples, rate, salt.apply(seed))))
+        }
+    }
+}
+
+/// Whether what is asked for can be made.
+pub(super) fn check(part: MediaKind, wanted: &str) -> Result<(), MediaError> {
+    read(part, wanted).map(|_| ())
+}
+
+fn read(part: MediaKind, wanted: &str) -> Result<Wanted, MediaError> {
     let (kind, parameters) = wanted.split_once('?').unwrap_or((wanted, ""));
     let made = match kind {
         "image" => MediaKind::Image,
@@ -34,12 +60,12 @@ pub(super) fn make(part: MediaKind, wanted: &str, salt: Salt) -> Result<(&'stati
         });
     }
     match made {
-        MediaKind::Image => picture(parameters, salt),
-        _ => sound(parameters, salt),
+        MediaKind::Image => picture(parameters),
+        _ => sound(parameters),
     }
 }
 
-fn picture(parameters: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
+fn picture(parameters: &str) -> Result<Wanted, MediaError> {
     let given = Parameters::read("image", parameters, &["width", "height", "seed", "format"])?;
     let side = format!("a whole number from 1 to {MOST_PIXELS}");
     let fits = |pixels: &u32| (1..=MOST_PIXELS).contains(pixels);
@@ -60,14 +86,11 @@ fn picture(parameters: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), Medi
             &format!("at most {} with this width", MOST_AREA / u64::from(width)),
         ));
     }
-    let bytes = image::png(width, height, given.seed(salt)?).map_err(|error| MediaError::Encode {
-        kind: "image",
-        reason: error.to_string(),
-    })?;
-    Ok(("image/png", bytes))
+    let seed = given.seed()?;
+    Ok(Wanted::Picture { width, height, seed })
 }
 
-fn sound(parameters: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
+fn sound(parameters: &str) -> Result<Wanted, MediaError> {
     let given = Parameters::read("audio", parameters, &["seconds", "rate", "seed", "format"])?;
     let seconds = given.value(
         "seconds",
@@ -96,7 +119,8 @@ fn sound(parameters: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaE
             &format!("at most {most} at this rate"),
         ));
     }
-    Ok(("audio/wav", audio::wav(samples, rate, given.seed(salt)?)))
+    let seed = given.seed()?;
+    Ok(Wanted::Sound { samples, rate, seed })
 }
 
 /// The parameters of one source.
@@ -143,9 +167,9 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    fn seed(&self, salt: Salt) -> Result<Seed, MediaError> {
+    fn seed(&self) -> Result<Seed, MediaError> {
         let seed = self.value("seed", 0u64, "a whole number below 2^64", |_| true)?;
-        Ok(salt.apply(Seed::from(seed)))
+        Ok(Seed::from(seed))
     }
 
     fn bad(&self, name: &'static str, value: &str, expected: &str) -> MediaError {

@@ -5,14 +5,16 @@
 //! of named templates, the one called `default` counts. Control tokens come from `tokenizer_config.json`, and what that lacks
 //! from `special_tokens_map.json`.
 
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{ChatTemplate, SpecialTokens};
-use crate::PromptError;
+use crate::{PromptError, file};
 
+/// Bytes of a template or of a file that may hold one, at most.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 const CONFIG: &str = "tokenizer_config.json";
 const SPECIAL: &str = "special_tokens_map.json";
 const JINJA: &str = "chat_template.jinja";
@@ -74,7 +76,10 @@ fn folder_of(path: &Path) -> PathBuf {
 
 /// The text of a file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<String>, PromptError> {
-    match std::fs::read_to_string(path) {
+    let text = file::read(path, MAX_FILE_BYTES).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
+    });
+    match text {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(PromptError::UnreadableTemplate {

@@ -17,7 +17,8 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 use veeksha_model::Role;
 
-use super::SpecialTokens;
+use super::bounds::{self, Capped};
+use super::{SpecialTokens, guards};
 
 /// The date of every prompt.
 const TODAY: jiff::civil::DateTime = jiff::civil::datetime(2024, 7, 26, 0, 0, 0, 0);
@@ -28,15 +29,29 @@ pub(super) fn environment(text: &str, tokens: &SpecialTokens) -> Result<Environm
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.set_formatter(|out, state, value| match value.kind() {
+    environment.set_fuel(Some(bounds::FUEL));
+    environment.set_unknown_method_callback(bounds::method);
+    environment.set_formatter(|out, state, value| match (value.kind(), value.as_str()) {
         // As Python writes them.
-        ValueKind::None => out.write_str("None").map_err(Error::from),
-        ValueKind::Bool => out
+        (ValueKind::None, _) => out.write_str("None").map_err(Error::from),
+        (ValueKind::Bool, _) => out
             .write_str(if value.is_true() { "True" } else { "False" })
             .map_err(Error::from),
-        _ => minijinja::escape_formatter(out, state, value),
+        (ValueKind::Undefined, _) => minijinja::escape_formatter(out, state, value),
+        (_, Some(text)) => {
+            bounds::written(text.len())?;
+            out.write_str(text).map_err(Error::from)
+        }
+        _ => {
+            let text = bounds::limited(value)?.text;
+            bounds::written(text.len())?;
+            out.write_str(&text).map_err(Error::from)
+        }
     });
+    environment.add_filter(guards::GUARD, bounds::bounded);
+    environment.add_function(guards::COUNT, bounds::count);
+    environment.add_filter("replace", bounds::replace);
+    environment.add_filter("join", bounds::join);
     environment.add_filter("tojson", tojson);
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", strftime_now);
@@ -45,7 +60,7 @@ pub(super) fn environment(text: &str, tokens: &SpecialTokens) -> Result<Environm
     }
     environment.add_global("tools", ());
     environment.add_global("documents", ());
-    environment.add_template_owned(NAME, without_generation_marks(text))?;
+    environment.add_template_owned(NAME, guards::guarded(&without_generation_marks(text)))?;
     Ok(environment)
 }
 
@@ -54,17 +69,28 @@ pub(super) fn render(
     messages: &[(Role, &str)],
     add_generation_prompt: bool,
 ) -> Result<String, Error> {
+    let limit = bounds::begin(messages.iter().map(|(_, content)| content.len()).sum());
     let messages: Vec<Value> = messages
         .iter()
         .map(|(role, content)| context! { role => role.name(), content => *content })
         .collect();
-    environment
-        .get_template(NAME)?
-        .render(context! { messages => messages, add_generation_prompt => add_generation_prompt })
+    let mut text = Capped::new(limit);
+    let rendered = environment.get_template(NAME)?.render_captured_to(
+        context! { messages => messages, add_generation_prompt => add_generation_prompt },
+        &mut text,
+    );
+    match rendered {
+        Err(_) if text.full => Err(text.error()),
+        Err(error) => Err(error),
+        Ok(_) => Ok(text.text),
+    }
 }
 
 /// What went wrong, in one line, with the line of the template.
 pub(super) fn reason(error: &Error) -> String {
+    if error.kind() == ErrorKind::OutOfFuel {
+        return format!("it does not come to an end within {} steps", bounds::FUEL);
+    }
     let mut reason = error.detail().map_or_else(|| error.to_string(), str::to_string);
     if let (Some(_), Some(line)) = (error.detail(), error.line()) {
         reason.push_str(&format!(" (line {line})"));
@@ -108,6 +134,7 @@ fn tojson(value: &Value, arguments: Kwargs) -> Result<String, Error> {
     };
     let failed =
         |error: serde_json::Error| Error::new(ErrorKind::InvalidOperation, format!("tojson: {error}"));
+    bounds::bounded(value.clone())?;
     let mut out = Vec::new();
     let mut python = serde_json::Serializer::with_formatter(
         &mut out,

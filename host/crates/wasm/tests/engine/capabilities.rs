@@ -113,7 +113,16 @@ fn files_need_a_grant() {
 fn a_granted_file_that_is_gone_is_an_error_not_a_trap() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = load(tight(), "hostile-sessions");
-    for path in [folder.path().join("gone"), folder.path().to_owned()] {
+    // A pipe that nobody writes to must not be waited for.
+    let pipe = folder.path().join("pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for path in [folder.path().join("gone"), folder.path().to_owned(), pipe] {
         let blobs = [("data".to_owned(), path)].into();
         let mut source = planned(&plugin, r#"{"behaviour": "blob"}"#, Grants { blobs, ..grants() });
         let failure = source.sessions(0, 1).unwrap_err();
