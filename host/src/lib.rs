@@ -19,6 +19,7 @@ mod replay_section;
 mod results;
 mod rooted;
 mod say;
+mod sendable;
 mod shipped;
 mod tokenizers;
 mod traces;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use veeksha_prompt::{Materialiser, MediaStore, PromptTarget};
+use veeksha_model::Role;
+use veeksha_prompt::{ChatTemplate, Materialiser, MediaStore, PromptTarget};
 use veeksha_scenario::{Flavor, Generator, PromptLength};
 
 use crate::failure::Failure;
@@ -27,9 +28,29 @@ pub(crate) fn materialiser(
             PromptLength::Content => PromptTarget::Content,
             PromptLength::Wrapped => PromptTarget::Wrapped,
         };
+        says_what_it_is_given(&template)?;
         materialiser = materialiser.with_template(template, target);
     }
     Ok(materialiser.with_media(media(loaded)?))
+}
+
+/// A template that drops or doubles what a user says would be measured as something else.
+fn says_what_it_is_given(template: &ChatTemplate) -> Result<(), Failure> {
+    const MARK: &str = "veeksha chat template check";
+    let refuse = |what: String| {
+        Err(Failure::usage(format!(
+            "the chat template {} cannot be used: {what}",
+            template.name()
+        )))
+    };
+    match template.render(&[(Role::User, MARK)], true) {
+        Ok(text) => match text.matches(MARK).count() {
+            1 => Ok(()),
+            0 => refuse("it leaves out what the user says".into()),
+            times => refuse(format!("it repeats what the user says {times} times")),
+        },
+        Err(error) => refuse(format!("it refuses a single user message: {error}")),
+    }
 }
 
 /// Says of which requests the chat template could not do what was asked.

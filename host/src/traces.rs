@@ -1,9 +1,10 @@
 //! Opens the trace of a scenario: options, order, salt.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_ports::{PluginFailure, PluginFailureKind};
-use veeksha_prompt::Tokenizer;
+use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scenario::{
     FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys, Traffic,
 };
@@ -12,7 +13,7 @@ use veeksha_trace::{BadRow, Check, Order, RowProblem, Trace, TraceError, TraceOp
 use crate::failure::Failure;
 use crate::mode::Mode;
 use crate::wire_up::Loaded;
-use crate::{flavors, say};
+use crate::{flavors, say, sendable};
 
 /// Skipped rows that are shown; the rest is counted.
 const SHOWN: usize = 5;
@@ -22,9 +23,11 @@ pub(crate) fn open(
     loaded: &Loaded,
     trace: &veeksha_scenario::Trace,
     tokenizer: &Tokenizer,
+    materialiser: &Arc<Materialiser>,
     notes: &mut Vec<String>,
 ) -> Result<Trace, Failure> {
     let flavor = flavors::factory(loaded, &trace.flavor, tokenizer)?;
+    let flavor = sendable::checked(flavor, materialiser.clone());
     let opened = veeksha_trace::open(options(loaded, &trace.keys), flavor).map_err(failure)?;
     let skipped = opened.skipped();
     if skipped.total > 0 {
@@ -48,12 +51,22 @@ pub(crate) fn failure(error: TraceError) -> Failure {
     const SKIP: &str = "session_generator.on_bad_row: skip leaves such rows out, and says which";
     match error {
         // A flavor that refuses what stands in a row has no bug.
-        TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Refused { .. }) => {
+        TraceError::Plugin(failure) if is_about_rows(&failure) => {
             let hint = match &failure.kind {
                 PluginFailureKind::Refused { hint: Some(hint), .. } => hint.clone(),
                 _ => SKIP.to_owned(),
             };
             Failure::usage(refusal(&failure)).hinted(hint)
+        }
+        // So does one that refuses its configuration.
+        TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Refused { .. }) => {
+            let mut told = Failure::from(failure);
+            told.code = crate::exit::USAGE;
+            told
+        }
+        // What it made of a row cannot be sent; that may be the row's doing.
+        TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Result) => {
+            Failure::from(failure).hinted(SKIP)
         }
         TraceError::Plugin(failure) => failure.into(),
         TraceError::BadRow(BadRow {
@@ -65,6 +78,10 @@ pub(crate) fn failure(error: TraceError) -> Failure {
         TraceError::BadRow(_) => Failure::usage(&error).hinted(SKIP),
         other => Failure::usage(other),
     }
+}
+
+fn is_about_rows(failure: &PluginFailure) -> bool {
+    failure.function == "flavor.sessions" && matches!(failure.kind, PluginFailureKind::Refused { .. })
 }
 
 /// What a flavor refuses: where in the trace it stands, and why.

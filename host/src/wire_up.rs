@@ -213,10 +213,16 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     let mut notes = loaded.scenario.notes.clone();
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
     let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
-    let materialiser = prompts::materialiser(loaded, &found, salt)?;
+    let materialiser = Arc::new(prompts::materialiser(loaded, &found, salt)?);
     let tokenizer = found.tokenizer;
     let trace = match &loaded.scenario.session_generator {
-        Generator::Trace(trace) => Some(traces::open(loaded, trace, &tokenizer, &mut notes)?),
+        Generator::Trace(trace) => Some(traces::open(
+            loaded,
+            trace,
+            &tokenizer,
+            &materialiser,
+            &mut notes,
+        )?),
         _ => None,
     };
     let factory = match &trace {
@@ -234,7 +240,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     Ok(Wired {
         factory,
         tokenizer,
-        materialiser: Arc::new(materialiser),
+        materialiser,
         plan,
         trace,
         notes,

@@ -182,6 +182,87 @@ fn bad_rows_can_be_skipped() {
     );
 }
 
+/// A picture that is not there is found before anything is sent, by its row; or the row is skipped.
+#[test]
+fn media_that_cannot_be_sent() {
+    let rows = "{\"text\": \"a\", \"output_length\": 2}\n{\"text\": \"b\", \"image\": \"gone.png\", \"output_length\": 2}\n";
+    let flavor = "media_folder: ., flavor: { type: single_turn }";
+    insta::assert_snapshot!(
+        "trace-missing-picture",
+        refused("t.jsonl", rows.as_bytes(), flavor)
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.jsonl"), rows).expect("a writable folder");
+    let yaml = format!(
+        "session_generator: {{ type: trace, trace_file: t.jsonl, wrap_mode: false, on_bad_row: skip, {flavor} }}\nclient: {{ api_base: 'sim://fast' }}\n"
+    );
+    let file = scenario(folder.path(), "s.yml", &yaml);
+    let output = veeksha([
+        "simulate",
+        &file,
+        "--output_dir",
+        folder.path().to_str().expect("UTF-8"),
+    ]);
+    assert_code(&output, 0);
+    assert!(
+        stderr(&output).contains("1 row of the trace left out"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// Scenarios that skip what their flavor refuses are looked at as they are replayed.
+#[test]
+fn what_is_skipped_in_a_run_is_skipped_when_looked_at() {
+    for name in ["burstgpt", "sharegpt", "wildchat"] {
+        let output = trace(&["inspect", &format!("scenarios/traces/{name}.lua")]);
+        assert_code(&output, 0);
+        assert!(
+            stderr(&output).contains("left out"),
+            "{name}: {}",
+            stderr(&output)
+        );
+    }
+    let output = trace(&["inspect", "scenarios/traces/burstgpt.csv"]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("on_bad_row"), "{}", stderr(&output));
+}
+
+/// Nothing that is read is written over.
+#[test]
+fn what_is_read_is_not_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::copy(
+            format!("{}/../scenarios/traces/{name}", env!("CARGO_MANIFEST_DIR")),
+            &path,
+        )
+        .expect("a copy");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let (rows, lua) = (copy("azure.csv"), copy("azure.lua"));
+    let inside = folder.path().to_str().expect("UTF-8").to_owned();
+    for arguments in [
+        &["convert", &lua, "--to", "request_log", "--output", &lua][..],
+        &["convert", &lua, "--to", "request_log", "--output", &rows],
+        &["inspect", &rows, "--plot", &rows],
+        &["synthesize", &inside, "--flavor", "azure", "--output", &rows],
+    ] {
+        let before = (
+            std::fs::read(&rows).expect("rows"),
+            std::fs::read(&lua).expect("lua"),
+        );
+        let output = trace(arguments);
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        let after = (
+            std::fs::read(&rows).expect("rows"),
+            std::fs::read(&lua).expect("lua"),
+        );
+        assert_eq!(before, after, "{arguments:?}");
+    }
+}
+
 fn trace(arguments: &[&str]) -> std::process::Output {
     veeksha([&["trace"], arguments].concat())
 }
@@ -376,6 +457,6 @@ fn wrong_uses_are_answered() {
         odd,
     ]);
     assert_code(&output, 2);
-    assert!(stderr(&output).contains("is the trace itself"));
+    assert!(stderr(&output).contains("is read by this command"));
     assert_eq!(std::fs::read_to_string(same).expect("the trace"), "a,b\n1,2\n");
 }

@@ -95,6 +95,7 @@ fn every_command_of_the_documents_works() {
         "plugins/README.md",
         "sdk/rust/README.md",
         "docs/traces.md",
+        "docs/prompts.md",
     ] {
         for command in commands(document) {
             let words: Vec<&str> = command

@@ -108,7 +108,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     pub(crate) tokenizer: Option<String>,
     /// Look at so many sessions only.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sessions: Option<u64>,
     /// Do not read or write the cache of compiled components.
     #[arg(long)]
@@ -153,7 +153,7 @@ pub(crate) struct SynthesizeArgs {
     #[arg(long, value_name = "TOKENS")]
     pub(crate) block_size: Option<std::num::NonZeroU32>,
     /// How many sessions to make. Default: as many as the trace has.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) make: Option<u64>,
     /// The seed of what is drawn.
     #[arg(long, default_value_t = 42)]

@@ -17,7 +17,7 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<u8, Failure> {
         .parse()
         .map_err(|error| Failure::usage(format!("--to: {error}")))?;
     let subject = Subject::open(&args.trace)?;
-    let mut out = Output::to(args.output.as_deref(), &subject.path)?;
+    let mut out = Output::to(args.output.as_deref(), &subject)?;
     let mut converter = Converter::new(to).block_size(subject.block_size(args.block_size));
     let count = subject.count();
     let mut written = 0;

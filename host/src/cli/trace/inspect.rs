@@ -14,6 +14,9 @@ use crate::say;
 
 pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
     let subject = Subject::open(&args.trace)?;
+    if let Some(path) = &args.plot {
+        subject.guard(path)?;
+    }
     let mut portrait = Portrait::new();
     let count = subject.count();
     subject.each_session(|_, session| {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Stdout, Write};
 use std::path::{Path, PathBuf};
 
+use super::subject::Subject;
 use crate::failure::Failure;
 
 /// Whether a line went out.
@@ -41,18 +42,12 @@ impl Drop for Unfinished {
 }
 
 impl Output {
-    /// Opens `path`, which must not be the trace itself; without one, standard output.
-    pub(super) fn to(path: Option<&Path>, trace: &Path) -> Result<Output, Failure> {
+    /// Opens `path`, which must not be what is read; without one, standard output.
+    pub(super) fn to(path: Option<&Path>, subject: &Subject) -> Result<Output, Failure> {
         let Some(path) = path else {
             return Ok(Output(Sink::Terminal(BufWriter::new(std::io::stdout()))));
         };
-        let there = path.canonicalize().ok();
-        if there.is_some() && there == trace.canonicalize().ok() {
-            return Err(Failure::usage(format!(
-                "{} is the trace itself; choose another file",
-                path.display()
-            )));
-        }
+        subject.guard(path)?;
         if path.is_dir() {
             return Err(Failure::usage(format!(
                 "cannot write {}: it is a folder",

@@ -3,19 +3,20 @@
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 use veeksha_model::Session;
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
-use veeksha_scenario::{Document, Flavor, Generator, RowCheck, Salt, SaltName, Shuffle, Traffic};
+use veeksha_scenario::{Document, Flavor, Generator, OnBadRow, RowCheck, Salt, SaltName, Shuffle, Traffic};
 use veeksha_trace::Trace;
 
 use super::detect::{self, Told};
 use crate::cli::args::TraceArgs;
 use crate::failure::Failure;
 use crate::wire_up::Loaded;
-use crate::{say, shipped, tokenizers, traces, wire_up};
+use crate::{prompts, say, shipped, tokenizers, traces, wire_up};
 
 /// Sessions of a trace without an end that are looked at, unless the user says how many.
 const OF_ENDLESS: u64 = 1000;
@@ -30,6 +31,8 @@ pub(super) struct Subject {
     pub(super) flavor: String,
     /// Where it lies.
     pub(super) path: PathBuf,
+    /// What the command line named: the trace, or the scenario.
+    pub(super) named: PathBuf,
     /// Counts the tokens of verbatim text.
     pub(super) tokenizer: Tokenizer,
     sessions: Option<u64>,
@@ -56,14 +59,17 @@ impl Subject {
         trace.keys.wrap_mode = Some(false);
         trace.keys.shuffle = Shuffle::Never;
         trace.keys.salt = Salt::Named(SaltName::Off);
-        if trace.keys.check == RowCheck::Auto {
+        // What may be skipped has to be found first; else it is found on the way.
+        if trace.keys.check == RowCheck::Auto && trace.keys.on_bad_row == OnBadRow::Error {
             trace.keys.check = RowCheck::Rows;
         }
         let trace = trace.clone();
         let mut notes = Vec::new();
-        let tokenizer = tokenizers::tokenizer(&loaded, &mut notes)?.tokenizer;
+        let found = tokenizers::tokenizer(&loaded, &mut notes)?;
+        let materialiser = Arc::new(prompts::materialiser(&loaded, &found, None)?);
+        let tokenizer = found.tokenizer;
         let path = loaded.folder().join(&trace.keys.trace_file);
-        let opened = traces::open(&loaded, &trace, &tokenizer, &mut notes)?;
+        let opened = traces::open(&loaded, &trace, &tokenizer, &materialiser, &mut notes)?;
         for note in notes {
             say::err(format!("note: {note}"));
         }
@@ -71,10 +77,26 @@ impl Subject {
             trace: opened,
             flavor: name(&trace.flavor),
             path,
+            named: args.trace.clone(),
             tokenizer,
             sessions: args.sessions,
             block_size: block_size(&trace.flavor),
         })
+    }
+
+    /// Refuses to write over what is read: the trace, a file of its folder, or the scenario.
+    pub(super) fn guard(&self, output: &Path) -> Result<(), Failure> {
+        let same = |read: &Path| match (read.canonicalize(), output.canonicalize()) {
+            (Ok(read), Ok(output)) => read == output || read.is_dir() && output.parent() == Some(&*read),
+            _ => false,
+        };
+        match same(&self.path) || same(&self.named) {
+            true => Err(Failure::usage(format!(
+                "{} is read by this command; choose another file",
+                output.display()
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Tokens of a hash block in what is written: as asked for, else as in the trace, else as in Mooncake's.

@@ -13,7 +13,7 @@ use crate::say;
 
 pub(super) fn synthesize(args: &SynthesizeArgs) -> Result<u8, Failure> {
     let subject = Subject::open(&args.trace)?;
-    let mut out = Output::to(args.output.as_deref(), &subject.path)?;
+    let mut out = Output::to(args.output.as_deref(), &subject)?;
     let mut fit = LikenessFit::new(subject.block_size(args.block_size));
     let count = subject.count();
     subject.each_session(|_, session| {
