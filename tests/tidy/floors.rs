@@ -66,14 +66,14 @@ fn edges() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What lies in `plugins/`, `sdk/` or `xtask/` sees the contract only.
+/// What lies in `plugins/`, `sdk/`, `tests/guests/` or `xtask/` sees the contract only.
 fn is_guest_or_chore(package: &cargo_metadata::Package) -> bool {
     let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).canonicalize();
     let place = package.manifest_path.as_std_path().canonicalize();
     let (Ok(root), Ok(place)) = (root, place) else {
         return false;
     };
-    ["plugins", "sdk", "xtask"]
+    ["plugins", "sdk", "tests/guests", "xtask"]
         .iter()
         .any(|folder| place.starts_with(root.join(folder)))
 }

@@ -10,14 +10,20 @@ use crate::component;
 use crate::digests::{self, Digests};
 use crate::toolchain::{self, TARGET, Toolchain};
 
-/// Some components that are built together.
+/// Some components that are shipped together.
 struct Collection {
-    /// The workspace that has them.
+    /// Where they are shipped.
+    dist: PathBuf,
+    /// What they are built from.
+    parts: Vec<Part>,
+}
+
+/// Components of one workspace. A package's dependencies must lie in its workspace, or its bytes depend on where the repository
+/// lies: cargo names what is outside by its absolute path.
+struct Part {
     workspace: PathBuf,
     /// Package and name of the component.
     members: Vec<(String, String)>,
-    /// Where they are shipped.
-    dist: PathBuf,
 }
 
 /// A component, fresh from its source.
@@ -106,9 +112,11 @@ fn collections(repository: &Path) -> Result<Vec<Collection>> {
     }
     members.sort();
     let mut collections = vec![Collection {
-        workspace: repository.to_owned(),
-        members,
         dist: plugins.join("dist"),
+        parts: vec![Part {
+            workspace: repository.to_owned(),
+            members,
+        }],
     }];
 
     let guests = repository.join("tests/guests");
@@ -120,11 +128,18 @@ fn collections(repository: &Path) -> Result<Vec<Collection>> {
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let members = names.map(|name| (name.to_owned(), name.to_owned())).collect();
+        // Those that are made with the SDK belong to its workspace.
+        let (of_sdk, own): (Vec<&str>, Vec<&str>) = names.partition(|name| name.starts_with("sdk-"));
+        let part = |workspace: &Path, names: Vec<&str>| Part {
+            workspace: workspace.to_owned(),
+            members: names
+                .into_iter()
+                .map(|name| (name.to_owned(), name.to_owned()))
+                .collect(),
+        };
         collections.push(Collection {
             dist: guests.join("dist"),
-            workspace: guests,
-            members,
+            parts: vec![part(&guests, own), part(repository, of_sdk)],
         });
     }
     Ok(collections)
@@ -148,9 +163,17 @@ fn package(manifest: &Path) -> Result<String> {
 }
 
 fn build(repository: &Path, toolchain: &Toolchain, collection: &Collection) -> Result<Vec<Built>> {
+    let mut built = Vec::new();
+    for part in &collection.parts {
+        built.extend(build_part(repository, toolchain, part)?);
+    }
+    Ok(built)
+}
+
+fn build_part(repository: &Path, toolchain: &Toolchain, part: &Part) -> Result<Vec<Built>> {
     let target = repository.join("target/guests").join(toolchain.key());
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(&collection.workspace);
+    cargo.current_dir(&part.workspace);
     cargo.args([
         "build",
         "--quiet",
@@ -160,7 +183,7 @@ fn build(repository: &Path, toolchain: &Toolchain, collection: &Collection) -> R
         "--target",
         TARGET,
     ]);
-    for (package, _) in &collection.members {
+    for (package, _) in &part.members {
         cargo.args(["--package", package]);
     }
     // What the user's shell or settings say about other builds must not reach this one.
@@ -179,14 +202,10 @@ fn build(repository: &Path, toolchain: &Toolchain, collection: &Collection) -> R
     toolchain.apply(&mut cargo);
     let status = cargo.status().context("cannot run cargo")?;
     if !status.success() {
-        bail!(
-            "the components in {} do not build",
-            collection.workspace.display()
-        );
+        bail!("the components in {} do not build", part.workspace.display());
     }
     let modules = target.join(TARGET).join("plugin");
-    collection
-        .members
+    part.members
         .iter()
         .map(|(package, name)| encode(&modules, package, name))
         .collect()
