@@ -376,6 +376,87 @@ fn a_synthesized_trace_is_like_its_model() {
     assert_eq!(stdout(&again), stdout(&output), "the same seed, the same trace");
 }
 
+/// Each option of `synthesize` reaches the new trace.
+#[test]
+fn what_is_synthesized_can_be_bent() {
+    let rows = |more: &[&str]| -> Vec<Value> {
+        let base = ["synthesize", "scenarios/traces/mooncake.lua", "--make", "60"];
+        let output = trace(&[&base[..], more].concat());
+        assert_code(&output, 0);
+        stdout(&output)
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a row"))
+            .collect()
+    };
+    let sum = |rows: &[Value], key: &str| rows.iter().filter_map(|row| row[key].as_f64()).sum::<f64>();
+    let last = |rows: &[Value]| {
+        rows.iter()
+            .filter_map(|row| row["timestamp"].as_f64())
+            .fold(0.0, f64::max)
+    };
+    let plain = rows(&[]);
+    assert_ne!(rows(&["--seed", "7"]), plain);
+    assert!(sum(&rows(&["--prompt-multiplier", "3"]), "input_length") > 1.2 * sum(&plain, "input_length"));
+    assert!(sum(&rows(&["--prefix-multiplier", "3"]), "input_length") > 1.2 * sum(&plain, "input_length"));
+    assert!(sum(&rows(&["--output-multiplier", "3"]), "output_length") > 2.0 * sum(&plain, "output_length"));
+    let (slow, fast) = (last(&plain), last(&rows(&["--speedup", "4"])));
+    assert!((slow / fast - 4.0).abs() < 0.1, "{slow} and {fast}");
+    // With more roots the same sessions have fewer blocks in common: there are more different ones.
+    let blocks = |rows: &[Value]| {
+        let ids = rows.iter().filter_map(|row| row["hash_ids"].as_array()).flatten();
+        ids.map(Value::to_string)
+            .collect::<std::collections::HashSet<_>>()
+            .len()
+    };
+    assert!(blocks(&rows(&["--root-multiplier", "8"])) > blocks(&plain));
+}
+
+/// A part of a trace, and words measured with another tokenizer.
+#[test]
+fn what_is_inspected_can_be_chosen() {
+    let portrait = |more: &[&str]| -> Value {
+        let output = trace(&[&["inspect", "scenarios/traces/wildchat.lua", "--json"], more].concat());
+        assert_code(&output, 0);
+        serde_json::from_str::<Value>(&stdout(&output)).expect("JSON")["portrait"].clone()
+    };
+    let whole = portrait(&[]);
+    assert_eq!(portrait(&["--sessions", "1"])["sessions"], 1);
+    assert_eq!(whole["sessions"], 2);
+    assert_eq!(portrait(&["--no-cache"]), whole);
+    // A tokenizer that knows no letter of the trace: each word, and each mark between words, is one unknown token.
+    let folder = tempfile::tempdir().expect("a folder");
+    let vocabulary: serde_json::Map<String, Value> = (0..300)
+        .map(|word: u32| {
+            let letter = |place: u32| char::from(b'a' + (word / place % 26) as u8);
+            let text: String = [letter(26), letter(1), letter(26)].iter().collect();
+            (text, Value::from(word + 1))
+        })
+        .chain([("[UNK]".to_owned(), Value::from(0))])
+        .collect();
+    let tokenizer = serde_json::json!({
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "Whitespace"},
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+    });
+    let file = folder.path().join("tokenizer.json");
+    std::fs::write(&file, tokenizer.to_string()).expect("a writable folder");
+    let other = portrait(&["--tokenizer", file.to_str().expect("UTF-8")]);
+    assert_eq!(other["requests"], whole["requests"]);
+    assert_ne!(
+        other["new_prompt_tokens"]["total"],
+        whole["new_prompt_tokens"]["total"]
+    );
+    let output = trace(&[
+        "inspect",
+        "scenarios/traces/wildchat.lua",
+        "--tokenizer",
+        "/nowhere",
+    ]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("/nowhere"), "{}", stderr(&output));
+}
+
 #[test]
 fn wrong_uses_are_answered() {
     let folder = tempfile::tempdir().expect("a folder");

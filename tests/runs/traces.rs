@@ -6,68 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json as value};
 
+use crate::replay::{ROWS, Replay, numbers, records, texts, timed};
 use crate::results::{json, latest, lines};
-use crate::support::{assert_code, scenario, stderr, veeksha};
-
-const ROWS: &str = "metrics/request_level_metrics.jsonl";
-
-/// A folder with a trace and a scenario that replays it.
-struct Replay {
-    folder: tempfile::TempDir,
-    scenario: String,
-}
-
-impl Replay {
-    fn new(trace_name: &str, trace: &str, yaml: &str) -> Replay {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join(trace_name), trace).expect("a writable folder");
-        let scenario = scenario(folder.path(), "scenario.yml", yaml);
-        Replay { folder, scenario }
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Runs `run` or `simulate`, which must end well, and returns the folder of its results.
-    fn go(&self, command: &str, more: &[&str]) -> PathBuf {
-        let output_dir = self
-            .path()
-            .join(format!("out-{}", more.join("").replace('/', "-")));
-        let output_dir = output_dir.to_str().expect("UTF-8");
-        let mut arguments = vec![command, &self.scenario, "--output_dir", output_dir];
-        arguments.extend(more);
-        assert_code(&veeksha(arguments), 0);
-        latest(Path::new(output_dir))
-    }
-}
-
-/// The records of a run in the order of their sessions and nodes.
-fn records(run: &Path) -> Vec<Value> {
-    let mut rows = lines(run, ROWS);
-    rows.sort_by_key(|row| (row["session_id"].as_u64(), row["node_id"].as_u64()));
-    rows
-}
-
-fn numbers(rows: &[Value], key: &str) -> Vec<u64> {
-    let number = |row: &Value| row[key].as_u64().unwrap_or_else(|| panic!("{key} of {row}"));
-    rows.iter().map(number).collect()
-}
-
-/// What was sent, by session and node.
-fn texts(run: &Path) -> Vec<(u64, u64, String)> {
-    let mut texts: Vec<_> = lines(run, "traces/trace.jsonl")
-        .into_iter()
-        .filter(|line| line["event"] == "dispatched")
-        .map(|line| {
-            let content = line["content"].as_str().expect("the words").to_owned();
-            let id = |key: &str| line[key].as_u64().expect("an id");
-            (id("session_id"), id("node_id"), content)
-        })
-        .collect();
-    texts.sort();
-    texts
-}
+use crate::support::{assert_code, stderr, veeksha};
 
 /// Prompts of blocks of 32 tokens that share beginnings: ids, length. The last block of each is partial.
 fn block_rows() -> Vec<(Vec<u64>, u64)> {
@@ -132,21 +73,6 @@ fn the_cache_reports_the_hits_that_the_hash_ids_imply() {
         assert_eq!(hits["ideal_rate"], sum(&expected) / sum(&lengths), "{hits}");
         assert_eq!(hits["measured_rate"], sum(&expected) / sum(&lengths), "{hits}");
     }
-}
-
-const TIMED: &str = "{\"timestamp\": 500, \"input_length\": 30, \"output_length\": 4}\n\
-                     {\"timestamp\": 0, \"input_length\": 20, \"output_length\": 3}\n\
-                     {\"timestamp\": 2500, \"input_length\": 50, \"output_length\": 6}\n\
-                     {\"timestamp\": 1000, \"input_length\": 40, \"output_length\": 5}\n";
-
-fn timed() -> Replay {
-    Replay::new(
-        "timed.jsonl",
-        TIMED,
-        "session_generator: { type: trace, trace_file: timed.jsonl, flavor: { type: mooncake } }\n\
-         traffic_scheduler: { type: fixed_schedule }\n\
-         client: { type: openai_completions, api_base: 'sim://fast' }\n",
-    )
 }
 
 fn arrivals(run: &Path) -> Vec<(f64, u64)> {
@@ -363,183 +289,73 @@ fn a_salt_keeps_runs_apart_and_can_be_repeated() {
     assert_eq!(texts(&latest(Path::new(again))), first);
 }
 
-const CONVERSATION: &str = r#"{"conversations": [{"from": "system", "value": "Be brief."}, {"from": "human", "value": "one"}, {"from": "gpt", "value": "recorded answer one"}, {"from": "human", "value": "two"}, {"from": "gpt", "value": "recorded answer two"}]}
-"#;
-
+/// Always shuffled: another order in the first epoch, and the same sessions.
 #[test]
-fn history_is_recorded_live_or_absent() {
-    let replay = Replay::new(
-        "talk.jsonl",
-        CONVERSATION,
-        "session_generator: { type: trace, trace_file: talk.jsonl, wrap_mode: false, flavor: { type: untimed_content_multi_turn } }\n\
-         traffic_scheduler: { type: concurrent, target_concurrent_sessions: 1, rampup_seconds: 0 }\n\
-         client: { api_base: 'sim://fast' }\n\
-         trace_recorder: { include_content: true }\n",
-    );
-    let second = |mode: &str| {
-        let run = replay.go("run", &["--session_generator.flavor.history", mode]);
-        let texts = texts(&run);
-        assert_eq!(texts.len(), 2, "two turns");
-        assert!(texts[0].2.contains("Be brief.") && texts[0].2.ends_with("user: one"));
-        let rows = records(&run);
-        assert_eq!(rows[1]["history_mode"], mode);
-        // The counts are those of what was really sent.
-        assert!(rows[1]["usage_prompt_tokens"].as_u64() >= rows[1]["num_total_prompt_tokens"].as_u64());
-        texts[1].2.clone()
+fn a_trace_can_be_shuffled_from_the_start_or_never() {
+    let replay = small();
+    let lengths = |shuffle: &str| {
+        let more = [
+            "--session_generator.shuffle",
+            shuffle,
+            "--runtime.max_sessions",
+            "10",
+        ];
+        let rows = records(&replay.go("simulate", &more));
+        let first = |row: &&Value| row["node_id"] == 0;
+        let of = rows
+            .iter()
+            .filter(first)
+            .map(|row| row["target_num_delta_prompt_tokens"].as_u64());
+        of.map(|length| length.expect("a length")).collect::<Vec<_>>()
     };
-    let recorded = second("recorded");
+    let file = [30, 40, 50, 60, 70];
+    assert_eq!(lengths("never"), [file, file].concat());
+    let always = lengths("always");
+    assert_ne!(always[..5], file);
+    let sorted = |part: &[u64]| {
+        let mut part = part.to_vec();
+        part.sort_unstable();
+        part
+    };
     assert_eq!(
-        recorded,
-        "system: Be brief.\nuser: one\nassistant: recorded answer one\nuser: two"
-    );
-    let live = second("live");
-    assert!(live.starts_with("system: Be brief.\nuser: one\nassistant: ") && live.ends_with("\nuser: two"));
-    assert!(!live.contains("recorded answer"), "{live}");
-    let fresh = second("fresh");
-    assert!(
-        fresh.ends_with("user: two") && !fresh.contains("user: one"),
-        "{fresh}"
+        (sorted(&always[..5]), sorted(&always[5..])),
+        (file.to_vec(), file.to_vec())
     );
 }
 
-/// Each kept document is sent once before the run; the first measured request about it finds it in the cache.
+/// With `check: rows`, what only the flavor can know ends the run when it gets there; else it is known before.
 #[test]
-fn rag_warms_the_cache_before_the_run() {
-    let document = |name: &str| format!("{name} says: {}", format!("all about {name}. ").repeat(40));
-    let mut trace = String::new();
-    for row in 0..6 {
-        let doc = ["alpha", "beta", "gamma"][row % 3];
-        let line = value!({
-            "doc_id": doc,
-            "prompt_text": format!("{}\nQuestion {row}?", document(doc)),
-            "input_length": 100,
-            "output_length": 3,
-        });
-        let _ = writeln!(trace, "{line}");
-    }
+fn how_much_is_checked_can_be_chosen() {
+    let trace = "{\"input_length\": 9, \"output_length\": 2}\n{\"input_length\": 0, \"output_length\": 2}\n";
     let replay = Replay::new(
-        "rag.jsonl",
-        &trace,
-        "session_generator: { type: trace, trace_file: rag.jsonl, wrap_mode: false, shuffle: never, flavor: { type: rag, num_documents: 2 } }\n\
-         traffic_scheduler: { type: concurrent, target_concurrent_sessions: 1, rampup_seconds: 0 }\n\
+        "zero.jsonl",
+        trace,
+        "session_generator: { type: trace, trace_file: zero.jsonl, wrap_mode: false, flavor: { type: request_log } }\n\
          client: { api_base: 'sim://fast' }\n",
     );
-    for command in ["run", "simulate"] {
-        let warm = records(&replay.go(command, &[]));
-        assert_eq!(
-            warm.len(),
-            4,
-            "two rows of each of the two most frequent documents, and no warm-up"
-        );
-        let cached = numbers(&warm, "usage_cached_tokens");
-        assert!(cached.iter().all(|tokens| *tokens >= 64), "{command}: {cached:?}");
-        let cold = records(&replay.go(command, &["--session_generator.warmup", "false"]));
-        let cached = numbers(&cold, "usage_cached_tokens");
-        assert!(cached[0] == 0 && cached[2] >= 64, "{command}: {cached:?}");
-    }
-}
-
-/// A picture of the media folder is sent, a generated one is made, and nothing outside the folder is read.
-#[test]
-fn media_come_from_their_folder_or_are_made() {
-    let replay = Replay::new(
-        "media.jsonl",
-        "{\"text\": \"What is this?\", \"image\": \"dot.png\", \"output_length\": 3}\n\
-         {\"text\": \"And this?\", \"image\": \"generated:image?width=64&height=48&seed=3\", \"audio\": \"generated:audio?seconds=0.1&seed=3\", \"output_length\": 3}\n",
-        "session_generator: { type: trace, trace_file: media.jsonl, wrap_mode: false, media_folder: pictures, flavor: { type: single_turn } }\n\
-         traffic_scheduler: { type: concurrent, target_concurrent_sessions: 1, rampup_seconds: 0 }\n\
-         client: { api_base: 'sim://fast' }\n",
-    );
-    let pictures = replay.path().join("pictures");
-    std::fs::create_dir(&pictures).expect("a folder");
-    // A PNG of one pixel.
-    let dot = [
-        0x89, b'P', b'N', b'G', 13, 10, 26, 10, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1,
-        8, 0, 0, 0, 0, 0x3a, 0x7e, 0x9b, 0x55, 0, 0, 0, 10, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x63, 0x60,
-        0, 0, 0, 2, 0, 1, 0x48, 0xaf, 0xa4, 0x71, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
-    ];
-    std::fs::write(pictures.join("dot.png"), dot).expect("a file");
-    let rows = records(&replay.go("run", &[]));
-    let prompts = numbers(&rows, "usage_prompt_tokens");
-    // The simulated engine counts 256 tokens for each picture or sound, and a few more.
-    assert!(prompts[0] > 256 && prompts[0] < 512, "{prompts:?}");
-    assert!(prompts[1] > 512 && prompts[1] < 768, "{prompts:?}");
-
-    std::fs::write(replay.path().join("secret.png"), dot).expect("a file");
-    for outside in ["../secret.png", "/etc/hostname", "missing.png"] {
-        let line = value!({"text": "x", "image": outside, "output_length": 3});
-        std::fs::write(replay.path().join("media.jsonl"), format!("{line}\n")).expect("a file");
+    let output_dir = replay.path().join("out");
+    let run = |check: &str| {
+        let output_dir = output_dir.to_str().expect("UTF-8");
         let output = veeksha([
-            "run",
+            "simulate",
             &replay.scenario,
             "--output_dir",
-            replay.path().to_str().expect("UTF-8"),
+            output_dir,
+            "--session_generator.check",
+            check,
         ]);
-        assert_ne!(output.status.code(), Some(0), "{outside}");
-        assert!(stderr(&output).contains(outside), "{}", stderr(&output));
+        (output.status.code(), stderr(&output))
+    };
+    for check in ["whole", "auto"] {
+        let (code, said) = run(check);
+        assert!(code == Some(2) && said.contains("row 2"), "{check}: {said}");
+        assert!(!output_dir.exists(), "nothing has started");
     }
-}
-
-/// Flavors of a third party: a function of the scenario, and the keys of the contract.
-#[test]
-fn a_lua_flavor_reads_a_csv() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(
-        folder.path().join("visits.csv"),
-        "who,asked,answered,when\nann,30,4,2024-01-01 00:00:00\nbob,40,5,2024-01-01 00:00:02\nann,50,6,2024-01-01 00:00:01\n",
-    )
-    .expect("a file");
-    let file = scenario(
-        folder.path(),
-        "visits.lua",
-        r#"return {
-  session_generator = {
-    type = "trace", trace_file = "visits.csv", wrap_mode = false,
-    flavor = {
-      type = "lua",
-      columns = { who = "text", asked = "count", answered = "count", when = "text" },
-      group_by = "who",
-      arrival = { column = "when", unit = "date_time" },
-      session = function(group, trace, epoch)
-        local requests = {}
-        for i, row in ipairs(group.rows) do
-          requests[i] = {
-            node = i - 1,
-            user = synthetic(row.cells.asked, group.key .. "-" .. i .. "-" .. epoch),
-            history = i > 1 and i - 2 or nil,
-            output = row.cells.answered,
-            prompt_tokens = row.cells.asked,
-            at = row.at,
-          }
-        end
-        return { requests = requests }
-      end,
-    },
-  },
-  traffic_scheduler = { type = "fixed_schedule" },
-  client = { api_base = "sim://fast" },
-}"#,
-    );
-    let output_dir = folder.path().to_str().expect("UTF-8");
-    assert_code(&veeksha(["simulate", &file, "--output_dir", output_dir]), 0);
-    let rows = records(&latest(folder.path()));
-    let seen: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            (
-                row["session_id"].as_u64(),
-                row["target_num_delta_prompt_tokens"].as_u64(),
-                row["num_requested_output_tokens"].as_u64(),
-                row["scheduler_ready_at"].as_f64(),
-            )
-        })
-        .collect();
+    let (code, said) = run("rows");
+    assert!(code == Some(4) && said.contains("row 2"), "{said}");
     assert_eq!(
-        seen,
-        [
-            (Some(0), Some(30), Some(4), Some(0.0)),
-            (Some(0), Some(50), Some(6), Some(1.0)),
-            (Some(1), Some(40), Some(5), Some(2.0)),
-        ]
+        records(&latest(&output_dir)).len(),
+        1,
+        "the row before it was sent"
     );
 }
