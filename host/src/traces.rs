@@ -8,6 +8,7 @@ use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scenario::{
     FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys, Traffic,
 };
+use veeksha_stats::RandomStream;
 use veeksha_trace::{BadRow, Check, Order, RowProblem, Trace, TraceError, TraceOptions};
 
 use crate::failure::Failure;
@@ -158,7 +159,7 @@ pub(crate) fn salt(scenario: &mut Scenario, mode: Mode, notes: &mut Vec<String>)
         (Salt::Named(SaltName::Off), _) => return None,
         (Salt::Fixed(salt), _) => salt,
         (Salt::Named(SaltName::Run), Mode::Run(part)) if part.0.count <= 1 => {
-            mixed(veeksha_clock::wall_nanos() ^ u64::from(std::process::id()).rotate_left(32))
+            drawn_from(veeksha_clock::wall_nanos() ^ u64::from(std::process::id()).rotate_left(32))
         }
         (Salt::Named(SaltName::Run), Mode::Run(_)) => {
             notes.push(
@@ -166,18 +167,17 @@ pub(crate) fn salt(scenario: &mut Scenario, mode: Mode, notes: &mut Vec<String>)
                  an earlier run's cache from knowing it"
                     .into(),
             );
-            mixed(seed)
+            drawn_from(seed)
         }
-        (Salt::Named(SaltName::Run), Mode::Simulate(_) | Mode::Check) => mixed(seed),
+        (Salt::Named(SaltName::Run), Mode::Simulate(_) | Mode::Check) => drawn_from(seed),
     };
     trace.keys.salt = Salt::Fixed(drawn);
     Some(drawn)
 }
 
-/// SplitMix64's finaliser.
-fn mixed(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)) % SALTS
+/// The salt that a seed gives.
+fn drawn_from(seed: u64) -> u64 {
+    let mut words = [0u32; 2];
+    RandomStream::new(seed, 0, "salt").fill(0, &mut words);
+    (u64::from(words[0]) << 32 | u64::from(words[1])) % SALTS
 }
