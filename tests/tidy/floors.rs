@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The table of `ARCHITECTURE.md`.
-const FLOORS: [(&str, u8); 19] = [
+const FLOORS: [(&str, u8); 23] = [
     ("veeksha-model", 1),
     ("veeksha-clock", 1),
     ("veeksha-stats", 1),
+    ("veeksha-http1", 1),
     ("veeksha-scenario", 2),
     ("veeksha-ports", 2),
     ("veeksha-events", 2),
     ("veeksha-prefix", 2),
+    ("veeksha-dialect", 2),
     ("veeksha-scheduler", 3),
     ("veeksha-simulator", 3),
     ("veeksha-prompt", 3),
@@ -23,7 +25,9 @@ const FLOORS: [(&str, u8); 19] = [
     ("veeksha-report", 3),
     ("veeksha-trace", 3),
     ("veeksha-study", 3),
+    ("veeksha-machine", 3),
     ("veeksha-pipeline", 4),
+    ("veeksha-bench", 5),
     ("veeksha-host", 6),
 ];
 
@@ -31,7 +35,7 @@ const FLOORS: [(&str, u8); 19] = [
 const WITHIN_FLOOR_ONE: [(&str, &str); 1] = [("veeksha-clock", "veeksha-model")];
 
 /// Library, and the only crate that may depend on it.
-const OWNERS: [(&str, &str); 8] = [
+const OWNERS: [(&str, &str); 10] = [
     ("wasmtime", "veeksha-wasm"),
     ("wasmtime-wasi", "veeksha-wasm"),
     ("mlua", "veeksha-lua"),
@@ -40,6 +44,8 @@ const OWNERS: [(&str, &str); 8] = [
     ("tokenizers", "veeksha-prompt"),
     ("saphyr", "veeksha-scenario"),
     ("indicatif", "veeksha-report"),
+    ("nix", "veeksha-transport"),
+    ("thread-priority", "veeksha-machine"),
 ];
 
 fn metadata() -> Metadata {

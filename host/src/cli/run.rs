@@ -4,14 +4,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
+use veeksha_dialect::{Api, Dialect};
 use veeksha_model::Role;
 use veeksha_pipeline::{Control, PipelineError};
-use veeksha_ports::{OutcomeSink, Transport};
+use veeksha_ports::{Sinks, Transport};
 use veeksha_report::RunFolder;
 use veeksha_scenario::{ClientKind, Scenario};
 use veeksha_simulator::{SimOptions, SimServer};
 use veeksha_transport::{
-    Dialect, HttpTransport, Secret, Target, TlsOptions, TransportConfig, TransportError, untimed,
+    HttpTransport, Secret, Target, TlsOptions, TransportConfig, TransportError, untimed,
 };
 
 use crate::cli::args::RunArgs;
@@ -27,14 +28,14 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     let mut target = target(&loaded.scenario, api_base);
     if simulated.is_none() {
         find_model(&loaded.scenario, &mut target)?;
-    } else if target.model.is_empty() {
-        target.model = "sim".into();
+    } else if target.api.model.is_empty() {
+        target.api.model = "sim".into();
     }
-    loaded.scenario.client.model = Some(target.model.clone());
+    loaded.scenario.client.model = Some(target.api.model.clone());
     let wired = wire_up::wire(&mut loaded, Mode::Run(args.shard))?;
     if loaded.scenario.client.apply_chat_template {
         let materialiser = wired.materialiser.clone();
-        target.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
+        target.api.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
             materialiser
                 .render_conversation(messages)
                 .map_err(|error| error.to_string())
@@ -66,8 +67,8 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         request_timeout: scenario.client.deadline(),
         threads,
     };
-    let start_transport = |clock, sink: OutcomeSink| {
-        let transport = HttpTransport::start(config, clock, sink);
+    let start_transport = |clock, sinks: Sinks| {
+        let transport = HttpTransport::start(config, clock, sinks);
         let transport = transport.map_err(|error| PipelineError::Transport(Box::new(error)))?;
         Ok(Arc::new(transport) as Arc<dyn Transport>)
     };
@@ -126,27 +127,29 @@ fn target(scenario: &Scenario, api_base: String) -> Target {
     Target {
         api_base,
         path: Some(client.address_append_value.clone()),
-        dialect: match client.kind {
-            ClientKind::OpenaiChatCompletions => Dialect::ChatCompletions,
-            ClientKind::OpenaiCompletions => Dialect::Completions,
+        api: Api {
+            dialect: match client.kind {
+                ClientKind::OpenaiChatCompletions => Dialect::ChatCompletions,
+                ClientKind::OpenaiCompletions => Dialect::Completions,
+            },
+            model: client.model.clone().unwrap_or_default(),
+            max_tokens_param: client.max_tokens_param.clone(),
+            min_tokens_param: client.min_tokens_param.clone(),
+            ignore_eos: client.ignore_eos,
+            sampling: client.additional_sampling_params.clone(),
+            stream_options: true,
+            // Known once the tokenizer is.
+            render: None,
         },
-        model: client.model.clone().unwrap_or_default(),
         api_key: client
             .api_key
             .as_ref()
             .map(|key| Secret::new(key.expose().to_owned())),
-        max_tokens_param: client.max_tokens_param.clone(),
-        min_tokens_param: client.min_tokens_param.clone(),
-        ignore_eos: client.ignore_eos,
-        sampling: client.additional_sampling_params.clone(),
         headers: client.headers.clone().into_iter().collect(),
         tls: TlsOptions {
             ca_file: client.tls.ca_file.clone(),
             insecure: client.tls.insecure,
         },
-        stream_options: true,
-        // Known once the tokenizer is.
-        render: None,
     }
 }
 
@@ -161,9 +164,12 @@ fn is_configuration(error: &TransportError) -> bool {
 /// Asks the server for its models: finds the one to use if none is named, and a dead server before the clock starts.
 fn find_model(scenario: &Scenario, target: &mut Target) -> Result<(), Failure> {
     let patience = scenario.client.deadline().min(std::time::Duration::from_secs(10));
-    match (untimed::list_models(target, patience), target.model.is_empty()) {
+    match (
+        untimed::list_models(target, patience),
+        target.api.model.is_empty(),
+    ) {
         (Ok(models), true) => match models.into_iter().next() {
-            Some(model) => target.model = model,
+            Some(model) => target.api.model = model,
             None => {
                 return Err(Failure::target(format!("{} has no models", target.api_base))
                     .hinted("name the model: --client.model NAME"));

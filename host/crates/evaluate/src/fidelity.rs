@@ -96,6 +96,8 @@ impl Fidelity {
             | Event::SessionStarted { .. }
             | Event::Dispatched { .. }
             | Event::Starved { .. }
+            | Event::ThreadSampled(_)
+            | Event::ClockStepped { .. }
             | Event::TimeoutReached { .. }
             | Event::Interrupted { .. }
             | Event::RunEnded { .. } => {}

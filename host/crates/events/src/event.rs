@@ -56,6 +56,15 @@ pub enum Event {
         /// When it came.
         at: Nanos,
     },
+    /// How busy a thread of the measurement was since it was last looked at.
+    ThreadSampled(ThreadSample),
+    /// The wall clock was set while the run went on: kernel timestamps near it are worth nothing.
+    ClockStepped {
+        /// When that was noticed.
+        at: Nanos,
+        /// By how much it jumped, in nanoseconds.
+        by: i64,
+    },
     /// `benchmark_timeout` passed: what finishes from now on is drained, not measured.
     TimeoutReached {
         /// When.
@@ -71,6 +80,21 @@ pub enum Event {
         /// When.
         at: Nanos,
     },
+}
+
+/// How busy one thread was in one stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSample {
+    /// Its name: `client-0`, `dispatcher-0`, ...
+    pub thread: String,
+    /// The end of the stretch.
+    pub at: Nanos,
+    /// How long it was.
+    pub span: Nanos,
+    /// Of it, the time on a processor.
+    pub busy: Nanos,
+    /// Of it, the time in which the thread could have run and had no processor.
+    pub waiting: Nanos,
 }
 
 /// What is known at the start.

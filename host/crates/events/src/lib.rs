@@ -9,6 +9,6 @@ mod event;
 mod record;
 mod wire;
 
-pub use event::{Event, NeverSentReason, RunInfo, SessionEnd};
+pub use event::{Event, NeverSentReason, RunInfo, SessionEnd, ThreadSample};
 pub use record::{RequestRecord, Status};
 pub use wire::{Latencies, request_line, trace_line};

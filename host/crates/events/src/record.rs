@@ -1,6 +1,8 @@
 //! Everything known of one request that was sent.
 
-use veeksha_model::{Chunk, ErrorClass, HistoryMode, Label, Nanos, NodeId, Recorded, RequestId, Usage};
+use veeksha_model::{
+    Chunk, ErrorClass, Held, HistoryMode, Label, Nanos, NodeId, Recorded, RequestId, StampSource, Usage,
+};
 
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct RequestRecord {
     pub wait_after_ready: Nanos,
     /// The instant the schedule asked for (`scheduler_ready_at`).
     pub intended: Nanos,
+    /// How long limits kept it back after that.
+    pub held: Held,
     /// `scheduler_dispatched_at`.
     pub dispatched_at: Nanos,
     /// `client_picked_up_at`.
@@ -46,6 +50,8 @@ pub struct RequestRecord {
     pub completed_at: Nanos,
     /// `result_processed_at`.
     pub processed_at: Nanos,
+    /// What the arrival times are.
+    pub stamps: StampSource,
     /// Every event of the stream.
     pub chunks: Vec<Chunk>,
     /// How it ended.
@@ -68,7 +74,11 @@ pub struct RequestRecord {
     pub usage: Option<Usage>,
     /// Whether the connection had carried an earlier request.
     pub connection_reused: bool,
-    /// TCP connect time of a new connection.
+    /// Which of the target's servers it went to, in the order of the configuration.
+    pub server: u16,
+    /// Name resolution for a new connection; `None` also where the server is given by address.
+    pub resolve: Option<Nanos>,
+    /// TCP connect time of a new connection, with the proxy's consent where there is one.
     pub connect: Option<Nanos>,
     /// TLS handshake time of a new connection.
     pub tls: Option<Nanos>,

@@ -56,6 +56,17 @@ enum TraceLine<'a> {
         due: f64,
         at: f64,
     },
+    ThreadSampled {
+        thread: &'a str,
+        at: f64,
+        span: f64,
+        busy: f64,
+        waiting: f64,
+    },
+    ClockStepped {
+        at: f64,
+        by: f64,
+    },
     TimeoutReached {
         at: f64,
     },
@@ -126,6 +137,17 @@ pub fn trace_line(event: &Event, content: Option<&str>) -> serde_json::Result<St
         Event::Starved { due, at } => TraceLine::Starved {
             due: seconds(*due),
             at: seconds(*at),
+        },
+        Event::ThreadSampled(sample) => TraceLine::ThreadSampled {
+            thread: &sample.thread,
+            at: seconds(sample.at),
+            span: seconds(sample.span),
+            busy: seconds(sample.busy),
+            waiting: seconds(sample.waiting),
+        },
+        Event::ClockStepped { at, by } => TraceLine::ClockStepped {
+            at: seconds(*at),
+            by: *by as f64 / 1e9,
         },
         Event::TimeoutReached { at } => TraceLine::TimeoutReached { at: seconds(*at) },
         Event::Interrupted { at } => TraceLine::Interrupted { at: seconds(*at) },
@@ -296,6 +318,10 @@ mod tests {
 
     fn record() -> RequestRecord {
         RequestRecord {
+            held: Default::default(),
+            stamps: Default::default(),
+            server: 0,
+            resolve: None,
             id: RequestId {
                 session: SessionId(17),
                 node: NodeId(2),
@@ -312,6 +338,7 @@ mod tests {
             completed_at: 2_000_000_000,
             processed_at: 2_000_000_001,
             chunks: vec![Chunk {
+                lag: 0,
                 at: 1_500_000_000,
                 bytes: 9,
                 kind: ChunkKind::Content,

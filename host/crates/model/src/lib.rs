@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod graph;
+mod held;
 mod ids;
 mod prompt;
 mod replay;
@@ -14,8 +15,11 @@ mod response;
 mod session;
 
 pub use graph::{GraphError, check_session};
+pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
 pub use prompt::{History, Prepared, PreparedMessage};
 pub use replay::{Answer, HistoryMode, Recorded, Replay};
-pub use response::{Chunk, ChunkKind, ErrorClass, FailureReason, Response, ToolCall, Usage};
+pub use response::{
+    AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Response, StampSource, ToolCall, Usage,
+};
 pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};

@@ -85,17 +85,79 @@ impl ChunkKind {
     }
 }
 
+/// What the arrival times of an answer are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StampSource {
+    /// The time of the read in this process: what arrived while the process was busy is late by as much.
+    #[default]
+    Read,
+    /// The kernel's receive time of the last segment that was read: it does not depend on when this process gets to run. If
+    /// several segments were waiting, only the last one's time is known.
+    Kernel,
+}
+
+impl StampSource {
+    /// The lower-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            StampSource::Read => "read",
+            StampSource::Kernel => "kernel",
+        }
+    }
+}
+
 /// One event of a stream, with the time at which it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// When the read that completed the event returned.
+    /// When it arrived: when the kernel received the segment that completed the event, or, where that is not known, when the
+    /// read returned ([`StampSource`]).
     pub at: Nanos,
+    /// How much later than `at` the read returned, in nanoseconds (at most 4.29 s); 0 where `at` is the read's own time.
+    pub lag: u32,
     /// Bytes of the event's data.
     pub bytes: u32,
     /// What it carried.
     pub kind: ChunkKind,
     /// Whether an earlier event came out of the same read: its own arrival is then not known better than the read's.
     pub merged: bool,
+}
+
+/// What one event of an answer says, whatever the API: what a plugin that reads answers gives for each. An event may say
+/// several things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerPart {
+    /// Nothing was generated: the role, an empty delta, an opening frame.
+    Role,
+    /// Reasoning text.
+    Reasoning(String),
+    /// Visible text.
+    Content(String),
+    /// A piece of a tool call.
+    Tool {
+        /// Which call of the answer it belongs to, from 0.
+        index: u32,
+        /// The call's id, in the piece that carries it; else empty.
+        id: String,
+        /// The function's name, in the piece that carries it; else empty.
+        name: String,
+        /// The next piece of the arguments' JSON text.
+        arguments: String,
+    },
+    /// Generation ended, with the server's word for why.
+    Finish(String),
+    /// Token counts; the last ones count.
+    Usage(Usage),
+    /// The end marker: what follows does not count.
+    Done,
+    /// A keep-alive.
+    Comment,
+    /// The request failed.
+    Error {
+        /// The server's words.
+        message: String,
+        /// Its code, where it is a number.
+        code: Option<u16>,
+    },
 }
 
 /// Where a request failed.
@@ -117,6 +179,8 @@ pub enum ErrorClass {
     Truncated,
     /// The request was withdrawn while in flight (Ctrl-C, end of the grace period).
     Cancelled,
+    /// The plugin that reads the answers failed on this one.
+    Codec,
 }
 
 impl ErrorClass {
@@ -131,6 +195,7 @@ impl ErrorClass {
             ErrorClass::InStream => "in_stream",
             ErrorClass::Truncated => "truncated",
             ErrorClass::Cancelled => "cancelled",
+            ErrorClass::Codec => "codec",
         }
     }
 }

@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ErrorClass, FailureReason, History, Nanos, Prepared, Response};
-use veeksha_ports::Outcome;
+use veeksha_ports::{Outcome, Returned};
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
@@ -28,9 +28,10 @@ pub(crate) struct Completion {
 }
 
 /// The work of one completion thread: ends at an end mark (`None`).
-pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Outcome>>) {
-    while let Ok(Some(mut outcome)) = outcomes.recv() {
+pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Box<dyn Returned>>>) {
+    while let Ok(Some(returned)) = outcomes.recv() {
         let processed_at = lines.clock.now();
+        let mut outcome = returned.outcome();
         put_on_the_runs_clock(&mut outcome, lines.transport_lead);
         let answer = count_output(&lines.tokenizer, outcome);
         lines.target.saw(&answer.result);
@@ -177,12 +178,14 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
         history_parent: request.history_parent,
         wait_after_ready: request.wait_after_ready,
         intended: job.intended,
+        held: job.held,
         dispatched_at: job.dispatched_at,
         picked_up_at: timings.picked_up_at,
         sent_at: timings.sent_at,
         first_byte_at: timings.first_byte_at,
         completed_at: timings.completed_at,
         processed_at,
+        stamps: timings.stamps,
         chunks,
         status,
         http_status,
@@ -194,6 +197,8 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
         output_tokens_from_usage: from_usage,
         usage,
         connection_reused: connection.reused,
+        server: connection.server,
+        resolve: connection.resolve,
         connect: connection.connect,
         tls: connection.tls,
         retried: connection.retried,
@@ -290,6 +295,7 @@ mod tests {
                     node: NodeId(0),
                 },
                 intended: 4,
+                held: Default::default(),
                 dispatched_at: 5,
                 request,
                 history: None,
@@ -309,12 +315,14 @@ mod tests {
             status: None,
             chunks: [1_008, 1_009]
                 .map(|at| Chunk {
+                    lag: 0,
                     at,
                     bytes: 1,
                     kind: ChunkKind::Content,
                     merged: false,
                 })
                 .to_vec(),
+            codec_failure: None,
             result,
         }
     }

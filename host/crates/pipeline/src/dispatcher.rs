@@ -112,6 +112,7 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
                 let job = Job {
                     id,
                     intended,
+                    held: Default::default(),
                     dispatched_at: at,
                     request: payload,
                     history,

@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RunInfo};
 use veeksha_model::{Prepared, SessionId};
-use veeksha_ports::{Outcome, OutcomeSink, PluginFailure, Transport, WorkloadFactory};
+use veeksha_ports::{PluginFailure, Returned, Sinks, Transport, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scheduler::{Input, Scheduler};
 
@@ -43,7 +43,7 @@ pub fn run(
     factory: &Arc<dyn WorkloadFactory>,
     tokenizer: &Tokenizer,
     materialiser: Arc<Materialiser>,
-    start_transport: impl FnOnce(RunClock, OutcomeSink) -> Result<Arc<dyn Transport>, PipelineError>,
+    start_transport: impl FnOnce(RunClock, Sinks) -> Result<Arc<dyn Transport>, PipelineError>,
     events: &Sender<Entry>,
     control: &Control,
 ) -> Result<RunEnd, PipelineError> {
@@ -63,18 +63,21 @@ pub fn run(
         return Err(failure.into());
     }
 
-    let (outcomes, outcome_inbox) = unbounded::<Option<Outcome>>();
-    let sink: OutcomeSink = {
+    let (outcomes, outcome_inbox) = unbounded::<Option<Box<dyn Returned>>>();
+    let sinks = {
         let outcomes = outcomes.clone();
-        // The completion threads outlive the transport's last outcome.
-        Arc::new(move |outcome| drop(outcomes.send(Some(outcome))))
+        Sinks {
+            // The completion threads outlive the transport's last outcome.
+            returned: Arc::new(move |returned| drop(outcomes.send(Some(returned)))),
+            first_chunk: None,
+        }
     };
     let transport_clock = if plan.warmup.is_empty() {
         soon()
     } else {
         RunClock::starting_now()
     };
-    let transport = start_transport(transport_clock, sink)?;
+    let transport = start_transport(transport_clock, sinks)?;
     let (clock, warmth) = if plan.warmup.is_empty() {
         (transport_clock, Warmth::default())
     } else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veeksha_clock::RunClock;
 use veeksha_model::{Prepared, Response, Session};
-use veeksha_ports::{Job, Outcome, PluginFailure, Transport};
+use veeksha_ports::{Job, PluginFailure, Returned, Transport};
 
 use crate::Control;
 use crate::prepare::Preparer;
@@ -15,7 +15,7 @@ use crate::warmup::{Turn, Walk, Warmth, session_id};
 pub(crate) struct WarmUp<'a> {
     pub(crate) preparer: &'a Preparer,
     pub(crate) transport: &'a dyn Transport,
-    pub(crate) outcomes: &'a Receiver<Option<Outcome>>,
+    pub(crate) outcomes: &'a Receiver<Option<Box<dyn Returned>>>,
     pub(crate) control: &'a Control,
     /// The transport's clock.
     pub(crate) clock: RunClock,
@@ -57,6 +57,7 @@ impl WarmUp<'_> {
         self.transport.submit(Job {
             id,
             intended: now,
+            held: Default::default(),
             dispatched_at: now,
             request: turn.payload,
             history: turn.history,
@@ -66,8 +67,8 @@ impl WarmUp<'_> {
         loop {
             select! {
                 recv(self.outcomes) -> outcome => match outcome {
-                    Ok(Some(outcome)) if outcome.job.id == id => {
-                        return outcome.result.map(Arc::new).map_err(|reason| {
+                    Ok(Some(returned)) if returned.id() == id => {
+                        return returned.outcome().result.map(Arc::new).map_err(|reason| {
                             format!("{}: {}", reason.class.name(), reason.message)
                         });
                     }

@@ -4,6 +4,7 @@
 //! them. The pipeline knows only this crate.
 #![forbid(unsafe_code)]
 
+mod codec;
 mod flavor;
 mod group_names;
 mod layout;
@@ -11,6 +12,7 @@ mod plugin_failure;
 mod transport;
 mod workload;
 
+pub use codec::{Codec, EndpointShape, Framing};
 pub use flavor::{
     ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts,
     TraceGroup, TraceRow,
@@ -18,5 +20,5 @@ pub use flavor::{
 pub use group_names::name_groups;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
-pub use transport::{ConnectionUse, Job, Outcome, OutcomeSink, Timings, Transport};
+pub use transport::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

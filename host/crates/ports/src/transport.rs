@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{Chunk, FailureReason, History, Nanos, Prepared, RequestId, Response};
+use veeksha_model::{Chunk, FailureReason, Held, History, Nanos, Prepared, RequestId, Response, StampSource};
+
+use crate::PluginFailure;
 
 /// A request that is due now.
 #[derive(Clone, Debug)]
@@ -11,6 +13,8 @@ pub struct Job {
     pub id: RequestId,
     /// The instant the schedule asked for.
     pub intended: Nanos,
+    /// How long limits kept it back after that; carried to the record.
+    pub held: Held,
     /// When the dispatcher handed it over.
     pub dispatched_at: Nanos,
     /// The new messages, as text.
@@ -28,7 +32,11 @@ pub struct Job {
 pub struct ConnectionUse {
     /// An earlier request had used the connection.
     pub reused: bool,
-    /// Name resolution and TCP connect of a new connection, in nanoseconds.
+    /// Which of the target's servers it went to, in the order of the configuration.
+    pub server: u16,
+    /// Name resolution for a new connection, in nanoseconds; `None` also where the server is given by address.
+    pub resolve: Option<Nanos>,
+    /// The TCP connect of a new connection, and the proxy's consent where there is one, in nanoseconds.
     pub connect: Option<Nanos>,
     /// The TLS handshake of a new connection, in nanoseconds.
     pub tls: Option<Nanos>,
@@ -46,8 +54,10 @@ pub struct Timings {
     pub sent_at: Option<Nanos>,
     /// The first byte of the answer was read.
     pub first_byte_at: Option<Nanos>,
-    /// The last event was read, or the failure was known.
+    /// The last event arrived, or the failure was known.
     pub completed_at: Nanos,
+    /// What the arrival times are.
+    pub stamps: StampSource,
 }
 
 /// What became of a [`Job`]: exactly one outcome for each job submitted.
@@ -65,10 +75,51 @@ pub struct Outcome {
     pub chunks: Vec<Chunk>,
     /// The answer, or why there is none.
     pub result: Result<Response, FailureReason>,
+    /// If the plugin that reads the answers failed on this one: how. `result` is then a failure of class
+    /// [`veeksha_model::ErrorClass::Codec`].
+    pub codec_failure: Option<Box<PluginFailure>>,
 }
 
-/// Where outcomes go. Called on a client thread: it must not block.
-pub type OutcomeSink = Arc<dyn Fn(Outcome) + Send + Sync>;
+/// What a client thread hands over when it is done with a request: all that became of it, perhaps still as the bytes that the
+/// server sent.
+pub trait Returned: Send {
+    /// Which request.
+    fn id(&self) -> RequestId;
+
+    /// Understands what was received. That is work (JSON is parsed, a plugin may be called), so it is not done on a client thread.
+    fn outcome(self: Box<Self>) -> Outcome;
+}
+
+/// An outcome that is known already.
+impl Returned for Outcome {
+    fn id(&self) -> RequestId {
+        self.job.id
+    }
+
+    fn outcome(self: Box<Self>) -> Outcome {
+        *self
+    }
+}
+
+/// Where a transport puts what it has to tell. Everything is called on client threads and must not block.
+#[derive(Clone)]
+pub struct Sinks {
+    /// Takes exactly one for each job submitted.
+    pub returned: Arc<dyn Fn(Box<dyn Returned>) + Send + Sync>,
+    /// If the first generated chunk of each answer is of interest: told of it, at most once for each request, before that is
+    /// returned, with the time of the chunk's arrival.
+    pub first_chunk: Option<Arc<dyn Fn(RequestId, Nanos) + Send + Sync>>,
+}
+
+impl Sinks {
+    /// Only what has become of each job, already understood.
+    pub fn outcomes(sink: impl Fn(Outcome) + Send + Sync + 'static) -> Self {
+        Sinks {
+            returned: Arc::new(move |returned| sink(returned.outcome())),
+            first_chunk: None,
+        }
+    }
+}
 
 /// Sends requests on threads of its own.
 pub trait Transport: Send + Sync {

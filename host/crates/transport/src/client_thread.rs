@@ -8,13 +8,14 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
-use veeksha_model::{ErrorClass, FailureReason, Nanos};
+use veeksha_model::{ErrorClass, FailureReason, Nanos, StampSource};
 use veeksha_ports::{Outcome, Timings};
 
+use crate::TransportError;
 use crate::exchange::{Progress, Route, exchange};
 use crate::flight::Ticket;
 use crate::pool::Pool;
-use crate::{Failure, TransportError};
+use veeksha_dialect::Failure;
 
 /// Threads that one client thread may use to resolve names; each new connection resolves its own.
 const MAX_RESOLVERS: usize = 8;
@@ -120,6 +121,7 @@ async fn serve(
         sent_at: progress.stamps.as_ref().and_then(|stamps| stamps.sent_at()),
         first_byte_at: progress.stamps.as_ref().and_then(|stamps| stamps.first_byte_at()),
         completed_at: 0,
+        stamps: StampSource::Read,
     };
     let (connection, status) = (progress.connection, progress.status);
     let verdict = progress.verdict(end);
@@ -139,6 +141,7 @@ async fn serve(
             message: shared.route.target.redact(&failure.message),
             at: completed_at,
         }),
+        codec_failure: None,
         job,
     });
 }

@@ -23,10 +23,10 @@ use veeksha_clock::RunClock;
 use veeksha_model::ErrorClass;
 use veeksha_ports::ConnectionUse;
 
-use crate::Failure;
 use crate::stamped_io::{StampedSocket, Stamps, WatchedIo, Wire};
 use crate::tls::handshake_message;
 use crate::url::Endpoint;
+use veeksha_dialect::Failure;
 
 /// The largest read buffer of a connection; also the bound on an answer's head. The buffer starts at 8 KiB, which holds a head
 /// and dozens of events.

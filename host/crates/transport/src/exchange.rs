@@ -18,17 +18,17 @@ use veeksha_clock::RunClock;
 use veeksha_model::ErrorClass;
 use veeksha_ports::{ConnectionUse, Job};
 
-use crate::Failure;
-use crate::body::request_body;
 use crate::config::Target;
 use crate::connection::{Connection, RequestBody};
-use crate::dialect::status_failure;
-use crate::failure::one_line;
 use crate::pool::Pool;
-use crate::sse::MAX_EVENT_BYTES;
 use crate::stamped_io::Stamps;
-use crate::stream::{AnswerStream, BodyEnd, ReadStamp, Verdict, whole_answer};
+use crate::status::status_failure;
 use crate::url::Endpoint;
+use veeksha_dialect::Failure;
+use veeksha_dialect::one_line;
+use veeksha_dialect::request_body;
+use veeksha_dialect::sse::MAX_EVENT_BYTES;
+use veeksha_dialect::stream::{AnswerStream, BodyEnd, ReadStamp, Verdict, whole_answer};
 
 /// Bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -79,10 +79,14 @@ impl Progress {
 
     /// The verdict, after the exchange has ended in the given way.
     pub(crate) fn verdict(self, end: Result<(), Failure>) -> Verdict {
-        let last_read = self
-            .stamps
-            .as_ref()
-            .map_or(ReadStamp { at: 0, read: 0 }, |stamps| stamps.last_read());
+        let last_read = self.stamps.as_ref().map_or(
+            ReadStamp {
+                at: 0,
+                lag: 0,
+                read: 0,
+            },
+            |stamps| stamps.last_read(),
+        );
         let end = match (self.whole, end) {
             (Some(verdict), Ok(())) => return verdict,
             (_, Ok(())) => BodyEnd::Complete,
@@ -99,7 +103,7 @@ pub(crate) async fn exchange(
     job: &Job,
     progress: &mut Progress,
 ) -> Result<(), Failure> {
-    let body = Bytes::from(request_body(&route.target, job)?);
+    let body = Bytes::from(request_body(&route.target.api, &job.request, &job.history)?);
     // Digits and a slash: always a valid header.
     let id = HeaderValue::from_str(&job.id.to_string()).unwrap_or(HeaderValue::from_static("unknown"));
     let pooled = pool.borrow_mut().take();

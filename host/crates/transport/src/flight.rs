@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use veeksha_clock::RunClock;
 use veeksha_model::{ErrorClass, FailureReason};
-use veeksha_ports::{ConnectionUse, Job, Outcome, OutcomeSink, Timings};
+use veeksha_ports::{ConnectionUse, Job, Outcome, Sinks, Timings};
 
 /// Where outcomes go, and how many are still owed.
 pub(crate) struct Delivery {
-    pub(crate) sink: OutcomeSink,
+    pub(crate) sinks: Sinks,
     pub(crate) in_flight: AtomicUsize,
     pub(crate) clock: RunClock,
 }
@@ -40,7 +40,7 @@ impl Ticket {
     pub(crate) fn deliver(mut self, make: impl FnOnce(Job) -> Outcome) {
         if let Some(job) = self.job.take() {
             let _settled = Settled(&self.delivery);
-            (self.delivery.sink)(make(job));
+            (self.delivery.sinks.returned)(Box::new(make(job)));
         }
     }
 }
@@ -68,7 +68,7 @@ impl Drop for Ticket {
             at,
         };
         let _settled = Settled(&self.delivery);
-        (self.delivery.sink)(Outcome {
+        (self.delivery.sinks.returned)(Box::new(Outcome {
             job,
             timings: Timings {
                 completed_at: at,
@@ -78,7 +78,8 @@ impl Drop for Ticket {
             status: None,
             chunks: Vec::new(),
             result: Err(reason),
-        });
+            codec_failure: None,
+        }));
     }
 }
 
@@ -117,6 +118,7 @@ mod tests {
                 node: NodeId(0),
             },
             intended: 0,
+            held: Default::default(),
             dispatched_at: 0,
             request: Arc::new(Prepared {
                 request,
@@ -136,9 +138,9 @@ mod tests {
     fn delivery() -> (Arc<Delivery>, Arc<Mutex<Vec<Outcome>>>) {
         let outcomes = Arc::new(Mutex::new(Vec::new()));
         let collected = Arc::clone(&outcomes);
-        let sink: OutcomeSink = Arc::new(move |outcome| collected.lock().unwrap().push(outcome));
+        let sinks = Sinks::outcomes(move |outcome| collected.lock().unwrap().push(outcome));
         let delivery = Delivery {
-            sink,
+            sinks,
             in_flight: AtomicUsize::new(0),
             clock: RunClock::starting_now(),
         };
@@ -157,6 +159,7 @@ mod tests {
             status: Some(200),
             chunks: Vec::new(),
             result: Ok(Default::default()),
+            codec_failure: None,
         });
         assert_eq!(outcomes.lock().unwrap().len(), 1);
         assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 0);
@@ -198,9 +201,9 @@ mod tests {
 
     #[test]
     fn a_sink_that_panics_does_not_leave_a_debt() {
-        let sink: OutcomeSink = Arc::new(|_| panic!("a sink that fails, on purpose"));
+        let sinks = Sinks::outcomes(|_| panic!("a sink that fails, on purpose"));
         let delivery = Arc::new(Delivery {
-            sink,
+            sinks,
             in_flight: AtomicUsize::new(0),
             clock: RunClock::starting_now(),
         });

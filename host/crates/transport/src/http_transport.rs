@@ -8,7 +8,7 @@ use hyper::header::{
     HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT,
 };
 use veeksha_clock::RunClock;
-use veeksha_ports::{Job, OutcomeSink, Transport};
+use veeksha_ports::{Job, Sinks, Transport};
 
 use crate::client_thread::{ClientThread, Command};
 use crate::config::names_a_secret;
@@ -39,11 +39,7 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     /// Checks the configuration, reads certificates and starts the client threads. Nothing is sent yet.
-    pub fn start(
-        config: TransportConfig,
-        clock: RunClock,
-        sink: OutcomeSink,
-    ) -> Result<Self, TransportError> {
+    pub fn start(config: TransportConfig, clock: RunClock, sinks: Sinks) -> Result<Self, TransportError> {
         if config.threads == 0 {
             return Err(TransportError::NoThreads);
         }
@@ -55,7 +51,7 @@ impl HttpTransport {
         };
         let counters = Arc::new(Counters::default());
         let delivery = Arc::new(Delivery {
-            sink,
+            sinks,
             in_flight: AtomicUsize::new(0),
             clock,
         });

@@ -6,40 +6,33 @@
 //!
 //! 1. `http_transport` picks the thread and hands the job over without blocking;
 //! 2. `client_thread` takes it from its queue and starts a task; `flight` guarantees exactly one outcome;
-//! 3. `body` writes the request as JSON;
+//! 3. `veeksha_dialect` writes the request as JSON;
 //! 4. `pool` gives an idle connection that is still alive, or `connection` opens one (`tls` where asked for);
 //! 5. `stamped_io` notes the time of each read and of the last write at the socket;
 //! 6. `exchange` sends, reads the answer to the very end of its body, retries once where that is safe;
-//! 7. [`sse`] cuts the bytes into events and [`stream`] makes chunks and a response of them. Both are pure: bytes and times go
+//! 7. `veeksha_dialect` cuts the bytes into events and makes chunks and a response of them. Both are pure: bytes and times go
 //!    in, chunks and a verdict come out.
 //!
 //! What is deliberately not here: no retry of a fresh connection, no redirect, no compression, no HTTP/2, no proxy. Each of
 //! them would blur what a latency means.
 #![forbid(unsafe_code)]
 
-mod body;
 mod client_thread;
 mod config;
 mod connection;
-mod dialect;
 mod error;
 mod exchange;
-mod failure;
 mod flight;
 mod http_transport;
 mod pool;
 mod secret;
-pub mod sse;
 mod stamped_io;
-pub mod stream;
+mod status;
 mod tls;
 pub mod untimed;
 mod url;
 
-pub use body::request_body;
-pub use config::{RenderConversation, Target, TlsOptions, TransportConfig};
-pub use dialect::Dialect;
+pub use config::{Target, TlsOptions, TransportConfig};
 pub use error::TransportError;
-pub use failure::Failure;
 pub use http_transport::{ConnectionStats, HttpTransport};
 pub use secret::Secret;

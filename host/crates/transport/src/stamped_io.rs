@@ -16,7 +16,7 @@ use tokio_rustls::client::TlsStream;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-use crate::stream::ReadStamp;
+use veeksha_dialect::stream::ReadStamp;
 
 /// What a connection's two layers write down; shared by everything on the client thread that handles the connection.
 #[derive(Debug)]
@@ -60,6 +60,7 @@ impl Stamps {
         ReadStamp {
             at: self.last_read.get(),
             read: self.reads.get(),
+            lag: 0,
         }
     }
 

@@ -11,11 +11,11 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde_json::Value;
 use tokio::runtime::Builder;
 
-use crate::dialect::error_in;
-use crate::failure::{one_line, shorten};
 use crate::tls::client_config;
 use crate::url::Endpoint;
 use crate::{Secret, Target, TlsOptions, TransportError};
+use veeksha_dialect::error_in;
+use veeksha_dialect::{one_line, shorten};
 
 /// A list of models or an error message is never this large; what is, would only fill memory.
 const LARGEST: usize = 4 << 20;

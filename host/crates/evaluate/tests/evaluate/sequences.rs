@@ -19,6 +19,10 @@ pub(crate) fn id(session: u64, node: u32) -> RequestId {
 pub(crate) fn answered(session: u64, node: u32, intended: u64, completed: u64) -> RequestRecord {
     RequestRecord {
         id: id(session, node),
+        held: Default::default(),
+        stamps: Default::default(),
+        server: 0,
+        resolve: None,
         session_requests: 1,
         parents: Vec::new(),
         history_parent: None,
@@ -62,6 +66,7 @@ pub(crate) fn with_chunks(
 ) -> RequestRecord {
     record.output_tokens = tokens;
     let chunk = |&(at, kind): &(u64, ChunkKind)| Chunk {
+        lag: 0,
         at: ms(at),
         bytes: 20,
         kind,

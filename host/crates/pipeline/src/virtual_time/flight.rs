@@ -31,6 +31,10 @@ pub(super) fn record_of(
     let request = &flight.request;
     RequestRecord {
         id: flight.id,
+        held: Default::default(),
+        stamps: Default::default(),
+        server: 0,
+        resolve: None,
         session_requests: flight.session_requests,
         parents: request.parents.clone(),
         history_parent: request.history_parent,

@@ -304,6 +304,7 @@ impl Simulation<'_> {
             EngineEvent::Token { id, at, .. } => {
                 if let Some(flight) = self.flights.get_mut(&id) {
                     flight.chunks.push(Chunk {
+                        lag: 0,
                         at,
                         bytes: 0,
                         kind: ChunkKind::Content,

@@ -10,8 +10,8 @@ use veeksha_model::{
 };
 use veeksha_pipeline::{PipelineError, Plan, Schedule};
 use veeksha_ports::{
-    AgentSource, AgentStep, ConnectionUse, Job, Outcome, OutcomeSink, PluginFailure, PluginFailureKind,
-    SessionSource, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
+    AgentSource, AgentStep, ConnectionUse, Job, Outcome, PluginFailure, PluginFailureKind, SessionSource,
+    Sinks, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
 };
 use veeksha_scheduler::{Grace, Interval, SchedulerConfig, Shard, Traffic};
 
@@ -234,7 +234,7 @@ pub(crate) const WARMING: Duration = Duration::from_millis(60);
 pub(crate) struct Echo {
     pub(crate) server: Server,
     pub(crate) clock: RunClock,
-    pub(crate) sink: OutcomeSink,
+    pub(crate) sink: Sinks,
     pub(crate) jobs: Arc<Mutex<Vec<Job>>>,
     pub(crate) unanswered: Mutex<Vec<Job>>,
 }
@@ -247,16 +247,18 @@ impl Echo {
             finish_reason: "stop".into(),
             ..Response::default()
         };
-        (self.sink)(Outcome {
+        (self.sink.returned)(Box::new(Outcome {
             timings: Timings {
                 picked_up_at: Some(at),
                 sent_at: Some(at),
                 first_byte_at: Some(at),
                 completed_at: at,
+                stamps: Default::default(),
             },
             connection: ConnectionUse::default(),
             status: Some(200),
             chunks: vec![Chunk {
+                lag: 0,
                 at,
                 bytes: 20,
                 kind: ChunkKind::Content,
@@ -271,8 +273,9 @@ impl Echo {
                     message: message.into(),
                     at,
                 }),
+            codec_failure: None,
             job,
-        });
+        }));
     }
 }
 
@@ -310,7 +313,7 @@ impl Transport for Echo {
 pub(crate) fn echo(
     server: Server,
     jobs: &Arc<Mutex<Vec<Job>>>,
-) -> impl FnOnce(RunClock, OutcomeSink) -> Result<Arc<dyn Transport>, PipelineError> + use<> {
+) -> impl FnOnce(RunClock, Sinks) -> Result<Arc<dyn Transport>, PipelineError> + use<> {
     let jobs = jobs.clone();
     move |clock, sink| {
         let unanswered = Mutex::default();

@@ -27,6 +27,10 @@ fn latencies(_: &RequestRecord) -> Latencies {
 
 fn record(session: u64) -> RequestRecord {
     RequestRecord {
+        held: Default::default(),
+        stamps: Default::default(),
+        server: 0,
+        resolve: None,
         id: RequestId {
             session: SessionId(session),
             node: NodeId(0),

@@ -1,11 +1,10 @@
 //! Giving up.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_model::ErrorClass;
-use veeksha_ports::{Outcome, Transport};
+use veeksha_ports::{Outcome, Sinks, Transport};
 use veeksha_transport::{HttpTransport, TransportConfig};
 
 use crate::support::*;
@@ -94,7 +93,11 @@ fn a_transport_that_cannot_work_does_not_start() {
             request_timeout: PATIENCE,
             threads,
         };
-        let result = HttpTransport::start(config, veeksha_clock::RunClock::starting_now(), Arc::new(|_| ()));
+        let result = HttpTransport::start(
+            config,
+            veeksha_clock::RunClock::starting_now(),
+            Sinks::outcomes(|_| ()),
+        );
         result.err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(start(target("http://h/v1"), 0).contains("at least 1"));

@@ -7,12 +7,9 @@
 )]
 
 mod answers;
-mod body;
 mod connections;
 mod endings;
 mod failures;
-mod recordings;
-mod shapes;
 mod support;
 mod tls;
 mod untimed;

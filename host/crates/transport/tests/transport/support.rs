@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use veeksha_clock::RunClock;
+use veeksha_dialect::Api;
 use veeksha_model::{
     ErrorClass, Message, NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, Segment,
     SessionId,
 };
-use veeksha_ports::{Job, Outcome, Transport};
-use veeksha_transport::{Dialect, HttpTransport, Target, TransportConfig};
+use veeksha_ports::{Job, Outcome, Sinks, Transport};
+use veeksha_transport::{HttpTransport, Target, TransportConfig};
 
 /// Long enough for a busy machine, short enough to notice a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -165,17 +166,13 @@ pub(crate) fn target(base: &str) -> Target {
     Target {
         api_base: base.to_owned(),
         path: None,
-        dialect: Dialect::ChatCompletions,
-        model: "tiny".to_owned(),
+        api: Api {
+            model: "tiny".to_owned(),
+            ..Api::default()
+        },
         api_key: None,
-        max_tokens_param: Some("max_completion_tokens".into()),
-        min_tokens_param: None,
-        ignore_eos: None,
-        sampling: serde_json::Map::new(),
         headers: Vec::new(),
         tls: Default::default(),
-        stream_options: true,
-        render: None,
     }
 }
 
@@ -219,6 +216,7 @@ pub(crate) fn job(session: u64, text: &str) -> Job {
             node: NodeId(0),
         },
         intended: 0,
+        held: Default::default(),
         dispatched_at: 0,
         request: Arc::new(prepared(text)),
         history: None,
@@ -243,7 +241,7 @@ impl Client {
         let clock = RunClock::starting_now();
         let (sender, outcomes): (Sender<Outcome>, _) = channel();
         let sender = Mutex::new(sender);
-        let sink = Arc::new(move |outcome| {
+        let sinks = Sinks::outcomes(move |outcome| {
             let _ = sender.lock().unwrap().send(outcome);
         });
         let config = TransportConfig {
@@ -252,7 +250,7 @@ impl Client {
             threads,
         };
         Client {
-            transport: HttpTransport::start(config, clock, sink).unwrap(),
+            transport: HttpTransport::start(config, clock, sinks).unwrap(),
             outcomes,
             clock,
         }
@@ -282,7 +280,7 @@ pub(crate) fn message(outcome: &Outcome) -> &str {
 /// A recorded answer.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!(
-        "{}/tests/fixtures/sse/{name}",
+        "{}/../dialect/tests/fixtures/sse/{name}",
         env!("CARGO_MANIFEST_DIR")
     ))
     .unwrap()

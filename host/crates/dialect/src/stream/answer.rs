@@ -3,11 +3,12 @@
 use serde_json::Value;
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
 
-use super::{BodyEnd, QUOTED_CHARS, Verdict};
+use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
 use crate::Failure;
-use crate::dialect::{ChoiceDelta, Event, ServerError, ToolCallDelta, UsageWire, error_in};
+use crate::error_body::{ServerError, error_in};
 use crate::failure::{one_line, shorten};
 use crate::sse::SseItem;
+use crate::wire::{ChoiceDelta, Event, ToolCallDelta, UsageWire};
 
 /// What has been understood so far.
 #[derive(Debug, Default)]
@@ -31,7 +32,8 @@ impl Answer {
         }
     }
 
-    pub(super) fn on_item(&mut self, at: Nanos, merged: bool, item: SseItem<'_>) {
+    pub(super) fn on_item(&mut self, stamp: ReadStamp, merged: bool, item: SseItem<'_>) {
+        let at = stamp.at;
         if self.done || self.failure.is_some() {
             return;
         }
@@ -46,6 +48,7 @@ impl Answer {
         if let Some(kind) = kind {
             self.chunks.push(Chunk {
                 at,
+                lag: stamp.lag,
                 bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
                 kind,
                 merged,

@@ -27,8 +27,10 @@ const QUOTED_CHARS: usize = 200;
 /// One read of the socket: bytes that came out of it share its time and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadStamp {
-    /// When the read returned.
+    /// When what it brought had arrived (see [`veeksha_model::Chunk::at`]).
     pub at: Nanos,
+    /// How much later the read returned, in nanoseconds; 0 where that is not known.
+    pub lag: u32,
     /// Its number on the connection.
     pub read: u64,
 }
@@ -81,7 +83,7 @@ impl AnswerStream {
         let fed = decoder.feed(bytes, |item| {
             let merged = *last_read == Some(stamp.read);
             *last_read = Some(stamp.read);
-            answer.on_item(stamp.at, merged, item);
+            answer.on_item(stamp, merged, item);
         });
         if let Err(error) = fed {
             self.answer
@@ -120,7 +122,7 @@ impl AnswerStream {
             });
             for data in items.iter().filter(|data| is_whole(data)) {
                 let merged = *last_read == Some(stamp.read);
-                answer.on_item(stamp.at, merged, SseItem::Data(data));
+                answer.on_item(stamp, merged, SseItem::Data(data));
             }
         }
         self.answer.verdict(content_type, end, &self.beginning)
@@ -136,7 +138,7 @@ fn is_whole(data: &[u8]) -> bool {
 /// of the last read.
 pub fn whole_answer(stamp: ReadStamp, body: &[u8]) -> Verdict {
     let mut answer = Answer::default();
-    answer.on_item(stamp.at, false, SseItem::Data(body));
+    answer.on_item(stamp, false, SseItem::Data(body));
     if answer.failure.is_none() && !answer.finished && answer.response == Response::default() {
         let text = shorten(&String::from_utf8_lossy(body), QUOTED_CHARS);
         answer.fail(

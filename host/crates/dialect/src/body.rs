@@ -4,7 +4,7 @@
 //! calls; reasoning is not sent back), then the new messages. A turn without an answer contributes its messages only. Text alone
 //! is a plain string; with media, the content is a list of blocks, text first.
 //!
-//! **Completions.** `prompt` is one text. With [`Target::render`] it is all those messages and answers as the model's chat template
+//! **Completions.** `prompt` is one text. With [`Api::render`] it is all those messages and answers as the model's chat template
 //! writes them, up to where the next answer begins. Without it, it is their texts, joined with one line feed each, without role
 //! names, and a single message is sent exactly as it is. Tool calls have no place in a text and are left out; media are refused.
 //!
@@ -15,32 +15,34 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
+use std::sync::Arc;
 use veeksha_model::{ErrorClass, History, MediaKind, Prepared, PreparedMessage, Response, Role};
-use veeksha_ports::Job;
 
-use crate::config::Target;
-use crate::{Dialect, Failure};
+use crate::{Api, Dialect, Failure};
 
 /// The body of a request for a job. It fails where the job asks for something that cannot be sent: media that are no
 /// URL, media in the completions dialect, a conversation that the chat template refuses, a `body` that is not a JSON object.
-pub fn request_body(target: &Target, job: &Job) -> Result<Vec<u8>, Failure> {
-    let prepared = &*job.request;
+pub fn request_body(
+    api: &Api,
+    prepared: &Prepared,
+    history: &Option<Arc<History<Prepared>>>,
+) -> Result<Vec<u8>, Failure> {
     let own = own_fields(prepared)?;
-    let taken = |name: &str| own.contains_key(name) || target.sampling.contains_key(name);
-    let turns = History::turns(&job.history);
+    let taken = |name: &str| own.contains_key(name) || api.sampling.contains_key(name);
+    let turns = History::turns(history);
 
     let mut object = ObjectWriter::with_capacity(text_bytes(&turns, prepared) + 512);
     if !taken("model") {
-        object.field("model", |out| string(out, &target.model));
+        object.field("model", |out| string(out, &api.model));
     }
-    match target.dialect {
+    match api.dialect {
         Dialect::ChatCompletions if !taken("messages") => {
             let mut result = Ok(());
             object.field("messages", |out| result = write_messages(out, &turns, prepared));
             result?;
         }
         Dialect::Completions if !taken("prompt") => {
-            let prompt = flattened(target, &turns, prepared)?;
+            let prompt = flattened(api, &turns, prepared)?;
             object.field("prompt", |out| string(out, &prompt));
         }
         Dialect::ChatCompletions | Dialect::Completions => {}
@@ -48,13 +50,13 @@ pub fn request_body(target: &Target, job: &Job) -> Result<Vec<u8>, Failure> {
     if !taken("stream") {
         object.field("stream", |out| out.extend_from_slice(b"true"));
     }
-    if target.stream_options && !taken("stream_options") {
+    if api.stream_options && !taken("stream_options") {
         object.field("stream_options", |out| {
             out.extend_from_slice(br#"{"include_usage":true}"#)
         });
     }
-    write_output_fields(&mut object, target, prepared, taken);
-    for (name, value) in &target.sampling {
+    write_output_fields(&mut object, api, prepared, taken);
+    for (name, value) in &api.sampling {
         if !own.contains_key(name.as_str()) {
             object.field(name, |out| json(out, value));
         }
@@ -81,31 +83,31 @@ fn own_fields(prepared: &Prepared) -> Result<BTreeMap<Cow<'_, str>, &RawValue>, 
 
 fn write_output_fields(
     object: &mut ObjectWriter,
-    target: &Target,
+    api: &Api,
     prepared: &Prepared,
     taken: impl Fn(&str) -> bool,
 ) {
     let output = prepared.request.output;
     if let Some(tokens) = output.target_tokens.filter(|tokens| *tokens > 0) {
-        let at_most = target.max_tokens_param.as_deref();
+        let at_most = api.max_tokens_param.as_deref();
         if let Some(at_most) = at_most.filter(|name| !taken(name)) {
             object.field(at_most, |out| json(out, &tokens));
         }
-        if let Some(at_least) = target.min_tokens_param.as_deref().filter(|_| output.exact)
+        if let Some(at_least) = api.min_tokens_param.as_deref().filter(|_| output.exact)
             && Some(at_least) != at_most
             && !taken(at_least)
         {
             object.field(at_least, |out| json(out, &tokens));
         }
     }
-    if let Some(ignore) = target.ignore_eos.filter(|_| output.exact)
+    if let Some(ignore) = api.ignore_eos.filter(|_| output.exact)
         && !taken("ignore_eos")
     {
         object.field("ignore_eos", |out| json(out, &ignore));
     }
 }
 
-type Turns = [std::sync::Arc<History<Prepared>>];
+type Turns = [Arc<History<Prepared>>];
 
 fn text_bytes(turns: &Turns, prepared: &Prepared) -> usize {
     let messages = |prepared: &Prepared| {
@@ -261,7 +263,7 @@ fn write_answer(out: &mut Vec<u8>, response: &Response) {
 }
 
 /// The prompt of the completions dialect.
-fn flattened<'a>(target: &Target, turns: &'a Turns, prepared: &'a Prepared) -> Result<Cow<'a, str>, Failure> {
+fn flattened<'a>(api: &Api, turns: &'a Turns, prepared: &'a Prepared) -> Result<Cow<'a, str>, Failure> {
     let refuse = |message| Err(Failure::new(ErrorClass::Protocol, message));
     let mut conversation: Vec<(Role, &str)> = Vec::new();
     let before = turns
@@ -279,7 +281,7 @@ fn flattened<'a>(target: &Target, turns: &'a Turns, prepared: &'a Prepared) -> R
         }
         conversation.extend(response.map(|response| (Role::Assistant, &*response.text)));
     }
-    if let Some(render) = &target.render {
+    if let Some(render) = &api.render {
         return render(&conversation).map(Cow::Owned).or_else(refuse);
     }
     Ok(match conversation.as_slice() {

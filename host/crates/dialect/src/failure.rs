@@ -27,7 +27,7 @@ impl Failure {
     }
 
     /// A failure with the status or code that the server gave.
-    pub(crate) fn with_status(class: ErrorClass, status: Option<u16>, message: impl Into<String>) -> Self {
+    pub fn with_status(class: ErrorClass, status: Option<u16>, message: impl Into<String>) -> Self {
         Failure {
             class,
             status,
@@ -37,12 +37,12 @@ impl Failure {
 }
 
 /// Brings a server's words onto one line of at most 500 characters: control characters and line ends become spaces.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     shorten(text, MAX_MESSAGE_CHARS)
 }
 
 /// As [`one_line`], with a limit of its own.
-pub(crate) fn shorten(text: &str, limit: usize) -> String {
+pub fn shorten(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for (count, word) in text
         .split(|c: char| c.is_whitespace() || c.is_control())

@@ -1,15 +1,10 @@
-//! The two APIs of OpenAI that inference servers speak, and what their events look like.
-
-mod error_body;
-mod wire;
-
-pub(crate) use error_body::{ServerError, error_in, status_failure};
-pub(crate) use wire::{ChoiceDelta, Event, ToolCallDelta, UsageWire};
+//! Which API a target speaks.
 
 /// Which API a target speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `POST chat/completions`: messages with roles.
+    #[default]
     ChatCompletions,
     /// `POST completions`: one text.
     Completions,

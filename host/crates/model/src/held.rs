@@ -1,0 +1,24 @@
+//! How long limits kept a request from being sent.
+
+use crate::Nanos;
+
+/// How long each limit kept a request back after the instant that the schedule asked for. That instant itself never moves, so
+/// what waited is late by as much, and says why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// For a session to end, where the number of sessions is limited.
+    pub sessions: Nanos,
+    /// For a request to end, where the number of requests in flight is limited.
+    pub in_flight: Nanos,
+    /// For another request's first generated chunk, where the number of requests in prefill is limited.
+    pub in_prefill: Nanos,
+}
+
+impl Held {
+    /// The whole time: the parts follow one another.
+    pub fn total(self) -> Nanos {
+        self.sessions
+            .saturating_add(self.in_flight)
+            .saturating_add(self.in_prefill)
+    }
+}

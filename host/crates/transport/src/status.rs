@@ -1,0 +1,118 @@
+//! What an answer with another status than 2xx means, in words that help.
+
+use serde_json::Value;
+use veeksha_dialect::{Failure, error_in, one_line, shorten};
+use veeksha_model::ErrorClass;
+
+use crate::config::Target;
+
+/// Characters of an unknown body that are quoted.
+const QUOTED_CHARS: usize = 200;
+
+/// The failure for an answer whose status is not 2xx. `location` is the header of that name.
+pub(crate) fn status_failure(target: &Target, status: u16, location: Option<&str>, body: &[u8]) -> Failure {
+    let text = String::from_utf8_lossy(body);
+    let words = match serde_json::from_str::<Value>(&text)
+        .ok()
+        .as_ref()
+        .and_then(error_in)
+    {
+        Some(error) => error.message,
+        None => shorten(&target.redact(&text), QUOTED_CHARS),
+    };
+    let words = if words.is_empty() {
+        String::new()
+    } else {
+        format!(": {words}")
+    };
+    let message = match status {
+        401 | 403 if target.api_key.is_some() => {
+            format!(
+                "the server refused the API key (HTTP {status}){words}; set OPENAI_API_KEY or client.api_key"
+            )
+        }
+        401 | 403 => {
+            format!(
+                "the server wants an API key, and none was sent (HTTP {status}){words}; set OPENAI_API_KEY or client.api_key"
+            )
+        }
+        404 => format!(
+            "the server knows no such model or path (HTTP 404){words}; asked for the model `{}` at `{}` below `{}`",
+            target.api.model,
+            target.path(),
+            target.api_base
+        ),
+        300..=399 => match location {
+            Some(location) => format!(
+                "the server redirects to `{location}` (HTTP {status}), and redirects are not followed; set client.api_base to the final address"
+            ),
+            None => format!("the server answered with HTTP {status} and no place to go to{words}"),
+        },
+        _ => format!("HTTP {status}{words}"),
+    };
+    Failure::with_status(
+        ErrorClass::Status,
+        Some(status),
+        one_line(&target.redact(&message)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_dialect::Api;
+
+    use super::*;
+    use crate::Secret;
+
+    fn target() -> Target {
+        Target {
+            api_base: "http://h/v1".into(),
+            path: None,
+            api: Api {
+                model: "tiny".into(),
+                ..Api::default()
+            },
+            api_key: None,
+            headers: vec![],
+            tls: Default::default(),
+        }
+    }
+
+    #[test]
+    fn statuses_say_what_to_do() {
+        let text = |target: &Target, status, location, body: &str| {
+            status_failure(target, status, location, body.as_bytes()).message
+        };
+        let plain = target();
+        assert_eq!(text(&plain, 503, None, r#"{"message":"down"}"#), "HTTP 503: down");
+        assert_eq!(
+            text(&plain, 502, None, "<html>\n bad gateway"),
+            "HTTP 502: <html> bad gateway"
+        );
+        assert_eq!(text(&plain, 500, None, ""), "HTTP 500");
+        assert!(text(&plain, 401, None, "").contains("none was sent"));
+        assert!(text(&plain, 307, Some("https://x/y"), "").contains("`https://x/y`"));
+        assert!(text(&plain, 404, None, "").contains("`tiny`"));
+        let body = "x".repeat(1_000);
+        assert_eq!(
+            text(&plain, 500, None, &body),
+            format!("HTTP 500: {}…", "x".repeat(200))
+        );
+    }
+
+    #[test]
+    fn a_key_that_the_server_repeats_is_not_repeated() {
+        let target = Target {
+            api_key: Some(Secret::new("sk-secret-1")),
+            headers: vec![("X-Api-Key".into(), "other-secret".into())],
+            ..target()
+        };
+        let body = br#"{"error":{"message":"bad key sk-secret-1 and other-secret"}}"#;
+        let message = status_failure(&target, 401, None, body).message;
+        assert!(
+            message.contains("OPENAI_API_KEY") && message.contains("client.api_key"),
+            "{message}"
+        );
+        assert!(message.contains("bad key *** and ***"), "{message}");
+    }
+}
