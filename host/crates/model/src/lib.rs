@@ -20,6 +20,6 @@ pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
 pub use prompt::{History, Prepared, PreparedMessage};
 pub use replay::{Answer, HistoryMode, Recorded, Replay};
 pub use response::{
-    AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Response, StampSource, ToolCall, Usage,
+    AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,
 };
 pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};

@@ -122,6 +122,18 @@ pub struct Chunk {
     pub merged: bool,
 }
 
+/// How an answer's body is cut into events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// Server-sent events: an event is the data of one.
+    #[default]
+    EventStream,
+    /// One event on each line that is not empty.
+    Lines,
+    /// The whole body is one event.
+    Whole,
+}
+
 /// What one event of an answer says, whatever the API: what a plugin that reads answers gives for each. An event may say
 /// several things.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -307,6 +307,7 @@ mod tests {
                 sent_at: None,
                 first_byte_at: Some(1_008),
                 completed_at: 1_010,
+                stamps: Default::default(),
             },
             connection: ConnectionUse {
                 connect: Some(77),

@@ -1,20 +1,8 @@
 //! A plugin that knows the API of an endpoint: what a request looks like, and what the events of an answer mean.
 
-use veeksha_model::AnswerPart;
+use veeksha_model::{AnswerPart, Framing};
 
 use crate::PluginFailure;
-
-/// How an answer's body is cut into events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Framing {
-    /// Server-sent events: an event is the data of one.
-    #[default]
-    EventStream,
-    /// One event on each line that is not empty.
-    Lines,
-    /// The whole body is one event.
-    Whole,
-}
 
 /// What the host needs to know to send requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ mod plugin_failure;
 mod transport;
 mod workload;
 
-pub use codec::{Codec, EndpointShape, Framing};
+pub use codec::{Codec, EndpointShape};
 pub use flavor::{
     ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts,
     TraceGroup, TraceRow,
