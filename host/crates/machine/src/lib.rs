@@ -1,2 +1,39 @@
 //! What this machine allows a measurement: limits, ports, scheduling, and how busy the threads were.
+//!
+//! [`Machine`] reads `/proc` and `/sys`, measures how late a sleeping thread is woken, and says in words what bears on the accuracy of a
+//! measurement here ([`Finding`]) and how to improve it. The rest is what a run does about it: [`raise_open_files`],
+//! [`set_realtime`], [`pin_to`], and what it watches while it goes on: [`ThreadWatch`], [`ClockWatch`].
 #![forbid(unsafe_code)]
+
+mod cgroup;
+mod clock_source;
+mod clock_watch;
+mod cores;
+mod environment;
+mod error;
+mod facts;
+mod finding;
+mod idle;
+mod load;
+mod machine;
+mod memory;
+mod open_files;
+mod ports;
+mod power;
+mod priority;
+mod quota;
+mod steal;
+mod thread_watch;
+mod tree;
+mod wake;
+
+pub use clock_watch::{ClockReading, ClockStep, ClockWatch};
+pub use cores::{pin_to, usable_cores};
+pub use error::MachineError;
+pub use facts::Facts;
+pub use finding::{ExpectedLoad, Finding, State};
+pub use machine::Machine;
+pub use open_files::{OpenFiles, raise_open_files};
+pub use priority::set_realtime;
+pub use thread_watch::{ThreadSample, ThreadWatch};
+pub use wake::WakeUps;

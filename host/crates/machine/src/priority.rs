@@ -1,0 +1,116 @@
+//! Real-time priority: a thread that runs as soon as it can, whatever else wants to.
+
+use rustix::io::Errno;
+use thread_priority::{
+    Error, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
+
+use crate::{Finding, MachineError, State};
+
+/// The priority that is tried when this machine is looked at.
+const TRIED: u8 = 10;
+
+/// Gives the calling thread the policy `SCHED_FIFO` with the given priority, 1 to 99.
+///
+/// # Errors
+/// [`MachineError::NoSuchPriority`], or [`MachineError::Priority`] where the kernel refuses; its message names the remedy.
+pub fn set_realtime(priority: u8) -> Result<(), MachineError> {
+    let value = match ThreadPriorityValue::try_from(priority) {
+        Ok(value) if priority > 0 => value,
+        _ => return Err(MachineError::NoSuchPriority { priority }),
+    };
+    set_thread_priority_and_policy(
+        thread_native_id(),
+        ThreadPriority::Crossplatform(value),
+        ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
+    )
+    .map_err(|error| MachineError::Priority {
+        priority,
+        reason: match error {
+            Error::OS(code) => Errno::from_raw_os_error(code).to_string(),
+            other => other.to_string(),
+        },
+    })
+}
+
+/// Tries a real-time priority on a thread that ends at once.
+pub(crate) fn allowed() -> Result<(), MachineError> {
+    let refused = |reason: &str| MachineError::Priority {
+        priority: TRIED,
+        reason: reason.to_owned(),
+    };
+    match std::thread::Builder::new().spawn(|| set_realtime(TRIED)) {
+        Ok(thread) => thread.join().unwrap_or_else(|_| Err(refused("the trial failed"))),
+        Err(error) => Err(refused(&error.to_string())),
+    }
+}
+
+pub(crate) fn finding(allowed: &Result<(), MachineError>) -> Finding {
+    let why =
+        "with it the dispatcher and the client threads run as soon as they can, whatever else wants to; it is off by default".to_owned();
+    match allowed {
+        Ok(()) => Finding {
+            name: "real-time priority",
+            state: State::Good,
+            found: "may be set".to_owned(),
+            why,
+            remedy: None,
+        },
+        Err(error) => Finding {
+            name: "real-time priority",
+            state: State::Advice,
+            found: match error {
+                MachineError::Priority { reason, .. } => format!("may not be set ({reason})"),
+                other => format!("may not be set ({other})"),
+            },
+            why,
+            remedy: Some(
+                "`sudo setcap cap_sys_nice+ep $(command -v veeksha-host)`, or a line `rtprio 50` for this user in /etc/security/limits.conf (`ulimit -r`); a container: `--cap-add=SYS_NICE`"
+                    .to_owned(),
+            ),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thread_priority::thread_schedule_policy;
+
+    use super::*;
+
+    #[test]
+    fn priorities_that_do_not_exist_are_refused() {
+        for priority in [0, 100, 255] {
+            assert_eq!(
+                set_realtime(priority),
+                Err(MachineError::NoSuchPriority { priority })
+            );
+        }
+    }
+
+    #[test]
+    fn a_granted_priority_holds_and_a_refused_one_says_what_to_do() {
+        std::thread::spawn(|| match set_realtime(1) {
+            Ok(()) => assert_eq!(
+                thread_schedule_policy(),
+                Ok(ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo))
+            ),
+            Err(error) => assert!(error.to_string().contains("ulimit -r"), "{error}"),
+        })
+        .join()
+        .expect("the thread");
+    }
+
+    #[test]
+    fn a_refusal_is_advice_not_a_defect() {
+        let refused = Err(MachineError::Priority {
+            priority: 10,
+            reason: "Operation not permitted".into(),
+        });
+        let finding = finding(&refused);
+        assert_eq!(finding.state, State::Advice);
+        assert_eq!(finding.found, "may not be set (Operation not permitted)");
+        assert!(finding.remedy.unwrap().contains("cap_sys_nice"));
+    }
+}

@@ -1,0 +1,138 @@
+//! How late a sleeping thread is woken here: the floor under every dispatch.
+
+use serde::Serialize;
+use veeksha_clock::{RunClock, minimal_timer_slack, sleep_until};
+use veeksha_model::Nanos;
+
+use crate::{Finding, State};
+
+/// Sleeps that are measured.
+const SLEEPS: u64 = 200;
+
+/// How long each is.
+const SLEEP: Nanos = 1_000_000;
+
+/// What was measured of sleeps to absolute deadlines, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WakeUps {
+    /// Sleeps measured.
+    pub count: u64,
+    /// Whether the kernel granted a timer slack of 1 ns (else it may be 50 µs).
+    pub minimal_slack: bool,
+    /// Half of the wake-ups were at most this late.
+    pub p50: Nanos,
+    /// 99 of 100 were at most this late.
+    pub p99: Nanos,
+    /// The latest.
+    pub max: Nanos,
+}
+
+impl WakeUps {
+    /// Measures on a thread of its own, for about a quarter of a second; `None` if no thread could be had.
+    pub(crate) fn measure() -> Option<Self> {
+        let thread = std::thread::Builder::new().spawn(|| {
+            let minimal_slack = minimal_timer_slack();
+            let clock = RunClock::starting_now();
+            let late = (0..SLEEPS).map(|_| {
+                let deadline = clock.now() + SLEEP;
+                sleep_until(clock, deadline);
+                clock.now() - deadline
+            });
+            WakeUps::of(late.collect(), minimal_slack)
+        });
+        thread.ok()?.join().ok()?
+    }
+
+    /// Of measured latenesses, by nearest rank; `None` of none.
+    fn of(mut late: Vec<Nanos>, minimal_slack: bool) -> Option<Self> {
+        late.sort_unstable();
+        let rank = |share: f64| {
+            late.get(((share * late.len() as f64).ceil() as usize).max(1) - 1)
+                .copied()
+        };
+        Some(WakeUps {
+            count: late.len() as u64,
+            minimal_slack,
+            p50: rank(0.5)?,
+            p99: rank(0.99)?,
+            max: *late.last()?,
+        })
+    }
+}
+
+pub(crate) fn finding(measured: &WakeUps) -> Finding {
+    // What a dispatch may be late by on a quiet core, and what makes latencies of milliseconds doubtful.
+    let state = if measured.p99 > 1_000_000 {
+        State::Bad
+    } else if measured.p50 > 60_000 || measured.p99 > 150_000 || !measured.minimal_slack {
+        State::Advice
+    } else {
+        State::Good
+    };
+    let micros = |nanos: Nanos| nanos as f64 / 1e3;
+    let slack = if measured.minimal_slack {
+        ""
+    } else {
+        "; the kernel did not grant a timer slack of 1 ns"
+    };
+    Finding {
+        name: "wake-ups",
+        state,
+        found: format!(
+            "{:.0} µs late at P50, {:.0} µs at P99, {:.0} µs at most, of {} sleeps of 1 ms{slack}",
+            micros(measured.p50),
+            micros(measured.p99),
+            micros(measured.max),
+            measured.count
+        ),
+        why: "a dispatch cannot be more punctual than this, unless the dispatcher spins".to_owned(),
+        remedy: (state != State::Good).then(|| {
+            "let the dispatcher spin before its deadlines, give it a core of its own or a real-time priority, and stop other work here"
+                .to_owned()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_nearest_ranks() {
+        let measured = WakeUps::of((1..=200).rev().collect(), true).unwrap();
+        assert_eq!(
+            (measured.p50, measured.p99, measured.max, measured.count),
+            (100, 198, 200, 200)
+        );
+        assert_eq!(WakeUps::of(vec![7], true).unwrap().p50, 7);
+        assert!(WakeUps::of(vec![], true).is_none());
+    }
+
+    #[test]
+    fn a_measurement_has_all_its_sleeps_and_is_ordered() {
+        let measured = WakeUps::measure().expect("a thread");
+        assert_eq!(measured.count, SLEEPS);
+        assert!(measured.p50 <= measured.p99 && measured.p99 <= measured.max);
+        // Nothing wakes in the very nanosecond of its deadline 100 times of 200.
+        assert!(measured.p50 > 0);
+    }
+
+    #[test]
+    fn lateness_is_judged() {
+        let of = |p50, p99, minimal_slack| {
+            finding(&WakeUps {
+                count: 200,
+                minimal_slack,
+                p50,
+                p99,
+                max: p99,
+            })
+            .state
+        };
+        assert_eq!(of(20_000, 80_000, true), State::Good);
+        assert_eq!(of(20_000, 80_000, false), State::Advice);
+        assert_eq!(of(70_000, 80_000, true), State::Advice);
+        assert_eq!(of(20_000, 200_000, true), State::Advice);
+        assert_eq!(of(20_000, 1_500_000, true), State::Bad);
+    }
+}
