@@ -1,0 +1,294 @@
+//! A body in chunks (RFC 9112, 7.1) and the trailers after it.
+//!
+//! Lines of sizes and the ends of chunks must end with CR LF: a lone LF is refused, as the parsers of others refuse it,
+//! because two parties who disagree on where a chunk begins disagree on everything after it.
+
+use crate::error::{DecodeError, Place, excerpt};
+use crate::limits::Limits;
+
+/// How far the chunks of a body have come.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    state: State,
+    /// The size as far as it was read; then the bytes of the chunk that are still to come.
+    left: u64,
+    /// Bytes of the line of this chunk's size so far.
+    line: usize,
+    /// The trailers so far, held to be checked when they are complete.
+    trailers: Vec<u8>,
+    trailer_lines: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first digit of a size.
+    Start,
+    /// After a digit.
+    Size,
+    /// In white space after the size.
+    Space,
+    /// After a semicolon.
+    Extension,
+    /// After the CR of the size's line.
+    SizeLf,
+    Data,
+    /// After the data of a chunk.
+    DataCr,
+    DataLf,
+    /// At the beginning of a line after the last chunk.
+    TrailerStart,
+    Trailer,
+    TrailerLf,
+    /// After the CR of the empty line that ends everything.
+    EndLf,
+}
+
+/// What comes next of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step<'a> {
+    Data(&'a [u8]),
+    End,
+    /// The input is used up.
+    More,
+}
+
+impl Chunks {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: State::Start,
+            left: 0,
+            line: 0,
+            trailers: Vec::new(),
+            trailer_lines: 0,
+        }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        match self.state {
+            State::TrailerStart | State::Trailer | State::TrailerLf | State::EndLf => Place::Trailers,
+            _ => Place::Body,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next<'a>(
+        &mut self,
+        input: &mut &'a [u8],
+        limits: &Limits,
+    ) -> Result<Step<'a>, DecodeError> {
+        if self.state == State::Start
+            && let Some((line, size)) = plain_size(input)
+            && line <= limits.chunk_line_bytes
+        {
+            let bytes = *input;
+            // A plain line is short and its size has at most 28 bits: no sum here can overflow.
+            let end = line + size;
+            if let [b'\r', b'\n', rest @ ..] = bytes.get(end..).unwrap_or_default() {
+                *input = rest;
+                return Ok(Step::Data(&bytes[line..end]));
+            }
+            *input = &bytes[line..];
+            self.left = size as u64;
+            self.state = State::Data;
+        }
+        self.walk(input, limits)
+    }
+
+    /// Byte by byte, except for data and trailers.
+    fn walk<'a>(&mut self, input: &mut &'a [u8], limits: &Limits) -> Result<Step<'a>, DecodeError> {
+        let line_start = *input;
+        while let Some((&byte, rest)) = input.split_first() {
+            match self.state {
+                State::Start | State::Size | State::Space | State::Extension | State::SizeLf => {
+                    self.size_line(byte, line_start, input, limits)?;
+                }
+                State::Data => {
+                    let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(input.len());
+                    let (data, rest) = input.split_at(here);
+                    *input = rest;
+                    self.left -= here as u64;
+                    if self.left == 0 {
+                        self.state = State::DataCr;
+                    }
+                    return Ok(Step::Data(data));
+                }
+                State::DataCr if byte == b'\r' => self.state = State::DataLf,
+                State::DataLf if byte == b'\n' => {
+                    *input = rest;
+                    self.state = State::Start;
+                    // The next chunk may be a plain one again.
+                    return self.next(input, limits);
+                }
+                State::DataCr | State::DataLf => {
+                    return Err(DecodeError::ChunkEnd {
+                        found: excerpt(input),
+                    });
+                }
+                State::TrailerStart if byte == b'\r' => self.state = State::EndLf,
+                State::TrailerStart | State::Trailer => {
+                    let cr = memchr::memchr(b'\r', input);
+                    let piece = &input[..cr.map_or(input.len(), |at| at + 1)];
+                    self.hold(piece, limits)?;
+                    *input = &input[piece.len()..];
+                    self.state = if cr.is_some() {
+                        State::TrailerLf
+                    } else {
+                        State::Trailer
+                    };
+                    continue;
+                }
+                State::TrailerLf if byte == b'\n' => {
+                    self.trailer_lines += 1;
+                    if self.trailer_lines > limits.headers {
+                        return Err(DecodeError::TooManyTrailers {
+                            limit: limits.headers,
+                        });
+                    }
+                    self.hold(b"\n", limits)?;
+                    self.state = State::TrailerStart;
+                }
+                State::EndLf if byte == b'\n' => {
+                    *input = rest;
+                    self.check_trailers(limits)?;
+                    return Ok(Step::End);
+                }
+                State::TrailerLf | State::EndLf => {
+                    return Err(DecodeError::Trailers {
+                        found: excerpt(&self.trailers),
+                    });
+                }
+            }
+            *input = rest;
+        }
+        Ok(Step::More)
+    }
+
+    /// One byte of the line before a chunk.
+    #[inline]
+    fn size_line(
+        &mut self,
+        byte: u8,
+        line_start: &[u8],
+        input: &[u8],
+        limits: &Limits,
+    ) -> Result<(), DecodeError> {
+        self.line += 1;
+        if self.line > limits.chunk_line_bytes {
+            return Err(DecodeError::ChunkLineTooLong {
+                limit: limits.chunk_line_bytes,
+            });
+        }
+        self.state = match (self.state, byte) {
+            (State::Start | State::Size, _) if digit(byte).is_some() => {
+                let digit = u64::from(digit(byte).unwrap_or_default());
+                let shifted = self.left.checked_mul(16).ok_or(DecodeError::ChunkSizeOverflow)?;
+                self.left = shifted | digit;
+                State::Size
+            }
+            (State::Size | State::Space, b' ' | b'\t') => State::Space,
+            (State::Size | State::Space, b';') => State::Extension,
+            (State::Size | State::Space | State::Extension, b'\r') => State::SizeLf,
+            (State::Extension | State::SizeLf, b'\n') if self.state == State::Extension => {
+                return Err(DecodeError::ChunkLineEnd {
+                    found: excerpt(input),
+                });
+            }
+            (State::Extension, _) => State::Extension,
+            (State::SizeLf, b'\n') => {
+                self.line = 0;
+                if self.left == 0 {
+                    State::TrailerStart
+                } else {
+                    State::Data
+                }
+            }
+            (State::SizeLf, _) | (State::Size | State::Space, b'\n') => {
+                return Err(DecodeError::ChunkLineEnd {
+                    found: excerpt(input),
+                });
+            }
+            _ => {
+                return Err(DecodeError::ChunkSize {
+                    found: excerpt(line_start),
+                });
+            }
+        };
+        Ok(())
+    }
+
+    fn hold(&mut self, bytes: &[u8], limits: &Limits) -> Result<(), DecodeError> {
+        let limit = limits.trailer_bytes;
+        if self.trailers.len() + bytes.len() > limit {
+            return Err(DecodeError::TrailersTooLarge { limit });
+        }
+        hold_bounded(&mut self.trailers, bytes, limit);
+        Ok(())
+    }
+
+    /// Trailers are not handed out, but what is not a list of fields is a sign that the sizes were wrong.
+    fn check_trailers(&mut self, limits: &Limits) -> Result<(), DecodeError> {
+        if self.trailers.is_empty() {
+            return Ok(());
+        }
+        self.hold(
+            b"
+", limits,
+        )?;
+        let trailers = std::mem::take(&mut self.trailers);
+        let mut fields = vec![httparse::EMPTY_HEADER; self.trailer_lines];
+        match httparse::parse_headers(&trailers, &mut fields) {
+            Ok(httparse::Status::Complete((size, _))) if size == trailers.len() => Ok(()),
+            _ => Err(DecodeError::Trailers {
+                found: excerpt(&trailers),
+            }),
+        }
+    }
+}
+
+/// Appends without ever asking for more memory than `limit`, of which the caller knows that it suffices.
+pub(crate) fn hold_bounded(held: &mut Vec<u8>, bytes: &[u8], limit: usize) {
+    let size = held.len() + bytes.len();
+    if size > held.capacity() {
+        let wanted = size
+            .max(held.capacity().saturating_mul(2))
+            .max(256)
+            .min(limit.max(size));
+        held.reserve_exact(wanted - held.len());
+    }
+    held.extend_from_slice(bytes);
+}
+
+/// The length of the line and the size of a chunk, if the line is wholly in the input and has nothing but one to seven
+/// digits that are not zero in sum.
+#[inline]
+fn plain_size(input: &[u8]) -> Option<(usize, usize)> {
+    let mut size = 0;
+    let mut digits = 0;
+    while digits < 7 {
+        match digit(*input.get(digits)?) {
+            Some(digit) => size = size << 4 | usize::from(digit),
+            None => break,
+        }
+        digits += 1;
+    }
+    let ends = input.get(digits) == Some(&b'\r') && input.get(digits + 1) == Some(&b'\n');
+    (ends && size != 0).then_some((digits + 2, size))
+}
+
+#[inline]
+fn digit(byte: u8) -> Option<u8> {
+    let digit = DIGITS[usize::from(byte)];
+    (digit < 16).then_some(digit)
+}
+
+/// The value of each hexadecimal digit; 255 for what is none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [255; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value as usize] as usize] = value;
+        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    digits
+};

@@ -1,0 +1,243 @@
+//! The decoder of one connection: bytes in, parts of answers out.
+
+use crate::chunks::{Chunks, Step, hold_bounded};
+use crate::error::{DecodeError, Place};
+use crate::framing::Framing;
+use crate::head::{self, Head, Kind};
+use crate::limits::Limits;
+
+/// A part of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// An interim answer (1xx other than 101); the final one follows. Its header fields are dropped.
+    Interim(u16),
+    /// The head of the final answer.
+    Head(Head),
+    /// Bytes of the body, borrowed from the input, never empty. An ordinary chunk that is wholly in the input is one part.
+    Body(&'a [u8]),
+    /// The end of the answer, after its trailers.
+    End,
+}
+
+/// What it means that the server closed the connection, where that is no error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// Between answers: before the first byte of one, or after [`Part::End`]. A request that was sent on a kept
+    /// connection has not been answered and may be sent again on another.
+    Clean,
+    /// This is how the body ends. The answer is ended; no [`Part::End`] follows.
+    EndOfBody,
+}
+
+/// Decodes the answers of one connection, one at a time.
+///
+/// [`Decoder::next`] is asked until it returns `None`; then more bytes have to be read, or the answer has ended.
+/// After an error every further call is [`DecodeError::Refused`], until [`Decoder::restart`].
+#[derive(Debug)]
+pub struct Decoder {
+    limits: Limits,
+    state: State,
+    /// An unfinished head.
+    held: Vec<u8>,
+    begun: bool,
+    /// Whether the connection can carry another request, as far as is known.
+    keep_alive: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Head,
+    /// So many bytes are still to come; with none, the end has to be told.
+    Length(u64),
+    Chunked(Chunks),
+    UntilClose,
+    Ended,
+    Refused,
+}
+
+/// While a status line is not complete, a wrong beginning is looked for up to here.
+const FIRST_LOOK: usize = 16;
+
+impl Decoder {
+    /// For a new connection.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        // Positions in a head are kept in 32 bits.
+        let head_bytes = limits.head_bytes.min(u32::MAX as usize);
+        Self {
+            limits: Limits { head_bytes, ..limits },
+            state: State::Head,
+            held: Vec::new(),
+            begun: false,
+            keep_alive: false,
+        }
+    }
+
+    /// Ready for the answer to another request: on the same connection if [`Decoder::can_be_reused`] said so, else on
+    /// a new one. The request must be neither HEAD nor CONNECT, whose answers are framed in other ways.
+    pub fn restart(&mut self) {
+        self.state = State::Head;
+        self.held.clear();
+        self.begun = false;
+        self.keep_alive = false;
+    }
+
+    /// The next part of the answer in `input`, which is advanced past what was understood.
+    ///
+    /// `None`: more bytes are needed, and `input` is empty, since what is there of a head or of a chunk's line has been
+    /// taken in. Or the answer has ended: then `input` is left as it is, and bytes in it, which nobody asked for, make
+    /// the connection unfit for reuse.
+    ///
+    /// Ask until `None`, not until `input` is empty: the end of a body of known length, which may be 0, is a part that
+    /// takes no byte.
+    ///
+    /// # Errors
+    /// When the answer is malformed or beyond the limits. `input` may then be anywhere.
+    #[inline]
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
+        if let State::Chunked(chunks) = &mut self.state {
+            match chunks.next(input, &self.limits) {
+                Ok(Step::Data(data)) => return Ok(Some(Part::Body(data))),
+                Ok(Step::More) => return Ok(None),
+                Ok(Step::End) => return Ok(Some(self.end(input))),
+                Err(error) => return self.refuse(error),
+            }
+        }
+        self.next_other(input)
+    }
+
+    fn next_other<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
+        match &mut self.state {
+            State::Head => match self.head(input) {
+                Ok(part) => Ok(part),
+                Err(error) => self.refuse(error),
+            },
+            State::Length(0) => Ok(Some(self.end(input))),
+            State::Length(left) => {
+                let here = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                *left -= here as u64;
+                Ok(take(input, here))
+            }
+            State::UntilClose => Ok(take(input, input.len())),
+            State::Ended => {
+                self.keep_alive &= input.is_empty();
+                Ok(None)
+            }
+            State::Chunked(_) | State::Refused => Err(DecodeError::Refused),
+        }
+    }
+
+    /// The server closed the connection. It carries no further request, whatever the result.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] if the answer had begun and had not ended; the error of the head if what there was of it
+    /// was malformed.
+    pub fn closed(&mut self) -> Result<Closed, DecodeError> {
+        self.keep_alive = false;
+        let place = match &self.state {
+            State::Head if !self.begun => return Ok(Closed::Clean),
+            State::Head => match head::parse(&self.held, &self.limits) {
+                Err(error) => return self.refuse(error),
+                Ok(_) => Place::Head,
+            },
+            State::Length(0) | State::UntilClose => {
+                self.state = State::Ended;
+                return Ok(Closed::EndOfBody);
+            }
+            State::Length(_) => Place::Body,
+            State::Chunked(chunks) => chunks.place(),
+            State::Ended => return Ok(Closed::Clean),
+            State::Refused => return Err(DecodeError::Refused),
+        };
+        self.refuse(DecodeError::Truncated { place })
+    }
+
+    /// Whether the connection can carry another request now: the answer has ended, the server keeps the connection open,
+    /// where the answer ended is beyond doubt, and no bytes came after it.
+    #[must_use]
+    pub fn can_be_reused(&self) -> bool {
+        self.is_ended() && self.keep_alive
+    }
+
+    /// Whether any byte of an answer has come, also of an interim one. Empty lines before a status line are none.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Whether the answer has ended: [`Part::End`] was handed out, or the close of the connection was the end.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    fn end<'a>(&mut self, input: &[u8]) -> Part<'a> {
+        self.state = State::Ended;
+        self.keep_alive &= input.is_empty();
+        Part::End
+    }
+
+    #[cold]
+    fn refuse<T>(&mut self, error: DecodeError) -> Result<T, DecodeError> {
+        self.state = State::Refused;
+        self.held = Vec::new();
+        self.keep_alive = false;
+        Err(error)
+    }
+
+    /// The next head, out of the input alone if it is all there.
+    fn head<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
+        if input.is_empty() {
+            return Ok(None);
+        }
+        self.begun = self.begun || head::has_begun(input);
+        let limit = self.limits.head_bytes;
+        let before = self.held.len();
+        let piece = &input[..input.len().min(limit.saturating_sub(before))];
+        let parsed = if before == 0 {
+            head::parse(piece, &self.limits)?
+        } else {
+            // Parsing begins anew each time, so it is not done for every byte: a head can only be complete with a line.
+            let look = before < FIRST_LOOK || memchr::memchr(b'\n', piece).is_some();
+            hold_bounded(&mut self.held, piece, limit);
+            if look {
+                head::parse(&self.held, &self.limits)?
+            } else {
+                None
+            }
+        };
+        let Some(parsed) = parsed else {
+            if before + piece.len() >= limit {
+                return Err(DecodeError::HeadTooLarge { limit });
+            }
+            if before == 0 {
+                hold_bounded(&mut self.held, piece, limit);
+            }
+            *input = &input[piece.len()..];
+            return Ok(None);
+        };
+        // What was held is not a head without this piece, so the head ends in this piece.
+        *input = &input[parsed.bytes.saturating_sub(before).min(input.len())..];
+        // Heads rarely come in pieces; thousands of connections need not keep the memory for it.
+        self.held = Vec::new();
+        Ok(Some(match parsed.kind {
+            Kind::Interim(status) => Part::Interim(status),
+            Kind::Final(head, terms) => {
+                self.keep_alive = terms.keep_alive;
+                self.state = match terms.framing {
+                    Framing::Length(length) => State::Length(length),
+                    Framing::Chunked => State::Chunked(Chunks::new()),
+                    Framing::UntilClose => State::UntilClose,
+                    Framing::None => State::Length(0),
+                };
+                Part::Head(head)
+            }
+        }))
+    }
+}
+
+fn take<'a>(input: &mut &'a [u8], size: usize) -> Option<Part<'a>> {
+    let (data, rest) = input.split_at(size);
+    *input = rest;
+    (!data.is_empty()).then_some(Part::Body(data))
+}

@@ -1,0 +1,202 @@
+//! Why an answer was refused.
+
+use std::fmt;
+
+/// Why an answer could not be understood. Nothing after it on this connection can be trusted: close it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The connection was closed before the answer ended.
+    #[error("the connection was closed in {place} of the answer")]
+    Truncated {
+        /// How far the answer had come.
+        place: Place,
+    },
+    /// [`crate::Limits::head_bytes`].
+    #[error("the answer's head is larger than {limit} bytes")]
+    HeadTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// [`crate::Limits::headers`], for the head.
+    #[error("the answer's head has more than {limit} header fields")]
+    TooManyHeaders {
+        /// The limit.
+        limit: usize,
+    },
+    /// The answer is something else, or another version of HTTP.
+    #[error("the answer does not begin with HTTP/1.1 or HTTP/1.0 but with `{found}`")]
+    NotHttp {
+        /// Its beginning.
+        found: String,
+    },
+    /// The status is not a number from 100 to 999, or the line has forbidden bytes.
+    #[error("the answer's status line `{line}` cannot be understood")]
+    StatusLine {
+        /// Its beginning.
+        line: String,
+    },
+    /// A line of the head is no header field: its name or its value has forbidden bytes.
+    #[error("the answer's header field `{line}` cannot be understood")]
+    Header {
+        /// Its beginning.
+        line: String,
+    },
+    /// Status 101.
+    #[error("the server switches to another protocol (status 101), which the request did not ask for")]
+    SwitchingProtocols,
+    /// A length that is none.
+    #[error("the answer's Content-Length `{value}` is not a number of bytes")]
+    ContentLength {
+        /// What was sent.
+        value: String,
+    },
+    /// Lengths that contradict each other.
+    #[error("the answer has both Content-Length {first} and Content-Length {second}")]
+    ContentLengths {
+        /// One of them.
+        first: u64,
+        /// The other.
+        second: u64,
+    },
+    /// A transfer coding, or an order of them, that is not understood.
+    #[error("the answer's Transfer-Encoding is `{value}`; only `chunked` is understood")]
+    TransferEncoding {
+        /// All that was sent.
+        value: String,
+    },
+    /// HTTP/1.0 has no transfer codings: where the body ends cannot be known (RFC 9112, 6.1).
+    #[error(
+        "the answer is HTTP/1.0 and has the Transfer-Encoding `{value}`, which that version does not know"
+    )]
+    TransferEncodingInHttp10 {
+        /// All that was sent.
+        value: String,
+    },
+    /// The line before a chunk.
+    #[error("a chunk's size `{found}` is not hexadecimal")]
+    ChunkSize {
+        /// What is there, from the beginning of the line or of the last piece of it.
+        found: String,
+    },
+    /// A size of 2^64 or more.
+    #[error("a chunk's size is larger than 64 bits can tell")]
+    ChunkSizeOverflow,
+    /// The line before a chunk does not end with CR LF.
+    #[error("the line of a chunk's size does not end with CR LF but has `{found}`")]
+    ChunkLineEnd {
+        /// What is there.
+        found: String,
+    },
+    /// [`crate::Limits::chunk_line_bytes`].
+    #[error("the line of a chunk's size is longer than {limit} bytes")]
+    ChunkLineTooLong {
+        /// The limit.
+        limit: usize,
+    },
+    /// A chunk is longer than its size says, or its size was wrong.
+    #[error("a chunk does not end with CR LF after its size but has `{found}`")]
+    ChunkEnd {
+        /// What is there.
+        found: String,
+    },
+    /// [`crate::Limits::trailer_bytes`].
+    #[error("the answer's trailers are larger than {limit} bytes")]
+    TrailersTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// [`crate::Limits::headers`], for the trailers.
+    #[error("the answer has more than {limit} trailers")]
+    TooManyTrailers {
+        /// The limit.
+        limit: usize,
+    },
+    /// What follows the last chunk is not a list of fields.
+    #[error("the answer's trailers `{found}` cannot be understood")]
+    Trailers {
+        /// Their beginning.
+        found: String,
+    },
+    /// The decoder was asked again after an error, without [`crate::Decoder::restart`].
+    #[error("the answer was refused already")]
+    Refused,
+}
+
+impl DecodeError {
+    /// Whether the answer was cut off rather than malformed: what there was of it was right.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        matches!(self, Self::Truncated { .. })
+    }
+}
+
+/// How far an answer had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the status line or the header fields, or between an interim answer and the final one.
+    Head,
+    /// In the body: bytes that were announced are missing, or the last chunk is.
+    Body,
+    /// After the last chunk: the body is complete, the line that ends the answer is not there.
+    Trailers,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Head => "the head",
+            Self::Body => "the body",
+            Self::Trailers => "the trailers",
+        })
+    }
+}
+
+/// How many bytes of what was found an error shows.
+const EXCERPT_BYTES: usize = 48;
+
+/// The first line of `bytes`, or its beginning, so that a person can read it and a terminal is not harmed.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    let line = match memchr::memchr2(b'\r', b'\n', bytes) {
+        // Nothing but a line end is shown as what it is.
+        Some(0) => &bytes[..1],
+        Some(end) => &bytes[..end],
+        None => bytes,
+    };
+    let shown = &line[..line.len().min(EXCERPT_BYTES)];
+    let mut text: String = String::from_utf8_lossy(shown)
+        .chars()
+        .flat_map(char::escape_debug)
+        .collect();
+    if shown.len() < line.len() {
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_one_short_readable_line() {
+        assert_eq!(excerpt(b"xyz\r\nabc"), "xyz");
+        assert_eq!(excerpt(b"\nabc"), "\\n");
+        assert_eq!(excerpt(b"\x1b[2Jq\""), "\\u{1b}[2Jq\\\"");
+        assert_eq!(excerpt(b"\xff"), "\u{fffd}");
+        let long = excerpt(&[b'a'; 100]);
+        assert_eq!(long, format!("{}…", "a".repeat(48)));
+    }
+
+    #[test]
+    fn only_a_cut_is_truncated() {
+        assert!(DecodeError::Truncated { place: Place::Body }.is_truncated());
+        assert!(!DecodeError::HeadTooLarge { limit: 1 }.is_truncated());
+        assert_eq!(
+            DecodeError::Truncated {
+                place: Place::Trailers
+            }
+            .to_string(),
+            "the connection was closed in the trailers of the answer"
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! The head of an answer: status line and header fields.
+
+use std::mem::MaybeUninit;
+
+use crate::error::{DecodeError, excerpt};
+use crate::framing::{Framing, Terms, Version, terms};
+use crate::headers::Headers;
+use crate::limits::Limits;
+
+/// The head of the final answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// 200 to 999. There is no meaning in those from 600 on; they are handed out as they are.
+    pub status: u16,
+    /// The header fields.
+    pub headers: Headers,
+    /// How the end of the body is found.
+    pub framing: Framing,
+}
+
+/// A head that was understood.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// How many bytes it took, with the empty lines before it.
+    pub(crate) bytes: usize,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// 1xx: another head follows.
+    Interim(u16),
+    Final(Head, Terms),
+}
+
+/// Headers of an ordinary head are parsed on the stack.
+const ON_STACK: usize = 128;
+
+/// The head at the beginning of `bytes`; `None` if it is not complete.
+pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Option<Parsed>, DecodeError> {
+    if limits.headers <= ON_STACK {
+        let mut fields = [const { MaybeUninit::uninit() }; ON_STACK];
+        parse_into(bytes, limits, &mut fields[..limits.headers])
+    } else {
+        parse_into(bytes, limits, &mut vec![MaybeUninit::uninit(); limits.headers])
+    }
+}
+
+fn parse_into<'b>(
+    bytes: &'b [u8],
+    limits: &Limits,
+    fields: &mut [MaybeUninit<httparse::Header<'b>>],
+) -> Result<Option<Parsed>, DecodeError> {
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = config().parse_response_with_uninit_headers(&mut response, bytes, fields);
+    let size = match parsed {
+        Ok(httparse::Status::Complete(size)) => size,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(refusal(error, bytes, limits)),
+    };
+    let version = if response.version == Some(0) {
+        Version::Http10
+    } else {
+        Version::Http11
+    };
+    let kind = match response.code.unwrap_or_default() {
+        0..100 => {
+            return Err(DecodeError::StatusLine {
+                line: excerpt(trim_start(bytes)),
+            });
+        }
+        101 => return Err(DecodeError::SwitchingProtocols),
+        interim @ 100..200 => Kind::Interim(interim),
+        status => {
+            let headers = Headers::collect(response.headers);
+            let terms = terms(version, status, &headers)?;
+            Kind::Final(
+                Head {
+                    status,
+                    headers,
+                    framing: terms.framing,
+                },
+                terms,
+            )
+        }
+    };
+    Ok(Some(Parsed { bytes: size, kind }))
+}
+
+fn config() -> httparse::ParserConfig {
+    let mut config = httparse::ParserConfig::default();
+    // RFC 9112, 5.2: a user agent has to read folded lines.
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    config
+}
+
+fn refusal(error: httparse::Error, bytes: &[u8], limits: &Limits) -> DecodeError {
+    let head = trim_start(bytes);
+    match error {
+        httparse::Error::TooManyHeaders => DecodeError::TooManyHeaders {
+            limit: limits.headers,
+        },
+        httparse::Error::Version => DecodeError::NotHttp { found: excerpt(head) },
+        httparse::Error::Status => DecodeError::StatusLine { line: excerpt(head) },
+        httparse::Error::NewLine if head.is_empty() || head[0] == b'\r' => {
+            DecodeError::NotHttp { found: excerpt(head) }
+        }
+        httparse::Error::NewLine
+        | httparse::Error::HeaderName
+        | httparse::Error::HeaderValue
+        | httparse::Error::Token => DecodeError::Header {
+            line: excerpt(offending_line(bytes)),
+        },
+    }
+}
+
+/// The line from which on the head cannot be understood: the parser does not say, but what it takes to refuse, it takes
+/// with every longer beginning of the head too.
+fn offending_line(bytes: &[u8]) -> &[u8] {
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', bytes).collect();
+    let right = ends.partition_point(|end| {
+        let mut fields = vec![MaybeUninit::uninit(); ends.len()];
+        let mut response = httparse::Response::new(&mut []);
+        config()
+            .parse_response_with_uninit_headers(&mut response, &bytes[..=*end], &mut fields)
+            .is_ok()
+    });
+    let begin = right.checked_sub(1).map_or(0, |last| ends[last] + 1);
+    &bytes[begin..]
+}
+
+/// Without the empty lines that may stand before a status line.
+fn trim_start(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
+    while let Some(after) = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n")) {
+        rest = after;
+    }
+    rest
+}
+
+/// Whether there is anything but the empty lines that may stand before a status line.
+pub(crate) fn has_begun(bytes: &[u8]) -> bool {
+    bytes.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
+}

@@ -1,0 +1,196 @@
+//! The header fields of an answer in one buffer.
+
+/// The header fields of an answer, in the order in which they were sent, in two allocations whatever their number.
+///
+/// Names keep the case in which they were sent and are compared without it. Values are bytes without the white space
+/// around them; a folded line is one line with spaces.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Name, value, name, value.
+    text: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+/// Where a field lies in the text. It begins where the one before it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Field {
+    name_end: u32,
+    value_end: u32,
+}
+
+impl Headers {
+    /// From the fields of a parsed head, whose size fits 32 bits.
+    pub(crate) fn collect(parsed: &[httparse::Header<'_>]) -> Self {
+        let size = parsed
+            .iter()
+            .map(|field| field.name.len() + field.value.len())
+            .sum();
+        let mut headers = Self {
+            text: Vec::with_capacity(size),
+            fields: Vec::with_capacity(parsed.len()),
+        };
+        for field in parsed {
+            headers.text.extend_from_slice(field.name.as_bytes());
+            let name_end = headers.text.len() as u32;
+            push_unfolded(&mut headers.text, field.value);
+            headers.fields.push(Field {
+                name_end,
+                value_end: headers.text.len() as u32,
+            });
+        }
+        headers
+    }
+
+    /// The first value of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// The first value of this name as text. `None` if there is none or if it is not UTF-8.
+    #[must_use]
+    pub fn get_str(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// Every value of this name, in order.
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.iter()
+            .filter(move |(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// Every field, name and value, in order.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_> {
+        Iter {
+            headers: self,
+            next: 0,
+            begin: 0,
+        }
+    }
+
+    /// The number of fields.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The elements of the comma-separated lists under this name, over all its lines, without empty ones (RFC 9110, 5.6.1).
+    /// Commas in quoted strings are not looked for: the fields that framing needs have none.
+    pub(crate) fn list<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.get_all(name)
+            .flat_map(|line| line.split(|byte| *byte == b','))
+            .map(<[u8]>::trim_ascii)
+            .filter(|element| !element.is_empty())
+    }
+}
+
+impl std::fmt::Debug for Headers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map()
+            .entries(
+                self.iter()
+                    .map(|(name, value)| (name, String::from_utf8_lossy(value))),
+            )
+            .finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Headers {
+    type Item = (&'a str, &'a [u8]);
+    type IntoIter = Iter<'a>;
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// The fields of [`Headers`], name and value.
+#[derive(Debug, Clone)]
+pub struct Iter<'a> {
+    headers: &'a Headers,
+    next: usize,
+    begin: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a str, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let field = self.headers.fields.get(self.next)?;
+        let name = &self.headers.text[self.begin..field.name_end as usize];
+        let value = &self.headers.text[field.name_end as usize..field.value_end as usize];
+        self.next += 1;
+        self.begin = field.value_end as usize;
+        // A name is made of token bytes, which are ASCII.
+        Some((std::str::from_utf8(name).unwrap_or_default(), value))
+    }
+}
+
+/// A value without its folds: each becomes one space (RFC 9112, 5.2).
+fn push_unfolded(text: &mut Vec<u8>, value: &[u8]) {
+    if memchr::memchr(b'\n', value).is_none() {
+        text.extend_from_slice(value);
+        return;
+    }
+    for (nth, line) in value.split(|byte| *byte == b'\n').enumerate() {
+        if nth > 0 {
+            text.push(b' ');
+        }
+        text.extend_from_slice(line.trim_ascii());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &'static [u8])]) -> Headers {
+        let parsed: Vec<_> = fields
+            .iter()
+            .map(|&(name, value)| httparse::Header { name, value })
+            .collect();
+        Headers::collect(&parsed)
+    }
+
+    #[test]
+    fn names_have_no_case_and_the_first_value_wins() {
+        let headers = headers(&[("Set-Cookie", b"a"), ("X", b""), ("set-cookie", b"b")]);
+        assert_eq!(headers.get("SET-COOKIE"), Some(&b"a"[..]));
+        assert_eq!(headers.get_str("x"), Some(""));
+        assert_eq!(headers.get("y"), None);
+        assert_eq!(headers.get_all("set-cookie").collect::<Vec<_>>(), [b"a", b"b"]);
+        assert_eq!((headers.len(), headers.is_empty()), (3, false));
+        let all: Vec<_> = headers.iter().collect();
+        assert_eq!(all, [("Set-Cookie", &b"a"[..]), ("X", b""), ("set-cookie", b"b")]);
+    }
+
+    #[test]
+    fn a_value_that_is_not_text_is_only_bytes() {
+        let headers = headers(&[("x", b"caf\xe9")]);
+        assert_eq!(headers.get("x"), Some(&b"caf\xe9"[..]));
+        assert_eq!(headers.get_str("x"), None);
+        assert_eq!(format!("{headers:?}"), "{\"x\": \"caf\u{fffd}\"}");
+    }
+
+    #[test]
+    fn a_fold_is_one_space() {
+        let headers = headers(&[("x", b"one  \r\n\t two \n three"), ("y", b"z")]);
+        assert_eq!(headers.get_str("x"), Some("one two three"));
+        assert_eq!(headers.get_str("y"), Some("z"));
+    }
+
+    #[test]
+    fn a_list_goes_over_lines_and_leaves_out_nothings() {
+        let headers = headers(&[("c", b" a ,,b"), ("d", b"x"), ("C", b"\tc,")]);
+        assert_eq!(headers.list("c").collect::<Vec<_>>(), [b"a", b"b", b"c"]);
+    }
+}
