@@ -202,6 +202,7 @@ function AgentSession:parallel(...) end
 function AgentSession:sleep(time) end
 
 ---@class veeksha.Scenario
+---@field certificate? veeksha.Certificate When a run does not trust itself.
 ---@field client? veeksha.Client The server, and how it is spoken to. Default: `openai_chat_completions`.
 ---@field endpoint? veeksha.Endpoint|nil A server that is already there: its values take the place of the client's.
 ---@field evaluators? veeksha.Evaluator.performance[] What is judged, and against which objectives.
@@ -219,6 +220,7 @@ function AgentSession:sleep(time) end
 ---@class veeksha.Traffic.fixed_schedule
 ---@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
 ---@field end? number|nil Leaves out what arrived at this second of the trace or later. Null: nothing.
+---@field limits? veeksha.Limits How many may be under way at a time.
 ---@field offset? number Seconds from the start of the run to the first arrival that is replayed. Default: `0.0`.
 ---@field speedup? number How much faster than recorded sessions arrive: 2 is twice the rate. Think times stay as they are. Default: `1.0`.
 ---@field start? number|nil Leaves out what arrived earlier, in seconds of the trace, counted from its first arrival. Null: nothing.
@@ -227,6 +229,7 @@ function AgentSession:sleep(time) end
 ---Closed loop: a number of sessions is kept going; one that ends is followed by the next.
 ---@class veeksha.Traffic.concurrent
 ---@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
+---@field limits? veeksha.Limits How many may be under way at a time.
 ---@field rampup_seconds? number Seconds in which the number of sessions grows from none to the target; 0 starts all at once. Default: `10.0`.
 ---@field target_concurrent_sessions? integer How many sessions run at a time. A session counts until its last request is done, think time included. Default: `3`.
 ---@field type "concurrent"
@@ -235,7 +238,14 @@ function AgentSession:sleep(time) end
 ---@class veeksha.Traffic.rate
 ---@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
 ---@field interval_generator? veeksha.IntervalGenerator The gaps between the starts of sessions. Default: `poisson`.
+---@field limits? veeksha.Limits How many may be under way at a time.
 ---@field type? "rate"
+
+---How many may be under way at a time. What has to wait keeps the instant that it was meant for, and the record says how long each limit kept it.
+---@class veeksha.Limits
+---@field requests_in_flight? integer|nil Requests that were sent and are not answered. Null: no limit.
+---@field requests_in_prefill? integer|nil Requests that were sent and of whose answer nothing has come yet. Null: no limit.
+---@field sessions? integer|nil Sessions that have begun and are not over. Null: no limit.
 
 ---Gaps between events, in seconds.
 ---@alias veeksha.IntervalGenerator veeksha.IntervalGenerator.fixed|veeksha.IntervalGenerator.poisson|veeksha.IntervalGenerator.gamma
@@ -614,6 +624,8 @@ function AgentSession:sleep(time) end
 ---How long, how many, on how many threads.
 ---@class veeksha.Runtime
 ---@field benchmark_timeout? number Seconds after which measuring ends; 0 or less for no limit. A trace that does not wrap has none, unless this is set. What was sent before counts. Requests go on being sent, without counting, so that the load holds until the others are answered or the grace is over. Default: `300.0`.
+---@field client_cores? integer[] Cores that client threads are kept on, one each in turn; empty leaves the choice to the system. Default: `[]`.
+---@field dispatcher_cores? integer[] Cores that dispatcher threads are kept on, one each in turn; empty leaves the choice to the system. Default: `[]`.
 ---@field max_sessions? integer Sessions to start; -1 for as many as fit into the time. A trace that does not wrap is replayed to its end, unless this is set. Default: `25`.
 ---@field num_client_threads? integer|nil Threads that send requests and read answers, each with its own connections. Null chooses by the load: one for each 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than there are cores.
 ---@field num_completion_threads? integer Threads that take results to the scheduler and the evaluators. Default: `2`.
@@ -622,6 +634,8 @@ function AgentSession:sleep(time) end
 ---@field plugin_limits? veeksha.PluginLimits What a plugin may use.
 ---@field post_timeout_grace_seconds? number Seconds that requests sent before the timeout may take after it: -1 waits for all of them, 0 gives them up at once. Default: `-1.0`.
 ---@field pregenerate_sessions? boolean Whether all sessions are made before the clock starts. Needs a positive `max_sessions`. Default: `false`.
+---@field realtime_priority? integer|nil Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read. Needs the right to set it (`veeksha-host doctor` tells); null leaves them as they are.
+---@field spin_microseconds? number Microseconds before each arrival in which the dispatcher no longer sleeps but looks at the clock: it is then some 5 us late in place of 40, and keeps a core busy for as long. 0 always sleeps. Default: `0.0`.
 
 ---What a plugin may use; beyond it the run ends with an error that names the plugin.
 ---@class veeksha.PluginLimits
@@ -654,7 +668,173 @@ function AgentSession:sleep(time) end
 ---@field model? string|nil The model, in place of `client.model`.
 
 ---The server, and how it is spoken to.
----@alias veeksha.Client veeksha.Client.openai_chat_completions|veeksha.Client.openai_completions
+---@alias veeksha.Client veeksha.Client.openai_chat_completions|veeksha.Client.openai_completions|veeksha.Client.openai_responses|veeksha.Client.anthropic_messages|veeksha.Client.tgi_generate_stream|veeksha.Client.template|veeksha.Client.wasm
+
+---An interface that a component knows.
+---@class veeksha.Client.wasm
+---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+---@field address_append_value? string What is appended to `api_base` for a request. Default: `""`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field codec veeksha.CodecFile|nil For `type: wasm`: the component that knows the interface.
+---@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
+---@field headers? table<string, string> Further headers of every request.
+---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none.
+---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
+---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
+---@field tls? veeksha.Tls How an `https` server is trusted.
+---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field type "wasm"
+---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+
+---The component that knows the interface.
+---@class veeksha.CodecFile
+---@field config? table<string, any> Its configuration, checked against the schema that the component brings.
+---@field files? table<string, string> Files that it may read: the name that it knows each by, and where it is.
+---@field path string The component's file, relative to the scenario's folder.
+
+---An interface that the scenario describes: what a request looks like, and where in the events of an answer things stand.
+---@class veeksha.Client.template
+---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+---@field address_append_value? string What is appended to `api_base` for a request. Default: `""`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
+---@field headers? table<string, string> Further headers of every request.
+---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none.
+---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
+---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
+---@field template veeksha.Template|nil For `type: template`: the interface.
+---@field tls? veeksha.Tls How an `https` server is trusted.
+---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field type "template"
+---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+
+---An interface in words: what a request looks like, and where in the events of an answer things stand.
+---@class veeksha.Template
+---@field answer veeksha.TemplateAnswer Where things stand in an event.
+---@field framing? "event_stream"|"lines"|"whole" How an answer is cut into events. Default: `"event_stream"`.
+---@field request table<string, any> The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` stands for that of the request; a member whose text has no value is left out.
+
+---Where things stand in the events of an answer: JSON pointers, in which `*` is every element of a list.
+---@class veeksha.TemplateAnswer
+---@field cached_tokens? string|nil Prompt tokens that the prefix cache knew.
+---@field done? string|nil The data of the event that ends an answer, for example `[DONE]`.
+---@field error? string|nil The server's words when it fails inside an answer.
+---@field finish_reason? string|nil Why generation ended. An answer in which this never stands is taken for cut short.
+---@field output_tokens? string|nil The server's count of the tokens generated.
+---@field prompt_tokens? string|nil The server's count of the prompt's tokens.
+---@field reasoning? string|nil Reasoning text.
+---@field reasoning_tokens? string|nil Generated tokens that were reasoning.
+---@field text? string|nil The text that was generated, for example `/token/text`.
+
+---`generate_stream` of Text Generation Inference.
+---@class veeksha.Client.tgi_generate_stream
+---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+---@field address_append_value? string What is appended to `api_base` for a request. Default: `"generate_stream"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
+---@field headers? table<string, string> Further headers of every request.
+---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_new_tokens"`.
+---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
+---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
+---@field tls? veeksha.Tls How an `https` server is trusted.
+---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field type "tgi_generate_stream"
+---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+
+---Anthropic's messages, streamed.
+---@class veeksha.Client.anthropic_messages
+---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+---@field address_append_value? string What is appended to `api_base` for a request. Default: `"messages"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
+---@field headers? table<string, string> Further headers of every request.
+---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_tokens"`.
+---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
+---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
+---@field tls? veeksha.Tls How an `https` server is trusted.
+---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field type "anthropic_messages"
+---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+
+---OpenAI's responses, streamed.
+---@class veeksha.Client.openai_responses
+---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+---@field address_append_value? string What is appended to `api_base` for a request. Default: `"responses"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
+---@field headers? table<string, string> Further headers of every request.
+---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_output_tokens"`.
+---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
+---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
+---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
+---@field tls? veeksha.Tls How an `https` server is trusted.
+---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field type "openai_responses"
+---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
 
 ---OpenAI's completions, streamed.
 ---@class veeksha.Client.openai_completions
@@ -663,15 +843,22 @@ function AgentSession:sleep(time) end
 ---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
 ---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
 ---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
 ---@field headers? table<string, string> Further headers of every request.
+---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_tokens"`.
 ---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
 ---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
 ---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
 ---@field tls? veeksha.Tls How an `https` server is trusted.
 ---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
 ---@field type "openai_completions"
@@ -684,21 +871,45 @@ function AgentSession:sleep(time) end
 ---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
 ---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
 ---@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
 ---@field headers? table<string, string> Further headers of every request.
+---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_completion_tokens"`.
 ---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
 ---@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
 ---@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
 ---@field tls? veeksha.Tls How an `https` server is trusted.
 ---@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
 ---@field type? "openai_chat_completions"
 ---@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
 
+---One of several servers. What it does not say is as it stands in `client`.
+---@class veeksha.TargetServer
+---@field api_base string Its address up to the version.
+---@field api_key? string|nil The key sent to it.
+---@field headers? table<string, string> Headers of the requests to it, besides those of all.
+---@field proxy? string|nil The proxy on the way to it.
+---@field tls? veeksha.Tls|nil How it is trusted.
+
 ---How an `https` server is trusted.
 ---@class veeksha.Tls
 ---@field ca_file? string|nil A PEM file of certificates that are trusted besides the system's.
+---@field client_certificate? string|nil A PEM file with the certificate that this client shows, for servers that ask for one. Needs `client_key`.
+---@field client_key? string|nil A PEM file with the certificate's private key.
 ---@field insecure? boolean Accepts any certificate. For tests only: nothing protects the key then. Default: `false`.
+
+---When a run does not trust itself. Each metric's error, measured or estimated, is compared with the metric's own P50.
+---@class veeksha.Certificate
+---@field degraded? number An error of more than this share of a metric's P50 makes the run `DEGRADED`. Default: `0.01`.
+---@field invalid? number An error of more than this share of a metric's P50 makes the run `INVALID`: exit code 6. Default: `0.05`.
+---@field self_test? boolean Whether a twin on this machine, whose timings are known, is measured after the run at the run's own rate; its error becomes the bound printed beside each metric. The flag `--self-test` does the same. Default: `false`.
+---@field self_test_seconds? number Seconds that the twin is measured. Default: `5.0`.

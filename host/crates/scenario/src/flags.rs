@@ -4,7 +4,7 @@
 pub type Split = (Vec<String>, Vec<(String, String)>);
 
 /// The other keys of the root, whose values are written as YAML.
-const ROOT_KEYS: [&str; 7] = [
+const ROOT_KEYS: [&str; 8] = [
     "session_generator",
     "traffic_scheduler",
     "evaluators",
@@ -12,6 +12,7 @@ const ROOT_KEYS: [&str; 7] = [
     "endpoint",
     "runtime",
     "trace_recorder",
+    "certificate",
 ];
 
 /// Takes out of a command line what overrides the scenario, for [`crate::Document::set`]:

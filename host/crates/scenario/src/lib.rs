@@ -32,10 +32,11 @@ pub use document::Document;
 pub use error::ScenarioError;
 pub use flags::{Split, dotted_flags};
 pub use plan::{
-    Cell, Channel, Client, ClientKind, Concurrent, Evaluator, FixedSchedule, Flavor, Generator, Grace,
-    IntervalGenerator, LuaArrival, LuaColumn, LuaKeep, LuaKind, LuaLayout, LuaTree, OnBadRow, Performance,
-    PluginLimits, PromptLength, Rate, RowCheck, Runtime, Salt, SaltName, Scenario, Secret, Shuffle, Slo,
-    SloMetric, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic,
+    Balance, Cell, Certificate, Channel, Client, ClientKind, CodecFile, Concurrent, Connections, Evaluator,
+    FixedSchedule, Flavor, Generator, Grace, HttpVersion, IntervalGenerator, Limits, LuaArrival, LuaColumn,
+    LuaKeep, LuaKind, LuaLayout, LuaTree, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck,
+    Runtime, Salt, SaltName, Scenario, Secret, Shuffle, Slo, SloMetric, TargetServer, Template,
+    TemplateAnswer, TemplateFraming, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, json_schema};

@@ -170,26 +170,29 @@ fn join(object: &mut Map<String, Json>, other: &Json) {
 
 /// One variant for each kind of client: the same keys, with the defaults that its interface needs.
 fn client_choice(client: &Json) -> Json {
-    let variants: Vec<Json> = [
-        (
-            ClientKind::OpenaiChatCompletions,
-            "OpenAI's chat completions, streamed.",
-        ),
-        (ClientKind::OpenaiCompletions, "OpenAI's completions, streamed."),
-    ]
-    .into_iter()
-    .map(|(kind, description)| {
-        let mut variant = client.clone();
-        variant["description"] = description.into();
-        variant["properties"]["type"] = json!({"type": "string", "const": kind.name()});
-        variant["properties"]["address_append_value"]["default"] = kind.default_path().into();
-        variant["properties"]["max_tokens_param"]["default"] = kind.default_max_tokens_param().into();
-        if kind != ClientKind::default() {
-            variant["required"] = json!(["type"]);
-        }
-        variant
-    })
-    .collect();
+    let variants: Vec<Json> = ClientKind::ALL
+        .into_iter()
+        .map(|kind| {
+            let mut variant = client.clone();
+            variant["description"] = kind.summary().into();
+            variant["properties"]["type"] = json!({"type": "string", "const": kind.name()});
+            variant["properties"]["address_append_value"]["default"] = kind.default_path().into();
+            variant["properties"]["max_tokens_param"]["default"] = kind.default_max_tokens_param().into();
+            let mut required: Vec<&str> = Vec::new();
+            if kind != ClientKind::default() {
+                required.push("type");
+            }
+            for (key, of) in [("template", ClientKind::Template), ("codec", ClientKind::Wasm)] {
+                if kind == of {
+                    required.push(key);
+                } else if let Some(properties) = variant["properties"].as_object_mut() {
+                    properties.remove(key);
+                }
+            }
+            variant["required"] = json!(required);
+            variant
+        })
+        .collect();
     json!({"description": "The server, and how it is spoken to.", "oneOf": variants})
 }
 

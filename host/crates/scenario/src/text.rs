@@ -1,5 +1,7 @@
 //! The resolved scenario as YAML, without secrets.
 
+use std::collections::BTreeMap;
+
 use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 use serde_json::{Map, Value as Json, json};
 
@@ -29,6 +31,7 @@ impl Scenario {
             ("evaluators", json(serde_json::to_value(&self.evaluators))),
             ("runtime", json(serde_json::to_value(&self.runtime))),
             ("trace_recorder", json(serde_json::to_value(&self.trace_recorder))),
+            ("certificate", json(serde_json::to_value(&self.certificate))),
         ];
         let mut mapping = Mapping::new();
         for (key, value) in &root {
@@ -53,22 +56,36 @@ fn client(client: &Client) -> Json {
     if let Some(address) = &client.api_base {
         value["api_base"] = crate::plan::address_without_secrets(address).into();
     }
-    let headers: Map<String, Json> = client
-        .headers
-        .iter()
-        .map(|(name, value)| {
-            let shown = if is_secret_header(name) {
-                REMOVED
-            } else {
-                value.as_str()
-            };
-            (name.clone(), shown.into())
-        })
-        .collect();
-    value["headers"] = Json::Object(headers);
+    value["headers"] = headers(&client.headers);
+    if let Some(proxy) = &client.proxy {
+        value["proxy"] = crate::plan::address_without_secrets(proxy).into();
+    }
+    for (index, target) in client.targets.iter().enumerate() {
+        let shown = &mut value["targets"][index];
+        shown["api_base"] = crate::plan::address_without_secrets(&target.api_base).into();
+        shown["headers"] = headers(&target.headers);
+        if let Some(proxy) = &target.proxy {
+            shown["proxy"] = crate::plan::address_without_secrets(proxy).into();
+        }
+    }
+    if let Some(codec) = &client.codec {
+        value["codec"]["config"] = without_secrets(&Json::Object(codec.config.clone()));
+    }
     value["additional_sampling_params"] =
         without_secrets(&Json::Object(client.additional_sampling_params.clone()));
     value
+}
+
+fn headers(headers: &BTreeMap<String, String>) -> Json {
+    let shown = headers.iter().map(|(name, value)| {
+        let shown = if is_secret_header(name) {
+            REMOVED
+        } else {
+            value.as_str()
+        };
+        (name.clone(), Json::from(shown))
+    });
+    Json::Object(shown.collect::<Map<String, Json>>())
 }
 
 fn generator(generator: &Generator) -> Json {

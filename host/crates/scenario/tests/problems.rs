@@ -179,7 +179,7 @@ fn unknown_types_name_the_nearest_and_list_all() {
         ),
         (
             "client: {type: 5}",
-            "s.yml:1: client.type: expected `openai_chat_completions` or `openai_completions`, got the number 5",
+            "s.yml:1: client.type: expected `openai_chat_completions`, `openai_completions`, `openai_responses`, `anthropic_messages`, `tgi_generate_stream`, `template` or `wasm`, got the number 5",
         ),
         (
             "evaluators: [{slos: [{metric: ttft, value: 1}]}]",
@@ -207,7 +207,7 @@ fn what_veeksha_has_and_this_version_not_is_said() {
         ),
         (
             "client: {type: openai_router}",
-            "s.yml:1: client.type: `openai_router` is not supported by this version yet; it has `openai_chat_completions` or `openai_completions`",
+            "s.yml:1: client.type: `openai_router` is not supported by this version yet; it has `openai_chat_completions`, `openai_completions`, `openai_responses`, `anthropic_messages`, `tgi_generate_stream`, `template` or `wasm`",
         ),
         (
             "evaluators: [{type: accuracy_lmeval}]",

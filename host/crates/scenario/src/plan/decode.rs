@@ -9,8 +9,8 @@ use serde_json::{Map, Value as Json};
 
 use super::secret::REMOVED;
 use super::{
-    Client, Evaluator, Flavor, Generator, LuaKind, LuaLayout, Runtime, Scenario, Secret, Trace, TraceKeys,
-    TraceRecorder, Traffic, rules,
+    Certificate, Client, Evaluator, Flavor, Generator, LuaKind, LuaLayout, Runtime, Scenario, Secret, Trace,
+    TraceKeys, TraceRecorder, Traffic, rules,
 };
 use crate::{Node, Problem, Problems, Shipped, check, json_schema};
 
@@ -39,6 +39,8 @@ struct Sheet {
     runtime: Runtime,
     /// What the trace holds.
     trace_recorder: TraceRecorder,
+    /// When a run does not trust itself.
+    certificate: Certificate,
 }
 
 impl Default for Sheet {
@@ -53,6 +55,7 @@ impl Default for Sheet {
             endpoint: None,
             runtime: Runtime::default(),
             trace_recorder: TraceRecorder::default(),
+            certificate: Certificate::default(),
         }
     }
 }
@@ -141,6 +144,7 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         client,
         runtime,
         trace_recorder: sheet.trace_recorder,
+        certificate: sheet.certificate,
         notes,
     })
 }
@@ -164,6 +168,7 @@ fn sheet_of_rules(sheet: &Sheet) -> rules::Sheet<'_> {
         runtime: &sheet.runtime,
         evaluators: &sheet.evaluators,
         traffic: &sheet.traffic_scheduler,
+        certificate: &sheet.certificate,
     }
 }
 
@@ -177,15 +182,48 @@ fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
                 .to_owned(),
         );
     }
-    client.headers.retain(|name, value| {
+    forget_headers(&mut client.headers, "client.headers", notes);
+    forget_proxy(&mut client.proxy, "client.proxy", notes);
+    for (index, target) in client.targets.iter_mut().enumerate() {
+        let at = format!("client.targets[{index}]");
+        if target.api_key.as_ref().is_some_and(|key| key.expose() == REMOVED) {
+            target.api_key = None;
+            notes.push(format!(
+                "{at}.api_key was removed from this configuration when it was written; client.api_key or the environment \
+                 variable OPENAI_API_KEY is used"
+            ));
+        }
+        forget_headers(&mut target.headers, &format!("{at}.headers"), notes);
+        forget_proxy(&mut target.proxy, &format!("{at}.proxy"), notes);
+    }
+}
+
+fn forget_headers(headers: &mut BTreeMap<String, String>, at: &str, notes: &mut Vec<String>) {
+    headers.retain(|name, value| {
         let keep = value != REMOVED;
         if !keep {
             notes.push(format!(
-                "client.headers[{name}] was removed from this configuration when it was written; it is not sent"
+                "{at}[{name}] was removed from this configuration when it was written; it is not sent"
             ));
         }
         keep
     });
+}
+
+/// A proxy whose password is gone would refuse every request.
+fn forget_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<String>) {
+    let Some(address) = proxy else { return };
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return;
+    };
+    if let Some((user, host)) = rest.rsplit_once('@')
+        && user.ends_with(REMOVED)
+    {
+        *proxy = Some(format!("{scheme}://{host}"));
+        notes.push(format!(
+            "the password of {at} was removed from this configuration when it was written; the proxy is used without one"
+        ));
+    }
 }
 
 /// Takes the resolved `session_generator` apart. Its schema has made sure of everything that is not there to be handled.

@@ -1,6 +1,7 @@
 //! The checked plan: typed, every default filled in. The types here are the source of the JSON schema and, through it, of
 //! the Lua annotations; their comments are the user's documentation of each key.
 
+mod certificate;
 mod client;
 mod decode;
 mod evaluator;
@@ -8,10 +9,15 @@ mod generator;
 mod rules;
 mod runtime;
 mod secret;
+mod server_rules;
 mod trace;
 mod traffic;
 
-pub use client::{Client, ClientKind, PromptLength, Tls};
+pub use certificate::Certificate;
+pub use client::{
+    Balance, Client, ClientKind, CodecFile, Connections, HttpVersion, PromptLength, TargetServer, Template,
+    TemplateAnswer, TemplateFraming, Tls,
+};
 pub(crate) use decode::{check, lua_layout_schema, sheet_schema, trace_schema};
 pub use evaluator::{Channel, Evaluator, Performance, Slo, SloMetric};
 pub use generator::{Generator, LuaKind};
@@ -22,7 +28,7 @@ pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,
 };
-pub use traffic::{Concurrent, FixedSchedule, IntervalGenerator, Rate, Traffic};
+pub use traffic::{Concurrent, FixedSchedule, IntervalGenerator, Limits, Rate, Traffic};
 
 use std::path::PathBuf;
 
@@ -45,6 +51,8 @@ pub struct Scenario {
     pub runtime: Runtime,
     /// What the trace holds.
     pub trace_recorder: TraceRecorder,
+    /// When the run does not trust itself.
+    pub certificate: Certificate,
     /// What the user should know though it is no error: secrets that a resolved configuration no longer holds.
     pub notes: Vec<String>,
 }

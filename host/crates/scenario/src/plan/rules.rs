@@ -1,10 +1,12 @@
 //! What a schema cannot say: rules that join several keys, and the form of addresses.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
 use super::client::parse_parameters;
 use super::secret::REMOVED;
-use super::{Client, Evaluator, PromptLength, Runtime, Slo, Traffic};
+use super::{Certificate, Client, Evaluator, PromptLength, Runtime, Secret, Slo, Traffic};
 use crate::{Node, Problem, Value, path};
 
 /// What the rules look at.
@@ -15,6 +17,7 @@ pub(super) struct Sheet<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) evaluators: &'a [Evaluator],
     pub(super) traffic: &'a Traffic,
+    pub(super) certificate: &'a Certificate,
 }
 
 /// Every rule that is broken.
@@ -25,7 +28,8 @@ pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Pr
     };
     addresses(&mut found, sheet);
     parameters(&mut found);
-    headers(&mut found, sheet.client);
+    credentials(&mut found, sheet.client);
+    super::server_rules::broken(&mut found, sheet.client);
     names_of_parameters(&mut found, sheet.client);
     if sheet.runtime.max_sessions == 0 {
         found.add(
@@ -71,19 +75,25 @@ pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Pr
         }
     }
     templates(&mut found, sheet.client);
+    if sheet.certificate.degraded > sheet.certificate.invalid {
+        found.add(
+            "certificate.degraded",
+            "must be at most `invalid`: a run is degraded before it is invalid",
+        );
+    }
     recorded_arrivals(&mut found, generator, sheet.traffic);
     groupings(&mut found, generator);
     ranges(&mut found, generator, "session_generator");
     found.problems
 }
 
-struct Found<'a> {
+pub(super) struct Found<'a> {
     root: &'a Node,
     problems: Vec<Problem>,
 }
 
 impl Found<'_> {
-    fn add(&mut self, path: &str, message: impl Into<String>) {
+    pub(super) fn add(&mut self, path: &str, message: impl Into<String>) {
         self.problems.push(Problem {
             path: path.to_owned(),
             place: self.root.nearest_to(path).place.clone(),
@@ -105,7 +115,7 @@ fn addresses(found: &mut Found<'_>, sheet: &Sheet<'_>) {
 }
 
 /// What is wrong with a server's address.
-fn wrong_address(address: &str) -> Option<String> {
+pub(super) fn wrong_address(address: &str) -> Option<String> {
     let shown = super::secret::address_without_secrets(address);
     let Some((scheme, rest)) = address.split_once("://") else {
         return Some(format!("`{shown}` has no scheme; write `http://{shown}`"));
@@ -159,10 +169,20 @@ fn parameters(found: &mut Found<'_>) {
     }
 }
 
-fn headers(found: &mut Found<'_>, client: &Client) {
+fn credentials(found: &mut Found<'_>, client: &Client) {
+    headers(found, "client.headers", &client.headers);
+    key(found, "client.api_key", client.api_key.as_ref());
+    for (index, target) in client.targets.iter().enumerate() {
+        let at = path::item("client.targets", index);
+        headers(found, &path::join(&at, "headers"), &target.headers);
+        key(found, &path::join(&at, "api_key"), target.api_key.as_ref());
+    }
+}
+
+fn headers(found: &mut Found<'_>, at: &str, headers: &BTreeMap<String, String>) {
     const TOKEN: &str = "!#$%&'*+-.^_`|~";
-    for (name, value) in &client.headers {
-        let path = path::join("client.headers", name);
+    for (name, value) in headers {
+        let path = path::join(at, name);
         if name.is_empty()
             || !name
                 .chars()
@@ -181,15 +201,15 @@ fn headers(found: &mut Found<'_>, client: &Client) {
             found.add(&path, "this header is set by the client itself");
         }
     }
-    if let Some(key) = &client.api_key
+}
+
+fn key(found: &mut Found<'_>, at: &str, key: Option<&Secret>) {
+    if let Some(key) = key
         && key.expose() != REMOVED
         && (key.expose().trim() != key.expose()
             || !key.expose().chars().all(|c| c.is_ascii_graphic() || c == ' '))
     {
-        found.add(
-            "client.api_key",
-            "a key is one line of ASCII without blanks at its ends",
-        );
+        found.add(at, "a key is one line of ASCII without blanks at its ends");
     }
 }
 

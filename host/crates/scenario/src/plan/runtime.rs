@@ -36,6 +36,18 @@ pub struct Runtime {
     pub num_plugin_threads: Option<u32>,
     /// Whether all sessions are made before the clock starts. Needs a positive `max_sessions`.
     pub pregenerate_sessions: bool,
+    /// Microseconds before each arrival in which the dispatcher no longer sleeps but looks at the clock: it is then some 5 us late in
+    /// place of 40, and keeps a core busy for as long. 0 always sleeps.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub spin_microseconds: f64,
+    /// Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read. Needs the right to set it
+    /// (`veeksha-host doctor` tells); null leaves them as they are.
+    #[schemars(range(min = 1, max = 99))]
+    pub realtime_priority: Option<u8>,
+    /// Cores that dispatcher threads are kept on, one each in turn; empty leaves the choice to the system.
+    pub dispatcher_cores: Vec<u32>,
+    /// Cores that client threads are kept on, one each in turn; empty leaves the choice to the system.
+    pub client_cores: Vec<u32>,
     /// What a plugin may use.
     pub plugin_limits: PluginLimits,
 }
@@ -51,6 +63,10 @@ impl Default for Runtime {
             num_client_threads: None,
             num_plugin_threads: None,
             pregenerate_sessions: false,
+            spin_microseconds: 0.0,
+            realtime_priority: None,
+            dispatcher_cores: Vec::new(),
+            client_cores: Vec::new(),
             plugin_limits: PluginLimits::default(),
         }
     }

@@ -28,6 +28,17 @@ impl Traffic {
     }
 }
 
+impl Traffic {
+    /// How many may be under way at a time.
+    pub fn limits(&self) -> Limits {
+        match self {
+            Traffic::Rate(rate) => rate.limits,
+            Traffic::Concurrent(concurrent) => concurrent.limits,
+            Traffic::FixedSchedule(schedule) => schedule.limits,
+        }
+    }
+}
+
 impl Default for Traffic {
     fn default() -> Self {
         Traffic::Rate(Rate::default())
@@ -42,6 +53,8 @@ pub struct Rate {
     pub cancel_session_on_failure: bool,
     /// The gaps between the starts of sessions.
     pub interval_generator: IntervalGenerator,
+    /// How many may be under way at a time.
+    pub limits: Limits,
 }
 
 impl Default for Rate {
@@ -49,6 +62,7 @@ impl Default for Rate {
         Rate {
             cancel_session_on_failure: true,
             interval_generator: IntervalGenerator::default(),
+            limits: Limits::default(),
         }
     }
 }
@@ -65,6 +79,8 @@ pub struct Concurrent {
     /// Seconds in which the number of sessions grows from none to the target; 0 starts all at once.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub rampup_seconds: f64,
+    /// How many may be under way at a time.
+    pub limits: Limits,
 }
 
 impl Default for Concurrent {
@@ -73,6 +89,7 @@ impl Default for Concurrent {
             cancel_session_on_failure: true,
             target_concurrent_sessions: 3,
             rampup_seconds: 10.0,
+            limits: Limits::default(),
         }
     }
 }
@@ -95,6 +112,8 @@ pub struct FixedSchedule {
     /// How much faster than recorded sessions arrive: 2 is twice the rate. Think times stay as they are.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
     pub speedup: f64,
+    /// How many may be under way at a time.
+    pub limits: Limits,
 }
 
 impl Default for FixedSchedule {
@@ -105,8 +124,25 @@ impl Default for FixedSchedule {
             start: None,
             end: None,
             speedup: 1.0,
+            limits: Limits::default(),
         }
     }
+}
+
+/// How many may be under way at a time. What has to wait keeps the instant that it was meant for, and the record says how long each
+/// limit kept it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Limits {
+    /// Sessions that have begun and are not over. Null: no limit.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub sessions: Option<u32>,
+    /// Requests that were sent and are not answered. Null: no limit.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub requests_in_flight: Option<u32>,
+    /// Requests that were sent and of whose answer nothing has come yet. Null: no limit.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub requests_in_prefill: Option<u32>,
 }
 
 /// Gaps between events, in seconds.

@@ -1,0 +1,87 @@
+//! Rules on servers and the way to them.
+
+use super::rules::{Found, wrong_address};
+use super::{Client, ClientKind, HttpVersion, Tls};
+use crate::path;
+
+/// Notes every rule that is broken.
+pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
+    if client.api_base.is_some() && !client.targets.is_empty() {
+        found.add("client.targets", "give `api_base` or `targets`, not both");
+    }
+    tls(found, "client.tls", &client.tls);
+    proxy(found, "client.proxy", client.proxy.as_deref());
+    for (index, target) in client.targets.iter().enumerate() {
+        let at = path::item("client.targets", index);
+        let base = path::join(&at, "api_base");
+        if let Some(message) = wrong_address(&target.api_base) {
+            found.add(&base, message);
+        } else if target.api_base.starts_with("sim://") {
+            found.add(
+                &base,
+                "a simulated engine stands alone: write it as `client.api_base`",
+            );
+        }
+        let same = |other: &super::TargetServer| other.api_base == target.api_base;
+        if client.targets[..index].iter().any(same) {
+            found.add(&base, "this server is in the list already");
+        }
+        if let Some(own) = &target.tls {
+            tls(found, &path::join(&at, "tls"), own);
+        }
+        proxy(found, &path::join(&at, "proxy"), target.proxy.as_deref());
+    }
+    if client.source_addresses.as_ref().is_some_and(Vec::is_empty) {
+        found.add(
+            "client.source_addresses",
+            "names no address; null leaves the choice to the system",
+        );
+    }
+    for (index, address) in client.source_addresses.iter().flatten().enumerate() {
+        if address.parse::<std::net::IpAddr>().is_err() {
+            found.add(
+                &path::item("client.source_addresses", index),
+                format!("`{address}` is not an IP address"),
+            );
+        }
+    }
+    if client.http_version == HttpVersion::Http2 && client.connections != super::Connections::Pooled {
+        found.add(
+            "client.connections",
+            "with `http_version: http2` requests share connections; only `pooled` makes sense",
+        );
+    }
+    if matches!(client.kind, ClientKind::Template) && client.address_append_value.is_empty() {
+        found.add(
+            "client.address_append_value",
+            "a `template` needs the path of the interface, for example `v2/generate`",
+        );
+    }
+}
+
+fn tls(found: &mut Found<'_>, at: &str, tls: &Tls) {
+    match (&tls.client_certificate, &tls.client_key) {
+        (Some(_), None) => found.add(
+            &path::join(at, "client_key"),
+            "`client_certificate` needs its key",
+        ),
+        (None, Some(_)) => found.add(
+            &path::join(at, "client_certificate"),
+            "`client_key` needs its certificate",
+        ),
+        _ => {}
+    }
+}
+
+fn proxy(found: &mut Found<'_>, at: &str, proxy: Option<&str>) {
+    let Some(address) = proxy else { return };
+    let message = wrong_address(address).or_else(|| {
+        let plain = address
+            .split_once("://")
+            .is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http"));
+        (!plain).then(|| "only proxies that are spoken to in plain HTTP (`http://`) are supported".to_owned())
+    });
+    if let Some(message) = message {
+        found.add(at, message);
+    }
+}
