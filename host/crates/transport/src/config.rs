@@ -1,93 +1,92 @@
-//! What a transport is told: where the requests go, and how.
+//! How a transport works, whatever it is aimed at.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_dialect::Api;
+use crate::Target;
 
-use crate::Secret;
-
-/// Everything an [`crate::HttpTransport`] needs to know.
-#[derive(Clone, Debug)]
+/// Everything an [`crate::HttpTransport`] needs to know. Begin with [`TransportConfig::new`] and set what differs.
+#[derive(Clone)]
 pub struct TransportConfig {
     /// Where requests go and what they look like.
     pub target: Target,
     /// Total deadline of a request: from the moment a client thread takes it until the end of its answer, connecting
     /// and a retry included. A server that trickles does not extend it.
     pub request_timeout: Duration,
+    /// Longest time to open a connection: name, TCP, the proxy's consent and TLS together; `None`: only the request's own
+    /// deadline counts.
+    pub connect_timeout: Option<Duration>,
     /// Number of client threads; at least 1.
     pub threads: usize,
+    /// Which requests share a connection.
+    pub connections: ConnectionPolicy,
+    /// The version of HTTP that is spoken.
+    pub http: HttpVersion,
+    /// Local addresses of connections, taken in turn; empty: the system chooses. One address has some 28,000 ports for each
+    /// server, so more streams than that need several.
+    pub source_addresses: Vec<IpAddr>,
+    /// How long an answer whose data have ended may leave its body open before the connection is given up.
+    pub linger: Duration,
+    /// Called on each client thread when it starts, with its number: for priorities and the choice of cores.
+    pub on_thread_start: Option<ThreadStart>,
 }
 
-/// A server and the way to speak to it.
-#[derive(Clone)]
-pub struct Target {
-    /// Base URL, for example `http://localhost:8000/v1`; `http` or `https`.
-    pub api_base: String,
-    /// Appended to `api_base` (Veeksha's `address_append_value`); `None`: the dialect's own path.
-    pub path: Option<String>,
-    /// What requests and answers look like.
-    pub api: Api,
-    /// Sent as `Authorization: Bearer ...`; `None`: the header is left out.
-    pub api_key: Option<Secret>,
-    /// Headers added to every request. A name that the host sends too (except `Host`) is replaced.
-    pub headers: Vec<(String, String)>,
-    /// How certificates are checked, for `https`.
-    pub tls: TlsOptions,
+/// What a client thread does first; takes the thread's number.
+pub type ThreadStart = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// Which requests share a connection. A connection carries one request at a time with HTTP/1.1, and many with HTTP/2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ConnectionPolicy {
+    /// A request takes any idle connection of its client thread to its server.
+    #[default]
+    Pooled,
+    /// Requests of one session share connections, and no other request uses them.
+    PerSession,
+    /// Every request opens a connection of its own.
+    Never,
 }
 
-/// How a server's certificate is checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsOptions {
-    /// A PEM file with certificates that are trusted besides those of the system.
-    pub ca_file: Option<PathBuf>,
-    /// Accept any certificate. For test servers only.
-    pub insecure: bool,
+/// The version of HTTP that is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: over TLS by agreement (ALPN), on plain TCP by prior knowledge.
+    Http2,
 }
 
-impl Target {
-    /// The path that is appended to `api_base`.
-    pub(crate) fn path(&self) -> &str {
-        self.path.as_deref().unwrap_or(self.api.dialect.default_path())
-    }
-
-    /// Removes every secret that was configured from a text that came from the server.
-    pub(crate) fn redact(&self, text: &str) -> String {
-        let mut text = match &self.api_key {
-            Some(key) => crate::secret::redact(text, key.expose()),
-            None => text.to_owned(),
-        };
-        for (_, value) in self.headers.iter().filter(|(name, _)| names_a_secret(name)) {
-            text = crate::secret::redact(&text, value);
-            // `Bearer KEY`: the key alone is a secret, too.
-            if let Some((_, key)) = value.trim().rsplit_once(' ') {
-                text = crate::secret::redact(&text, key);
-            }
+impl TransportConfig {
+    /// One client thread, HTTP/1.1, pooled connections, 300 s for a request and 1 s for an open end.
+    pub fn new(target: Target) -> Self {
+        TransportConfig {
+            target,
+            request_timeout: Duration::from_secs(300),
+            connect_timeout: None,
+            threads: 1,
+            connections: ConnectionPolicy::default(),
+            http: HttpVersion::default(),
+            source_addresses: Vec::new(),
+            linger: Duration::from_secs(1),
+            on_thread_start: None,
         }
-        text
     }
 }
 
-/// Whether a header's value is to be kept out of every message, judged by its name.
-pub(crate) fn names_a_secret(header: &str) -> bool {
-    let header = header.to_ascii_lowercase();
-    ["key", "auth", "token", "secret", "cookie", "password"]
-        .iter()
-        .any(|word| header.contains(word))
-}
-
-/// Header values may be secrets, so only their names are shown.
-impl fmt::Debug for Target {
+impl fmt::Debug for TransportConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("Target")
-            .field("api_base", &self.api_base)
-            .field("path", &self.path)
-            .field("api", &self.api)
-            .field("api_key", &self.api_key)
-            .field("headers", &headers)
-            .field("tls", &self.tls)
+        f.debug_struct("TransportConfig")
+            .field("target", &self.target)
+            .field("request_timeout", &self.request_timeout)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("threads", &self.threads)
+            .field("connections", &self.connections)
+            .field("http", &self.http)
+            .field("source_addresses", &self.source_addresses)
+            .field("linger", &self.linger)
+            .field("on_thread_start", &self.on_thread_start.is_some())
             .finish()
     }
 }

@@ -32,6 +32,25 @@ pub enum TransportError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The client's own certificate or its key is of no use.
+    #[error("the client certificate `{}` cannot be used: {reason}", path.display())]
+    ClientCertificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A proxy's address is of no use.
+    #[error("the proxy of `{server}` cannot be used: {reason}")]
+    Proxy {
+        /// The server, by its base URL.
+        server: String,
+        /// What is wrong; the address itself may hold a password.
+        reason: String,
+    },
+    /// There is no server to send requests to.
+    #[error("the target has no server; name one in client.api_base or client.targets")]
+    NoServers,
     /// TLS could not be set up.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),

@@ -18,11 +18,11 @@ use veeksha_clock::RunClock;
 use veeksha_model::ErrorClass;
 use veeksha_ports::{ConnectionUse, Job};
 
-use crate::config::Target;
 use crate::connection::{Connection, RequestBody};
 use crate::pool::Pool;
 use crate::stamped_io::Stamps;
 use crate::status::status_failure;
+use crate::target::{Server, Target};
 use crate::url::Endpoint;
 use veeksha_dialect::Failure;
 use veeksha_dialect::one_line;
@@ -45,6 +45,7 @@ pub(crate) struct Counters {
 #[derive(Clone)]
 pub(crate) struct Route {
     pub(crate) target: Arc<Target>,
+    pub(crate) server: Arc<Server>,
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) headers: HeaderMap,
     pub(crate) tls: Option<TlsConnector>,
@@ -209,6 +210,7 @@ async fn receive(
         }
         return Err(status_failure(
             &route.target,
+            &route.server,
             status,
             header(LOCATION).as_deref(),
             &bytes,

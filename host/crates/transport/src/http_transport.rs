@@ -11,13 +11,12 @@ use veeksha_clock::RunClock;
 use veeksha_ports::{Job, Sinks, Transport};
 
 use crate::client_thread::{ClientThread, Command};
-use crate::config::names_a_secret;
 use crate::connection::connector;
 use crate::exchange::{Counters, Route};
 use crate::flight::{Delivery, Ticket};
 use crate::tls::client_config;
 use crate::url::Endpoint;
-use crate::{Target, TransportConfig, TransportError};
+use crate::{Server, Target, TransportConfig, TransportError};
 
 /// How connections were used, over all client threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,10 +42,13 @@ impl HttpTransport {
         if config.threads == 0 {
             return Err(TransportError::NoThreads);
         }
-        let endpoint = Endpoint::parse(&config.target.api_base, config.target.path())?;
-        let headers = headers(&config.target, &endpoint)?;
+        let Some(server) = config.target.servers.first().cloned() else {
+            return Err(TransportError::NoServers);
+        };
+        let endpoint = Endpoint::parse(&server.api_base, config.target.path())?;
+        let headers = headers(&config.target, &server, &endpoint)?;
         let tls = match endpoint.tls {
-            true => Some(connector(client_config(&config.target.tls)?)),
+            true => Some(connector(client_config(&server.tls)?)),
             false => None,
         };
         let counters = Arc::new(Counters::default());
@@ -57,6 +59,7 @@ impl HttpTransport {
         });
         let route = Route {
             target: Arc::new(config.target),
+            server: Arc::new(server),
             endpoint: Arc::new(endpoint),
             headers,
             tls,
@@ -130,7 +133,7 @@ impl Drop for HttpTransport {
 }
 
 /// The headers of every request. The user's own replace the host's.
-fn headers(target: &Target, endpoint: &Endpoint) -> Result<HeaderMap, TransportError> {
+fn headers(target: &Target, server: &Server, endpoint: &Endpoint) -> Result<HeaderMap, TransportError> {
     let mut headers = HeaderMap::new();
     headers.insert(HOST, value("Host", &endpoint.authority)?);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -140,12 +143,12 @@ fn headers(target: &Target, endpoint: &Endpoint) -> Result<HeaderMap, TransportE
         USER_AGENT,
         HeaderValue::from_static(concat!("veeksha-host/", env!("CARGO_PKG_VERSION"))),
     );
-    if let Some(key) = &target.api_key {
+    if let Some(key) = &server.api_key {
         let mut bearer = value("Authorization", &format!("Bearer {}", key.expose()))?;
         bearer.set_sensitive(true);
         headers.insert(AUTHORIZATION, bearer);
     }
-    for (name, text) in &target.headers {
+    for (name, text) in target.headers.iter().chain(&server.headers) {
         let refuse = |reason: &str| TransportError::Header {
             name: name.clone(),
             reason: reason.to_owned(),
@@ -154,8 +157,7 @@ fn headers(target: &Target, endpoint: &Endpoint) -> Result<HeaderMap, TransportE
         if [CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION].contains(&parsed) {
             return Err(refuse("the HTTP client sets it"));
         }
-        let mut header = value(name, text)?;
-        header.set_sensitive(names_a_secret(name));
+        let header = value(name, text)?;
         headers.insert(parsed, header);
     }
     Ok(headers)

@@ -28,11 +28,13 @@ mod pool;
 mod secret;
 mod stamped_io;
 mod status;
+mod target;
 mod tls;
 pub mod untimed;
 mod url;
 
-pub use config::{Target, TlsOptions, TransportConfig};
+pub use config::{ConnectionPolicy, HttpVersion, ThreadStart, TransportConfig};
 pub use error::TransportError;
 pub use http_transport::{ConnectionStats, HttpTransport};
 pub use secret::Secret;
+pub use target::{Balance, Server, Target, TlsOptions};

@@ -4,13 +4,19 @@ use serde_json::Value;
 use veeksha_dialect::{Failure, error_in, one_line, shorten};
 use veeksha_model::ErrorClass;
 
-use crate::config::Target;
+use crate::target::{Server, Target};
 
 /// Characters of an unknown body that are quoted.
 const QUOTED_CHARS: usize = 200;
 
 /// The failure for an answer whose status is not 2xx. `location` is the header of that name.
-pub(crate) fn status_failure(target: &Target, status: u16, location: Option<&str>, body: &[u8]) -> Failure {
+pub(crate) fn status_failure(
+    target: &Target,
+    server: &Server,
+    status: u16,
+    location: Option<&str>,
+    body: &[u8],
+) -> Failure {
     let text = String::from_utf8_lossy(body);
     let words = match serde_json::from_str::<Value>(&text)
         .ok()
@@ -26,7 +32,7 @@ pub(crate) fn status_failure(target: &Target, status: u16, location: Option<&str
         format!(": {words}")
     };
     let message = match status {
-        401 | 403 if target.api_key.is_some() => {
+        401 | 403 if server.api_key.is_some() => {
             format!(
                 "the server refused the API key (HTTP {status}){words}; set OPENAI_API_KEY or client.api_key"
             )
@@ -40,7 +46,7 @@ pub(crate) fn status_failure(target: &Target, status: u16, location: Option<&str
             "the server knows no such model or path (HTTP 404){words}; asked for the model `{}` at `{}` below `{}`",
             target.api.model,
             target.path(),
-            target.api_base
+            server.api_base
         ),
         300..=399 => match location {
             Some(location) => format!(
@@ -65,23 +71,17 @@ mod tests {
     use crate::Secret;
 
     fn target() -> Target {
-        Target {
-            api_base: "http://h/v1".into(),
-            path: None,
-            api: Api {
-                model: "tiny".into(),
-                ..Api::default()
-            },
-            api_key: None,
-            headers: vec![],
-            tls: Default::default(),
-        }
+        let api = Api {
+            model: "tiny".into(),
+            ..Api::default()
+        };
+        Target::single(Server::at("http://h/v1"), api)
     }
 
     #[test]
     fn statuses_say_what_to_do() {
         let text = |target: &Target, status, location, body: &str| {
-            status_failure(target, status, location, body.as_bytes()).message
+            status_failure(target, &target.servers[0], status, location, body.as_bytes()).message
         };
         let plain = target();
         assert_eq!(text(&plain, 503, None, r#"{"message":"down"}"#), "HTTP 503: down");
@@ -102,13 +102,11 @@ mod tests {
 
     #[test]
     fn a_key_that_the_server_repeats_is_not_repeated() {
-        let target = Target {
-            api_key: Some(Secret::new("sk-secret-1")),
-            headers: vec![("X-Api-Key".into(), "other-secret".into())],
-            ..target()
-        };
+        let mut target = target();
+        target.servers[0].api_key = Some(Secret::new("sk-secret-1"));
+        target.headers = vec![("X-Api-Key".into(), "other-secret".into())];
         let body = br#"{"error":{"message":"bad key sk-secret-1 and other-secret"}}"#;
-        let message = status_failure(&target, 401, None, body).message;
+        let message = status_failure(&target, &target.servers[0], 401, None, body).message;
         assert!(
             message.contains("OPENAI_API_KEY") && message.contains("client.api_key"),
             "{message}"

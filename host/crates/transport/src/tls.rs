@@ -1,5 +1,6 @@
 //! How TLS is set up: ring, the system's certificates (the public ones of Mozilla where the system has none), the user's own.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -7,7 +8,7 @@ use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::{TlsOptions, TransportError};
@@ -19,18 +20,55 @@ pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, Transp
     let builder = ClientConfig::builder_with_provider(Arc::<CryptoProvider>::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| TransportError::Tls(error.to_string()))?;
-    let mut config = if options.insecure {
+    let builder = if options.insecure {
         builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AnyCertificate { algorithms }))
-            .with_no_client_auth()
     } else {
-        builder
-            .with_root_certificates(roots(options)?)
-            .with_no_client_auth()
+        builder.with_root_certificates(roots(options)?)
+    };
+    let mut config = match own_certificate(options)? {
+        None => builder.with_no_client_auth(),
+        Some((path, certificates, key)) => {
+            builder
+                .with_client_auth_cert(certificates, key)
+                .map_err(|error| TransportError::ClientCertificate {
+                    path,
+                    reason: format!("certificate and key do not go together: {error}"),
+                })?
+        }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// What is shown to a server that asks: the file, the chain in it, and the key.
+type OwnCertificate = (PathBuf, Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn own_certificate(options: &TlsOptions) -> Result<Option<OwnCertificate>, TransportError> {
+    let refuse = |path: &PathBuf, reason: String| TransportError::ClientCertificate {
+        path: path.clone(),
+        reason,
+    };
+    let (path, key_path) = match (&options.client_certificate, &options.client_key) {
+        (None, None) => return Ok(None),
+        (None, Some(key)) => {
+            return Err(refuse(
+                key,
+                "a key without a certificate is of no use; name it as client_certificate".to_owned(),
+            ));
+        }
+        (Some(certificate), key) => (certificate, key.as_ref().unwrap_or(certificate)),
+    };
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
+        .map_err(|error| refuse(path, error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(refuse(path, "it holds no certificate in PEM form".to_owned()));
+    }
+    let key = PrivateKeyDer::from_pem_file(key_path)
+        .map_err(|error| refuse(key_path, format!("it holds no private key in PEM form: {error}")))?;
+    Ok(Some((path.clone(), certificates, key)))
 }
 
 fn roots(options: &TlsOptions) -> Result<RootCertStore, TransportError> {
@@ -66,10 +104,12 @@ pub(crate) fn handshake_message(place: &str, error: &std::io::Error) -> String {
         .and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidCertificate(reason)) => format!(
-            "the certificate of {place} is not accepted ({reason}); for a certificate of your own give its file as the trusted CA"
+            "the certificate of {place} is not accepted ({reason}); for a certificate of your own name the file of its CA as client.tls.ca_file (or ca_file of its entry in client.targets); client.tls.insecure trusts anyone"
         ),
         Some(rustls::Error::InvalidMessage(reason)) => {
-            format!("{place} does not speak TLS ({reason:?}); is it an http:// address?")
+            format!(
+                "{place} does not speak TLS ({reason:?}); is its address in client.api_base or client.targets an http:// one?"
+            )
         }
         Some(cause) => format!("the TLS handshake with {place} failed: {cause}"),
         None => format!("the TLS handshake with {place} failed: {error}"),

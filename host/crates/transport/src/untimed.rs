@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 
 use crate::tls::client_config;
 use crate::url::Endpoint;
-use crate::{Secret, Target, TlsOptions, TransportError};
+use crate::{Secret, Server, Target, TlsOptions, TransportError};
 use veeksha_dialect::error_in;
 use veeksha_dialect::{one_line, shorten};
 
@@ -23,20 +23,31 @@ const LARGEST: usize = 4 << 20;
 /// How long a download may make no progress.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// The ids of the models that a server offers (`GET models`). An empty list is an answer, too: dynamo without workers gives it.
-pub fn list_models(target: &Target, timeout: Duration) -> Result<Vec<String>, TransportError> {
-    let endpoint = Endpoint::parse(&target.api_base, "models")?;
+/// The ids of the models that one server of a target offers (`GET models`), asked through its proxy if it has one. An empty list is an answer, too: dynamo without workers gives it.
+pub fn list_models(
+    target: &Target,
+    server: &Server,
+    timeout: Duration,
+) -> Result<Vec<String>, TransportError> {
+    let endpoint = Endpoint::parse(&server.api_base, "models")?;
     let scheme = if endpoint.tls { "https" } else { "http" };
     let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
-    let builder = Client::builder()
+    let mut builder = Client::builder()
         .timeout(timeout)
         .redirect(Policy::none())
         .no_proxy();
-    let mut request = client(builder, &target.tls, &url)?.get(&url);
-    if let Some(key) = &target.api_key {
+    if let Some(proxy) = &server.proxy {
+        let proxy = reqwest::Proxy::all(proxy).map_err(|_| TransportError::Proxy {
+            server: server.api_base.clone(),
+            reason: "it is not an address such as http://proxy:3128".to_owned(),
+        })?;
+        builder = builder.proxy(proxy);
+    }
+    let mut request = client(builder, &server.tls, &url)?.get(&url);
+    if let Some(key) = &server.api_key {
         request = request.bearer_auth(key.expose());
     }
-    for (name, value) in &target.headers {
+    for (name, value) in target.headers.iter().chain(&server.headers) {
         request = request.header(name, value);
     }
     let answer: Result<Value, TransportError> = block_on(&url, async {

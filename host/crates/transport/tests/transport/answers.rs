@@ -12,7 +12,7 @@ use crate::support::*;
 fn a_streamed_answer_is_read_and_timed() {
     let server = Server::answering(good_answer());
     let mut target = target(&server.base());
-    target.api_key = Some(Secret::new("sk-1"));
+    target.servers[0].api_key = Some(Secret::new("sk-1"));
     let client = Client::new(target);
     let before = client.clock.now();
     let outcome = client.ask(0);

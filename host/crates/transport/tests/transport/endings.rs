@@ -89,9 +89,8 @@ fn nothing_is_owed_after_the_last_outcome() {
 fn a_transport_that_cannot_work_does_not_start() {
     let start = |target, threads| {
         let config = TransportConfig {
-            target,
-            request_timeout: PATIENCE,
             threads,
+            ..TransportConfig::new(target)
         };
         let result = HttpTransport::start(
             config,
@@ -110,6 +109,6 @@ fn a_transport_that_cannot_work_does_not_start() {
         "{message}"
     );
     let mut with_ca = target("https://h/v1");
-    with_ca.tls.ca_file = Some("/nowhere/ca.pem".into());
+    with_ca.servers[0].tls.ca_file = Some("/nowhere/ca.pem".into());
     assert!(start(with_ca, 1).contains("/nowhere/ca.pem"));
 }

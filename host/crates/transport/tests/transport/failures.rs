@@ -254,7 +254,7 @@ fn a_refused_key_is_explained_and_never_shown() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-hidden-7."}}"#;
     let server = Server::answering(plain_answer("401 Unauthorized", "application/json", body));
     let mut target = target(&server.base());
-    target.api_key = Some(Secret::new("sk-hidden-7"));
+    target.servers[0].api_key = Some(Secret::new("sk-hidden-7"));
     target.headers = vec![("x-team-token".to_owned(), "hush-hush".to_owned())];
     let shown = format!("{target:?}");
     assert!(!shown.contains("sk-hidden") && !shown.contains("hush"), "{shown}");

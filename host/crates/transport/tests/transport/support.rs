@@ -163,17 +163,11 @@ pub(crate) fn plain_answer(status: &str, content_type: &str, body: &str) -> Stri
 }
 
 pub(crate) fn target(base: &str) -> Target {
-    Target {
-        api_base: base.to_owned(),
-        path: None,
-        api: Api {
-            model: "tiny".to_owned(),
-            ..Api::default()
-        },
-        api_key: None,
-        headers: Vec::new(),
-        tls: Default::default(),
-    }
+    let api = Api {
+        model: "tiny".to_owned(),
+        ..Api::default()
+    };
+    Target::single(veeksha_transport::Server::at(base), api)
 }
 
 pub(crate) fn prepared(text: &str) -> Prepared {
@@ -238,17 +232,20 @@ impl Client {
     }
 
     pub(crate) fn with(target: Target, request_timeout: Duration, threads: usize) -> Client {
+        Client::of(TransportConfig {
+            request_timeout,
+            threads,
+            ..TransportConfig::new(target)
+        })
+    }
+
+    pub(crate) fn of(config: TransportConfig) -> Client {
         let clock = RunClock::starting_now();
         let (sender, outcomes): (Sender<Outcome>, _) = channel();
         let sender = Mutex::new(sender);
         let sinks = Sinks::outcomes(move |outcome| {
             let _ = sender.lock().unwrap().send(outcome);
         });
-        let config = TransportConfig {
-            target,
-            request_timeout,
-            threads,
-        };
         Client {
             transport: HttpTransport::start(config, clock, sinks).unwrap(),
             outcomes,

@@ -64,7 +64,7 @@ fn two_events() -> Vec<String> {
 fn a_trusted_certificate_is_enough_and_the_handshake_is_timed() {
     let (server, pem) = tls_server("localhost", two_events());
     let mut target = https(&server);
-    target.tls.ca_file = Some(file("trusted.pem", &pem));
+    target.servers[0].tls.ca_file = Some(file("trusted.pem", &pem));
     let client = Client::new(target);
     let first = client.ask(0);
     assert_eq!(first.result.as_ref().unwrap().text, "Hello");
@@ -92,7 +92,11 @@ fn an_unknown_certificate_is_refused_with_advice() {
         "{}",
         failure.message
     );
-    assert!(failure.message.contains("trusted CA"), "{}", failure.message);
+    assert!(
+        failure.message.contains("client.tls.ca_file"),
+        "{}",
+        failure.message
+    );
     assert!(outcome.connection.connect.is_some() && outcome.connection.tls.is_none());
     assert_eq!(outcome.timings.sent_at, None);
     assert!(
@@ -105,14 +109,14 @@ fn an_unknown_certificate_is_refused_with_advice() {
 fn a_certificate_for_another_name_is_refused_and_insecure_accepts_it() {
     let (server, pem) = tls_server("elsewhere.example", two_events());
     let mut trusted = https(&server);
-    trusted.tls.ca_file = Some(file("elsewhere.pem", &pem));
+    trusted.servers[0].tls.ca_file = Some(file("elsewhere.pem", &pem));
     assert_eq!(
         Client::new(trusted).ask(0).result.unwrap_err().class,
         ErrorClass::Tls
     );
 
     let mut insecure = https(&server);
-    insecure.tls.insecure = true;
+    insecure.servers[0].tls.insecure = true;
     assert_eq!(Client::new(insecure).ask(0).result.unwrap().text, "Hello");
 }
 
@@ -154,8 +158,10 @@ fn a_file_without_certificates_is_refused_at_the_start() {
         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
     ] {
         let mut target = target("https://localhost:1/v1");
-        target.tls.ca_file = Some(file("bad.pem", text));
-        let error = untimed::list_models(&target, PATIENCE).unwrap_err().to_string();
+        target.servers[0].tls.ca_file = Some(file("bad.pem", text));
+        let error = untimed::list_models(&target, &target.servers[0], PATIENCE)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("bad.pem"), "{error}");
     }
 }
@@ -168,6 +174,9 @@ fn the_models_are_listed_over_tls_too() {
         vec![plain_answer("200 OK", "application/json", body)],
     );
     let mut target = https(&server);
-    target.tls.ca_file = Some(file("models.pem", &pem));
-    assert_eq!(untimed::list_models(&target, PATIENCE).unwrap(), ["tiny"]);
+    target.servers[0].tls.ca_file = Some(file("models.pem", &pem));
+    assert_eq!(
+        untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap(),
+        ["tiny"]
+    );
 }

@@ -15,6 +15,11 @@ fn fixture(name: &str) -> String {
     .unwrap()
 }
 
+fn models_at(base: &str, patience: Duration) -> Result<Vec<String>, TransportError> {
+    let target = target(base);
+    untimed::list_models(&target, &target.servers[0], patience)
+}
+
 fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
 }
@@ -28,9 +33,9 @@ fn recorded_lists_of_models_are_read() {
     ] {
         let server = Server::answering(plain_answer("200 OK", "application/json", &fixture(name)));
         let mut target = target(&server.base());
-        target.api_key = Some(Secret::new("sk-1"));
+        target.servers[0].api_key = Some(Secret::new("sk-1"));
         assert_eq!(
-            untimed::list_models(&target, PATIENCE).unwrap(),
+            untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap(),
             expected,
             "{name}"
         );
@@ -43,11 +48,7 @@ fn recorded_lists_of_models_are_read() {
         assert_eq!(request.header("authorization").as_deref(), Some("Bearer sk-1"));
     }
     let server = Server::answering(plain_answer("200 OK", "application/json", r#"{"data":[]}"#));
-    assert!(
-        untimed::list_models(&target(&server.base()), PATIENCE)
-            .unwrap()
-            .is_empty()
-    );
+    assert!(models_at(&&server.base(), PATIENCE).unwrap().is_empty());
 }
 
 #[test]
@@ -55,8 +56,8 @@ fn what_is_no_list_of_models_is_an_error_without_the_key() {
     let error = |answer: String| {
         let server = Server::answering(answer);
         let mut target = target(&server.base());
-        target.api_key = Some(Secret::new("sk-hidden"));
-        let error = untimed::list_models(&target, PATIENCE).unwrap_err();
+        target.servers[0].api_key = Some(Secret::new("sk-hidden"));
+        let error = untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap_err();
         assert!(matches!(error, TransportError::Untimed { .. }));
         let message = error.to_string();
         assert!(
@@ -81,7 +82,7 @@ fn what_is_no_list_of_models_is_an_error_without_the_key() {
         read_request(&mut stream);
         std::thread::sleep(PATIENCE);
     });
-    let message = untimed::list_models(&target(&hanging.base()), Duration::from_millis(200))
+    let message = models_at(&&hanging.base(), Duration::from_millis(200))
         .unwrap_err()
         .to_string();
     assert!(message.contains("no answer in time"), "{message}");
