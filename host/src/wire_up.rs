@@ -312,6 +312,7 @@ fn plan(scenario: &Scenario) -> Plan {
     Plan {
         scheduler: SchedulerConfig {
             traffic,
+            limits: veeksha_scheduler::Limits::default(),
             cancel_session_on_failure: scenario.traffic_scheduler.cancel_session_on_failure(),
             max_sessions: runtime.session_limit(),
             benchmark_timeout: runtime.timeout().map(nanos),
@@ -330,6 +331,9 @@ fn plan(scenario: &Scenario) -> Plan {
             template: client.min_tokens_prompt.clone(),
         }),
         include_content: scenario.trace_recorder.include_content,
+        spin: 0,
+        on_dispatcher_start: None,
+        thread_watch: None,
         shard: Shard::WHOLE,
         schedule: match &scenario.traffic_scheduler {
             Traffic::FixedSchedule(fixed) => Schedule {

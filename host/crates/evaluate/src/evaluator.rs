@@ -93,7 +93,10 @@ impl Evaluator {
     /// Takes the next event.
     pub fn on(&mut self, event: &Event) {
         match event {
-            Event::RunStarted(_) | Event::ThreadSampled(_) | Event::ClockStepped { .. } => {}
+            Event::RunStarted(_)
+            | Event::ArrivalsMissed { .. }
+            | Event::ThreadSampled(_)
+            | Event::ClockStepped { .. } => {}
             Event::SessionStarted { session, at, .. } => {
                 self.sessions.on_started(*session, *at, &mut self.samples);
             }

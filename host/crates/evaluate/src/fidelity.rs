@@ -96,6 +96,7 @@ impl Fidelity {
             | Event::SessionStarted { .. }
             | Event::Dispatched { .. }
             | Event::Starved { .. }
+            | Event::ArrivalsMissed { .. }
             | Event::ThreadSampled(_)
             | Event::ClockStepped { .. }
             | Event::TimeoutReached { .. }

@@ -65,6 +65,13 @@ pub enum Event {
         /// By how much it jumped, in nanoseconds.
         by: i64,
     },
+    /// The run ended before sessions that had arrived were made: how many requests they would have sent is not known.
+    ArrivalsMissed {
+        /// How many sessions.
+        sessions: u64,
+        /// When the run ended for them.
+        at: Nanos,
+    },
     /// `benchmark_timeout` passed: what finishes from now on is drained, not measured.
     TimeoutReached {
         /// When.
@@ -115,6 +122,10 @@ pub enum NeverSentReason {
     RunEnded,
     /// Its session's plugin failed.
     PluginFailed,
+    /// It was due, and a limit on sessions or requests kept it back until the run ended.
+    Held,
+    /// It was due, nothing kept it back, and the run ended before the host came to send it.
+    Missed,
 }
 
 impl NeverSentReason {
@@ -124,6 +135,8 @@ impl NeverSentReason {
             NeverSentReason::SessionCancelled => "session_cancelled",
             NeverSentReason::RunEnded => "run_ended",
             NeverSentReason::PluginFailed => "plugin_failed",
+            NeverSentReason::Held => "held",
+            NeverSentReason::Missed => "missed",
         }
     }
 }

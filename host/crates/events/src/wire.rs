@@ -56,6 +56,10 @@ enum TraceLine<'a> {
         due: f64,
         at: f64,
     },
+    ArrivalsMissed {
+        sessions: u64,
+        at: f64,
+    },
     ThreadSampled {
         thread: &'a str,
         at: f64,
@@ -136,6 +140,10 @@ pub fn trace_line(event: &Event, content: Option<&str>) -> serde_json::Result<St
         },
         Event::Starved { due, at } => TraceLine::Starved {
             due: seconds(*due),
+            at: seconds(*at),
+        },
+        Event::ArrivalsMissed { sessions, at } => TraceLine::ArrivalsMissed {
+            sessions: *sessions,
             at: seconds(*at),
         },
         Event::ThreadSampled(sample) => TraceLine::ThreadSampled {
@@ -502,6 +510,7 @@ mod tests {
                 "session_finished",
             ),
             (Event::Starved { due: 1, at: 2 }, "starved"),
+            (Event::ArrivalsMissed { sessions: 3, at: 2 }, "arrivals_missed"),
             (Event::TimeoutReached { at: 1 }, "timeout_reached"),
             (Event::Interrupted { at: 1 }, "interrupted"),
             (Event::RunEnded { at: 1 }, "run_ended"),

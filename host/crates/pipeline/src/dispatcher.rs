@@ -95,6 +95,7 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
             Action::Dispatch {
                 id,
                 intended,
+                held,
                 payload,
                 history,
                 measured,
@@ -112,7 +113,7 @@ fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
                 let job = Job {
                     id,
                     intended,
-                    held: Default::default(),
+                    held,
                     dispatched_at: at,
                     request: payload,
                     history,
@@ -193,6 +194,7 @@ pub(crate) fn recorded<P>(action: Action<P>) -> Option<Event> {
             requests,
         },
         Action::Starved { due, at } => Event::Starved { due, at },
+        Action::ArrivalsMissed { sessions, at } => Event::ArrivalsMissed { sessions, at },
         Action::TimeoutReached { at } => Event::TimeoutReached { at },
         Action::SessionStarted {
             session,

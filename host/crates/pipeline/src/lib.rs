@@ -36,7 +36,7 @@ mod warmup;
 pub use control::Control;
 pub use entry::{Content, Entry};
 pub use fallback::MinTokensPrompt;
-pub use plan::{PipelineError, Plan, RunEnd};
+pub use plan::{OnDispatcherStart, PipelineError, Plan, RunEnd, Watch};
 pub use run::run;
 pub use schedule::Schedule;
 pub use virtual_time::{SimulatedTarget, simulate};

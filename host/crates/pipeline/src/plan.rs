@@ -1,16 +1,33 @@
 //! What a run is asked to do, and how it ended.
 
+use std::sync::{Arc, Mutex};
+
+use veeksha_events::Event;
 use veeksha_model::{Nanos, Session};
 use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{SchedulerConfig, Shard};
 
 use crate::{MinTokensPrompt, Schedule};
 
+/// Prepares a dispatcher's thread.
+pub type OnDispatcherStart = Arc<dyn Fn(u32) + Send + Sync>;
+
+/// Looks at the threads and clocks of the machine: takes the time on the run's clock, and gives back what is to be recorded
+/// ([`veeksha_events::Event::ThreadSampled`], [`veeksha_events::Event::ClockStepped`]). It is called on a thread of its own.
+pub type Watch = Arc<Mutex<dyn FnMut(Nanos) -> Vec<Event> + Send>>;
+
 /// The resolved shape of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Plan {
     /// Traffic, limits and seed; its shard is set by the pipeline, from `shard` below and the number of dispatchers.
     pub scheduler: SchedulerConfig,
+    /// The last stretch before a deadline that a dispatcher spins through instead of sleeping, in nanoseconds; 0: it sleeps to
+    /// the deadline. Costs up to a core for each dispatcher, and wakes up closer to the deadline.
+    pub spin: Nanos,
+    /// Called on each dispatcher's thread, with its number, before the run's clock starts: the place for priorities and pinning.
+    pub on_dispatcher_start: Option<OnDispatcherStart>,
+    /// Called about once a second and at the end, for what is to be known of the machine while the run goes on.
+    pub thread_watch: Option<Watch>,
     /// This process's part of the run: the sessions whose id is `index` modulo `count`. All parts together send exactly what one
     /// process alone would: `max_sessions` counts over all of them, arrivals are those of the session's id, and a concurrency
     /// target is split over them.

@@ -7,6 +7,8 @@ use veeksha_model::Nanos;
 pub struct SchedulerConfig {
     /// How sessions are admitted.
     pub traffic: Traffic,
+    /// How much may go on at once.
+    pub limits: Limits,
     /// After a failure, withdraw what a planned session has not sent yet. Reactive sessions are asked instead: their agent
     /// sees the failure and may try again.
     pub cancel_session_on_failure: bool,
@@ -49,6 +51,27 @@ impl Traffic {
             Traffic::Rate(_) | Traffic::Scheduled => u32::MAX,
             Traffic::Concurrent { target, .. } => *target,
         }
+    }
+}
+
+/// How much may go on at once, over all shards; `None`: as much as the traffic asks for. A limit moves no arrival: what it keeps
+/// back stays due at the instant that the schedule asked for, waits in the order of those instants, and says how long it was held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Sessions that run. Of open-loop traffic, a session that arrives when as many are running waits; the target of
+    /// [`Traffic::Concurrent`] is at most this.
+    pub sessions: Option<u32>,
+    /// Requests that were dispatched and have no result yet.
+    pub in_flight: Option<u32>,
+    /// Requests that were dispatched and whose first generated chunk has not come.
+    pub in_prefill: Option<u32>,
+}
+
+impl Limits {
+    /// How many shards can share them: each needs a part of every limit.
+    pub fn most_shards(&self) -> u32 {
+        let limits = [self.sessions, self.in_flight, self.in_prefill];
+        limits.into_iter().flatten().min().unwrap_or(u32::MAX)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
-use veeksha_model::{FailureReason, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId};
+use veeksha_model::{FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId};
 
 /// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
 #[derive(Clone, Debug)]
@@ -95,6 +95,14 @@ pub enum Input<P> {
         /// When.
         at: Nanos,
     },
+    /// The first generated chunk of a request has come. Only needed where [`crate::Limits::in_prefill`] is set; a result says the
+    /// same of a request whose first chunk was not told of.
+    FirstChunk {
+        /// Which request. Those that are not in flight are ignored.
+        request: RequestId,
+        /// When the chunk came.
+        at: Nanos,
+    },
     /// Time has passed.
     Tick,
     /// Stop now (Ctrl-C): nothing more is dispatched, what is in flight is cancelled.
@@ -119,6 +127,8 @@ pub enum Action<P> {
         id: RequestId,
         /// The instant at which it should have been sent.
         intended: Nanos,
+        /// How long limits kept it back after that.
+        held: Held,
         /// What to send.
         payload: Arc<P>,
         /// The conversation before it, as its history mode says.
@@ -169,6 +179,13 @@ pub enum Action<P> {
         /// When it was due.
         due: Nanos,
         /// When it came.
+        at: Nanos,
+    },
+    /// The run ended before sessions were delivered whose arrival had come: how many requests they would have sent is not known.
+    ArrivalsMissed {
+        /// How many sessions.
+        sessions: u64,
+        /// When the run ended for them.
         at: Nanos,
     },
     /// The benchmark timeout passed: what is dispatched from now on is not measured.

@@ -28,7 +28,7 @@ mod session;
 mod slots;
 
 pub use arrivals::Arrivals;
-pub use config::{Grace, Interval, SchedulerConfig, Shard, Traffic};
+pub use config::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
 pub use contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
 pub use conversation::Conversation;
 pub use scheduler::{LOOKAHEAD, Scheduler};

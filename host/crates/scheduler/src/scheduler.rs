@@ -140,7 +140,7 @@ impl<P> Scheduler<P> {
                 at,
             } => self.complete(now, request, at, Ok(response), actions),
             Input::Failed { request, reason, at } => self.complete(now, request, at, Err(reason), actions),
-            Input::Tick => {}
+            Input::FirstChunk { .. } | Input::Tick => {}
             Input::Stop => self.stop(now, actions),
         }
     }
@@ -292,6 +292,7 @@ impl<P> Scheduler<P> {
             actions.push(Action::Dispatch {
                 id,
                 intended,
+                held: Default::default(),
                 payload: departure.payload,
                 history: departure.history,
                 measured,

@@ -312,7 +312,9 @@ impl<P> SessionState<P> {
         self.unsent = 0;
         self.worsen(match reason {
             NeverSentReason::SessionCancelled => SessionEnd::Cancelled,
-            NeverSentReason::RunEnded => SessionEnd::Incomplete,
+            NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::Missed => {
+                SessionEnd::Incomplete
+            }
             NeverSentReason::PluginFailed => SessionEnd::Errored,
         });
         queued

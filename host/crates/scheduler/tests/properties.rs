@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use veeksha_model::Nanos;
-use veeksha_scheduler::{Arrivals, Grace, Interval, SchedulerConfig, Shard, Traffic};
+use veeksha_scheduler::{Arrivals, Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
 
 mod world;
 use world::{Weather, arrival_of, run, target_at};
@@ -54,7 +54,7 @@ prop_compose! {
     ) -> SchedulerConfig {
         let count = count.min(traffic.most_shards());
         let shard = Shard { index: index % count, count };
-        SchedulerConfig { traffic, cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
+        SchedulerConfig { traffic, limits: Limits::default(), cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
     }
 }
 
@@ -134,6 +134,7 @@ proptest! {
         for index in 0..count {
             let config = SchedulerConfig {
                 traffic: Traffic::Rate(interval),
+                limits: Limits::default(),
                 cancel_session_on_failure: true,
                 max_sessions: None,
                 benchmark_timeout: None,
@@ -159,6 +160,7 @@ proptest! {
         for index in 0..count {
             let config = SchedulerConfig {
                 traffic: Traffic::Scheduled,
+                limits: Limits::default(),
                 cancel_session_on_failure: true,
                 max_sessions: None,
                 benchmark_timeout: None,
@@ -183,6 +185,7 @@ proptest! {
         let weather = Weather { stop: None, delivery: 0, ..weather };
         let config = SchedulerConfig {
             traffic: Traffic::Scheduled,
+            limits: Limits::default(),
             cancel_session_on_failure: false,
             max_sessions: None,
             benchmark_timeout: None,
@@ -207,6 +210,7 @@ proptest! {
 fn memory_follows_the_live_sessions() {
     let config = SchedulerConfig {
         traffic: Traffic::Concurrent { target: 4, ramp: 0 },
+        limits: Limits::default(),
         cancel_session_on_failure: true,
         max_sessions: None,
         benchmark_timeout: None,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use veeksha_events::{RequestRecord, Status};
-use veeksha_model::{Chunk, Nanos, Request, RequestId, Usage};
+use veeksha_model::{Chunk, Held, Nanos, Request, RequestId, Usage};
 
 /// A request that the engine works on.
 pub(super) struct Flight {
     pub(super) id: RequestId,
     pub(super) request: Arc<Request>,
     pub(super) intended: Nanos,
+    pub(super) held: Held,
     pub(super) dispatched_at: Nanos,
     pub(super) measured: bool,
     pub(super) session_requests: u32,
@@ -31,7 +32,7 @@ pub(super) fn record_of(
     let request = &flight.request;
     RequestRecord {
         id: flight.id,
-        held: Default::default(),
+        held: flight.held,
         stamps: Default::default(),
         server: 0,
         resolve: None,

@@ -192,6 +192,7 @@ impl Simulation<'_> {
                 Action::Dispatch {
                     id,
                     intended,
+                    held,
                     payload,
                     history,
                     measured,
@@ -200,6 +201,7 @@ impl Simulation<'_> {
                     let flight = Flight {
                         id,
                         intended,
+                        held,
                         dispatched_at: self.now,
                         measured,
                         session_requests,

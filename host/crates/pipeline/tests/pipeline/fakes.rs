@@ -13,7 +13,7 @@ use veeksha_ports::{
     AgentSource, AgentStep, ConnectionUse, Job, Outcome, PluginFailure, PluginFailureKind, SessionSource,
     Sinks, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
 };
-use veeksha_scheduler::{Grace, Interval, SchedulerConfig, Shard, Traffic};
+use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
 
 /// A request of ten words that asks for four tokens.
 pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
@@ -332,6 +332,7 @@ pub(crate) fn plan() -> Plan {
     Plan {
         scheduler: SchedulerConfig {
             traffic: Traffic::Concurrent { target: 4, ramp: 0 },
+            limits: Limits::default(),
             cancel_session_on_failure: true,
             max_sessions: Some(20),
             benchmark_timeout: None,
@@ -339,6 +340,9 @@ pub(crate) fn plan() -> Plan {
             seed: 7,
             shard: Shard::WHOLE,
         },
+        spin: 0,
+        on_dispatcher_start: None,
+        thread_watch: None,
         shard: Shard::WHOLE,
         schedule: Schedule::default(),
         warmup: Vec::new(),

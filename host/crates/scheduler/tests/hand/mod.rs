@@ -6,13 +6,14 @@ use veeksha_model::{
     ErrorClass, FailureReason, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
 };
 use veeksha_scheduler::{
-    Action, Grace, Input, Interval, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Shard,
+    Action, Grace, Input, Interval, Limits, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Shard,
     Traffic,
 };
 
 pub(crate) fn config(traffic: Traffic) -> SchedulerConfig {
     SchedulerConfig {
         traffic,
+        limits: Limits::default(),
         cancel_session_on_failure: true,
         max_sessions: None,
         benchmark_timeout: None,
@@ -141,6 +142,7 @@ pub(crate) fn line(action: &Action<u32>) -> String {
             format!("finish {session} {} at {at} of {requests}", end.name())
         }
         Action::Starved { due, at } => format!("starved from {due} to {at}"),
+        Action::ArrivalsMissed { sessions, at } => format!("missed {sessions} at {at}"),
         Action::TimeoutReached { at } => format!("timeout at {at}"),
         Action::CancelInFlight => "cancel".into(),
         Action::Done => "done".into(),

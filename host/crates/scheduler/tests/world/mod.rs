@@ -394,6 +394,7 @@ impl World {
                 history,
                 measured,
                 session_requests,
+                ..
             } => {
                 assert!(!self.stopped, "dispatched after the end");
                 assert!(*last < Some((*intended, *id)), "order");
@@ -490,6 +491,7 @@ impl World {
                     );
                 }
             }
+            Action::ArrivalsMissed { .. } => {}
             Action::TimeoutReached { at } => {
                 assert_eq!(Some(*at), self.config.benchmark_timeout);
                 assert!(self.log.timeout_at.replace(now).is_none(), "twice");
@@ -504,7 +506,7 @@ impl World {
 
     fn check_reason(&mut self, session: u64, reason: NeverSentReason) {
         match reason {
-            NeverSentReason::RunEnded => {
+            NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::Missed => {
                 assert!(self.stopped || self.log.timeout_at.is_some());
                 self.stopped = true;
             }
