@@ -65,3 +65,20 @@ pub mod trace_flavor {
         pub_export_macro: true,
     });
 }
+
+pub mod endpoint_codec {
+    wit_bindgen::generate!({
+        world: "endpoint-codec-plugin",
+        path: "../../wit/0.1.0",
+        with: {
+            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
+            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
+            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
+            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
+            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
+        },
+        generate_all,
+        additional_derives: [PartialEq, Eq],
+        pub_export_macro: true,
+    });
+}

@@ -1,9 +1,9 @@
 //! Plugins of veeksha-host, in Rust.
 //!
-//! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them step by step ([`Agent`]), or
-//! makes them of the rows of a recorded trace ([`flavor::TraceFlavor`]; an example stands in [`flavor`]). This crate is the
-//! contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro, build for
-//! `wasm32-unknown-unknown`.
+//! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them step by step ([`Agent`]), makes
+//! them of the rows of a recorded trace ([`flavor::TraceFlavor`]; an example stands in [`flavor`]), or adds the API of an
+//! endpoint ([`codec::EndpointCodec`]; an example stands in [`mod@codec`]). This crate is the contract `veeksha:plugin@0.1.0`
+//! in Rust's own shape: implement a trait, name it in a macro, build for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use veeksha_plugin::{Error, Random, Request, Session, SessionGenerator, synthetic};
@@ -60,6 +60,7 @@ mod agent;
 mod bindings;
 mod blocks;
 mod cells;
+pub mod codec;
 pub mod config;
 pub mod conversation;
 mod corpus;
@@ -97,7 +98,8 @@ pub mod blobs {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::agent::Exported as ExportedAgent;
-    pub use crate::bindings::{agent_generator, session_generator, trace_flavor};
+    pub use crate::bindings::{agent_generator, endpoint_codec, session_generator, trace_flavor};
+    pub use crate::codec::Exported as ExportedCodec;
     pub use crate::flavor::Exported as ExportedFlavor;
     pub use crate::generator::Exported as ExportedGenerator;
 }

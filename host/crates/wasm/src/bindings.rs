@@ -10,6 +10,7 @@ wasmtime::component::bindgen!({
 });
 
 pub(crate) use exports::veeksha::plugin::agent_generator;
+pub(crate) use exports::veeksha::plugin::endpoint_codec;
 pub(crate) use exports::veeksha::plugin::session_generator;
 pub(crate) use exports::veeksha::plugin::trace_flavor;
 pub(crate) use veeksha::plugin::{blobs, log, random, tokens, types};

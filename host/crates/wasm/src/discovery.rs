@@ -23,6 +23,8 @@ pub struct Kinds {
     pub agent_generator: bool,
     /// It exports `trace-flavor`.
     pub trace_flavor: bool,
+    /// It exports `endpoint-codec`.
+    pub endpoint_codec: bool,
 }
 
 impl Kinds {
@@ -32,6 +34,7 @@ impl Kinds {
             (self.session_generator, "a session generator"),
             (self.agent_generator, "an agent generator"),
             (self.trace_flavor, "a trace flavor"),
+            (self.endpoint_codec, "an endpoint codec"),
         ];
         let words: Vec<&str> = named
             .iter()
@@ -153,6 +156,7 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
             "session-generator" => kinds.session_generator = true,
             "agent-generator" => kinds.agent_generator = true,
             "trace-flavor" => kinds.trace_flavor = true,
+            "endpoint-codec" => kinds.endpoint_codec = true,
             _ => {}
         }
     }
@@ -166,8 +170,8 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
                 listed(exports)
             };
             Err(format!(
-                "exports none of `session-generator`, `agent-generator` and `trace-flavor` of {PACKAGE}@{VERSION}; it exports \
-                 {has}"
+                "exports none of `session-generator`, `agent-generator`, `trace-flavor` and `endpoint-codec` of \
+                 {PACKAGE}@{VERSION}; it exports {has}"
             ))
         }
     }

@@ -3,7 +3,7 @@
 //! [`PluginEngine::load`] takes the bytes of a component, says in plain words why it cannot be one of ours, compiles it
 //! (once: the compiled form is cached on disk, sealed with a key of the user's) and gives a [`Plugin`].
 //! [`Plugin::workload`] and [`Plugin::flavor`] bind a configuration and [`Grants`] to it; each plugin thread then opens an
-//! instance of its own.
+//! instance of its own. [`Plugin::codec`] gives what reads a server's answers; it keeps as many instances as threads call it.
 //!
 //! What a plugin can reach is what the contract names, and nothing else: WASI is linked, because most toolchains
 //! import it whether they use it or not, but every part of it is a deterministic stand-in. What a plugin can use up is
@@ -18,9 +18,11 @@ mod agents;
 mod bindings;
 mod cache;
 mod capabilities;
+mod codec;
 mod convert;
 mod describe;
 mod discovery;
+mod endpoint;
 mod engine;
 mod flavor;
 mod grants;
@@ -28,6 +30,7 @@ mod instance;
 mod limits;
 mod memory;
 mod opened;
+mod parts;
 mod planned;
 mod plugin;
 mod replay;
@@ -42,6 +45,7 @@ mod turns;
 mod wasi;
 mod workload;
 
+pub use codec::PluginEndpoint;
 pub use describe::Descriptor;
 pub use discovery::Kinds;
 pub use engine::{PluginEngine, WasmError};

@@ -1,5 +1,5 @@
 //! A resource of a guest that was opened with a configuration, in a store that is replaced when it trapped, has served
-//! enough or is swollen: what a planned generator and a trace flavor have in common.
+//! enough or is swollen: what a planned generator, a trace flavor and a codec have in common.
 
 use std::sync::Arc;
 
@@ -65,6 +65,12 @@ impl<G: Opens> Opened<G> {
         } = self.ready()?;
         let resource = *resource;
         instance.call(function, input, |store, guest| call(store, guest, resource))
+    }
+
+    /// Whether its last call trapped, so that the store at hand serves nothing any more.
+    pub(crate) fn is_trapped(&self) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|current| current.instance.is_trapped())
     }
 
     fn ready(&mut self) -> Result<&mut Current<G>, PluginFailure> {

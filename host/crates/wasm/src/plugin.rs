@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use veeksha_ports::{FlavorFactory, PluginFailure, PluginFailureKind, WorkloadFactory, WorkloadInfo};
 use wasmtime::component::{Component, InstancePre};
 
-use crate::bindings::{agent_generator, session_generator, trace_flavor};
+use crate::bindings::{agent_generator, endpoint_codec, session_generator, trace_flavor};
 use crate::discovery::Discovered;
 use crate::engine::Host;
 use crate::instance::Instance;
 use crate::state::HostState;
 use crate::workload::{Bound, Factory};
-use crate::{Descriptor, Grants, Kinds, NoLog, flavor};
+use crate::{Descriptor, Grants, Kinds, NoLog, PluginEndpoint, codec, flavor};
 
 /// Where a component's machine code came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,7 @@ pub(crate) struct Loaded {
     pub(crate) sessions: Option<session_generator::GuestIndices>,
     pub(crate) agents: Option<agent_generator::GuestIndices>,
     pub(crate) flavors: Option<trace_flavor::GuestIndices>,
+    pub(crate) codecs: Option<endpoint_codec::GuestIndices>,
     origin: Origin,
     descriptor: OnceLock<Descriptor>,
 }
@@ -49,6 +50,7 @@ impl Loaded {
             session_generator,
             agent_generator,
             trace_flavor,
+            endpoint_codec,
         } = discovered.kinds;
         let sessions = session_generator
             .then(|| session_generator::GuestIndices::new(&pre))
@@ -58,6 +60,9 @@ impl Loaded {
             .transpose()?;
         let flavors = trace_flavor
             .then(|| trace_flavor::GuestIndices::new(&pre))
+            .transpose()?;
+        let codecs = endpoint_codec
+            .then(|| endpoint_codec::GuestIndices::new(&pre))
             .transpose()?;
         let descriptor = OnceLock::new();
         Ok(Loaded {
@@ -69,6 +74,7 @@ impl Loaded {
             sessions,
             agents,
             flavors,
+            codecs,
             origin,
             descriptor,
         })
@@ -107,6 +113,17 @@ impl Loaded {
         })
     }
 
+    /// A new instance as an endpoint codec.
+    pub(crate) fn codec(
+        self: &Arc<Self>,
+        grants: &Grants,
+    ) -> Result<Instance<endpoint_codec::Guest>, PluginFailure> {
+        Instance::new(self, grants, |store, exports| match &self.codecs {
+            Some(indices) => indices.load(store, exports),
+            None => wasmtime::bail!("it exports no `endpoint-codec`"),
+        })
+    }
+
     fn describe(self: &Arc<Self>) -> Result<Descriptor, PluginFailure> {
         const FUNCTION: &str = "describe";
         // Without a run there is nothing to grant; a descriptor may not depend on it.
@@ -117,8 +134,11 @@ impl Loaded {
         } else if self.agents.is_some() {
             self.reactive(&grants)?
                 .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
-        } else {
+        } else if self.flavors.is_some() {
             self.flavor(&grants)?
+                .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
+        } else {
+            self.codec(&grants)?
                 .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
         };
         Descriptor::admit(answer)
@@ -187,18 +207,25 @@ impl Plugin {
 
     /// Binds a configuration (JSON text, not looked at here) and grants. The plugin sees the configuration when an
     /// instance is opened; a refusal comes from there. A component of both kinds is used as a session generator; one that
-    /// is only a trace flavor is refused here.
+    /// makes no sessions of its own is refused here.
     pub fn workload(
         &self,
         config: String,
         grants: Grants,
     ) -> Result<Arc<dyn WorkloadFactory>, PluginFailure> {
-        let Loaded { sessions, agents, .. } = &*self.loaded;
+        let Loaded {
+            sessions,
+            agents,
+            flavors,
+            ..
+        } = &*self.loaded;
         if sessions.is_none() && agents.is_none() {
-            return Err(self.another_kind(
-                "makes no sessions of its own",
-                "give it a trace: session_generator.type `trace`, and the plugin as its `flavor`",
-            ));
+            let remedy = if flavors.is_some() {
+                "give it a trace: session_generator.type `trace`, and the plugin as its `flavor`"
+            } else {
+                "it says how a server is spoken to: name it as the client's `codec`"
+            };
+            return Err(self.another_kind("makes no sessions of its own", remedy));
         }
         let (bound, info) = self.bind(config, grants)?;
         Ok(Arc::new(Factory { bound, info }))
@@ -214,6 +241,19 @@ impl Plugin {
         }
         let (bound, info) = self.bind(config, grants)?;
         Ok(Arc::new(flavor::Factory { bound, info }))
+    }
+
+    /// As [`workload`](Self::workload), for a component that adds the API of an endpoint; any other is refused. It is opened
+    /// here and asked for the endpoint, so that what it refuses is known before anything is sent.
+    pub fn codec(&self, config: String, grants: Grants) -> Result<PluginEndpoint, PluginFailure> {
+        if self.loaded.codecs.is_none() {
+            return Err(self.another_kind(
+                "does not know how a server is spoken to",
+                "name a plugin that exports `endpoint-codec`",
+            ));
+        }
+        let (bound, info) = self.bind(config, grants)?;
+        codec::open(bound, info)
     }
 
     fn bind(&self, config: String, grants: Grants) -> Result<(Arc<Bound>, WorkloadInfo), PluginFailure> {
