@@ -22,8 +22,15 @@ pub struct Counts {
     pub drained: u64,
     /// Known and never sent, by reason.
     pub never_sent: BTreeMap<NeverSentReason, u64>,
+    /// Sessions that had arrived when the run ended, and that the plugin had not delivered: at least as many requests were due and
+    /// never sent. They are in no other count.
+    pub arrivals_missed: u64,
     /// Failures by HTTP status where the status was the failure, else by the class of the error.
     pub errors: BTreeMap<String, u64>,
+    /// Failures and withdrawals by class.
+    pub error_classes: BTreeMap<ErrorClass, u64>,
+    /// What each of the target's servers did, by its place in the configuration.
+    pub by_server: BTreeMap<u16, ServerCounts>,
     /// Answered without anything generated: such requests have no latencies.
     pub empty_answers: u64,
     /// Sent again on a fresh connection.
@@ -40,11 +47,29 @@ pub struct Counts {
     pub incomplete_sessions: u64,
 }
 
+/// What one of the target's servers did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerCounts {
+    /// Measured requests that it was chosen for.
+    pub requests: u64,
+    /// Answered.
+    pub completed: u64,
+    /// Failed or withdrawn.
+    pub failed: u64,
+}
+
 impl Counts {
     /// Counts a finished request that is measured.
     pub(crate) fn add_measured(&mut self, record: &RequestRecord) {
         self.requests += 1;
         self.retried += u64::from(record.retried);
+        let server = self.by_server.entry(record.server).or_default();
+        server.requests += 1;
+        server.completed += u64::from(record.is_ok());
+        server.failed += u64::from(!record.is_ok());
+        if let Status::Failed { class, .. } = &record.status {
+            *self.error_classes.entry(*class).or_default() += 1;
+        }
         match &record.status {
             Status::Ok { .. } => {
                 self.completed += 1;
@@ -74,8 +99,8 @@ impl Counts {
     }
 
     /// Requests that the schedule asked for within the measured window: those that were sent, those still open when the
-    /// record ends, and those withheld because their session was cancelled or its plugin failed. Requests that the
-    /// end of the run overtook ([`NeverSentReason::RunEnded`]) had not become due and are not among them.
+    /// record ends, and those withheld: because their session was cancelled, its plugin failed, a limit held them back, or the host did
+    /// not come to them. Requests that the end of the run overtook ([`NeverSentReason::RunEnded`]) had not become due and are not among them.
     pub fn intended(&self) -> u64 {
         let withheld = self
             .never_sent

@@ -71,6 +71,8 @@ pub struct Live {
     pub ttfc_p50: Option<f64>,
     /// Median time between chunks so far, in seconds.
     pub tbc_p50: Option<f64>,
+    /// 99th percentile of how long after the kernel the client read what was generated, in seconds.
+    pub client_lag_p99: Option<f64>,
 }
 
 impl Evaluator {
@@ -93,10 +95,11 @@ impl Evaluator {
     /// Takes the next event.
     pub fn on(&mut self, event: &Event) {
         match event {
-            Event::RunStarted(_)
-            | Event::ArrivalsMissed { .. }
-            | Event::ThreadSampled(_)
-            | Event::ClockStepped { .. } => {}
+            Event::RunStarted(_) => {}
+            Event::ArrivalsMissed { sessions, .. } => self.counts.arrivals_missed += sessions,
+            Event::Starved { .. } | Event::ThreadSampled(_) | Event::ClockStepped { .. } => {
+                self.host.on(event)
+            }
             Event::SessionStarted { session, at, .. } => {
                 self.sessions.on_started(*session, *at, &mut self.samples);
             }
@@ -116,7 +119,6 @@ impl Evaluator {
                 self.sessions
                     .on_finished(*session, *end, *requests, &mut self.samples);
             }
-            Event::Starved { due, at } => self.host.add_starvation(*due, *at),
             Event::TimeoutReached { at } => self.timeout_at = Some(*at),
             Event::Interrupted { .. } => self.end.interrupted = true,
             Event::RunEnded { .. } => self.end.complete = true,
@@ -133,11 +135,11 @@ impl Evaluator {
         }
         self.counts.add_measured(record);
         self.totals.add_measured(record);
-        self.host.add_measured(record);
-        if record.is_ok() {
-            let latencies = latencies(record);
-            self.samples.add_request(record, &latencies);
-            self.slos.add_request(record, &latencies);
+        let latencies = record.is_ok().then(|| latencies(record));
+        self.host.add_measured(record, latencies.as_ref());
+        if let Some(latencies) = &latencies {
+            self.samples.add_request(record, latencies);
+            self.slos.add_request(record, latencies);
         }
     }
 
@@ -154,6 +156,7 @@ impl Evaluator {
             output_tokens: self.live.output_tokens,
             ttfc_p50: median(&self.live.ttfc),
             tbc_p50: median(&self.live.tbc),
+            client_lag_p99: self.host.live_lag_p99(),
         }
     }
 

@@ -1,95 +1,338 @@
 //! How well the host itself did: what says whether the other figures can be trusted.
 
-use veeksha_events::RequestRecord;
-use veeksha_model::Nanos;
-use veeksha_stats::Summary;
+use std::collections::BTreeMap;
 
+use veeksha_events::{Event, Latencies, RequestRecord};
+use veeksha_model::{Nanos, StampSource};
+use veeksha_stats::{LiveHistogram, Summary};
+
+use crate::errors::ErrorSamples;
 use crate::latencies::seconds_between;
+use crate::threads::Threads;
+use crate::{ErrorEstimate, ThreadFigures};
+
+/// A dispatch that is later than this is counted.
+const LATE_DISPATCH: Nanos = 1_000_000;
 
 /// Figures of the host over all measured requests that were sent, failed ones included. Times are in seconds; a summary is
 /// `None` where nothing was observed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostFigures {
-    /// Dispatched − intended. Negative values are early dispatches.
+    /// Dispatched − intended − held back by limits. Negative values are early dispatches.
     pub dispatch_lateness: Option<Summary>,
+    /// Dispatches that were more than a millisecond late.
+    pub late_dispatches: u64,
+    /// How long limits held requests back.
+    pub held: HeldFigures,
     /// Picked up by a client − dispatched.
     pub pickup_delay: Option<Summary>,
-    /// Last request byte handed to the socket − dispatched; connecting is in it.
+    /// Last request byte handed to the socket − dispatched, of requests on a connection that had carried another.
     pub send_lateness: Option<Summary>,
+    /// The same of requests for which a connection was opened, and which waited for that.
+    pub send_lateness_with_opening: Option<Summary>,
     /// Result processed − completed.
     pub processing_delay: Option<Summary>,
+    /// Name resolution for new connections.
+    pub resolve_time: Option<Summary>,
     /// TCP connect time of new connections.
     pub connect_time: Option<Summary>,
     /// TLS handshake time of new connections.
     pub tls_time: Option<Summary>,
-    /// Generated chunks that shared a read with an earlier event ÷ generated chunks: their gaps are not the server's.
+    /// Times to first chunk that contain the opening of a connection.
+    pub ttfc_with_opening: u64,
+    /// Client lag: read returned − received by the kernel, of generated chunks of kernel-stamped answers.
+    pub client_lag: Option<LagFigures>,
+    /// Requests whose arrival times are the kernel's.
+    pub kernel_stamped: u64,
+    /// Requests with an arrival whose arrival times are those of the reads.
+    pub read_stamped: u64,
+    /// Generated chunks that shared a read with an earlier event ÷ generated chunks: their gaps are known as 0 only.
     pub merged_chunk_share: Option<f64>,
+    /// Generated chunks that were merged because the client was late, not because the server sent them together, ÷ generated chunks of
+    /// answered, kernel-stamped requests; `None` where there is no such chunk. A read is late if it returned longer after its last
+    /// segment's arrival than half of the stream's mean gap, or than a millisecond.
+    pub late_merged_chunk_share: Option<f64>,
+    /// Connections that were opened by requests.
+    pub connections_opened: u64,
+    /// Requests that were sent on a connection that had carried another.
+    pub connections_reused: u64,
     /// Sent on a connection that had carried an earlier request ÷ sent.
     pub connection_reuse_share: Option<f64>,
+    /// The same without the openings that nothing could have saved: as many as there were requests in flight at the most. 1 if every
+    /// connection was used again; `None` if there was no further request.
+    pub connection_reuse_share_after_first: Option<f64>,
     /// How often the scheduler wanted a session that the plugin had not delivered yet.
     pub starvations: u64,
     /// How long it waited for them in all.
     pub starved_seconds: f64,
+    /// The threads that were watched.
+    pub threads: Vec<ThreadFigures>,
+    /// How often the wall clock was set during the run.
+    pub clock_steps: u64,
+    /// The largest step, in seconds, by size; negative where the clock was set back.
+    pub largest_clock_step: Option<f64>,
+    /// What all this does to the metrics.
+    pub errors: Vec<ErrorEstimate>,
+}
+
+/// How long limits held requests back, in seconds, over the requests that each limit held.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HeldFigures {
+    /// For a session to end.
+    pub sessions: Option<Summary>,
+    /// For a request to end.
+    pub in_flight: Option<Summary>,
+    /// For another request's first generated chunk.
+    pub in_prefill: Option<Summary>,
+}
+
+/// The distribution of the client's lag, in seconds, to three digits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LagFigures {
+    /// Chunks.
+    pub count: u64,
+    /// Arithmetic mean (exact).
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
 }
 
 /// What [`HostFigures`] is computed from.
 #[derive(Debug, Default)]
 pub(crate) struct HostSamples {
     dispatch_lateness: Vec<f64>,
+    late_dispatches: u64,
+    held: [Vec<f64>; 3],
     pickup_delay: Vec<f64>,
     send_lateness: Vec<f64>,
+    send_lateness_with_opening: Vec<f64>,
     processing_delay: Vec<f64>,
+    resolve_time: Vec<f64>,
     connect_time: Vec<f64>,
     tls_time: Vec<f64>,
+    ttfc_with_opening: u64,
+    lags: Lags,
+    stamped: BTreeMap<StampSource, u64>,
     generated: u64,
     merged: u64,
+    /// Generated chunks of answered, kernel-stamped requests.
+    kernel_generated: u64,
     sent: u64,
     reused: u64,
+    flights: Flights,
     starvations: u64,
     starved: Nanos,
+    threads: Threads,
+    clock_steps: u64,
+    largest_clock_step: i64,
+    errors: ErrorSamples,
+}
+
+/// When requests that were sent began and ended.
+#[derive(Debug, Default)]
+struct Flights {
+    begins: Vec<Nanos>,
+    ends: Vec<Nanos>,
+}
+
+impl Flights {
+    /// The largest number at once: as many connections nothing can save. One that ends as another begins makes room for it.
+    fn most(&mut self) -> u64 {
+        self.begins.sort_unstable();
+        self.ends.sort_unstable();
+        let (mut ended, mut most) = (0, 0);
+        for (begun, at) in self.begins.iter().enumerate() {
+            ended += self.ends[ended..]
+                .iter()
+                .take_while(|end| *end <= at)
+                .count()
+                .min(begun - ended);
+            most = most.max(begun + 1 - ended);
+        }
+        most as u64
+    }
+}
+
+/// The lags of kernel-stamped chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Lags {
+    pub(crate) histogram: LiveHistogram,
+    sum: u64,
+}
+
+impl Lags {
+    fn add(&mut self, lag: u32) {
+        self.histogram.record(u64::from(lag));
+        self.sum += u64::from(lag);
+    }
+
+    /// In nanoseconds.
+    fn mean(&self) -> Option<f64> {
+        let count = self.histogram.count();
+        (count > 0).then(|| self.sum as f64 / count as f64)
+    }
+
+    fn figures(&self) -> Option<LagFigures> {
+        let quantile = |p| self.histogram.quantile(p).map(|nanos| nanos as f64 / 1e9);
+        Some(LagFigures {
+            count: self.histogram.count(),
+            mean: self.mean()? / 1e9,
+            p50: quantile(0.5)?,
+            p99: quantile(0.99)?,
+            max: quantile(1.0)?,
+        })
+    }
+}
+
+/// Dispatched − intended − held, in nanoseconds.
+pub(crate) fn dispatch_lateness(record: &RequestRecord) -> i64 {
+    record.dispatched_at as i64 - record.intended as i64 - record.held.total() as i64
+}
+
+/// The opening of a connection, in nanoseconds; `None` if none was opened.
+fn opening(record: &RequestRecord) -> Option<Nanos> {
+    let parts = [record.resolve, record.connect, record.tls];
+    let opened = parts.iter().any(Option::is_some);
+    opened.then(|| parts.into_iter().flatten().sum())
 }
 
 impl HostSamples {
-    pub(crate) fn add_measured(&mut self, record: &RequestRecord) {
-        let dispatched = record.dispatched_at;
-        self.dispatch_lateness
-            .push(seconds_between(record.intended, dispatched));
-        self.pickup_delay
-            .extend(record.picked_up_at.map(|at| seconds_between(dispatched, at)));
+    /// Takes a measured request; `latencies` if it was answered.
+    pub(crate) fn add_measured(&mut self, record: &RequestRecord, latencies: Option<&Latencies>) {
+        let late = dispatch_lateness(record);
+        self.dispatch_lateness.push(late as f64 / 1e9);
+        self.late_dispatches += u64::from(late > LATE_DISPATCH as i64);
+        let held = record.held;
+        for (times, held) in self
+            .held
+            .iter_mut()
+            .zip([held.sessions, held.in_flight, held.in_prefill])
+        {
+            times.extend((held > 0).then_some(held as f64 / 1e9));
+        }
+        self.pickup_delay.extend(
+            record
+                .picked_up_at
+                .map(|at| seconds_between(record.dispatched_at, at)),
+        );
         self.processing_delay
             .push(seconds_between(record.completed_at, record.processed_at));
-        self.connect_time
-            .extend(record.connect.map(|time| time as f64 / 1e9));
-        self.tls_time.extend(record.tls.map(|time| time as f64 / 1e9));
-        if let Some(sent) = record.sent_at {
-            self.send_lateness.push(seconds_between(dispatched, sent));
-            self.sent += 1;
-            self.reused += u64::from(record.connection_reused);
-        }
-        for chunk in record.chunks.iter().filter(|chunk| chunk.kind.is_generated()) {
-            self.generated += 1;
-            self.merged += u64::from(chunk.merged);
+        self.add_connection(record);
+        self.add_chunks(record);
+        if let Some(latencies) = latencies {
+            let opening = opening(record);
+            self.ttfc_with_opening += u64::from(latencies.ttfc.is_some() && opening.is_some());
+            let sent = record.sent_at.unwrap_or(record.dispatched_at);
+            let sending = sent
+                .saturating_sub(record.dispatched_at)
+                .saturating_sub(opening.unwrap_or(0));
+            self.errors.add(record, latencies, late, sending);
         }
     }
 
-    pub(crate) fn add_starvation(&mut self, due: Nanos, at: Nanos) {
-        self.starvations += 1;
-        self.starved += at.saturating_sub(due);
+    fn add_connection(&mut self, record: &RequestRecord) {
+        let seconds = |time: Option<Nanos>| time.map(|time| time as f64 / 1e9);
+        self.resolve_time.extend(seconds(record.resolve));
+        self.connect_time.extend(seconds(record.connect));
+        self.tls_time.extend(seconds(record.tls));
+        if let Some(sent) = record.sent_at {
+            let lateness = seconds_between(record.dispatched_at, sent);
+            if record.connection_reused {
+                self.send_lateness.push(lateness);
+            } else {
+                self.send_lateness_with_opening.push(lateness);
+            }
+            self.sent += 1;
+            self.flights.begins.push(record.dispatched_at);
+            self.flights.ends.push(record.completed_at);
+            self.reused += u64::from(record.connection_reused);
+        }
+    }
+
+    fn add_chunks(&mut self, record: &RequestRecord) {
+        if record.chunks.is_empty() {
+            return;
+        }
+        *self.stamped.entry(record.stamps).or_default() += 1;
+        let by_kernel = record.stamps == StampSource::Kernel;
+        for chunk in record.chunks.iter().filter(|chunk| chunk.kind.is_generated()) {
+            self.generated += 1;
+            self.merged += u64::from(chunk.merged);
+            if by_kernel {
+                self.lags.add(chunk.lag);
+                self.kernel_generated += u64::from(record.is_ok());
+            }
+        }
+    }
+
+    /// Takes what says how the host did, apart from requests.
+    pub(crate) fn on(&mut self, event: &Event) {
+        match event {
+            Event::Starved { due, at } => {
+                self.starvations += 1;
+                self.starved += at.saturating_sub(*due);
+            }
+            Event::ThreadSampled(sample) => self.threads.add(sample),
+            Event::ClockStepped { by, .. } => {
+                self.clock_steps += 1;
+                if by.unsigned_abs() > self.largest_clock_step.unsigned_abs() {
+                    self.largest_clock_step = *by;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The 99th percentile of the client's lag so far, in seconds.
+    pub(crate) fn live_lag_p99(&self) -> Option<f64> {
+        self.lags.histogram.quantile(0.99).map(|nanos| nanos as f64 / 1e9)
     }
 
     pub(crate) fn figures(mut self) -> HostFigures {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let opened = self.sent - self.reused;
+        let needed = opened.min(self.flights.most());
+        let threads = self.threads.figures();
+        let errors = self
+            .errors
+            .estimates(&self.lags.histogram, self.lags.mean(), &threads);
+        let stamped = |source| self.stamped.get(&source).copied().unwrap_or(0);
+        let [sessions, in_flight, in_prefill] = &mut self.held;
         HostFigures {
             dispatch_lateness: Summary::of(&mut self.dispatch_lateness),
+            late_dispatches: self.late_dispatches,
+            held: HeldFigures {
+                sessions: Summary::of(sessions),
+                in_flight: Summary::of(in_flight),
+                in_prefill: Summary::of(in_prefill),
+            },
             pickup_delay: Summary::of(&mut self.pickup_delay),
             send_lateness: Summary::of(&mut self.send_lateness),
+            send_lateness_with_opening: Summary::of(&mut self.send_lateness_with_opening),
             processing_delay: Summary::of(&mut self.processing_delay),
+            resolve_time: Summary::of(&mut self.resolve_time),
             connect_time: Summary::of(&mut self.connect_time),
             tls_time: Summary::of(&mut self.tls_time),
+            ttfc_with_opening: self.ttfc_with_opening,
+            client_lag: self.lags.figures(),
+            kernel_stamped: stamped(StampSource::Kernel),
+            read_stamped: stamped(StampSource::Read),
             merged_chunk_share: share(self.merged, self.generated),
+            late_merged_chunk_share: share(self.errors.late_flagged, self.kernel_generated),
+            connections_opened: opened,
+            connections_reused: self.reused,
             connection_reuse_share: share(self.reused, self.sent),
+            connection_reuse_share_after_first: share(self.reused, self.sent - needed),
             starvations: self.starvations,
             starved_seconds: self.starved as f64 / 1e9,
+            threads,
+            clock_steps: self.clock_steps,
+            largest_clock_step: (self.clock_steps > 0).then(|| self.largest_clock_step as f64 / 1e9),
+            errors,
         }
     }
 }

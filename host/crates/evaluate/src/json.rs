@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use veeksha_stats::Summary;
 
-use crate::{Evaluation, HostFigures, SloResult};
+use crate::{ErrorEstimate, Evaluation, HostFigures, SloResult, ThreadFigures};
 
 pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
     let mut file = Map::new();
@@ -33,6 +33,19 @@ fn add_request_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
         .iter()
         .map(|(reason, count)| (reason.name().to_owned(), (*count).into()))
         .collect();
+    let classes: Map<String, Value> = counts
+        .error_classes
+        .iter()
+        .map(|(class, count)| (class.name().to_owned(), (*count).into()))
+        .collect();
+    let by_server: Map<String, Value> = counts
+        .by_server
+        .iter()
+        .map(|(server, seen)| {
+            let seen = json!({"requests": seen.requests, "completed": seen.completed, "failed": seen.failed});
+            (server.to_string(), seen)
+        })
+        .collect();
     let entries = [
         ("Number of Requests", json!(counts.requests)),
         ("Number of Completed Requests", json!(counts.completed)),
@@ -41,12 +54,15 @@ fn add_request_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
         ("Number of Unfinished Requests", json!(counts.unfinished)),
         ("Number of Drained Requests", json!(counts.drained)),
         ("Number of Never Sent Requests", json!(counts.never_sent_total())),
+        ("Number of Missed Arrivals", json!(counts.arrivals_missed)),
         ("Number of Intended Requests", json!(counts.intended())),
         ("Number of Empty Answers", json!(counts.empty_answers)),
         ("Number of Retried Requests", json!(counts.retried)),
         ("Error Rate", json!(counts.error_rate())),
         ("Cancellation Rate", json!(counts.cancellation_rate())),
         ("error_code_freq", json!(counts.errors)),
+        ("error_class_freq", Value::Object(classes)),
+        ("requests_by_server", Value::Object(by_server)),
         ("never_sent_freq", Value::Object(never_sent)),
     ];
     file.extend(entries.map(|(key, value)| (key.to_owned(), value)));
@@ -93,19 +109,64 @@ pub(crate) fn spread(summary: &Option<Summary>) -> Value {
     }
 }
 
-fn host(host: &HostFigures) -> Value {
+/// The host's figures, as they stand in `summary_stats.json` and `certificate.json`.
+pub(crate) fn host(host: &HostFigures) -> Value {
     json!({
         "dispatch_lateness": spread(&host.dispatch_lateness),
+        "late_dispatches": host.late_dispatches,
+        "held": {
+            "sessions": spread(&host.held.sessions),
+            "in_flight": spread(&host.held.in_flight),
+            "in_prefill": spread(&host.held.in_prefill),
+        },
         "pickup_delay": spread(&host.pickup_delay),
         "send_lateness": spread(&host.send_lateness),
+        "send_lateness_with_opening": spread(&host.send_lateness_with_opening),
         "processing_delay": spread(&host.processing_delay),
+        "resolve_time": spread(&host.resolve_time),
         "connect_time": spread(&host.connect_time),
         "tls_time": spread(&host.tls_time),
+        "ttfc_with_opening": host.ttfc_with_opening,
+        "client_lag": host.client_lag.map(|lag| json!({
+            "count": lag.count, "mean": lag.mean, "p50": lag.p50, "p99": lag.p99, "max": lag.max,
+        })),
+        "kernel_stamped": host.kernel_stamped,
+        "read_stamped": host.read_stamped,
         "merged_chunk_share": host.merged_chunk_share,
+        "late_merged_chunk_share": host.late_merged_chunk_share,
+        "connections_opened": host.connections_opened,
+        "connections_reused": host.connections_reused,
         "connection_reuse_share": host.connection_reuse_share,
+        "connection_reuse_share_after_first": host.connection_reuse_share_after_first,
         "starvations": host.starvations,
         "starved_seconds": host.starved_seconds,
+        "threads": host.threads.iter().map(thread).collect::<Vec<_>>(),
+        "clock_steps": host.clock_steps,
+        "largest_clock_step": host.largest_clock_step,
+        "errors": host.errors.iter().map(error).collect::<Map<_, _>>(),
     })
+}
+
+fn thread(thread: &ThreadFigures) -> Value {
+    json!({
+        "thread": thread.thread,
+        "seconds": thread.seconds,
+        "busy_share": thread.busy_share(),
+        "waiting_share": thread.waiting_share(),
+        "busiest": thread.busiest,
+        "most_waiting": thread.most_waiting,
+    })
+}
+
+fn error(error: &ErrorEstimate) -> (String, Value) {
+    let figures = json!({
+        "count": error.count,
+        "mean": error.mean,
+        "p99": error.p99,
+        "main": error.main.name(),
+        "unknown": error.unknown,
+    });
+    (error.metric.name().to_owned(), figures)
 }
 
 pub(crate) fn throughput_metrics(evaluation: &Evaluation) -> Value {

@@ -10,7 +10,6 @@ mod folder;
 mod line_file;
 mod plot;
 mod progress;
-mod quantity;
 mod record_writer;
 mod table;
 
@@ -18,6 +17,6 @@ pub use error::ReportError;
 pub use folder::RunFolder;
 pub use plot::{Panel, PanelKind, portrait_svg};
 pub use progress::{Progress, ProgressFigures};
-pub use quantity::{duration, number, share};
 pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};
 pub use table::{Colour, Mark, Row, Section, summary_table};
+pub use veeksha_stats::{duration, number, share};

@@ -8,9 +8,9 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+use veeksha_stats::number;
 
 use crate::ReportError;
-use crate::quantity::number;
 
 /// One plot of the grid.
 #[derive(Clone, Debug, PartialEq)]

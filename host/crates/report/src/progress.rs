@@ -5,8 +5,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::quantity::{duration, number};
+use veeksha_stats::{duration, number};
 
 /// What the line shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -25,6 +25,13 @@ impl LiveHistogram {
         }
     }
 
+    /// Counts one duration as many times.
+    pub fn record_many(&mut self, nanos: u64, count: u64) {
+        if self.counts.record_n(nanos, count).is_err() {
+            self.counts.saturating_record_n(nanos, count);
+        }
+    }
+
     /// Durations counted.
     pub fn count(&self) -> u64 {
         self.counts.len()

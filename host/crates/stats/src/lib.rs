@@ -1,13 +1,15 @@
-//! Counter-based randomness, distributions, percentiles, histograms: pure numbers.
+//! Counter-based randomness, distributions, percentiles, histograms, and numbers as text: pure numbers.
 #![forbid(unsafe_code)]
 
 mod histogram;
 mod percentile;
 mod philox;
+mod quantity;
 mod random;
 mod summary;
 
 pub use histogram::LiveHistogram;
 pub use percentile::{interpolate, percentile};
+pub use quantity::{duration, number, share};
 pub use random::{Draws, RandomStream};
 pub use summary::Summary;

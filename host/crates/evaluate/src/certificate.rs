@@ -1,0 +1,277 @@
+//! A run's judgement of itself.
+//!
+//! **What it says.** A certificate says how much of each latency is the client's own doing. It says nothing of how well the server did, nor
+//! of how far a percentile of few requests is from that of many.
+//!
+//! **Error.** The error of a metric is the mean over its samples of the absolute time that the client added to each, estimated from
+//! the run's own record (`errors.rs` says how for each metric) or measured by a self-test (`self_test.rs`), whichever is larger. It is
+//! set against the metric's own P50. More than 1 % degrades the run, more than 5 % invalidates it ([`Thresholds`]). The mean and not
+//! the median, so that rare long stalls count; not the P99, which one stall among a hundred requests decides. The P99 of the error is the
+//! bound that stands beside the metric.
+//!
+//! Where chunks come in bursts, most gaps are next to nothing and their P50 is no measure of anything: if the P50 of `tbc` is below a
+//! tenth of its mean, the mean takes its place.
+//!
+//! **What decides besides errors.** Requests that were due and that the host failed to send; client threads that had hardly any processor
+//! time to spare; no request answered.
+//!
+//! **What does not decide** and is said all the same (a finding with the verdict `VALID`): openings of connections within times to first chunk,
+//! lag that kernel timestamps made harmless, clock steps, sessions that a plugin delivered late (their lateness is in the dispatch),
+//! requests that were withdrawn because their session had failed.
+//!
+//! **Few samples.** A metric of fewer than [`ENOUGH`] samples is not certified. It can degrade the run, if even so its error is too large,
+//! but never invalidate it.
+//!
+//! **Unknown errors.** Where arrival times are those of reads, and nothing tells how late these were, the run is degraded: it cannot vouch for
+//! what it did not observe.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::verdicts::{findings_of_host, nothing_answered, of_metric};
+use crate::{Evaluation, HostFigures, Metric, SelfTest, certificate_json};
+
+/// A metric of fewer samples is not certified.
+pub const ENOUGH: u64 = 30;
+
+/// From when on a run does not trust itself. Shares are `0.0..=1.0`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// An error of more than this share of a metric's P50 degrades the run.
+    pub degraded: f64,
+    /// An error of more than this share of a metric's P50 invalidates it.
+    pub invalid: f64,
+    /// More than this share of due requests that the host failed to send degrades the run; as much more as `invalid` is above `degraded`
+    /// invalidates it.
+    pub missed: f64,
+    /// A client thread that was on a processor for this share of any second degrades the run.
+    pub busy: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds {
+            degraded: 0.01,
+            invalid: 0.05,
+            missed: 0.01,
+            busy: 0.70,
+        }
+    }
+}
+
+impl Thresholds {
+    /// What an error of this share means.
+    pub(crate) fn of_error(&self, share: f64) -> Verdict {
+        if share > self.invalid {
+            Verdict::Invalid
+        } else if share > self.degraded {
+            Verdict::Degraded
+        } else {
+            Verdict::Valid
+        }
+    }
+
+    /// What it means that this share of requests was not sent.
+    pub(crate) fn of_missed(&self, share: f64) -> Verdict {
+        let invalid = self.missed * (self.invalid / self.degraded).max(1.0);
+        if share > invalid {
+            Verdict::Invalid
+        } else if share > self.missed {
+            Verdict::Degraded
+        } else {
+            Verdict::Valid
+        }
+    }
+}
+
+/// How far a run's figures can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// The client's part in every certified metric is small.
+    #[default]
+    Valid,
+    /// The client's part is not small, or not known: read with care.
+    Degraded,
+    /// The figures say more about the client than about the server.
+    Invalid,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Valid => "VALID",
+            Verdict::Degraded => "DEGRADED",
+            Verdict::Invalid => "INVALID",
+        })
+    }
+}
+
+/// What the certificate rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// On the run's own record.
+    Record,
+    /// On the run's own record and a self-test.
+    SelfTest,
+    /// Time was simulated: nothing was late, and no error is possible.
+    Simulated,
+}
+
+impl Basis {
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::Record => "record",
+            Basis::SelfTest => "self_test",
+            Basis::Simulated => "simulated",
+        }
+    }
+}
+
+/// Something that the certificate has to say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CertFinding {
+    /// The metric it is about, if it is about one.
+    pub metric: Option<Metric>,
+    /// What it means for the run; [`Verdict::Valid`] is a remark.
+    pub verdict: Verdict,
+    /// In words, naming what is affected.
+    pub what: String,
+    /// What can be done about it.
+    pub remedy: Option<String>,
+}
+
+/// Where an error's figure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorSource {
+    /// Estimated from the run's own record.
+    Estimated,
+    /// Measured by the self-test.
+    SelfTest,
+}
+
+impl ErrorSource {
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorSource::Estimated => "estimated",
+            ErrorSource::SelfTest => "self_test",
+        }
+    }
+}
+
+/// How far the client may have falsified a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorBound {
+    /// Which metric.
+    pub metric: Metric,
+    /// Samples of the metric.
+    pub count: u64,
+    /// The error of its typical value: the mean absolute error of a sample, in the metric's unit. It decides.
+    pub p50_error: f64,
+    /// 99th percentile of the absolute errors: what stands beside the metric.
+    pub p99_error: f64,
+    /// Where `p50_error` comes from.
+    pub source: ErrorSource,
+    /// The value that the error is set against: the metric's P50 (for `tbc` in bursts its mean).
+    pub reference: f64,
+    /// `p50_error` ÷ `reference`; `None` where the reference is 0.
+    pub relative_to_p50: Option<f64>,
+    /// Samples of which a part of the error is not known, and not in the figures.
+    pub unknown: u64,
+}
+
+/// A run's judgement of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Certificate {
+    /// The worst of the findings' verdicts.
+    pub verdict: Verdict,
+    /// What it rests on.
+    pub basis: Basis,
+    /// Metrics first, then the host's other figures.
+    pub findings: Vec<CertFinding>,
+    /// In the order of [`Metric::all`]; without those that have no samples.
+    pub bounds: Vec<ErrorBound>,
+    /// What was tolerated.
+    pub thresholds: Thresholds,
+    /// The figures behind it.
+    pub host: HostFigures,
+    /// The self-test, if one was made.
+    pub self_test: Option<SelfTest>,
+}
+
+/// Judges a run. A self-test's errors count where they are larger than the estimated ones, if it has samples enough.
+pub fn certify(
+    evaluation: &Evaluation,
+    thresholds: &Thresholds,
+    self_test: Option<&SelfTest>,
+) -> Certificate {
+    let mut findings = Vec::new();
+    let mut bounds = Vec::new();
+    if evaluation.counts.completed == 0 {
+        findings.push(nothing_answered(&evaluation.counts));
+    }
+    for estimate in &evaluation.host.errors {
+        let Some(summary) = evaluation.metric(estimate.metric) else {
+            continue;
+        };
+        let (bound, finding) = of_metric(estimate, summary, thresholds, self_test);
+        bounds.push(bound);
+        findings.push(finding);
+    }
+    findings.extend(findings_of_host(evaluation, thresholds, self_test, &bounds));
+    Certificate {
+        verdict: worst(&findings),
+        basis: self_test.map_or(Basis::Record, |_| Basis::SelfTest),
+        findings,
+        bounds,
+        thresholds: *thresholds,
+        host: evaluation.host.clone(),
+        self_test: self_test.copied(),
+    }
+}
+
+fn worst(findings: &[CertFinding]) -> Verdict {
+    findings
+        .iter()
+        .map(|finding| finding.verdict)
+        .max()
+        .unwrap_or_default()
+}
+
+impl Certificate {
+    /// The certificate of a run in virtual time: what it measured is exactly what its model did.
+    pub fn simulated(evaluation: &Evaluation, thresholds: &Thresholds) -> Certificate {
+        let mut findings = vec![CertFinding {
+            metric: None,
+            verdict: Verdict::Valid,
+            what:
+                "time was simulated: every figure is exactly the model's, and says nothing of a real server"
+                    .into(),
+            remedy: None,
+        }];
+        if evaluation.counts.completed == 0 {
+            findings.push(nothing_answered(&evaluation.counts));
+        }
+        Certificate {
+            verdict: worst(&findings),
+            basis: Basis::Simulated,
+            findings,
+            bounds: Vec::new(),
+            thresholds: *thresholds,
+            host: evaluation.host.clone(),
+            self_test: None,
+        }
+    }
+
+    /// The bound of a metric, if it has one.
+    pub fn bound(&self, metric: Metric) -> Option<&ErrorBound> {
+        self.bounds.iter().find(|bound| bound.metric == metric)
+    }
+
+    /// `certificate.json`.
+    pub fn json(&self) -> Value {
+        certificate_json::certificate(self)
+    }
+}

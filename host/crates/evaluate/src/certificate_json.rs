@@ -1,0 +1,80 @@
+//! `certificate.json`.
+
+use serde_json::{Value, json};
+
+use crate::json::host;
+use crate::{CertFinding, Certificate, ErrorBound, ErrorFigures, SelfTest};
+
+pub(crate) fn certificate(certificate: &Certificate) -> Value {
+    let thresholds = &certificate.thresholds;
+    let bounds: serde_json::Map<String, Value> = certificate
+        .bounds
+        .iter()
+        .map(|entry| (entry.metric.name().to_owned(), bound(entry)))
+        .collect();
+    json!({
+        "verdict": certificate.verdict.to_string(),
+        "basis": certificate.basis.name(),
+        "findings": certificate.findings.iter().map(finding).collect::<Vec<_>>(),
+        "bounds": bounds,
+        "thresholds": {
+            "degraded": thresholds.degraded,
+            "invalid": thresholds.invalid,
+            "missed": thresholds.missed,
+            "busy": thresholds.busy,
+        },
+        "host": host(&certificate.host),
+        "self_test": certificate.self_test.as_ref().map(self_test),
+    })
+}
+
+fn finding(finding: &CertFinding) -> Value {
+    json!({
+        "verdict": finding.verdict.to_string(),
+        "metric": finding.metric.map(|metric| metric.name()),
+        "what": finding.what,
+        "remedy": finding.remedy,
+    })
+}
+
+fn bound(bound: &ErrorBound) -> Value {
+    json!({
+        "count": bound.count,
+        "p50_error": bound.p50_error,
+        "p99_error": bound.p99_error,
+        "source": bound.source.name(),
+        "reference": bound.reference,
+        "relative_to_p50": bound.relative_to_p50,
+        "unknown": bound.unknown,
+    })
+}
+
+fn self_test(test: &SelfTest) -> Value {
+    json!({
+        "requests": test.requests,
+        "matched": test.matched,
+        "unmatched_requests": test.unmatched_requests,
+        "unmatched_truth": test.unmatched_truth,
+        "chunks_differ": test.chunks_differ,
+        "ttfc": errors(test.ttfc),
+        "ttfc_from_intended": errors(test.ttfc_from_intended),
+        "tbc": errors(test.tbc),
+        "tpot": errors(test.tpot),
+        "end_to_end_latency": errors(test.end_to_end),
+        "e2e_from_intended": errors(test.end_to_end_from_intended),
+        "dispatch": errors(test.dispatch),
+    })
+}
+
+fn errors(errors: Option<ErrorFigures>) -> Value {
+    match errors {
+        None => Value::Null,
+        Some(errors) => json!({
+            "count": errors.count,
+            "mean_abs": errors.mean_abs,
+            "p50": errors.p50,
+            "p99": errors.p99,
+            "max": errors.max,
+        }),
+    }
+}

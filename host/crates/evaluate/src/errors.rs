@@ -1,0 +1,310 @@
+//! What the client added to each metric: estimated from what the run itself recorded.
+//!
+//! A metric's *error* is the time in a sample that is this process's doing and not the server's:
+//!
+//! | metric | error of one sample |
+//! |---|---|
+//! | `ttfc` | send + stamp of the first generated chunk |
+//! | `ttfc_from_intended` | the same + dispatch |
+//! | `tbc` | stamps of two neighbours |
+//! | `tpot` | (stamp of the first + stamp of the last generated chunk) / (output tokens − 1) |
+//! | `end_to_end_latency` | send + stamp of the last generated chunk |
+//! | `e2e_from_intended` | the same + dispatch |
+//!
+//! * *dispatch*: |dispatched − intended − held|. What a limit held back is what was asked for, so it is no error.
+//! * *send*: last request byte handed to the socket − dispatched, without the opening of a connection (name, connect, TLS), which is the
+//!   network's and is told apart. A large body over a slow line waits for the socket: that is counted as the client's, though it is not.
+//! * *stamp*, kernel: a constant for what lies between the wire and the kernel's stamp ([`STAMP`], [`GAP`]); and, where a late read lost the
+//!   times of several chunks, how much earlier they may have come ([`crate::reads`]).
+//! * *stamp*, read: the same constant, and the client's lag, which such a stamp contains and does not show. It is taken from the lags of the
+//!   run's kernel-stamped chunks; failing that from the client threads: the time they waited for a processor, and the waiting behind
+//!   one's own work in a queue of random arrivals and constant service (Pollaczek and Khinchine: ρ/2(1 − ρ) of the service time), both
+//!   per event, and a constant for waking up ([`WAKE_UP`]). Failing that it is unknown, and the certificate says so.
+
+use veeksha_events::{Latencies, RequestRecord};
+use veeksha_model::{Nanos, StampSource};
+use veeksha_stats::LiveHistogram;
+
+use crate::reads::late_reads;
+use crate::{Metric, ThreadFigures};
+
+/// Typical and 99th percentile, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) typical: f64,
+    pub(crate) p99: f64,
+}
+
+/// Between the server's write and the kernel's stamp: 3 µs at the median and 8 to 16 µs at P99 over loopback, measured against a sender on the
+/// same clock, with and without a loaded processor.
+const STAMP: Spread = Spread {
+    typical: 5e3,
+    p99: 20e3,
+};
+
+/// The same of a gap, where most of it cancels out: 0 to 1 µs at the median and 9 to 27 µs at P99.
+const GAP: Spread = Spread {
+    typical: 2e3,
+    p99: 20e3,
+};
+
+/// From the kernel's stamp to the return of the read in a thread that had to be woken and found a free processor, in nanoseconds: 22 to
+/// 27 µs at the median, measured as above.
+const WAKE_UP: f64 = 25e3;
+
+/// Chunks whose lag must have been observed before it may speak for chunks of other requests.
+const LAGS_ENOUGH: u64 = 30;
+
+/// Where the largest part of an error comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorPart {
+    /// The dispatcher was late.
+    Dispatch,
+    /// Between dispatch and the last byte sent.
+    Send,
+    /// Reads that were so late that the times of several chunks were lost.
+    LateReads,
+    /// The time of a read stands for the time of arrival.
+    Lag,
+    /// What no client can avoid: between the wire and the kernel's stamp.
+    Kernel,
+}
+
+impl ErrorPart {
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorPart::Dispatch => "dispatch",
+            ErrorPart::Send => "send",
+            ErrorPart::LateReads => "late_reads",
+            ErrorPart::Lag => "lag",
+            ErrorPart::Kernel => "kernel",
+        }
+    }
+}
+
+/// The error of a metric over the samples of answered, measured requests, in the metric's unit (seconds).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorEstimate {
+    /// Of which metric.
+    pub metric: Metric,
+    /// Samples.
+    pub count: u64,
+    /// Mean of the absolute errors.
+    pub mean: f64,
+    /// Their 99th percentile (an upper estimate: percentiles of parts are added).
+    pub p99: f64,
+    /// The part that contributes most to the mean.
+    pub main: ErrorPart,
+    /// Samples that contain a lag of which nothing is known: their errors are larger than is said here.
+    pub unknown: u64,
+}
+
+/// The metrics that have an error, in the order of [`Metric::all`].
+pub(crate) const WITH_ERROR: [Metric; 6] = [
+    Metric::Tpot,
+    Metric::Ttfc,
+    Metric::TtfcFromIntended,
+    Metric::Tbc,
+    Metric::EndToEnd,
+    Metric::EndToEndFromIntended,
+];
+
+/// One stamp's worth of error: a sample of `tpot` has a fraction of one, and integers add up to the same in any order.
+const STAMP_UNIT: u64 = 1_000_000;
+
+/// Errors of one metric's samples, in nanoseconds.
+#[derive(Debug, Default)]
+struct Errors {
+    count: u64,
+    /// Sums by part, those that are known when a request ends.
+    dispatch: Nanos,
+    send: Nanos,
+    late_reads: Nanos,
+    /// How many stamps there are in all samples together, and how many of them are reads' times, in [`STAMP_UNIT`]s.
+    stamps: u64,
+    read_stamps: u64,
+    /// Samples with a stamp that is a read's.
+    with_read_stamp: u64,
+    /// The known parts of each sample; nearly all those of `tbc` are 0, and only counted.
+    known: LiveHistogram,
+    without_known: u64,
+}
+
+impl Errors {
+    fn add_sample(&mut self, known: Nanos, stamps: u64, source: StampSource) {
+        self.add_samples(1, known, stamps, source);
+    }
+
+    /// Samples with the same error.
+    fn add_samples(&mut self, count: u64, known: Nanos, stamps: u64, source: StampSource) {
+        self.count += count;
+        self.stamps += count * stamps;
+        if source == StampSource::Read {
+            self.read_stamps += count * stamps;
+            self.with_read_stamp += count;
+        }
+        if known > 0 {
+            self.known.record_many(known, count);
+        } else {
+            self.without_known += count;
+        }
+    }
+
+    fn p99_of_known(&self) -> f64 {
+        let rank = 0.99 * self.count as f64 - self.without_known as f64;
+        let with_known = self.known.count();
+        if rank <= 0.0 || with_known == 0 {
+            return 0.0;
+        }
+        let quantile = (rank / with_known as f64).min(1.0);
+        self.known.quantile(quantile).map_or(0.0, |nanos| nanos as f64)
+    }
+
+    fn estimate(&self, metric: Metric, constant: Spread, lag: Option<Spread>) -> Option<ErrorEstimate> {
+        if self.count == 0 {
+            return None;
+        }
+        let count = self.count as f64;
+        let stamps = self.stamps as f64 / STAMP_UNIT as f64;
+        let read_stamps = self.read_stamps as f64 / STAMP_UNIT as f64;
+        let parts = [
+            (ErrorPart::Kernel, stamps * constant.typical),
+            (ErrorPart::Lag, lag.map_or(0.0, |lag| read_stamps * lag.typical)),
+            (ErrorPart::LateReads, self.late_reads as f64),
+            (ErrorPart::Send, self.send as f64),
+            (ErrorPart::Dispatch, self.dispatch as f64),
+        ];
+        let largest = parts.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+        // A percent of the samples that are stamped by reads is what the 99th percentile can be made of.
+        let lag_in_p99 = lag
+            .filter(|_| self.with_read_stamp * 100 > self.count)
+            .map_or(0.0, |lag| lag.p99 * read_stamps / self.with_read_stamp as f64);
+        let p99 = self.p99_of_known() + constant.p99 * stamps / count + lag_in_p99;
+        let mean = parts.iter().map(|(_, sum)| sum).sum::<f64>() / count;
+        Some(ErrorEstimate {
+            metric,
+            count: self.count,
+            mean: mean / 1e9,
+            p99: p99.max(mean) / 1e9,
+            main: largest.0,
+            unknown: if lag.is_none() { self.with_read_stamp } else { 0 },
+        })
+    }
+}
+
+/// The errors of a run so far.
+#[derive(Debug, Default)]
+pub(crate) struct ErrorSamples {
+    /// In the order of [`WITH_ERROR`].
+    by_metric: [Errors; 6],
+    /// Events of all measured answers: what the client threads' time was spent on.
+    events: u64,
+    /// Generated chunks whose times late reads lost.
+    pub(crate) late_flagged: u64,
+}
+
+impl ErrorSamples {
+    /// Takes an answered, measured request. `late` is its dispatch lateness in nanoseconds, `sending` the time between dispatch and
+    /// last byte without the opening of a connection.
+    pub(crate) fn add(&mut self, record: &RequestRecord, latencies: &Latencies, late: i64, sending: Nanos) {
+        self.events += record.chunks.len() as u64;
+        if latencies.ttfc.is_none() {
+            return;
+        }
+        let lost = late_reads(record);
+        self.late_flagged += lost.iter().map(|read| read.flagged).sum::<u64>();
+        let first_shift = lost.iter().find(|read| read.first).map_or(0, |read| read.shift());
+        let late = late.unsigned_abs();
+        let source = record.stamps;
+        let [
+            tpot,
+            ttfc,
+            ttfc_from_intended,
+            tbc,
+            end_to_end,
+            end_to_end_from_intended,
+        ] = &mut self.by_metric;
+
+        // The last chunk of a read is stamped rightly however late the read was, so the end is shifted by no lateness.
+        for (errors, late, shift) in [
+            (ttfc, 0, first_shift),
+            (ttfc_from_intended, late, first_shift),
+            (end_to_end, 0, 0),
+            (end_to_end_from_intended, late, 0),
+        ] {
+            errors.dispatch += late;
+            errors.send += sending;
+            errors.late_reads += shift;
+            errors.add_sample(late + sending + shift, STAMP_UNIT, source);
+        }
+        if latencies.tpot.is_some() {
+            let tokens = u64::from(record.output_tokens - 1);
+            tpot.late_reads += first_shift / tokens;
+            tpot.add_sample(first_shift / tokens, 2 * STAMP_UNIT / tokens, source);
+        }
+        add_gaps(tbc, latencies.tbc.len() as u64, &lost, source);
+    }
+
+    /// The estimates of all metrics that have samples. `lags` are those of kernel-stamped chunks.
+    pub(crate) fn estimates(
+        &self,
+        lags: &LiveHistogram,
+        mean_lag: Option<f64>,
+        threads: &[ThreadFigures],
+    ) -> Vec<ErrorEstimate> {
+        let observed = mean_lag
+            .filter(|_| lags.count() >= LAGS_ENOUGH)
+            .map(|typical| Spread {
+                typical,
+                p99: lags.quantile(0.99).map_or(typical, |nanos| nanos as f64),
+            });
+        let lag = observed.or_else(|| lag_by_threads(threads, self.events));
+        let with_names = WITH_ERROR.iter().zip(&self.by_metric);
+        with_names
+            .filter_map(|(metric, errors)| {
+                let constant = if *metric == Metric::Tbc { GAP } else { STAMP };
+                errors.estimate(*metric, constant, lag)
+            })
+            .collect()
+    }
+}
+
+/// In a late read of n chunks, n − 1 gaps are known as 0 and may have been `gap`; the gap before them is too long by all of that.
+fn add_gaps(tbc: &mut Errors, gaps: u64, lost: &[crate::reads::LateRead], source: StampSource) {
+    let mut exact = gaps;
+    for read in lost {
+        let within = (read.chunks - 1).min(exact);
+        tbc.late_reads += within * read.gap;
+        tbc.add_samples(within, read.gap, STAMP_UNIT, source);
+        exact -= within;
+        if !read.first && exact > 0 {
+            tbc.late_reads += read.shift();
+            tbc.add_sample(read.shift(), STAMP_UNIT, source);
+            exact -= 1;
+        }
+    }
+    tbc.add_samples(exact, 0, STAMP_UNIT, source);
+}
+
+/// How late reads probably were, from what the client threads did: see the module. Lags of a queue are distributed about
+/// exponentially, whose 99th percentile is ln 100 times the mean.
+fn lag_by_threads(threads: &[ThreadFigures], events: u64) -> Option<Spread> {
+    let clients = || {
+        threads
+            .iter()
+            .filter(|thread| thread.is_client() && thread.seconds > 0.0)
+    };
+    if events == 0 || clients().next().is_none() {
+        return None;
+    }
+    let queueing = |thread: &ThreadFigures| {
+        let load = (thread.busy_seconds / thread.seconds).clamp(0.0, 0.99);
+        thread.waiting_seconds + thread.busy_seconds * load / (2.0 * (1.0 - load))
+    };
+    let typical = WAKE_UP + clients().map(queueing).sum::<f64>() * 1e9 / events as f64;
+    Some(Spread {
+        typical,
+        p99: typical * 100f64.ln(),
+    })
+}

@@ -1,0 +1,184 @@
+//! The reads that an answer came in, and what lateness of this process did to its arrival times.
+//!
+//! Several events out of one read have one arrival time: the last segment's. If the server sent them together, that is right for
+//! all of them. If this process was late, the earlier ones had waited in the kernel's queue, and their own times are lost. The two are
+//! told apart by the read's lag: a read that came long after its last segment was a late one.
+
+use veeksha_events::RequestRecord;
+use veeksha_model::{Chunk, Nanos, StampSource};
+
+/// A read that is later than this lost the times of the events before its last one, whatever the stream's pace.
+const LATE_AT_MOST: Nanos = 1_000_000;
+
+/// The events of an answer, read by read.
+pub(crate) fn reads(chunks: &[Chunk]) -> impl Iterator<Item = &[Chunk]> {
+    chunks.chunk_by(|_, later| later.merged)
+}
+
+/// What a late read took away. Exists for kernel stamps only: without them nobody knows how late a read was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LateRead {
+    /// Generated chunks that came out of it.
+    pub(crate) chunks: u64,
+    /// Of them, those that are flagged as merged.
+    pub(crate) flagged: u64,
+    /// Whether the answer's first generated chunk is among them.
+    pub(crate) first: bool,
+    /// The gap that each of its chunks may have had to the next.
+    pub(crate) gap: Nanos,
+}
+
+impl LateRead {
+    /// How much earlier than its stamp the first of its chunks may have come.
+    pub(crate) fn shift(&self) -> Nanos {
+        (self.chunks - 1) * self.gap
+    }
+}
+
+/// The reads of an answer that had several generated chunks and were late: by half of the stream's mean gap, or by a millisecond.
+///
+/// The chunks of such a read may have come at the stream's own pace (its mean gap, which bunching does not change), but not before
+/// the chunk, or the request, that went before. If the whole answer came out of one read there is no pace: twice the read's lag
+/// stands for it, because the lag of a late read lies evenly between nothing and one gap.
+///
+/// For the same reason a late read whose lag is below the threshold is not seen; what is seen is scaled up by
+/// gap / (gap − threshold), at most twofold.
+pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
+    // Nearly every answer has no late read, so nothing is worked out before one is found.
+    if record.stamps != StampSource::Kernel || !record.chunks.iter().any(|chunk| chunk.merged) {
+        return Vec::new();
+    }
+    let pace = pace(record);
+    let threshold = pace.map_or(LATE_AT_MOST as f64, |pace| (pace / 2.0).min(LATE_AT_MOST as f64));
+    let mut before: Option<Nanos> = None;
+    let mut late = Vec::new();
+    for read in reads(&record.chunks) {
+        let generated = || read.iter().filter(|chunk| chunk.kind.is_generated());
+        let Some(last) = generated().next_back() else {
+            continue;
+        };
+        let earliest = before.unwrap_or(record.sent_at.unwrap_or(record.dispatched_at));
+        let chunks = generated().count() as u64;
+        if chunks > 1 && f64::from(last.lag) >= threshold {
+            let room = last.at.saturating_sub(earliest) as f64 / chunks as f64;
+            let unseen = pace.map_or(1.0, |pace| pace / (pace - threshold));
+            let gap = pace.unwrap_or(2.0 * f64::from(last.lag)).min(room);
+            late.push(LateRead {
+                chunks,
+                flagged: generated().filter(|chunk| chunk.merged).count() as u64,
+                first: before.is_none(),
+                gap: (gap * unseen).round() as Nanos,
+            });
+        }
+        before = Some(last.at);
+    }
+    late
+}
+
+/// The mean gap of a stream, in nanoseconds; `None` where everything came at once.
+fn pace(record: &RequestRecord) -> Option<f64> {
+    let (mut times, mut count) = (record.generated_at(), 1u64);
+    let first = times.next()?;
+    let mut last = first;
+    for at in times {
+        (last, count) = (at, count + 1);
+    }
+    (last > first).then(|| (last - first) as f64 / (count - 1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::ChunkKind;
+
+    use super::*;
+
+    fn chunk(at: Nanos, lag: u32, merged: bool, kind: ChunkKind) -> Chunk {
+        Chunk {
+            at,
+            lag,
+            bytes: 1,
+            kind,
+            merged,
+        }
+    }
+
+    fn record(stamps: StampSource, chunks: Vec<Chunk>) -> RequestRecord {
+        RequestRecord {
+            stamps,
+            chunks,
+            ..crate::blank::record()
+        }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// One chunk every 10 ms; the process slept from 25 to 57 ms, and a read at 57 ms brought those of 30, 40 and 50.
+    fn overslept() -> Vec<Chunk> {
+        use ChunkKind::{Content, Role};
+        vec![
+            chunk(10 * MS, 20_000, false, Role),
+            chunk(10 * MS, 20_000, true, Content),
+            chunk(20 * MS, 20_000, false, Content),
+            chunk(50 * MS, 7_000_000, false, Content),
+            chunk(50 * MS, 7_000_000, true, Content),
+            chunk(50 * MS, 7_000_000, true, Content),
+            chunk(60 * MS, 20_000, false, Content),
+        ]
+    }
+
+    #[test]
+    fn a_read_that_overslept_is_late_and_one_of_two_kinds_of_event_is_not() {
+        let late = late_reads(&record(StampSource::Kernel, overslept()));
+        // Mean gap (60 - 10) / 5 = 10 ms; three chunks had (50 - 20) / 3 = 10 ms each. The threshold is 1 ms, so a tenth is unseen.
+        assert_eq!(late.len(), 1);
+        assert_eq!((late[0].chunks, late[0].flagged, late[0].first), (3, 2, false));
+        assert_eq!((late[0].gap, late[0].shift()), (11_111_111, 22_222_222));
+    }
+
+    #[test]
+    fn what_the_server_sent_together_is_no_lateness() {
+        let mut chunks = overslept();
+        chunks.iter_mut().for_each(|chunk| chunk.lag = 40_000);
+        assert_eq!(late_reads(&record(StampSource::Kernel, chunks)), []);
+    }
+
+    #[test]
+    fn without_kernel_stamps_nobody_knows() {
+        assert_eq!(late_reads(&record(StampSource::Read, overslept())), []);
+    }
+
+    #[test]
+    fn a_fast_stream_is_late_by_half_of_its_gap() {
+        use ChunkKind::Content;
+        // Gaps of 200 µs on average: (1000 - 200) / 4.
+        let at = |lag| {
+            vec![
+                chunk(200_000, 0, false, Content),
+                chunk(400_000, 0, false, Content),
+                chunk(800_000, lag, false, Content),
+                chunk(800_000, lag, true, Content),
+                chunk(1_000_000, 0, false, Content),
+            ]
+        };
+        assert_eq!(late_reads(&record(StampSource::Kernel, at(99_999))), []);
+        let late = late_reads(&record(StampSource::Kernel, at(100_000)));
+        // 200 µs each, and as many again that cannot be seen.
+        assert_eq!(late[0].gap, 400_000);
+    }
+
+    #[test]
+    fn an_answer_out_of_one_late_read_has_twice_its_lag_but_no_more_than_there_was_time() {
+        use ChunkKind::Content;
+        let read = |at, lag| {
+            let chunks = vec![chunk(at, lag, false, Content), chunk(at, lag, true, Content)];
+            late_reads(&record(StampSource::Kernel, chunks))
+        };
+        // Sent at 0, so at 40 ms two chunks had 20 ms each.
+        assert_eq!(
+            (read(40 * MS, 3_000_000)[0].gap, read(40 * MS, 3_000_000)[0].first),
+            (6 * MS, true)
+        );
+        assert_eq!(read(10 * MS, 3_000_000)[0].gap, 5 * MS);
+        assert_eq!(read(40 * MS, 999_999), []);
+    }
+}

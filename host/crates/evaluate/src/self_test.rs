@@ -1,0 +1,317 @@
+//! The client's figures against those of a server whose own times are known.
+//!
+//! A *twin* is a server on this machine that notes, on the run's own clock, when a request had arrived and when it wrote each event.
+//! The error of a figure is the difference between what the client says and what the server did:
+//!
+//! * `ttfc`: (first generated chunk − dispatched) − (the server's first generated write − the request's arrival there);
+//! * `end_to_end_latency`: the same of the last generated chunk and write;
+//! * both from intended: from `intended` and what limits held back, in place of dispatched;
+//! * `tbc`: each gap of the client − the gap between the same two writes;
+//! * `tpot`: the same of the whole stretch from the first to the last, per token after the first;
+//! * `dispatch`: the request's arrival at the server − intended − held back.
+//!
+//! What lies between the two is the client's part (waking up, sending, reading) and also the loopback's delivery in both directions and
+//! the time until the twin's own thread noticed the request. So an error measured this way is an upper bound of the client's, by some
+//! tens of microseconds; a real network's delay is not in it, and is no error: it is part of what a client sees.
+
+use std::collections::HashMap;
+
+use veeksha_events::{RequestRecord, Status};
+use veeksha_model::{ChunkKind, Nanos};
+use veeksha_stats::Summary;
+
+use crate::Metric;
+use crate::latencies::{latencies, seconds_between};
+
+/// What the twin says of one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TwinRequest {
+    /// `session/node`, from the request's `x-request-id`.
+    pub id: String,
+    /// The whole request had been read.
+    pub arrived_at: Nanos,
+    /// The head of the answer was written.
+    pub headers_at: Nanos,
+    /// Each event of the answer: when it was written, and what it carried.
+    pub chunks: Vec<(Nanos, ChunkKind)>,
+}
+
+/// Absolute errors, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorFigures {
+    /// Figures that were compared.
+    pub count: usize,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Arithmetic mean.
+    pub mean_abs: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// What a self-test found. A figure is `None` where nothing could be compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SelfTest {
+    /// Requests of the client that were answered.
+    pub requests: usize,
+    /// Of them, those that the server knows.
+    pub matched: usize,
+    /// Answered requests that the server does not know.
+    pub unmatched_requests: usize,
+    /// Requests of the server that the client has no record of, answered or not.
+    pub unmatched_truth: usize,
+    /// Matched requests in which client and server count different generated chunks: they are compared in nothing but `dispatch`.
+    pub chunks_differ: usize,
+    /// Time to first chunk.
+    pub ttfc: Option<ErrorFigures>,
+    /// Time to first chunk from intended, without what limits held back.
+    pub ttfc_from_intended: Option<ErrorFigures>,
+    /// Gaps between chunks.
+    pub tbc: Option<ErrorFigures>,
+    /// Time per output token.
+    pub tpot: Option<ErrorFigures>,
+    /// End to end.
+    pub end_to_end: Option<ErrorFigures>,
+    /// End to end from intended, without what limits held back.
+    pub end_to_end_from_intended: Option<ErrorFigures>,
+    /// Arrival at the server after the intended instant.
+    pub dispatch: Option<ErrorFigures>,
+}
+
+impl SelfTest {
+    /// The errors of a metric; `None` also for metrics that have none.
+    pub fn errors_of(&self, metric: Metric) -> Option<ErrorFigures> {
+        match metric {
+            Metric::Ttfc => self.ttfc,
+            Metric::TtfcFromIntended => self.ttfc_from_intended,
+            Metric::Tbc => self.tbc,
+            Metric::Tpot => self.tpot,
+            Metric::EndToEnd => self.end_to_end,
+            Metric::EndToEndFromIntended => self.end_to_end_from_intended,
+            _ => None,
+        }
+    }
+}
+
+impl ErrorFigures {
+    fn of(errors: &[f64]) -> Option<ErrorFigures> {
+        let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+        Summary::of(&mut sizes).map(|summary| ErrorFigures {
+            count: summary.count,
+            p50: summary.p50,
+            p99: summary.p99,
+            mean_abs: summary.mean,
+            max: summary.max,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Errors {
+    ttfc: Vec<f64>,
+    ttfc_from_intended: Vec<f64>,
+    tbc: Vec<f64>,
+    tpot: Vec<f64>,
+    end_to_end: Vec<f64>,
+    end_to_end_from_intended: Vec<f64>,
+    dispatch: Vec<f64>,
+}
+
+/// Compares answered requests with what the server says of them, by their ids. If the server names an id twice (the client sent the
+/// request again), the last one counts.
+pub fn compare(records: &[RequestRecord], truth: &[TwinRequest]) -> SelfTest {
+    let known: HashMap<&str, &TwinRequest> = truth
+        .iter()
+        .map(|request| (request.id.as_str(), request))
+        .collect();
+    let mut seen = SelfTest::default();
+    let mut errors = Errors::default();
+    let mut in_record = 0;
+    for record in records {
+        let twin = known.get(record.id.to_string().as_str());
+        in_record += usize::from(twin.is_some());
+        if !matches!(record.status, Status::Ok { .. }) {
+            continue;
+        }
+        seen.requests += 1;
+        let Some(twin) = twin else {
+            seen.unmatched_requests += 1;
+            continue;
+        };
+        seen.matched += 1;
+        seen.chunks_differ += usize::from(!errors.add(record, twin));
+    }
+    SelfTest {
+        unmatched_truth: known.len().saturating_sub(in_record),
+        ttfc: ErrorFigures::of(&errors.ttfc),
+        ttfc_from_intended: ErrorFigures::of(&errors.ttfc_from_intended),
+        tbc: ErrorFigures::of(&errors.tbc),
+        tpot: ErrorFigures::of(&errors.tpot),
+        end_to_end: ErrorFigures::of(&errors.end_to_end),
+        end_to_end_from_intended: ErrorFigures::of(&errors.end_to_end_from_intended),
+        dispatch: ErrorFigures::of(&errors.dispatch),
+        ..seen
+    }
+}
+
+impl Errors {
+    /// Takes one request; whether client and server agree on the number of generated chunks.
+    fn add(&mut self, record: &RequestRecord, twin: &TwinRequest) -> bool {
+        let held = record.held.total() as f64 / 1e9;
+        self.dispatch
+            .push(seconds_between(record.intended, twin.arrived_at) - held);
+        let wrote: Vec<Nanos> = twin
+            .chunks
+            .iter()
+            .filter(|(_, kind)| kind.is_generated())
+            .map(|(at, _)| *at)
+            .collect();
+        if wrote.len() != record.generated_at().count() {
+            return false;
+        }
+        let (Some(first), Some(last)) = (wrote.first(), wrote.last()) else {
+            return true;
+        };
+        let seen = latencies(record);
+        let to_first = seconds_between(twin.arrived_at, *first);
+        let to_last = seconds_between(twin.arrived_at, *last);
+        let from_intended = |seen: Option<f64>, truth: f64| seen.map(|seen| seen - held - truth);
+        self.ttfc.extend(seen.ttfc.map(|seen| seen - to_first));
+        self.ttfc_from_intended
+            .extend(from_intended(seen.ttfc_from_intended, to_first));
+        self.end_to_end.extend(seen.end_to_end.map(|seen| seen - to_last));
+        self.end_to_end_from_intended
+            .extend(from_intended(seen.end_to_end_from_intended, to_last));
+        if let Some(tpot) = seen.tpot {
+            let truth = seconds_between(*first, *last) / f64::from(record.output_tokens - 1);
+            self.tpot.push(tpot - truth);
+        }
+        let gaps = wrote.windows(2).map(|pair| seconds_between(pair[0], pair[1]));
+        self.tbc
+            .extend(seen.tbc.iter().zip(gaps).map(|(seen, truth)| seen - truth));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::{Chunk, ErrorClass, Held, NodeId, RequestId, SessionId};
+
+    use super::*;
+
+    const US: Nanos = 1_000;
+    const MS: Nanos = 1_000_000;
+
+    /// Intended at 10 ms, held 2 ms by a limit, dispatched at 12.03 ms; chunks as given.
+    fn record(session: u64, chunks: &[Nanos]) -> RequestRecord {
+        let chunk = |&at: &Nanos| Chunk {
+            at,
+            lag: 0,
+            bytes: 1,
+            kind: ChunkKind::Content,
+            merged: false,
+        };
+        RequestRecord {
+            id: RequestId {
+                session: SessionId(session),
+                node: NodeId(0),
+            },
+            intended: 10 * MS,
+            held: Held {
+                in_flight: 2 * MS,
+                ..Held::default()
+            },
+            dispatched_at: 12 * MS + 30 * US,
+            sent_at: Some(12 * MS + 50 * US),
+            chunks: chunks.iter().map(chunk).collect(),
+            output_tokens: 3,
+            ..crate::blank::record()
+        }
+    }
+
+    /// Arrived at 12.1 ms; wrote the role, three chunks and the end.
+    fn twin(session: u64) -> TwinRequest {
+        TwinRequest {
+            id: format!("{session}/0"),
+            arrived_at: 12 * MS + 100 * US,
+            headers_at: 12 * MS + 150 * US,
+            chunks: vec![
+                (20 * MS, ChunkKind::Role),
+                (32 * MS, ChunkKind::Content),
+                (42 * MS, ChunkKind::Content),
+                (52 * MS, ChunkKind::Content),
+                (52 * MS, ChunkKind::Finish),
+            ],
+        }
+    }
+
+    #[track_caller]
+    fn close(actual: f64, micros: f64) {
+        assert!(
+            (actual * 1e6 - micros).abs() < 1e-6,
+            "{actual} s instead of {micros} µs"
+        );
+    }
+
+    #[test]
+    fn errors_worked_out_by_hand() {
+        // Seen 5, 15 and 2 µs after they were written.
+        let seen = [32 * MS + 5 * US, 42 * MS + 15 * US, 52 * MS + 2 * US];
+        let found = compare(&[record(7, &seen)], &[twin(7)]);
+        assert_eq!((found.requests, found.matched, found.chunks_differ), (1, 1, 0));
+        // Dispatch to first chunk took 19975 µs; arrival to first write 19900.
+        close(found.ttfc.unwrap().mean_abs, 75.0);
+        // From intended without the 2 ms held: 22005 - 2000 = 20005 against 19900.
+        close(found.ttfc_from_intended.unwrap().max, 105.0);
+        // 39972 against 39900.
+        close(found.end_to_end.unwrap().p50, 72.0);
+        close(found.end_to_end_from_intended.unwrap().p50, 102.0);
+        // Gaps of 10010 and 9987 against 10000 each: 10 and 13.
+        let tbc = found.tbc.unwrap();
+        assert_eq!(tbc.count, 2);
+        close(tbc.mean_abs, 11.5);
+        close(tbc.max, 13.0);
+        // (19997 - 20000) / 2.
+        close(found.tpot.unwrap().mean_abs, 1.5);
+        // 12100 - 10000 - 2000.
+        close(found.dispatch.unwrap().max, 100.0);
+    }
+
+    #[test]
+    fn what_has_no_counterpart_is_counted() {
+        let seen = [32 * MS, 42 * MS, 52 * MS];
+        let mut failed = record(2, &seen);
+        failed.status = Status::Failed {
+            class: ErrorClass::Timeout,
+            message: "late".into(),
+        };
+        let records = [record(0, &seen), record(1, &seen), failed, record(4, &seen[..2])];
+        let found = compare(&records, &[twin(0), twin(2), twin(3), twin(4)]);
+        assert_eq!(
+            (found.requests, found.matched, found.unmatched_requests),
+            (3, 2, 1)
+        );
+        // Session 3 is the server's alone; the failed one is known on both sides.
+        assert_eq!((found.unmatched_truth, found.chunks_differ), (1, 1));
+        // Chunks that differ in number cannot be paired; the arrival can.
+        assert_eq!(found.ttfc.map(|errors| errors.count), Some(1));
+        assert_eq!(found.dispatch.map(|errors| errors.count), Some(2));
+    }
+
+    #[test]
+    fn a_clock_that_runs_early_is_an_error_too() {
+        let seen = [31 * MS, 42 * MS, 52 * MS];
+        let found = compare(&[record(0, &seen)], &[twin(0)]);
+        // 18970 against 19900.
+        close(found.ttfc.unwrap().mean_abs, 930.0);
+    }
+
+    #[test]
+    fn nothing_compared_is_nothing_said() {
+        assert_eq!(compare(&[], &[]), SelfTest::default());
+        let found = compare(&[record(0, &[])], &[]);
+        assert_eq!((found.unmatched_requests, found.ttfc, found.tbc), (1, None, None));
+    }
+}
