@@ -1,7 +1,7 @@
 //! One JSON object a line. Times are seconds since the start of the run, at full precision.
 
 use serde::Serialize;
-use veeksha_model::{Label, Nanos};
+use veeksha_model::{Label, Nanos, StampSource};
 
 use crate::{Event, RequestRecord, Status};
 
@@ -82,11 +82,11 @@ enum TraceLine<'a> {
     },
 }
 
-/// The line of `traces/trace.jsonl` for an event, without the line's end. `content` is what was said, where the run is to
+/// Appends the line of `traces/trace.jsonl` for an event, without the line's end. `content` is what was said, where the run is to
 /// record it: the text sent (of [`Event::Dispatched`]) or the text answered (of [`Event::Finished`]); other events have
 /// none, and it is left out there.
-pub fn trace_line(event: &Event, content: Option<&str>) -> serde_json::Result<String> {
-    let line = match event {
+pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> serde_json::Result<()> {
+    let row = match event {
         Event::RunStarted(info) => TraceLine::RunStarted {
             epoch_unix: seconds(info.epoch_wall_nanos),
             epoch_monotonic: seconds(info.epoch_monotonic_nanos),
@@ -161,7 +161,7 @@ pub fn trace_line(event: &Event, content: Option<&str>) -> serde_json::Result<St
         Event::Interrupted { at } => TraceLine::Interrupted { at: seconds(*at) },
         Event::RunEnded { at } => TraceLine::RunEnded { at: seconds(*at) },
     };
-    serde_json::to_string(&line)
+    serde_json::to_writer(line, &row)
 }
 
 /// Veeksha's keys of `request_level_metrics.jsonl`, and beside them what it leaves out.
@@ -209,7 +209,15 @@ struct RequestLine<'a> {
     output_throughput: Option<f64>,
     tbc: &'a [f64],
     merged_chunks: usize,
+    arrival_stamps: &'static str,
+    client_lag: Option<f64>,
+    held_seconds: f64,
+    held_by_sessions: f64,
+    held_by_in_flight: f64,
+    held_by_prefill: f64,
+    server: u16,
     connection_reused: bool,
+    resolve_seconds: Option<f64>,
     connect_seconds: Option<f64>,
     tls_seconds: Option<f64>,
     retried: bool,
@@ -224,16 +232,20 @@ struct RequestLine<'a> {
     labels: &'a [Label],
 }
 
-/// The line of `metrics/request_level_metrics.jsonl` for a record, without the line's end. The latencies are computed by
-/// the caller, so that there is one definition of each: see [`Latencies`].
-pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json::Result<String> {
+/// Appends the line of `metrics/request_level_metrics.jsonl` for a record, without the line's end. The latencies are computed by
+/// the caller, so that there is one definition of each: see [`Latencies`]. After an error a part of the line may stand there.
+pub fn request_line(
+    line: &mut Vec<u8>,
+    record: &RequestRecord,
+    latencies: &Latencies,
+) -> serde_json::Result<()> {
     let (finish_reason, class, message) = match &record.status {
         Status::Ok { finish_reason } => (Some(finish_reason.as_str()), None, None),
         Status::Failed { class, message } => (None, Some(class.name()), Some(message.as_str())),
     };
     let usage = record.usage;
     let recorded = record.recorded.unwrap_or_default();
-    serde_json::to_string(&RequestLine {
+    let row = RequestLine {
         request_id: record.id.to_string(),
         session_id: record.id.session.0,
         node_id: record.id.node.0,
@@ -279,7 +291,15 @@ pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json
         output_throughput: latencies.output_throughput,
         tbc: &latencies.tbc,
         merged_chunks: record.chunks.iter().filter(|chunk| chunk.merged).count(),
+        arrival_stamps: record.stamps.name(),
+        client_lag: longest_lag(record),
+        held_seconds: seconds(record.held.total()),
+        held_by_sessions: seconds(record.held.sessions),
+        held_by_in_flight: seconds(record.held.in_flight),
+        held_by_prefill: seconds(record.held.in_prefill),
+        server: record.server,
         connection_reused: record.connection_reused,
+        resolve_seconds: record.resolve.map(seconds),
         connect_seconds: record.connect.map(seconds),
         tls_seconds: record.tls.map(seconds),
         retried: record.retried,
@@ -291,7 +311,17 @@ pub fn request_line(record: &RequestRecord, latencies: &Latencies) -> serde_json
         recorded_output_tokens: recorded.output_tokens,
         ideal_cached_tokens: record.ideal_cached_tokens,
         labels: &record.labels,
-    })
+    };
+    serde_json::to_writer(line, &row)
+}
+
+/// The longest that an event of the answer waited in the kernel before it was read; a read's own time does not show that.
+fn longest_lag(record: &RequestRecord) -> Option<f64> {
+    if record.stamps == StampSource::Read {
+        return None;
+    }
+    let longest = record.chunks.iter().map(|chunk| chunk.lag).max();
+    longest.map(|lag| seconds(u64::from(lag)))
 }
 
 /// The latencies of one request in seconds, as `veeksha-evaluate` defines them; `None` where they do not exist.
@@ -318,11 +348,11 @@ pub struct Latencies {
 #[cfg(test)]
 mod tests {
     use veeksha_model::{
-        Chunk, ChunkKind, ErrorClass, HistoryMode, NodeId, Recorded, RequestId, SessionId, Usage,
+        Chunk, ChunkKind, ErrorClass, Held, HistoryMode, NodeId, Recorded, RequestId, SessionId, Usage,
     };
 
     use super::*;
-    use crate::{NeverSentReason, RunInfo, SessionEnd};
+    use crate::{NeverSentReason, RunInfo, SessionEnd, ThreadSample};
 
     fn record() -> RequestRecord {
         RequestRecord {
@@ -382,7 +412,19 @@ mod tests {
     }
 
     fn row(record: &RequestRecord, latencies: &Latencies) -> serde_json::Value {
-        serde_json::from_str(&request_line(record, latencies).unwrap()).unwrap()
+        serde_json::from_str(&line_of(record, latencies)).unwrap()
+    }
+
+    fn line_of(record: &RequestRecord, latencies: &Latencies) -> String {
+        let mut line = Vec::new();
+        request_line(&mut line, record, latencies).unwrap();
+        String::from_utf8(line).unwrap()
+    }
+
+    fn trace_line_of(event: &Event, content: Option<&str>) -> String {
+        let mut line = Vec::new();
+        trace_line(&mut line, event, content).unwrap();
+        String::from_utf8(line).unwrap()
     }
 
     /// The keys that Veeksha's users read (its `request_level_metrics.jsonl`).
@@ -446,6 +488,45 @@ mod tests {
     }
 
     #[test]
+    fn what_held_it_and_how_it_was_stamped() {
+        let mut held = record();
+        held.held = Held {
+            sessions: 1_000_000_000,
+            in_flight: 250_000_000,
+            in_prefill: 500_000_000,
+        };
+        held.server = 2;
+        held.resolve = Some(1_500_000);
+        held.stamps = StampSource::Kernel;
+        held.chunks[0].lag = 20_000;
+        held.chunks.push(Chunk {
+            lag: 35_000,
+            ..held.chunks[0]
+        });
+        let seen = row(&held, &Latencies::default());
+        let expected = serde_json::json!({
+            "held_seconds": 1.75, "held_by_sessions": 1.0, "held_by_in_flight": 0.25, "held_by_prefill": 0.5,
+            "server": 2, "resolve_seconds": 0.0015, "arrival_stamps": "kernel", "client_lag": 0.000035,
+        });
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(seen.get(key), Some(value), "{key}");
+        }
+        // The time of a read says nothing of how late the read was.
+        held.stamps = StampSource::Read;
+        let seen = row(&held, &Latencies::default());
+        assert_eq!(
+            (&seen["arrival_stamps"], &seen["client_lag"]),
+            (&"read".into(), &serde_json::Value::Null)
+        );
+        held.stamps = StampSource::Kernel;
+        held.chunks.clear();
+        assert_eq!(
+            row(&held, &Latencies::default())["client_lag"],
+            serde_json::Value::Null
+        );
+    }
+
+    #[test]
     fn a_failure_is_a_row_with_its_class_and_text() {
         let message = "a \"quoted\" line\nand another".to_owned();
         let mut record = record();
@@ -454,7 +535,7 @@ mod tests {
             message: message.clone(),
         };
         record.output_tokens = 0;
-        let line = request_line(&record, &Latencies::default()).unwrap();
+        let line = line_of(&record, &Latencies::default());
         assert!(!line.contains('\n'), "a row is one line");
         let row = row(&record, &Latencies::default());
         assert_eq!(
@@ -511,12 +592,14 @@ mod tests {
             ),
             (Event::Starved { due: 1, at: 2 }, "starved"),
             (Event::ArrivalsMissed { sessions: 3, at: 2 }, "arrivals_missed"),
+            (Event::ThreadSampled(ThreadSample::default()), "thread_sampled"),
+            (Event::ClockStepped { at: 1, by: -2 }, "clock_stepped"),
             (Event::TimeoutReached { at: 1 }, "timeout_reached"),
             (Event::Interrupted { at: 1 }, "interrupted"),
             (Event::RunEnded { at: 1 }, "run_ended"),
         ];
         for (event, name) in cases {
-            let line = trace_line(&event, None).unwrap();
+            let line = trace_line_of(&event, None);
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
             assert_eq!(value["event"], name);
             assert!(!line.contains('\n') && value.get("content").is_none(), "{line}");
@@ -532,15 +615,11 @@ mod tests {
         };
         let finished = Event::Finished(Box::new(record()));
         for event in [dispatched, finished] {
-            let line = trace_line(&event, Some("two\nlines")).unwrap();
+            let line = trace_line_of(&event, Some("two\nlines"));
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
             assert_eq!(value["content"], "two\nlines");
             assert!(!line.contains('\n'));
         }
-        assert!(
-            !trace_line(&Event::RunEnded { at: 1 }, Some("nothing"))
-                .unwrap()
-                .contains("nothing")
-        );
+        assert!(!trace_line_of(&Event::RunEnded { at: 1 }, Some("nothing")).contains("nothing"));
     }
 }

@@ -40,21 +40,25 @@ impl LineFile {
         }
     }
 
-    /// Adds a line (without its end).
-    pub(crate) fn push(&mut self, line: serde_json::Result<String>) {
-        match line {
-            Ok(line) if self.failure.is_none() => {
-                self.buffer.extend_from_slice(line.as_bytes());
+    /// Adds a line, which `write` appends without its end.
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) {
+        if self.failure.is_some() {
+            self.lines_lost += 1;
+            return;
+        }
+        let whole = self.buffer.len();
+        match write(&mut self.buffer) {
+            Ok(()) => {
                 self.buffer.push(b'\n');
                 self.lines_in_buffer += 1;
                 if self.buffer.len() >= BUFFER_BYTES {
                     self.flush();
                 }
             }
-            Ok(_) => self.lines_lost += 1,
             Err(error) => {
+                self.buffer.truncate(whole);
                 self.lines_lost += 1;
-                self.failure.get_or_insert(error.into());
+                self.failure = Some(error.into());
             }
         }
     }

@@ -155,11 +155,11 @@ impl Files {
 
     fn write(&mut self, event: &Event, content: Option<&str>) {
         if let Event::Finished(record) = event {
-            self.requests
-                .push(request_line(record, &(self.latencies)(record)));
+            let latencies = (self.latencies)(record);
+            self.requests.push(|line| request_line(line, record, &latencies));
         }
         if let Some(trace) = &mut self.trace {
-            trace.push(trace_line(event, content));
+            trace.push(|line| trace_line(line, event, content));
         }
     }
 
