@@ -188,12 +188,6 @@ impl Chunks {
             (State::Size | State::Space, b' ' | b'\t') => State::Space,
             (State::Size | State::Space, b';') => State::Extension,
             (State::Size | State::Space | State::Extension, b'\r') => State::SizeLf,
-            (State::Extension | State::SizeLf, b'\n') if self.state == State::Extension => {
-                return Err(DecodeError::ChunkLineEnd {
-                    found: excerpt(input),
-                });
-            }
-            (State::Extension, _) => State::Extension,
             (State::SizeLf, b'\n') => {
                 self.line = 0;
                 if self.left == 0 {
@@ -202,11 +196,13 @@ impl Chunks {
                     State::Data
                 }
             }
-            (State::SizeLf, _) | (State::Size | State::Space, b'\n') => {
+            (State::SizeLf, _) | (State::Size | State::Space | State::Extension, b'\n') => {
                 return Err(DecodeError::ChunkLineEnd {
                     found: excerpt(input),
                 });
             }
+            // Also a quoted string: it cannot contain a CR.
+            (State::Extension, _) => State::Extension,
             _ => {
                 return Err(DecodeError::ChunkSize {
                     found: excerpt(line_start),
@@ -230,10 +226,7 @@ impl Chunks {
         if self.trailers.is_empty() {
             return Ok(());
         }
-        self.hold(
-            b"
-", limits,
-        )?;
+        self.hold(b"\r\n", limits)?;
         let trailers = std::mem::take(&mut self.trailers);
         let mut fields = vec![httparse::EMPTY_HEADER; self.trailer_lines];
         match httparse::parse_headers(&trailers, &mut fields) {
@@ -292,3 +285,75 @@ const DIGITS: [u8; 256] = {
     }
     digits
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Chunks {
+        pub(crate) fn held_bytes(&self) -> usize {
+            self.trailers.capacity()
+        }
+    }
+
+    /// The sizes of the parts, and whether the input was used up or the body ended.
+    fn parts(chunks: &mut Chunks, mut input: &[u8]) -> (Vec<usize>, Step<'static>) {
+        let mut sizes = Vec::new();
+        loop {
+            match chunks.next(&mut input, &Limits::default()).unwrap() {
+                Step::Data(data) => sizes.push(data.len()),
+                Step::End => return (sizes, Step::End),
+                Step::More => return (sizes, Step::More),
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_goes_on_in_the_next_read_is_a_part_of_each() {
+        let mut chunks = Chunks::new();
+        assert_eq!(
+            parts(&mut chunks, b"3\r\nabc\r\n5\r\nab"),
+            (vec![3, 2], Step::More)
+        );
+        assert_eq!(chunks.place(), Place::Body);
+        assert_eq!(parts(&mut chunks, b"cde"), (vec![3], Step::More));
+        assert_eq!(parts(&mut chunks, b"\r"), (vec![], Step::More));
+        assert_eq!(parts(&mut chunks, b"\n1\r\na\r"), (vec![1], Step::More));
+        assert_eq!(parts(&mut chunks, b"\n2\r\nab\r\n0"), (vec![2], Step::More));
+        assert_eq!(chunks.place(), Place::Body);
+        assert_eq!(parts(&mut chunks, b"\r\n"), (vec![], Step::More));
+        assert_eq!(chunks.place(), Place::Trailers);
+        assert_eq!(parts(&mut chunks, b"\r\n"), (vec![], Step::End));
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_to_the_long_way() {
+        assert_eq!(plain_size(b"1aF\r\n"), Some((5, 0x1af)));
+        assert_eq!(plain_size(b"fffffff\r\n"), Some((9, 0x0fff_ffff)));
+        for long in [
+            "",
+            "1",
+            "1\r",
+            "\r\n",
+            "0\r\n",
+            "ffffffff\r\n",
+            "1;x\r\n",
+            "1\n",
+            "g\r\n",
+            "1\rx",
+        ] {
+            assert_eq!(plain_size(long.as_bytes()), None, "{long:?}");
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(
+                digit(byte).map(u32::from),
+                char::from(byte).to_digit(16),
+                "{byte}"
+            );
+        }
+    }
+}

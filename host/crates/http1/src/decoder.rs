@@ -241,3 +241,88 @@ fn take<'a>(input: &mut &'a [u8], size: usize) -> Option<Part<'a>> {
     *input = rest;
     (!data.is_empty()).then_some(Part::Body(data))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        head_bytes: 1000,
+        headers: 8,
+        chunk_line_bytes: 50,
+        trailer_bytes: 700,
+    };
+
+    impl Decoder {
+        /// Memory that is held between two calls.
+        fn held_bytes(&self) -> usize {
+            let trailers = match &self.state {
+                State::Chunked(chunks) => chunks.held_bytes(),
+                _ => 0,
+            };
+            self.held.capacity() + trailers
+        }
+    }
+
+    /// Feeds so many bytes of an endless piece at a time and returns the most that was held.
+    fn most_held(start: &str, endless: &str, step: usize) -> usize {
+        let mut decoder = Decoder::new(LIMITS);
+        let bytes = format!("{start}{}", endless.repeat(5000));
+        let mut most = 0;
+        for mut piece in bytes.as_bytes().chunks(step) {
+            while let Ok(Some(_)) = decoder.next(&mut piece) {}
+            most = most.max(decoder.held_bytes());
+        }
+        most
+    }
+
+    #[test]
+    fn memory_stays_within_the_limits() {
+        let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        for step in [1, 3, 64, 999, 5000] {
+            for (start, endless, limit) in [
+                ("HTTP/1.1 200 OK\r\n", "x", LIMITS.head_bytes),
+                ("HTTP/1.1 200 OK\r\nx: y", "\r\n z", LIMITS.head_bytes),
+                ("", "\r\n", LIMITS.head_bytes),
+                ("", "HTTP/1.1 100 Continue\r\nx: y\r\n\r\n", LIMITS.head_bytes),
+                (&format!("{chunked}0\r\n"), "x", LIMITS.trailer_bytes),
+                (&format!("{chunked}0\r\n"), "x: y\r\n", LIMITS.trailer_bytes),
+                (&format!("{chunked}1;"), "x", 0),
+                (&format!("{chunked}fffffff\r\n"), "x", 0),
+                (chunked, "1;x\r\ny\r\n", 0),
+                ("HTTP/1.1 200 OK\r\n\r\n", "x", 0),
+                ("HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n", "x", 0),
+            ] {
+                let most = most_held(start, endless, step);
+                // A head that comes in pieces may be held before the body that holds nothing.
+                let head = if limit == 0 && step < start.len() { 256 } else { 0 };
+                assert!(most <= limit.max(head), "{start:?} {endless:?} by {step}: {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_that_came_in_pieces_is_not_kept() {
+        let mut decoder = Decoder::new(LIMITS);
+        let head = b"HTTP/1.1 200 OK\r\nx: y\r\n\r\n";
+        assert_eq!(decoder.next(&mut &head[..9]), Ok(None));
+        assert!(decoder.held_bytes() >= 9);
+        assert!(matches!(decoder.next(&mut &head[9..]), Ok(Some(Part::Head(_)))));
+        assert_eq!(decoder.held_bytes(), 0);
+    }
+
+    #[test]
+    fn a_wrong_beginning_is_told_at_once() {
+        for beginning in ["S", "HTTP/2", "\x16\x03\x01", "HTTP/1.1\0"] {
+            let mut decoder = Decoder::new(LIMITS);
+            let error = beginning
+                .as_bytes()
+                .chunks(1)
+                .find_map(|mut byte| decoder.next(&mut byte).err());
+            assert!(
+                matches!(error, Some(DecodeError::NotHttp { .. })),
+                "{beginning:?}: {error:?}"
+            );
+        }
+    }
+}

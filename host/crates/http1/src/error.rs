@@ -163,10 +163,13 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
         None => bytes,
     };
     let shown = &line[..line.len().min(EXCERPT_BYTES)];
-    let mut text: String = String::from_utf8_lossy(shown)
-        .chars()
-        .flat_map(char::escape_debug)
-        .collect();
+    let mut text = String::new();
+    for char in String::from_utf8_lossy(shown).chars() {
+        match char {
+            '"' | '\'' => text.push(char),
+            _ => text.extend(char.escape_debug()),
+        }
+    }
     if shown.len() < line.len() {
         text.push('…');
     }
@@ -181,7 +184,7 @@ mod tests {
     fn an_excerpt_is_one_short_readable_line() {
         assert_eq!(excerpt(b"xyz\r\nabc"), "xyz");
         assert_eq!(excerpt(b"\nabc"), "\\n");
-        assert_eq!(excerpt(b"\x1b[2Jq\""), "\\u{1b}[2Jq\\\"");
+        assert_eq!(excerpt(b"\x1b[2Jq\""), "\\u{1b}[2Jq\"");
         assert_eq!(excerpt(b"\xff"), "\u{fffd}");
         let long = excerpt(&[b'a'; 100]);
         assert_eq!(long, format!("{}…", "a".repeat(48)));

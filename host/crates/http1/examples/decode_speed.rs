@@ -1,0 +1,113 @@
+//! How long the decoder takes for a chunk of a streamed answer, in nanoseconds: each chunk in a read of its own, as a paced
+//! server sends them, and coalesced in reads of 16 KiB, as a busy client finds them.
+//!
+//! `cargo run --release -p veeksha-http1 --example decode_speed [answers]`
+//!
+//! With `callgrind` as second argument one way only is run (`single` or `coalesced`), without a clock, so that
+//! instructions for each chunk come out by difference of two numbers of answers.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use veeksha_http1::{DecodeError, Decoder, Limits, Part};
+
+/// Events of one answer.
+const EVENTS: usize = 64;
+/// Bytes of one event, a usual size of a chat completion's chunk with one token.
+const EVENT_BYTES: usize = 230;
+/// Answers of one round; the fastest round counts.
+const ROUND: usize = 200;
+
+struct Recording {
+    bytes: Vec<u8>,
+    /// Where each read ends if the server is paced.
+    paced: Vec<usize>,
+}
+
+fn record() -> Recording {
+    let mut bytes = b"HTTP/1.1 200 OK\r\ndate: Fri, 20 Nov 2026 20:04:40 GMT\r\nserver: uvicorn\r\n\
+        content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
+        .to_vec();
+    let mut paced = vec![bytes.len()];
+    let event = format!("data: {}\n\n", "x".repeat(EVENT_BYTES - 8));
+    for _ in 0..EVENTS {
+        bytes.extend_from_slice(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
+        paced.push(bytes.len());
+    }
+    bytes.extend_from_slice(b"0\r\n\r\n");
+    paced.push(bytes.len());
+    Recording { bytes, paced }
+}
+
+/// One answer in these reads; the bytes of its body.
+fn decode(decoder: &mut Decoder, bytes: &[u8], reads: &[usize]) -> Result<usize, DecodeError> {
+    decoder.restart();
+    let mut size = 0;
+    let mut begin = 0;
+    for end in reads {
+        let mut read = black_box(&bytes[begin..*end]);
+        while let Some(part) = decoder.next(&mut read)? {
+            if let Part::Body(bytes) = part {
+                size += black_box(bytes).len();
+            }
+        }
+        begin = *end;
+    }
+    Ok(size)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a measurement of this process, which is no part of a run"
+)]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+fn fastest(recording: &Recording, reads: &[usize], rounds: usize) -> Result<Duration, DecodeError> {
+    let mut decoder = Decoder::new(Limits::default());
+    let mut best = Duration::MAX;
+    for _ in 0..rounds {
+        let begin = now();
+        for _ in 0..ROUND {
+            let size = decode(&mut decoder, &recording.bytes, reads)?;
+            assert_eq!(size, EVENTS * EVENT_BYTES);
+        }
+        best = best.min(begin.elapsed());
+    }
+    Ok(best)
+}
+
+fn main() -> Result<(), DecodeError> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let answers = arguments
+        .first()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(20_000usize);
+    let recording = record();
+    let coalesced: Vec<usize> = (1..=recording.bytes.len().div_ceil(16 << 10))
+        .map(|read| (read * (16 << 10)).min(recording.bytes.len()))
+        .collect();
+    let ways = [("single", &recording.paced), ("coalesced", &coalesced)];
+    if arguments.get(1).is_some_and(|tool| tool == "callgrind") {
+        let mut decoder = Decoder::new(Limits::default());
+        for (_, reads) in ways
+            .iter()
+            .filter(|(name, _)| arguments.get(2).is_none_or(|only| only == name))
+        {
+            for _ in 0..answers {
+                decode(&mut decoder, &recording.bytes, reads)?;
+            }
+        }
+        return Ok(());
+    }
+    for (name, reads) in ways {
+        let best = fastest(&recording, reads, answers.div_ceil(ROUND))?;
+        let chunks = (ROUND * EVENTS) as f64;
+        println!(
+            "{name:9} {:6.1} ns per chunk, its share of the head included",
+            best.as_nanos() as f64 / chunks
+        );
+    }
+    Ok(())
+}
