@@ -1,24 +1,44 @@
-//! One client thread: a current-thread runtime, a connection pool, and a task for each request in flight.
+//! One client thread: a current-thread runtime, its idle connections, one buffer for all reads, and a task for each request
+//! in flight.
+//!
+//! The hot path is a task that waits for its socket and nothing else. Deadlines, cancellation and the look for answers whose data
+//! have ended without their body ending are the thread's own business: it knows every flight, lands those whose time has
+//! come, and aborts their tasks.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinSet, LocalSet};
-use veeksha_model::{ErrorClass, FailureReason, Nanos, StampSource};
-use veeksha_ports::{Outcome, Timings};
-
-use crate::TransportError;
-use crate::exchange::{Progress, Route, exchange};
-use crate::flight::Ticket;
-use crate::pool::Pool;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use veeksha_dialect::Failure;
+use veeksha_model::{ErrorClass, Nanos};
+
+use crate::exchange::exchange;
+use crate::figures::ThreadFigures;
+use crate::flight::{Delivery, Flight, Ticket};
+use crate::pool::Pool;
+use crate::received::MIN_BUDGET;
+use crate::receiver::Receiver;
+use crate::route::Route;
+use crate::{ThreadStart, TransportError};
 
 /// Threads that one client thread may use to resolve names; each new connection resolves its own.
 const MAX_RESOLVERS: usize = 8;
+
+/// The one buffer that every read of a thread goes through.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Bytes that may wait to be understood, in all answers together.
+const WAITING_BYTES: usize = 4 << 20;
+
+/// The most of them in one answer.
+const MAX_BUDGET: usize = 16 * 1024;
 
 /// What a client thread is told.
 pub(crate) enum Command {
@@ -33,130 +53,234 @@ pub(crate) enum Command {
 /// A running client thread.
 pub(crate) struct ClientThread {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) figures: Arc<ThreadFigures>,
     pub(crate) thread: Option<JoinHandle<()>>,
 }
 
 impl ClientThread {
     /// Starts the thread.
-    pub(crate) fn start(index: usize, route: Route, timeout: Duration) -> Result<Self, TransportError> {
+    pub(crate) fn start(
+        index: usize,
+        route: Arc<Route>,
+        delivery: Arc<Delivery>,
+        on_start: Option<ThreadStart>,
+    ) -> Result<Self, TransportError> {
         let failed = |source| TransportError::Thread { index, source };
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(MAX_RESOLVERS)
-            .build()
-            .map_err(failed)?;
         let (commands, inbox) = mpsc::unbounded_channel();
+        let figures = Arc::new(ThreadFigures::default());
+        let counted = Arc::clone(&figures);
+        // A runtime for tasks that stay on their thread is made on that thread; whether that worked is told from there.
+        let (started, start) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
             .name(format!("client-{index}"))
-            .spawn(move || run(runtime, inbox, route, timeout))
+            .spawn(move || {
+                let runtime = Builder::new_current_thread()
+                    .enable_all()
+                    .max_blocking_threads(MAX_RESOLVERS)
+                    .build_local(LocalOptions::default());
+                match runtime {
+                    Ok(runtime) => {
+                        if let Some(on_start) = on_start {
+                            on_start(index);
+                        }
+                        let _ = started.send(Ok(()));
+                        run(runtime, inbox, Thread::new(route, delivery, counted));
+                    }
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                    }
+                }
+            })
             .map_err(failed)?;
+        match start.recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(failed(error)),
+            Err(_) => return Err(failed(std::io::Error::other("it ended as it started"))),
+        }
         Ok(ClientThread {
             commands,
+            figures,
             thread: Some(thread),
         })
     }
 }
 
-fn run(runtime: Runtime, mut inbox: mpsc::UnboundedReceiver<Command>, route: Route, timeout: Duration) {
-    let (cancel, _) = watch::channel(());
-    LocalSet::new().block_on(&runtime, async {
-        let shared = Rc::new(Shared { route, timeout, pool: RefCell::new(Pool::default()) });
-        let mut tasks = JoinSet::new();
+fn run(runtime: LocalRuntime, mut inbox: mpsc::UnboundedReceiver<Command>, thread: Rc<Thread>) {
+    runtime.block_on(async {
         loop {
+            let wake = thread.next_look();
             tokio::select! {
                 biased;
                 command = inbox.recv() => match command {
-                    Some(Command::Send(ticket)) => {
-                        let picked_up_at = shared.route.clock.now();
-                        tasks.spawn_local(serve(Rc::clone(&shared), ticket, picked_up_at, cancel.subscribe()));
-                    }
-                    Some(Command::CancelAll) => {
-                        cancel.send_replace(());
-                    }
+                    Some(Command::Send(ticket)) => thread.launch(*ticket),
+                    Some(Command::CancelAll) => thread.cancel_all(),
                     Some(Command::Stop) | None => break,
                 },
-                // A task that panicked has paid its outcome through its ticket.
-                Some(_) = tasks.join_next() => {}
+                () = tokio::time::sleep(wake.unwrap_or_default()), if wake.is_some() => thread.look(),
             }
         }
         inbox.close();
-        cancel.send_replace(());
+        thread.cancel_all();
         // Jobs that were not begun: their tickets pay.
         while inbox.recv().await.is_some() {}
-        while tasks.join_next().await.is_some() {}
     });
     // A name that still resolves must not hold up the end.
     runtime.shutdown_background();
 }
 
 /// What the tasks of one client thread share.
-struct Shared {
-    route: Route,
-    timeout: Duration,
-    pool: RefCell<Pool>,
+pub(crate) struct Thread {
+    pub(crate) route: Arc<Route>,
+    pub(crate) receiver: Rc<Receiver>,
+    pub(crate) buffer: RefCell<Box<[u8]>>,
+    pub(crate) pool: RefCell<Pool>,
+    delivery: Arc<Delivery>,
+    figures: Arc<ThreadFigures>,
+    flights: RefCell<Flights>,
 }
 
-/// Brings one job to its outcome.
-async fn serve(
-    shared: Rc<Shared>,
-    ticket: Box<Ticket>,
-    picked_up_at: Nanos,
-    mut cancel: watch::Receiver<()>,
-) {
-    let Some(job) = ticket.job() else { return };
-    let mut progress = Progress::default();
-    let end = tokio::select! {
-        biased;
-        _ = cancel.changed() => Err(Failure::new(ErrorClass::Cancelled, "the request was withdrawn")),
-        ended = tokio::time::timeout(shared.timeout, exchange(&shared.route, &shared.pool, job, &mut progress)) => {
-            match ended {
-                Ok(end) => end,
-                Err(_) => Err(Failure::new(ErrorClass::Timeout, String::new())),
-            }
-        }
-    };
-    let end = end.map_err(|failure| with_phase(failure, &progress, shared.timeout));
-    let timings = Timings {
-        picked_up_at: Some(picked_up_at),
-        sent_at: progress.stamps.as_ref().and_then(|stamps| stamps.sent_at()),
-        first_byte_at: progress.stamps.as_ref().and_then(|stamps| stamps.first_byte_at()),
-        completed_at: 0,
-        stamps: StampSource::Read,
-    };
-    let (connection, status) = (progress.connection, progress.status);
-    let verdict = progress.verdict(end);
-    let completed_at = verdict.completed_at.unwrap_or_else(|| shared.route.clock.now());
-    ticket.deliver(|job| Outcome {
-        timings: Timings {
-            completed_at,
-            ..timings
-        },
-        connection,
-        status,
-        chunks: verdict.chunks,
-        result: verdict.result.map_err(|failure| FailureReason {
-            request: job.id,
-            class: failure.class,
-            status: failure.status,
-            message: shared.route.target.redact(&failure.message),
-            at: completed_at,
-        }),
-        codec_failure: None,
-        job,
-    });
+/// Every flight of a thread. All have the same time, so the first is the first whose deadline passes.
+#[derive(Default)]
+struct Flights {
+    entries: BTreeMap<u64, Entry>,
+    next: u64,
+    looked_at: Nanos,
 }
 
-/// Says where a request was when it was given up.
-fn with_phase(failure: Failure, progress: &Progress, timeout: Duration) -> Failure {
-    match failure.class {
-        ErrorClass::Timeout => {
-            let message = format!("the total deadline of {timeout:?} passed {}", progress.phase());
-            Failure { message, ..failure }
-        }
-        ErrorClass::Cancelled => {
-            let message = format!("{} {}", failure.message, progress.phase());
-            Failure { message, ..failure }
-        }
-        _ => failure,
+struct Entry {
+    flight: Rc<RefCell<Flight>>,
+    /// `None` for the moment before the task is there.
+    task: Option<AbortHandle>,
+}
+
+impl Thread {
+    fn new(route: Arc<Route>, delivery: Arc<Delivery>, figures: Arc<ThreadFigures>) -> Rc<Self> {
+        let receiver = Receiver::new(route.clock, route.realtime, Arc::clone(&figures));
+        Rc::new(Thread {
+            receiver,
+            route,
+            delivery,
+            figures,
+            buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
+            pool: RefCell::default(),
+            flights: RefCell::default(),
+        })
     }
+
+    /// Bytes of one answer that may wait to be understood: the more requests are in flight, the fewer.
+    pub(crate) fn budget(&self) -> usize {
+        let in_flight = self.delivery.in_flight.load(Ordering::Relaxed).max(1);
+        (WAITING_BYTES / in_flight).clamp(MIN_BUDGET, MAX_BUDGET)
+    }
+
+    fn launch(self: &Rc<Self>, ticket: Ticket) {
+        let picked_up_at = self.route.clock.now();
+        let (route, figures) = (Arc::clone(&self.route), Arc::clone(&self.figures));
+        let flight = Rc::new(RefCell::new(Flight::new(ticket, route, figures, picked_up_at)));
+        let mut flights = self.flights.borrow_mut();
+        let number = flights.next;
+        flights.next += 1;
+        let landing = Landing {
+            thread: Rc::clone(self),
+            number,
+        };
+        let carried = Rc::clone(&flight);
+        let task = tokio::task::spawn_local(async move {
+            let end = exchange(&landing.thread, &carried).await;
+            carried.borrow_mut().land(end);
+        });
+        let task = Some(task.abort_handle());
+        flights.entries.insert(number, Entry { flight, task });
+    }
+
+    /// How long until a flight's time is over, or until the flights are to be looked at; `None` if there is none.
+    fn next_look(&self) -> Option<Duration> {
+        let flights = self.flights.borrow();
+        let (_, first) = flights.entries.first_key_value()?;
+        let deadline = first
+            .flight
+            .borrow()
+            .began_at()
+            .saturating_add(nanos(self.route.request_timeout));
+        let look = flights.looked_at.saturating_add(self.look_every());
+        let wait = deadline.min(look).saturating_sub(self.route.clock.now());
+        // The runtime's timer counts in milliseconds.
+        Some(Duration::from_nanos(wait) + Duration::from_micros(500))
+    }
+
+    fn look_every(&self) -> Nanos {
+        (nanos(self.route.linger) / 2).clamp(1_000_000, 60_000_000_000)
+    }
+
+    /// Lands the flights whose time is over, and from time to time those whose answers have ended without a word.
+    fn look(&self) {
+        let now = self.route.clock.now();
+        let timeout = nanos(self.route.request_timeout);
+        loop {
+            let Some(entry) = self.take_first_if(|flight| flight.began_at().saturating_add(timeout) <= now)
+            else {
+                break;
+            };
+            let words = format!("the total deadline of {:?} passed", self.route.request_timeout);
+            entry.end(Err(Failure::new(ErrorClass::Timeout, words)));
+        }
+        let mut flights = self.flights.borrow_mut();
+        if now.saturating_sub(flights.looked_at) < self.look_every() {
+            return;
+        }
+        flights.looked_at = now;
+        let over: Vec<u64> = flights
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.flight.borrow_mut().has_lingered(now))
+            .map(|(number, _)| *number)
+            .collect();
+        let over: Vec<Entry> = over
+            .iter()
+            .filter_map(|number| flights.entries.remove(number))
+            .collect();
+        drop(flights);
+        over.into_iter().for_each(|entry| entry.end(Ok(())));
+    }
+
+    fn cancel_all(&self) {
+        while let Some(entry) = self.take_first_if(|_| true) {
+            let words = "the request was withdrawn";
+            entry.end(Err(Failure::new(ErrorClass::Cancelled, words)));
+        }
+    }
+
+    fn take_first_if(&self, wanted: impl FnOnce(&Flight) -> bool) -> Option<Entry> {
+        let mut flights = self.flights.borrow_mut();
+        let first = flights.entries.first_entry()?;
+        let is_wanted = wanted(&first.get().flight.borrow());
+        is_wanted.then(|| first.remove())
+    }
+}
+
+impl Entry {
+    /// Pays the outcome and ends the task, which drops its connection.
+    fn end(self, end: Result<(), Failure>) {
+        self.flight.borrow_mut().land(end);
+        if let Some(task) = self.task {
+            task.abort();
+        }
+    }
+}
+
+/// Takes a flight out of the thread's list when its task ends, in whatever way; if nothing has landed it by then, its ticket
+/// pays.
+struct Landing {
+    thread: Rc<Thread>,
+    number: u64,
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.thread.flights.borrow_mut().entries.remove(&self.number);
+    }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

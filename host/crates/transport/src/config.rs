@@ -31,6 +31,8 @@ pub struct TransportConfig {
     pub linger: Duration,
     /// Called on each client thread when it starts, with its number: for priorities and the choice of cores.
     pub on_thread_start: Option<ThreadStart>,
+    /// Reads `CLOCK_REALTIME`, on which the kernel stamps what it receives. A test sets the wall clock by this.
+    pub realtime: fn() -> u64,
 }
 
 /// What a client thread does first; takes the thread's number.
@@ -71,6 +73,7 @@ impl TransportConfig {
             source_addresses: Vec::new(),
             linger: Duration::from_secs(1),
             on_thread_start: None,
+            realtime: veeksha_clock::wall_nanos,
         }
     }
 }

@@ -1,273 +1,257 @@
-//! One HTTP/1.1 connection: opening it, sending one request at a time, telling whether it can be used again.
+//! One HTTP/1.1 connection: sending a request, reading its answer, telling whether it can be used again.
+//!
+//! Everything happens inside the poll of the one task that has the connection: a read into the thread's buffer, the
+//! framing of HTTP, and the bytes of the body put where they wait. No borrow outlives a poll.
 
 use std::cell::RefCell;
-use std::convert::Infallible;
-use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::{Pin, pin};
-use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::client::conn::http1;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
-use rustls::pki_types::ServerName;
-use tokio::net::{TcpStream, lookup_host};
-use tokio_rustls::TlsConnector;
-use veeksha_clock::RunClock;
+use veeksha_dialect::{Failure, one_line};
+use veeksha_http1::{Closed, DecodeError, Decoder, Limits, Part, Place as Where};
 use veeksha_model::ErrorClass;
-use veeksha_ports::ConnectionUse;
 
-use crate::stamped_io::{StampedSocket, Stamps, WatchedIo, Wire};
-use crate::tls::handshake_message;
-use crate::url::Endpoint;
-use veeksha_dialect::Failure;
-
-/// The largest read buffer of a connection; also the bound on an answer's head. The buffer starts at 8 KiB, which holds a head
-/// and dozens of events.
-const MAX_BUFFER_BYTES: usize = 16 * 1024;
-
-/// What moves a connection's bytes when it is polled.
-type Driver = Pin<Box<http1::Connection<TokioIo<WatchedIo>, RequestBody>>>;
+use crate::client_thread::Thread;
+use crate::flight::Flight;
+use crate::place::Place;
+use crate::wire::Wire;
 
 /// A connection that has no request in flight, or exactly one.
 pub(crate) struct Connection {
-    sender: http1::SendRequest<RequestBody>,
-    /// `None` once the connection is over. It is polled by whoever waits for an answer, so that a read and
-    /// the work on what it brought happen in one go.
-    driver: Option<Driver>,
-    socket: Rc<RefCell<TcpStream>>,
-    stamps: Rc<Stamps>,
+    wire: Wire,
+    decoder: Decoder,
+    /// A request was given up half sent: the connection carries no other.
+    spoiled: bool,
+}
+
+/// Why an exchange did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// The connection ended before any byte of an answer came.
+    Unanswered(Failure),
+    /// Later.
+    Failed(Failure),
+}
+
+impl From<Lost> for Failure {
+    fn from(lost: Lost) -> Failure {
+        match lost {
+            Lost::Unanswered(failure) | Lost::Failed(failure) => failure,
+        }
+    }
+}
+
+/// What a read has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    More,
+    /// The answer has ended, or the rest of it is not wanted.
+    Ended,
+}
+
+/// How the sending of a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// With its last byte.
+    Whole,
+    /// The server's answer came first.
+    AnsweredEarly,
+    /// And it came to its end.
+    EndedEarly,
 }
 
 impl Connection {
-    /// Opens a connection and writes down how long that took.
-    pub(crate) async fn open(
-        endpoint: &Endpoint,
-        tls: Option<&TlsConnector>,
-        clock: RunClock,
-        used: &mut ConnectionUse,
-    ) -> Result<Self, Failure> {
-        let started = clock.now();
-        let socket = connect(endpoint).await?;
-        let connected = clock.now();
-        used.connect = Some(connected - started);
-        let stamps = Stamps::new(clock);
-        let socket = Rc::new(RefCell::new(socket));
-        let stamped = StampedSocket {
-            socket: Rc::clone(&socket),
-            stamps: Rc::clone(&stamps),
-        };
-        let wire = match tls {
-            None => Wire::Plain(stamped),
-            Some(connector) => {
-                let stream = handshake(endpoint, connector, stamped).await?;
-                used.tls = Some(clock.now() - connected);
-                Wire::Tls(Box::new(stream))
-            }
-        };
-        let io = TokioIo::new(WatchedIo {
+    pub(crate) fn new(wire: Wire) -> Self {
+        Connection {
             wire,
-            stamps: Rc::clone(&stamps),
-        });
-        let (sender, driver) = http1::Builder::new()
-            .max_buf_size(MAX_BUFFER_BYTES)
-            .handshake(io)
-            .await
-            .map_err(|error| Failure::new(ErrorClass::Connect, format!("{}: {error}", endpoint.place())))?;
-        Ok(Connection {
-            sender,
-            driver: Some(Box::pin(driver)),
-            socket,
-            stamps,
-        })
-    }
-
-    /// The connection's timestamps.
-    pub(crate) fn stamps(&self) -> &Rc<Stamps> {
-        &self.stamps
-    }
-
-    /// Sends a request and waits for the head of its answer.
-    pub(crate) async fn send(
-        &mut self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, hyper::Error> {
-        let answer = self.sender.send_request(request);
-        drive(&mut self.driver, answer).await
-    }
-
-    /// The next piece of a body; `None` at its end.
-    pub(crate) async fn next_piece(&mut self, body: &mut Incoming) -> Option<Result<Bytes, hyper::Error>> {
-        loop {
-            let frame = drive(
-                &mut self.driver,
-                poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)),
-            )
-            .await?;
-            match frame.map(Frame::into_data) {
-                Ok(Ok(data)) => return Some(Ok(data)),
-                // Trailers.
-                Ok(Err(_)) => {}
-                Err(error) => return Some(Err(error)),
-            }
+            decoder: Decoder::new(Limits::default()),
+            spoiled: false,
         }
     }
 
-    /// Whether another request can be sent, after a body was read to its end.
-    pub(crate) async fn settle(&mut self) -> bool {
-        // The driver needs a turn to see that the answer has ended.
-        poll_fn(|cx| {
-            poll_driver(&mut self.driver, cx);
-            Poll::Ready(())
-        })
-        .await;
-        self.driver.is_some() && self.sender.is_ready()
-    }
-
-    /// Whether an idle connection looks alive: the server has neither closed it nor sent anything unasked. Between this look
-    /// and the request it may still die.
+    /// Whether the idle connection looks alive.
     pub(crate) fn looks_alive(&self) -> bool {
-        let mut byte = [0u8; 1];
-        let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
-        let seen = rustix::net::recv(&*self.socket.borrow(), &mut byte[..], flags);
-        matches!(seen, Err(Errno::AGAIN)) && self.sender.is_ready()
+        self.wire.looks_alive()
     }
-}
 
-/// Moves the connection's bytes while it waits for `future`. The driver goes first: what it reads is there when the future
-/// is asked.
-async fn drive<F: Future>(driver: &mut Option<Driver>, future: F) -> F::Output {
-    let mut future = pin!(future);
-    poll_fn(|cx| {
-        poll_driver(driver, cx);
-        future.as_mut().poll(cx)
-    })
-    .await
-}
-
-fn poll_driver(driver: &mut Option<Driver>, cx: &mut Context<'_>) {
-    // How the connection ended is told to whoever waits for the answer, so the result adds nothing.
-    if driver
-        .as_mut()
-        .is_some_and(|driver| driver.as_mut().poll(cx).is_ready())
-    {
-        *driver = None;
+    /// Whether another request can be sent.
+    pub(crate) fn can_be_reused(&self) -> bool {
+        !self.spoiled && self.decoder.can_be_reused()
     }
-}
 
-async fn connect(endpoint: &Endpoint) -> Result<TcpStream, Failure> {
-    let place = endpoint.place();
-    let addresses = lookup_host((endpoint.host.as_str(), endpoint.port))
-        .await
-        .map_err(|error| {
-            let words =
-                no_descriptor(&error).unwrap_or_else(|| format!("the host name does not resolve: {error}"));
-            Failure::new(ErrorClass::Connect, format!("{place}: {words}"))
-        })?;
-    let mut last = None;
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(socket) => {
-                socket
-                    .set_nodelay(true)
-                    .map_err(|error| Failure::new(ErrorClass::Connect, format!("{place}: {error}")))?;
-                return Ok(socket);
+    /// Another request begins.
+    pub(crate) fn begin(&mut self) {
+        self.decoder.restart();
+        self.wire.newest().begin();
+    }
+
+    /// Sends a request. While there is no room for more of it, an answer that comes early is heard.
+    pub(crate) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        exchange: Exchange<'_>,
+        parts: [&[u8]; 2],
+        done: &mut usize,
+    ) -> Poll<Result<Sent, Lost>> {
+        loop {
+            let first = parts[0].get(*done..).unwrap_or_default();
+            let second = parts[1]
+                .get(done.saturating_sub(parts[0].len())..)
+                .unwrap_or_default();
+            let written = if first.is_empty() && second.is_empty() {
+                match self.wire.poll_flush(cx) {
+                    Poll::Ready(Ok(())) => {
+                        let now = exchange.thread.route.clock.now();
+                        exchange.flight.borrow_mut().on_sent(now);
+                        return Poll::Ready(Ok(Sent::Whole));
+                    }
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                    Poll::Pending => Poll::Pending,
+                }
+            } else {
+                self.wire.poll_send(cx, [first, second])
+            };
+            let broken = match written {
+                Poll::Ready(Ok(size)) if size > 0 => {
+                    *done += size;
+                    continue;
+                }
+                Poll::Ready(Ok(_)) => Some(io::Error::from(io::ErrorKind::WriteZero)),
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Poll::Ready(Err(error)) => Some(error),
+                Poll::Pending => None,
+            };
+            // A server that refuses a request need not read all of it.
+            let heard = self.poll_hear(cx, exchange);
+            let answered = exchange.flight.borrow().is_answered();
+            match (heard, broken) {
+                (Poll::Ready(Ok(Heard::Ended)), _) => {
+                    self.spoiled = true;
+                    return Poll::Ready(Ok(Sent::EndedEarly));
+                }
+                (Poll::Ready(Ok(Heard::More)), _) if answered => {
+                    self.spoiled = true;
+                    return Poll::Ready(Ok(Sent::AnsweredEarly));
+                }
+                // An interim answer, or the beginning of a head.
+                (Poll::Ready(Ok(Heard::More)), _) => {}
+                (Poll::Ready(Err(lost)), _) => return Poll::Ready(Err(lost)),
+                (Poll::Pending, Some(error)) => {
+                    return Poll::Ready(Err(self.lost(exchange, &error.to_string())));
+                }
+                (Poll::Pending, None) => return Poll::Pending,
             }
-            Err(error) => last = Some(error),
         }
     }
-    let words = match last {
-        Some(error) => no_descriptor(&error).unwrap_or_else(|| match Errno::from_io_error(&error) {
-            Some(Errno::CONNREFUSED) => "the connection was refused; is the server running there?".to_owned(),
-            Some(Errno::ADDRNOTAVAIL) => {
-                "no local port is left; too many connections were opened in a short time".to_owned()
+
+    /// Reads the answer to its end.
+    pub(crate) fn poll_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        exchange: Exchange<'_>,
+    ) -> Poll<Result<(), Lost>> {
+        loop {
+            if let Heard::Ended = ready!(self.poll_hear(cx, exchange))? {
+                return Poll::Ready(Ok(()));
             }
-            _ => format!("no connection: {error}"),
-        }),
-        None => "the host name has no address".to_owned(),
+        }
+    }
+
+    /// Waits for one read and takes in what it brings.
+    fn poll_hear(&mut self, cx: &mut Context<'_>, exchange: Exchange<'_>) -> Poll<Result<Heard, Lost>> {
+        let mut buffer = exchange.thread.buffer.borrow_mut();
+        Poll::Ready(match ready!(self.wire.poll_receive(cx, &mut buffer)) {
+            Ok(0) => self.closed(exchange),
+            Ok(size) => self
+                .take_in(exchange, &buffer[..size])
+                .map_err(|failure| self.give_up(failure)),
+            Err(error) => Err(self.lost(exchange, &error.to_string())),
+        })
+    }
+
+    fn take_in(&mut self, exchange: Exchange<'_>, mut bytes: &[u8]) -> Result<Heard, Failure> {
+        let newest = self.wire.newest();
+        let stamp = newest.stamp();
+        let mut flight = exchange.flight.borrow_mut();
+        flight.on_read(stamp, newest.all_kernel());
+        loop {
+            let part = self
+                .decoder
+                .next(&mut bytes)
+                .map_err(|error| undecodable(exchange.place, &flight, &error))?;
+            match part {
+                Some(Part::Body(bytes)) => {
+                    if !flight.on_body(stamp, bytes)? {
+                        self.spoiled = true;
+                        return Ok(Heard::Ended);
+                    }
+                }
+                None => break,
+                Some(Part::End) => return Ok(Heard::Ended),
+                Some(Part::Head(head)) => flight.on_head(&head)?,
+                Some(Part::Interim(_)) if bytes.is_empty() => flight.on_interim(),
+                Some(Part::Interim(_)) => {}
+            }
+        }
+        flight.keep_within(|| exchange.thread.budget())?;
+        Ok(Heard::More)
+    }
+
+    /// The server has closed the connection.
+    fn closed(&mut self, exchange: Exchange<'_>) -> Result<Heard, Lost> {
+        match self.decoder.closed() {
+            Ok(Closed::EndOfBody) => Ok(Heard::Ended),
+            Ok(Closed::Clean) => Err(self.lost(exchange, "end of file")),
+            Err(DecodeError::Truncated { place: Where::Head }) => Err(self.lost(exchange, "end of file")),
+            Err(error) if error.is_truncated() => Err(self.lost(exchange, &error.to_string())),
+            Err(error) => {
+                let failure = undecodable(exchange.place, &exchange.flight.borrow(), &error);
+                Err(self.give_up(failure))
+            }
+        }
+    }
+
+    /// The connection is gone, and the answer has not ended.
+    fn lost(&mut self, exchange: Exchange<'_>, cause: &str) -> Lost {
+        self.spoiled = true;
+        let place = exchange.place.endpoint.place();
+        let flight = exchange.flight.borrow();
+        if flight.is_answered() {
+            let message = format!("the connection was lost in the middle of the answer: {cause}");
+            return Lost::Failed(Failure::new(ErrorClass::Truncated, one_line(&message)));
+        }
+        if self.decoder.has_begun() {
+            let message =
+                format!("{place} closed the connection in the middle of the answer's head: {cause}");
+            return Lost::Failed(Failure::new(ErrorClass::Truncated, one_line(&message)));
+        }
+        let (class, when) = match flight.was_sent() {
+            true => (ErrorClass::Truncated, "without an answer"),
+            false => (ErrorClass::Connect, "before the request was sent"),
+        };
+        let message = format!("{place} closed the connection {when}: {cause}");
+        Lost::Unanswered(Failure::new(class, one_line(&message)))
+    }
+
+    fn give_up(&mut self, failure: Failure) -> Lost {
+        self.spoiled = true;
+        Lost::Failed(failure)
+    }
+}
+
+/// What the polls of one request need besides the connection.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) thread: &'a Thread,
+    pub(crate) place: &'a Place,
+    pub(crate) flight: &'a RefCell<Flight>,
+}
+
+/// What the server sent is not HTTP/1.1.
+fn undecodable(place: &Place, flight: &Flight, error: &DecodeError) -> Failure {
+    let message = match flight.is_answered() {
+        true => format!("the answer's body is not what HTTP/1.1 describes: {error}"),
+        false => format!("{} does not answer in HTTP/1.1: {error}", place.endpoint.place()),
     };
-    Err(Failure::new(ErrorClass::Connect, format!("{place}: {words}")))
-}
-
-/// The message for a process or a system that cannot open another file.
-fn no_descriptor(error: &io::Error) -> Option<String> {
-    match Errno::from_io_error(error)? {
-        Errno::MFILE => {
-            let limit = getrlimit(Resource::Nofile).current;
-            let limit = limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
-            Some(format!(
-                "no file descriptor is left (the limit is {limit}); raise it with `ulimit -n`"
-            ))
-        }
-        Errno::NFILE => Some("the system has no file descriptor left (fs.file-max)".to_owned()),
-        _ => None,
-    }
-}
-
-async fn handshake(
-    endpoint: &Endpoint,
-    connector: &TlsConnector,
-    socket: StampedSocket,
-) -> Result<tokio_rustls::client::TlsStream<StampedSocket>, Failure> {
-    let place = endpoint.place();
-    let name = ServerName::try_from(endpoint.host.clone()).map_err(|error| {
-        Failure::new(
-            ErrorClass::Tls,
-            format!("{place}: not a name a certificate can have: {error}"),
-        )
-    })?;
-    connector
-        .connect(name, socket)
-        .await
-        .map_err(|error| Failure::new(ErrorClass::Tls, handshake_message(&place, &error)))
-}
-
-/// The connector for a configuration.
-pub(crate) fn connector(config: rustls::ClientConfig) -> TlsConnector {
-    TlsConnector::from(Arc::new(config))
-}
-
-/// A body that is in memory, and that tells when it was taken.
-pub(crate) struct RequestBody {
-    data: Option<Bytes>,
-    stamps: Rc<Stamps>,
-}
-
-impl RequestBody {
-    /// A body for a request on the connection with these stamps.
-    pub(crate) fn new(data: Bytes, stamps: Rc<Stamps>) -> Self {
-        RequestBody {
-            data: Some(data),
-            stamps,
-        }
-    }
-}
-
-impl Body for RequestBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.data.take().map(|data| {
-            self.stamps.request_body_taken();
-            Ok(Frame::data(data))
-        }))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.data.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
-    }
+    Failure::new(ErrorClass::Protocol, one_line(&message))
 }

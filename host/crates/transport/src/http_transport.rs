@@ -3,20 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap,
-    HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT,
-};
 use veeksha_clock::RunClock;
 use veeksha_ports::{Job, Sinks, Transport};
 
+use crate::balance::Spread;
 use crate::client_thread::{ClientThread, Command};
-use crate::connection::connector;
-use crate::exchange::{Counters, Route};
 use crate::flight::{Delivery, Ticket};
-use crate::tls::client_config;
-use crate::url::Endpoint;
-use crate::{Server, Target, TransportConfig, TransportError};
+use crate::route::Route;
+use crate::{ReceiveFigures, TransportConfig, TransportError};
 
 /// How connections were used, over all client threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,11 +23,19 @@ pub struct ConnectionStats {
     pub retried: u64,
 }
 
-/// Sends requests over HTTP/1.1 on threads of its own. Dropping it stops it.
+impl ConnectionStats {
+    /// The share of requests whose answer came on a connection that an earlier request had used; `None` before the first.
+    pub fn share(&self) -> Option<f64> {
+        let requests = self.opened + self.reused - self.retried.min(self.reused);
+        (requests > 0).then(|| (self.reused - self.retried.min(self.reused)) as f64 / requests as f64)
+    }
+}
+
+/// Sends requests over HTTP on threads of its own. Dropping it stops it.
 pub struct HttpTransport {
     threads: Vec<ClientThread>,
     delivery: Arc<Delivery>,
-    counters: Arc<Counters>,
+    route: Arc<Route>,
 }
 
 impl HttpTransport {
@@ -42,40 +44,27 @@ impl HttpTransport {
         if config.threads == 0 {
             return Err(TransportError::NoThreads);
         }
-        let Some(server) = config.target.servers.first().cloned() else {
-            return Err(TransportError::NoServers);
-        };
-        let endpoint = Endpoint::parse(&server.api_base, config.target.path())?;
-        let headers = headers(&config.target, &server, &endpoint)?;
-        let tls = match endpoint.tls {
-            true => Some(connector(client_config(&server.tls)?)),
-            false => None,
-        };
-        let counters = Arc::new(Counters::default());
+        let (threads, on_start) = (config.threads, config.on_thread_start.clone());
+        let route = Route::new(config, clock)?;
         let delivery = Arc::new(Delivery {
             sinks,
             in_flight: AtomicUsize::new(0),
+            spread: Spread::new(route.target.balance, route.places.len()),
             clock,
         });
-        let route = Route {
-            target: Arc::new(config.target),
-            server: Arc::new(server),
-            endpoint: Arc::new(endpoint),
-            headers,
-            tls,
-            clock,
-            counters: Arc::clone(&counters),
-        };
         // If a later thread fails to start, dropping the transport ends the earlier ones.
         let mut transport = HttpTransport {
-            threads: Vec::with_capacity(config.threads),
+            threads: Vec::with_capacity(threads),
             delivery,
-            counters,
+            route,
         };
-        for index in 0..config.threads {
-            transport
-                .threads
-                .push(ClientThread::start(index, route.clone(), config.request_timeout)?);
+        for index in 0..threads {
+            transport.threads.push(ClientThread::start(
+                index,
+                Arc::clone(&transport.route),
+                Arc::clone(&transport.delivery),
+                on_start.clone(),
+            )?);
         }
         Ok(transport)
     }
@@ -88,10 +77,19 @@ impl HttpTransport {
     /// How connections were used so far.
     pub fn connections(&self) -> ConnectionStats {
         ConnectionStats {
-            opened: self.counters.opened.load(Ordering::Relaxed),
-            reused: self.counters.reused.load(Ordering::Relaxed),
-            retried: self.counters.retried.load(Ordering::Relaxed),
+            opened: self.route.counters.opened.load(Ordering::Relaxed),
+            reused: self.route.counters.reused.load(Ordering::Relaxed),
+            retried: self.route.counters.retried.load(Ordering::Relaxed),
         }
+    }
+
+    /// What the receive path counted so far.
+    pub fn figures(&self) -> ReceiveFigures {
+        let mut sum = ReceiveFigures::default();
+        for thread in &self.threads {
+            thread.figures.add_to(&mut sum);
+        }
+        sum
     }
 
     fn tell_all(&self, command: impl Fn() -> Command) {
@@ -130,43 +128,4 @@ impl Drop for HttpTransport {
             }
         }
     }
-}
-
-/// The headers of every request. The user's own replace the host's.
-fn headers(target: &Target, server: &Server, endpoint: &Endpoint) -> Result<HeaderMap, TransportError> {
-    let mut headers = HeaderMap::new();
-    headers.insert(HOST, value("Host", &endpoint.authority)?);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    headers.insert(
-        USER_AGENT,
-        HeaderValue::from_static(concat!("veeksha-host/", env!("CARGO_PKG_VERSION"))),
-    );
-    if let Some(key) = &server.api_key {
-        let mut bearer = value("Authorization", &format!("Bearer {}", key.expose()))?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
-    }
-    for (name, text) in target.headers.iter().chain(&server.headers) {
-        let refuse = |reason: &str| TransportError::Header {
-            name: name.clone(),
-            reason: reason.to_owned(),
-        };
-        let parsed: HeaderName = name.parse().map_err(|_| refuse("this is not a header name"))?;
-        if [CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION].contains(&parsed) {
-            return Err(refuse("the HTTP client sets it"));
-        }
-        let header = value(name, text)?;
-        headers.insert(parsed, header);
-    }
-    Ok(headers)
-}
-
-/// A header's value; the error does not repeat it.
-fn value(name: &str, text: &str) -> Result<HeaderValue, TransportError> {
-    HeaderValue::from_str(text).map_err(|_| TransportError::Header {
-        name: name.to_owned(),
-        reason: "its value has a line end or another character that a header cannot carry".to_owned(),
-    })
 }

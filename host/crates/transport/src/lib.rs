@@ -17,24 +17,36 @@
 //! them would blur what a latency means.
 #![forbid(unsafe_code)]
 
+mod balance;
 mod client_thread;
 mod config;
+mod connecting;
 mod connection;
 mod error;
 mod exchange;
+mod figures;
 mod flight;
 mod http_transport;
+mod kernel_time;
+mod landed;
+mod place;
 mod pool;
+mod proxy;
+mod raw;
+mod received;
+mod receiver;
+mod route;
 mod secret;
-mod stamped_io;
 mod status;
 mod target;
 mod tls;
 pub mod untimed;
 mod url;
+mod wire;
 
 pub use config::{ConnectionPolicy, HttpVersion, ThreadStart, TransportConfig};
 pub use error::TransportError;
+pub use figures::ReceiveFigures;
 pub use http_transport::{ConnectionStats, HttpTransport};
 pub use secret::Secret;
 pub use target::{Balance, Server, Target, TlsOptions};

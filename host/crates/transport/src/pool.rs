@@ -1,33 +1,104 @@
-//! Idle connections of one client thread. There is one target, so there is one stack: the connection that was used last
-//! is the one most likely to be alive.
+//! Idle connections of one client thread.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
+use veeksha_model::SessionId;
+
+use crate::ConnectionPolicy;
 use crate::connection::Connection;
 
-/// The idle connections, oldest first.
+/// Idle connections that one thread keeps; the oldest goes first. Only sessions with connections of their own, which may never
+/// come back, can make it so many.
+const MAX_IDLE: usize = 8 * 1024;
+
+/// Which requests may use a connection: those to its server, and of one session if connections are not shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owner {
+    server: u16,
+    session: Option<SessionId>,
+}
+
+impl Owner {
+    /// `None` if every request has a connection of its own.
+    pub(crate) fn of(policy: ConnectionPolicy, server: u16, session: SessionId) -> Option<Owner> {
+        let session = match policy {
+            ConnectionPolicy::Never => return None,
+            ConnectionPolicy::Pooled => None,
+            ConnectionPolicy::PerSession => Some(session),
+        };
+        Some(Owner { server, session })
+    }
+}
+
+/// The idle connections. Of those with the same owner the one that was used last is taken, because it is the one most likely
+/// to be alive.
 #[derive(Default)]
 pub(crate) struct Pool {
-    idle: VecDeque<Connection>,
+    idle: HashMap<Owner, Vec<(u64, Connection)>>,
+    /// Idle connections by age, oldest first; also some that are no longer idle.
+    ages: VecDeque<(u64, Owner)>,
+    next: u64,
+    number: usize,
 }
 
 impl Pool {
-    /// The youngest connection that looks alive; dead ones on the way are dropped.
-    pub(crate) fn take(&mut self) -> Option<Connection> {
-        while let Some(connection) = self.idle.pop_back() {
+    /// The youngest connection of its owner that looks alive; dead ones on the way are dropped.
+    pub(crate) fn take(&mut self, owner: Owner) -> Option<Connection> {
+        let idle = self.idle.get_mut(&owner)?;
+        let mut found = None;
+        while let Some((_, connection)) = idle.pop() {
+            self.number -= 1;
             if connection.looks_alive() {
-                return Some(connection);
+                found = Some(connection);
+                break;
             }
         }
-        None
+        if idle.is_empty() {
+            self.idle.remove(&owner);
+        }
+        found
     }
 
     /// Keeps a connection for later. The oldest one is looked at in turn, so that connections which the server has closed do not
     /// pile up behind a busy few.
-    pub(crate) fn give_back(&mut self, connection: Connection) {
-        if self.idle.front().is_some_and(|oldest| !oldest.looks_alive()) {
-            self.idle.pop_front();
+    pub(crate) fn give_back(&mut self, owner: Owner, connection: Connection) {
+        self.look_at_oldest();
+        let age = self.next;
+        self.next += 1;
+        self.idle.entry(owner).or_default().push((age, connection));
+        self.ages.push_back((age, owner));
+        self.number += 1;
+        if self.ages.len() > 2 * self.number + 64 {
+            let idle = &self.idle;
+            self.ages
+                .retain(|(age, owner)| place(idle, *age, *owner).is_some());
         }
-        self.idle.push_back(connection);
     }
+
+    fn look_at_oldest(&mut self) {
+        while let Some((age, owner)) = self.ages.front().copied() {
+            match place(&self.idle, age, owner) {
+                None => {}
+                Some(at) => {
+                    let Some(idle) = self.idle.get_mut(&owner) else {
+                        return;
+                    };
+                    if self.number < MAX_IDLE && idle[at].1.looks_alive() {
+                        return;
+                    }
+                    idle.remove(at);
+                    self.number -= 1;
+                    if idle.is_empty() {
+                        self.idle.remove(&owner);
+                    }
+                }
+            }
+            self.ages.pop_front();
+        }
+    }
+}
+
+/// Where a connection stands among those of its owner.
+fn place(idle: &HashMap<Owner, Vec<(u64, Connection)>>, age: u64, owner: Owner) -> Option<usize> {
+    idle.get(&owner)?.binary_search_by_key(&age, |(age, _)| *age).ok()
 }

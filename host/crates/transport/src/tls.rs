@@ -10,8 +10,9 @@ use rustls::crypto::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_rustls::TlsConnector;
 
-use crate::{TlsOptions, TransportError};
+use crate::{HttpVersion, TlsOptions, TransportError};
 
 /// The client configuration for `options`. Reads files: untimed.
 pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, TransportError> {
@@ -40,6 +41,20 @@ pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, Transp
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// Offers the version of HTTP that is to be spoken.
+pub(crate) fn set_alpn(mut config: ClientConfig, http: HttpVersion) -> ClientConfig {
+    config.alpn_protocols = match http {
+        HttpVersion::Http1 => vec![b"http/1.1".to_vec()],
+        HttpVersion::Http2 => vec![b"h2".to_vec()],
+    };
+    config
+}
+
+/// The connector for a configuration.
+pub(crate) fn connector(config: ClientConfig) -> TlsConnector {
+    TlsConnector::from(Arc::new(config))
 }
 
 /// What is shown to a server that asks: the file, the chain in it, and the key.

@@ -78,7 +78,7 @@ fn a_reused_connection_that_dies_before_an_answer_is_replaced_once() {
     let second = client.ask(0);
     assert!(second.result.is_ok(), "{:?}", second.result);
     assert!(second.connection.retried && !second.connection.reused && second.connection.connect.is_some());
-    assert!(second.timings.sent_at < second.timings.first_byte_at);
+    assert!(second.timings.sent_at <= second.timings.first_byte_at);
     let third = client.ask(0);
     assert!(third.connection.reused && !third.connection.retried);
     assert_eq!(
@@ -220,5 +220,5 @@ fn the_time_of_the_last_request_byte_is_not_that_of_the_first() {
     } = outcome.timings;
     let taken = Duration::from_nanos(sent_at.unwrap() - picked_up_at.unwrap());
     assert!(taken >= PAUSE - Duration::from_millis(50), "{taken:?}");
-    assert!(sent_at < first_byte_at);
+    assert!(sent_at <= first_byte_at);
 }

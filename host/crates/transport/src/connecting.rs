@@ -1,0 +1,286 @@
+//! Opens connections: name, TCP, proxy, TLS, each measured apart.
+
+use std::cell::Cell;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use nix::sys::socket::{setsockopt, sockopt};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use rustls::pki_types::ServerName;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+use veeksha_dialect::Failure;
+use veeksha_model::ErrorClass;
+use veeksha_ports::ConnectionUse;
+
+use crate::place::Place;
+use crate::proxy::{Proxy, Tunnel, TunnelAnswer};
+use crate::receiver::{Receiver, StampedSocket};
+use crate::route::Route;
+use crate::tls::handshake_message;
+use crate::wire::Wire;
+
+/// How far the opening of a connection has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Step {
+    #[default]
+    Resolving,
+    Connecting,
+    Tunnelling,
+    Handshaking,
+}
+
+impl Step {
+    /// What a connection was at, for a person.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Step::Resolving => "while resolving the name",
+            Step::Connecting => "while connecting",
+            Step::Tunnelling => "while the proxy opened the tunnel",
+            Step::Handshaking => "in the TLS handshake",
+        }
+    }
+}
+
+/// Opens a connection to a server within the time for that, and writes down what it took.
+pub(crate) async fn open(
+    route: &Route,
+    place: &Place,
+    receiver: &Rc<Receiver>,
+    used: &Cell<ConnectionUse>,
+    step: &Cell<Step>,
+) -> Result<Wire, Failure> {
+    let opening = open_untimed(route, place, receiver, used, step);
+    let Some(limit) = route.connect_timeout else {
+        return opening.await;
+    };
+    match tokio::time::timeout(limit, opening).await {
+        Ok(opened) => opened,
+        Err(_) => {
+            let class = match step.get() {
+                Step::Handshaking => ErrorClass::Tls,
+                _ => ErrorClass::Connect,
+            };
+            Err(Failure::new(
+                class,
+                format!(
+                    "{}: the limit of {limit:?} for connecting passed {}",
+                    place.endpoint.place(),
+                    step.get().words()
+                ),
+            ))
+        }
+    }
+}
+
+async fn open_untimed(
+    route: &Route,
+    place: &Place,
+    receiver: &Rc<Receiver>,
+    used: &Cell<ConnectionUse>,
+    step: &Cell<Step>,
+) -> Result<Wire, Failure> {
+    let note = |change: &dyn Fn(&mut ConnectionUse)| {
+        let mut known = used.get();
+        change(&mut known);
+        used.set(known);
+    };
+    let (host, port, through) = match &place.proxy {
+        Some(proxy) => (proxy.host.as_str(), proxy.port, Some(proxy)),
+        None => (place.endpoint.host.as_str(), place.endpoint.port, None),
+    };
+    let name = match through {
+        Some(proxy) => format!("{} by the proxy {}", place.endpoint.place(), proxy.place()),
+        None => place.endpoint.place(),
+    };
+    step.set(Step::Resolving);
+    let addresses = match host.parse::<IpAddr>() {
+        Ok(address) => vec![SocketAddr::new(address, port)],
+        Err(_) => {
+            let started = route.clock.now();
+            let addresses = resolve(&name, host, port).await?;
+            let taken = route.clock.now() - started;
+            note(&|used| used.resolve = Some(taken));
+            addresses
+        }
+    };
+    step.set(Step::Connecting);
+    let started = route.clock.now();
+    let socket = connect(route, &name, &addresses).await?;
+    let stamped = StampedSocket::new(socket, Rc::clone(receiver));
+    let stamped = match through {
+        Some(proxy) if place.tunnels(route.http) => {
+            step.set(Step::Tunnelling);
+            tunnel(proxy, &place.endpoint.place(), stamped).await?
+        }
+        _ => stamped,
+    };
+    let connected = route.clock.now();
+    note(&|used| used.connect = Some(connected - started));
+    let Some(connector) = &place.tls else {
+        return Ok(Wire::Plain(stamped));
+    };
+    step.set(Step::Handshaking);
+    let stream = handshake(place, connector, stamped).await?;
+    let secured = route.clock.now();
+    note(&|used| used.tls = Some(secured - connected));
+    Ok(Wire::Tls(Box::new(stream)))
+}
+
+async fn resolve(name: &str, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+    let addresses = lookup_host((host, port)).await.map_err(|error| {
+        let words =
+            no_descriptor(&error).unwrap_or_else(|| format!("the host name does not resolve: {error}"));
+        Failure::new(ErrorClass::Connect, format!("{name}: {words}"))
+    })?;
+    Ok(addresses.collect())
+}
+
+/// The first of the addresses that accepts a connection.
+async fn connect(route: &Route, name: &str, addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
+    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{name}: {words}"));
+    let mut last = None;
+    for address in addresses {
+        let source = match source(route, *address) {
+            Ok(source) => source,
+            Err(words) => {
+                last = Some(words);
+                continue;
+            }
+        };
+        match connect_one(*address, source).await {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = Some(connect_message(&error, source)),
+        }
+    }
+    Err(fail(
+        last.unwrap_or_else(|| "the host name has no address".to_owned()),
+    ))
+}
+
+/// The next local address of the right kind, if the user named some.
+fn source(route: &Route, address: SocketAddr) -> Result<Option<IpAddr>, String> {
+    if route.source_addresses.is_empty() {
+        return Ok(None);
+    }
+    let fitting = || {
+        route
+            .source_addresses
+            .iter()
+            .filter(|source| source.is_ipv4() == address.is_ipv4())
+    };
+    let number = fitting().count();
+    if number == 0 {
+        let kind = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+        return Err(format!(
+            "the server's address {} is {kind}, and client.source_addresses has none of that kind",
+            address.ip()
+        ));
+    }
+    let turn = route.next_source.fetch_add(1, Ordering::Relaxed) % number;
+    Ok(fitting().nth(turn).copied())
+}
+
+async fn connect_one(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_nodelay(true)?;
+    // Where it is refused, reads carry their own time, and every record says so.
+    let _ = setsockopt(&socket, sockopt::ReceiveTimestampns, &true);
+    if let Some(source) = source {
+        // The port is chosen with the server known, so that each server has the whole range. Where this is refused, the
+        // range is shared between servers, which is no error.
+        let _ = setsockopt(&socket, sockopt::IpBindAddressNoPort, &true);
+        socket.bind(SocketAddr::new(source, 0))?;
+    }
+    socket.connect(address).await
+}
+
+fn connect_message(error: &io::Error, source: Option<IpAddr>) -> String {
+    if let Some(words) = no_descriptor(error) {
+        return words;
+    }
+    match (Errno::from_io_error(error), source) {
+        (Some(Errno::CONNREFUSED), _) => {
+            "the connection was refused; is the server running there?".to_owned()
+        }
+        (Some(Errno::ADDRNOTAVAIL), Some(source)) => format!(
+            "no connection from {source}: it is no address of this machine, or no local port is left there; see client.source_addresses and net.ipv4.ip_local_port_range"
+        ),
+        (Some(Errno::ADDRNOTAVAIL), None) => {
+            "no local port is left (some 28,000 for each pair of addresses; net.ipv4.ip_local_port_range): spread the streams over several addresses with client.source_addresses, or let connections be reused"
+                .to_owned()
+        }
+        (_, Some(source)) => format!("no connection from {source}: {error}"),
+        (_, None) => format!("no connection: {error}"),
+    }
+}
+
+/// The message for a process or a system that cannot open another file.
+fn no_descriptor(error: &io::Error) -> Option<String> {
+    match Errno::from_io_error(error)? {
+        Errno::MFILE => {
+            let limit = getrlimit(Resource::Nofile).current;
+            let limit = limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+            Some(format!(
+                "no file descriptor is left (the limit is {limit}); raise it with `ulimit -n`"
+            ))
+        }
+        Errno::NFILE => Some("the system has no file descriptor left (fs.file-max)".to_owned()),
+        _ => None,
+    }
+}
+
+/// Asks the proxy to pass bytes on to the server.
+async fn tunnel(proxy: &Proxy, server: &str, mut socket: StampedSocket) -> Result<StampedSocket, Failure> {
+    let fail = |words: String| {
+        Failure::new(
+            ErrorClass::Connect,
+            format!("{server}: the proxy {} {words}", proxy.place()),
+        )
+    };
+    let lost = |error: io::Error| fail(format!("was lost: {error}"));
+    socket
+        .write_all(&proxy.connect_request(server))
+        .await
+        .map_err(lost)?;
+    let mut answer = TunnelAnswer::new();
+    let mut buffer = vec![0; 4 * 1024];
+    loop {
+        let size = std::future::poll_fn(|cx| socket.poll_receive(cx, &mut buffer))
+            .await
+            .map_err(lost)?;
+        match answer.take(&buffer[..size]) {
+            _ if size == 0 => {
+                return Err(fail("closed the connection when asked for a tunnel".to_owned()));
+            }
+            Tunnel::More => {}
+            Tunnel::Open => return Ok(socket),
+            Tunnel::Refused(words) => return Err(fail(words)),
+        }
+    }
+}
+
+async fn handshake(
+    place: &Place,
+    connector: &TlsConnector,
+    socket: StampedSocket,
+) -> Result<tokio_rustls::client::TlsStream<StampedSocket>, Failure> {
+    let server = place.endpoint.place();
+    let name = ServerName::try_from(place.endpoint.host.clone()).map_err(|error| {
+        Failure::new(
+            ErrorClass::Tls,
+            format!("{server}: not a name a certificate can have: {error}"),
+        )
+    })?;
+    connector
+        .connect(name, socket)
+        .await
+        .map_err(|error| Failure::new(ErrorClass::Tls, handshake_message(&server, &error)))
+}

@@ -1,0 +1,105 @@
+//! A request that is over, on its way to be understood off the client thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use veeksha_dialect::Failure;
+use veeksha_dialect::stream::{ReadStamp, Verdict};
+use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId};
+use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Timings};
+
+use crate::figures::{ThreadFigures, merged_reads};
+use crate::flight::Phase;
+use crate::received::Received;
+use crate::route::Route;
+use crate::status::status_failure;
+
+/// Everything that became of a request, the rest of its answer as the bytes that came.
+pub(crate) struct Landed {
+    pub(crate) job: Job,
+    pub(crate) route: Arc<Route>,
+    pub(crate) figures: Arc<ThreadFigures>,
+    /// `completed_at` is when it was over.
+    pub(crate) timings: Timings,
+    pub(crate) connection: ConnectionUse,
+    pub(crate) phase: Phase,
+    pub(crate) status: Option<u16>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) received: Received,
+    pub(crate) newest: ReadStamp,
+    pub(crate) end: Result<(), Failure>,
+}
+
+impl Returned for Landed {
+    fn id(&self) -> RequestId {
+        self.job.id
+    }
+
+    fn outcome(self: Box<Self>) -> Outcome {
+        let landed = *self;
+        let ended_at = landed.timings.completed_at;
+        let route = landed.route;
+        let verdict = match (landed.received, landed.end) {
+            (Received::Refusal { location, bytes }, end) => Verdict {
+                chunks: Vec::new(),
+                result: Err(match end {
+                    Err(failure) if is_ours(&failure) => failure,
+                    // A refusal is told even if its body broke off.
+                    _ => status_failure(
+                        &route.target,
+                        &route.target.servers[usize::from(landed.connection.server)],
+                        landed.status.unwrap_or_default(),
+                        location.as_deref(),
+                        &bytes,
+                    ),
+                }),
+                completed_at: None,
+            },
+            (received, end) => received.verdict(landed.newest, landed.content_type.as_deref(), end),
+        };
+        let merged = merged_reads(&verdict.chunks);
+        landed.figures.merged_reads.fetch_add(merged, Ordering::Relaxed);
+        let completed_at = verdict.completed_at.unwrap_or(ended_at);
+        let events = verdict.chunks.len();
+        Outcome {
+            timings: Timings {
+                completed_at,
+                ..landed.timings
+            },
+            connection: landed.connection,
+            status: landed.status,
+            chunks: verdict.chunks,
+            result: verdict.result.map_err(|failure| {
+                reason(&route, landed.job.id, failure, landed.phase, events, completed_at)
+            }),
+            codec_failure: None,
+            job: landed.job,
+        }
+    }
+}
+
+/// Whether the host gave up, rather than the server.
+fn is_ours(failure: &Failure) -> bool {
+    matches!(failure.class, ErrorClass::Timeout | ErrorClass::Cancelled)
+}
+
+fn reason(
+    route: &Route,
+    request: RequestId,
+    failure: Failure,
+    phase: Phase,
+    events: usize,
+    at: Nanos,
+) -> FailureReason {
+    let message = match is_ours(&failure) {
+        true => format!("{} {}", failure.message, phase.words(events)),
+        false => failure.message,
+    };
+    FailureReason {
+        request,
+        class: failure.class,
+        status: failure.status,
+        message: route.target.redact(&message),
+        at,
+    }
+}

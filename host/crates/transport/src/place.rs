@@ -1,0 +1,142 @@
+//! A server, made ready for requests: where to connect, and what every request to it begins with.
+
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap,
+    HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT,
+};
+use hyper::http::uri::Uri;
+use tokio_rustls::TlsConnector;
+use veeksha_http1::RequestTemplate;
+
+use crate::proxy::Proxy;
+use crate::tls::{connector, set_alpn};
+use crate::url::Endpoint;
+use crate::{ConnectionPolicy, HttpVersion, Server, Target, TransportConfig, TransportError};
+
+/// Names the request in the server's logs: `session/node`, as in the run's own files.
+pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// One server of a target.
+pub(crate) struct Place {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) tls: Option<TlsConnector>,
+    pub(crate) proxy: Option<Proxy>,
+    /// The head of each request, for HTTP/1.1.
+    pub(crate) template: RequestTemplate,
+    /// The same for HTTP/2.
+    pub(crate) headers: HeaderMap,
+    pub(crate) uri: Uri,
+    /// Whether the user has a request id of their own.
+    pub(crate) names_requests: bool,
+}
+
+impl Place {
+    /// Checks a server's part of the configuration and reads its certificates.
+    pub(crate) fn new(config: &TransportConfig, server: &Server) -> Result<Self, TransportError> {
+        let endpoint = Endpoint::parse(&server.api_base, config.target.path())?;
+        let proxy = match &server.proxy {
+            Some(address) => Some(Proxy::parse(address, &server.api_base)?),
+            None => None,
+        };
+        let tls = match endpoint.tls {
+            true => Some(connector(set_alpn(
+                crate::tls::client_config(&server.tls)?,
+                config.http,
+            ))),
+            false => None,
+        };
+        let headers = headers(&config.target, server)?;
+        let scheme = if endpoint.tls { "https" } else { "http" };
+        let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
+        // A proxy for plain HTTP is told the whole address; through a tunnel the server is spoken to as ever.
+        let tunnelled = endpoint.tls || config.http == HttpVersion::Http2;
+        let forwarding = proxy.as_ref().filter(|_| !tunnelled);
+        let target = match forwarding {
+            Some(_) => &url,
+            None => &endpoint.path_and_query,
+        };
+        // A name of the user's own, for a server that serves several.
+        let host = match headers.get(HOST) {
+            Some(own) => own.clone(),
+            None => value("Host", &endpoint.authority)?,
+        };
+        let mut fields: Vec<(&str, &[u8])> = vec![("host", host.as_bytes())];
+        let known = headers.iter().filter(|(name, _)| **name != HOST);
+        fields.extend(known.map(|(name, value)| (name.as_str(), value.as_bytes())));
+        if let Some(authorization) = forwarding.and_then(|proxy| proxy.authorization.as_ref()) {
+            fields.push(("proxy-authorization", authorization.expose().as_bytes()));
+        }
+        if config.connections == ConnectionPolicy::Never {
+            // The side that closes first keeps the port for a minute: better the server.
+            fields.push(("connection", b"close"));
+        }
+        let refuse = |reason: String| TransportError::Url {
+            url: endpoint.place(),
+            reason,
+        };
+        let template =
+            RequestTemplate::new("POST", target, &fields).map_err(|error| refuse(error.to_string()))?;
+        let uri = url
+            .parse()
+            .map_err(|error: hyper::http::uri::InvalidUri| refuse(error.to_string()))?;
+        Ok(Place {
+            tls,
+            proxy,
+            template,
+            names_requests: headers.contains_key(&REQUEST_ID),
+            headers,
+            uri,
+            endpoint,
+        })
+    }
+
+    /// Whether a proxy only passes bytes on, rather than requests.
+    pub(crate) fn tunnels(&self, http: HttpVersion) -> bool {
+        self.endpoint.tls || http == HttpVersion::Http2
+    }
+}
+
+/// The headers of every request. The user's own replace the host's, and those of a server replace those of the target.
+fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.insert(
+        USER_AGENT,
+        HeaderValue::from_static(concat!("veeksha-host/", env!("CARGO_PKG_VERSION"))),
+    );
+    if let Some(key) = &server.api_key {
+        let bearer = value("Authorization", &format!("Bearer {}", key.expose()))?;
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    for (name, text) in target.headers.iter().chain(&server.headers) {
+        let refuse = |reason: &str| TransportError::Header {
+            name: name.clone(),
+            reason: reason.to_owned(),
+        };
+        let parsed: HeaderName = name.parse().map_err(|_| refuse("this is not a header name"))?;
+        if [CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION].contains(&parsed) {
+            return Err(refuse("the HTTP client sets it"));
+        }
+        headers.insert(parsed, value(name, text)?);
+    }
+    for header in headers.values_mut() {
+        // Never in the tables that HTTP/2 compresses with, nor in anybody's debug output.
+        header.set_sensitive(true);
+    }
+    for harmless in [CONTENT_TYPE, ACCEPT, ACCEPT_ENCODING, USER_AGENT] {
+        if let Some(header) = headers.get_mut(harmless) {
+            header.set_sensitive(false);
+        }
+    }
+    Ok(headers)
+}
+
+/// A header's value; the error does not repeat it.
+fn value(name: &str, text: &str) -> Result<HeaderValue, TransportError> {
+    HeaderValue::from_str(text).map_err(|_| TransportError::Header {
+        name: name.to_owned(),
+        reason: "its value has a line end or another character that a header cannot carry".to_owned(),
+    })
+}

@@ -1,0 +1,98 @@
+//! Bytes of an answer that wait to be understood, with the reads they came from.
+
+use veeksha_dialect::stream::ReadStamp;
+use veeksha_model::Nanos;
+
+/// Bytes of an answer that wait to be understood, with the reads they came from.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    bytes: Vec<u8>,
+    marks: Vec<Mark>,
+}
+
+/// Up to where the bytes came out of which read: 24 bytes for each read.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Nanos,
+    read: u64,
+    lag: u32,
+    end: u32,
+}
+
+impl Mark {
+    fn stamp(self) -> ReadStamp {
+        ReadStamp {
+            at: self.at,
+            lag: self.lag,
+            read: self.read,
+        }
+    }
+}
+
+impl Raw {
+    /// Keeps bytes. The owner's limit lies far below the 4 GiB that a mark can tell.
+    pub(crate) fn push(&mut self, stamp: ReadStamp, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let end = self.bytes.len() as u32;
+        match self.marks.last_mut() {
+            Some(mark) if mark.read == stamp.read => mark.end = end,
+            _ => self.marks.push(Mark {
+                at: stamp.at,
+                read: stamp.read,
+                lag: stamp.lag,
+                end,
+            }),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The bytes of each read, in order.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (ReadStamp, &[u8])> {
+        let mut from = 0;
+        self.marks.iter().map(move |mark| {
+            let end = mark.end as usize;
+            let piece = &self.bytes[from..end];
+            from = end;
+            (mark.stamp(), piece)
+        })
+    }
+
+    /// Forgets everything; keeps room for `room` bytes at most.
+    pub(crate) fn clear(&mut self, room: usize) {
+        self.bytes.clear();
+        self.marks.clear();
+        if self.bytes.capacity() > 2 * room {
+            self.bytes.shrink_to(room);
+        }
+        self.marks.shrink_to(64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_with_their_reads() {
+        let stamp = |read| ReadStamp {
+            at: 10 * read,
+            lag: read as u32,
+            read,
+        };
+        let mut raw = Raw::default();
+        raw.push(stamp(3), b"ab");
+        raw.push(stamp(3), b"c");
+        raw.push(stamp(5), b"d");
+        let pieces: Vec<_> = raw.pieces().collect();
+        assert_eq!(pieces, [(stamp(3), &b"abc"[..]), (stamp(5), b"d")]);
+        raw.clear(0);
+        assert!(raw.is_empty() && raw.pieces().count() == 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! What all requests of a transport share.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Duration;
+
+use veeksha_clock::RunClock;
+
+use crate::place::Place;
+use crate::{ConnectionPolicy, HttpVersion, Target, TransportConfig, TransportError};
+
+/// Connections counted over all client threads.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) opened: AtomicU64,
+    pub(crate) reused: AtomicU64,
+    pub(crate) retried: AtomicU64,
+}
+
+/// What all requests share.
+pub(crate) struct Route {
+    pub(crate) target: Target,
+    /// One for each of the target's servers.
+    pub(crate) places: Vec<Place>,
+    pub(crate) clock: RunClock,
+    pub(crate) realtime: fn() -> u64,
+    pub(crate) counters: Counters,
+    pub(crate) request_timeout: Duration,
+    pub(crate) connect_timeout: Option<Duration>,
+    pub(crate) linger: Duration,
+    pub(crate) connections: ConnectionPolicy,
+    pub(crate) http: HttpVersion,
+    pub(crate) source_addresses: Vec<IpAddr>,
+    pub(crate) next_source: AtomicUsize,
+}
+
+impl Route {
+    /// Checks the configuration and reads certificates.
+    pub(crate) fn new(config: TransportConfig, clock: RunClock) -> Result<Arc<Self>, TransportError> {
+        if config.target.servers.is_empty() || config.target.servers.len() > usize::from(u16::MAX) {
+            return Err(TransportError::NoServers);
+        }
+        let places = config
+            .target
+            .servers
+            .iter()
+            .map(|server| Place::new(&config, server))
+            .collect::<Result<_, _>>()?;
+        Ok(Arc::new(Route {
+            places,
+            clock,
+            realtime: config.realtime,
+            counters: Counters::default(),
+            request_timeout: config.request_timeout,
+            connect_timeout: config.connect_timeout,
+            linger: config.linger,
+            connections: config.connections,
+            http: config.http,
+            source_addresses: config.source_addresses,
+            next_source: AtomicUsize::new(0),
+            target: config.target,
+        }))
+    }
+}
