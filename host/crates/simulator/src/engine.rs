@@ -8,8 +8,11 @@
 //!
 //! At least one token of every prompt is computed, also if all of it is in the cache. Blocks of a prompt enter the cache at the
 //! end of the step that computed them; blocks of answers do not.
+//!
+//! With [`Profile::constant`] there are no steps: each answer has deadlines of its own (see `constant`).
 
 mod admission;
+mod constant;
 mod faults;
 mod kv;
 mod messages;
@@ -23,6 +26,7 @@ use veeksha_model::Nanos;
 pub use messages::{EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
 
 use crate::Profile;
+use constant::Pace;
 use kv::Kv;
 use sequence::Sequence;
 
@@ -54,6 +58,8 @@ pub struct Engine {
     /// Requests that a slow start holds back, in the order of their time.
     delayed: VecDeque<(Nanos, Sequence)>,
     kv: Kv,
+    /// The answers of constant times, in place of steps.
+    pace: Option<Pace>,
     stats: EngineStats,
 }
 
@@ -87,6 +93,7 @@ impl Engine {
     /// wait for ever, but nothing panics.
     pub fn new(profile: Profile, seed: u64) -> Self {
         let kv = Kv::new(profile.kv_blocks());
+        let pace = profile.constant.map(|constant| Pace::new(&constant));
         let stats = EngineStats {
             kv_capacity_tokens: profile.kv_blocks() * u64::from(profile.block_size),
             ..EngineStats::default()
@@ -101,6 +108,7 @@ impl Engine {
             waiting: VecDeque::new(),
             delayed: VecDeque::new(),
             kv,
+            pace,
             stats,
         }
     }
@@ -115,7 +123,11 @@ impl Engine {
     /// Everything that is due before `now` happens first and is reported; what is due at `now` itself waits for
     /// [`advance`](Engine::advance), so that requests that arrive at the same instant can begin in the same step. A refusal is
     /// reported at once.
+    ///
+    /// With constant times, `now` may lie a little before what the engine has seen already: the first token is still due that
+    /// long after it.
     pub fn submit(&mut self, now: Nanos, request: EngineRequest, events: &mut Vec<EngineEvent>) {
+        let asked = now;
         let now = now.max(self.now);
         if let Some(before) = now.checked_sub(1) {
             self.run_until(before, events);
@@ -137,6 +149,10 @@ impl Engine {
                     fault: Fault::DropConnection,
                 });
             }
+            Ok(Some(sequence)) if self.pace.is_some() => {
+                let arrival = asked.saturating_add(self.costs.start_delay);
+                self.pace_begin(now, arrival, sequence, events);
+            }
             Ok(Some(sequence)) if self.costs.start_delay > 0 => {
                 let due = now.saturating_add(self.costs.start_delay);
                 self.delayed.push_back((due, sequence));
@@ -154,6 +170,12 @@ impl Engine {
     /// [`advance`](Engine::advance) first if events before `now` matter.
     pub fn cancel(&mut self, now: Nanos, id: u64) {
         self.now = self.now.max(now);
+        if self.pace.is_some() {
+            if self.pace_cancel(id) {
+                self.stats.cancelled_total += 1;
+            }
+            return;
+        }
         if let Some(index) = self.running.iter().position(|sequence| sequence.id == id) {
             let sequence = self.running.remove(index);
             self.kv.release(sequence.holding);
@@ -172,6 +194,9 @@ impl Engine {
 
     /// When something will happen next without further calls; `None` if nothing will.
     pub fn next_wake(&self) -> Option<Nanos> {
+        if let Some(pace) = &self.pace {
+            return pace.next_due();
+        }
         match self.phase {
             Phase::Busy(ends) => Some(ends),
             Phase::Idle(wake) => wake,
@@ -188,8 +213,9 @@ impl Engine {
     /// Counters and levels at this moment.
     pub fn stats(&self) -> EngineStats {
         EngineStats {
-            running: self.running.len() as u64,
-            waiting: (self.waiting.len() + self.delayed.len()) as u64,
+            running: (self.running.len() + self.pace.as_ref().map_or(0, Pace::running)) as u64,
+            waiting: (self.waiting.len() + self.delayed.len() + self.pace.as_ref().map_or(0, Pace::waiting))
+                as u64,
             kv_used_tokens: self.kv.used() * u64::from(self.profile.block_size),
             ..self.stats
         }
@@ -197,6 +223,10 @@ impl Engine {
 
     fn run_until(&mut self, until: Nanos, events: &mut Vec<EngineEvent>) {
         while let Some(at) = self.next_wake().filter(|at| *at <= until) {
+            if self.pace.is_some() {
+                self.pace_step(at, events);
+                continue;
+            }
             if let Phase::Busy(_) = self.phase {
                 self.finish_step(at, events);
             }

@@ -5,17 +5,22 @@
 //!   says what time it is, so an hour of traffic runs in seconds and gives the same events every time.
 //! * [`Profile`] says what the modelled engine costs and how it fails. [`text`] turns prompts into the block hashes that
 //!   the prefix cache compares.
-//! * [`SimServer`] puts the engine behind an OpenAI-compatible HTTP server and writes down the true send time of every
-//!   chunk ([`TruthRecord`]), so that a client's figures can be checked against it.
+//! * [`SimServer`] puts the engine behind an HTTP server that speaks the APIs of inference servers, and writes down the true
+//!   send time of every chunk ([`TruthRecord`]), so that a client's figures can be checked against it.
 #![forbid(unsafe_code)]
 
 mod engine;
 mod profile;
 mod profile_check;
+mod profile_wire;
 mod server;
 pub mod text;
 
 pub use engine::{Engine, EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
-pub use profile::{Faults, Profile};
+pub use profile::{Constant, Faults, Profile};
 pub use profile_check::ProfileError;
-pub use server::{ServerStats, SimError, SimOptions, SimServer, Tokenize, TruthOutcome, TruthRecord};
+pub use profile_wire::{WireFault, WireRule};
+pub use server::{
+    Pacing, ServerStats, SimError, SimOptions, SimServer, Tokenize, TruthLineError, TruthOutcome,
+    TruthRecord, truth_line,
+};

@@ -1,6 +1,9 @@
 //! What the modelled engine costs, holds and breaks.
 
 use serde::{Deserialize, Serialize};
+use veeksha_model::Nanos;
+
+use crate::WireRule;
 
 /// A simulated engine. Every key has a default (those of `default`), all times are milliseconds.
 ///
@@ -37,8 +40,25 @@ pub struct Profile {
     pub max_context: u32,
     /// Mean length of an answer that ends by itself: lengths are gamma distributed with shape 2, rounded up.
     pub mean_output_tokens: f64,
+    /// Every answer is as long as its request allows, whether it asks for that (`ignore_eos`) or not.
+    pub full_length: bool,
+    /// How many tokens of each answer, from its first, are reasoning; of APIs that know reasoning (the others get text).
+    pub reasoning_tokens: u32,
+    /// Constant times in place of the model of a batch: no request has an effect on another's.
+    pub constant: Option<Constant>,
     /// What goes wrong.
     pub faults: Faults,
+}
+
+/// Times that do not depend on the load, up to [`Profile::max_batch`] answers at once; further requests wait for one of these
+/// to end. Costs per token, KV memory, prefix cache and noise are without effect.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Constant {
+    /// From a request's arrival to its first token.
+    pub first_token_ms: f64,
+    /// From one token of an answer to its next. With 0 all tokens come at once.
+    pub gap_ms: f64,
 }
 
 /// Faults, each decided per request from the seed and the request's ordinal.
@@ -76,6 +96,13 @@ pub struct Faults {
     pub api_key: Option<String>,
     /// Requests that name another model than [`Profile::model`] are answered with status 404 instead of being served.
     pub strict_model: bool,
+    /// What happens to the bytes of answers; at most one of these per request. Only a server over sockets has a wire: in
+    /// virtual time they count for nothing, and neither do `cut_at_ms` and `accept_delay_ms`.
+    pub wire: Vec<WireRule>,
+    /// That long after the server's start it closes every connection at once, as a crash would; then it goes on.
+    pub cut_at_ms: Option<f64>,
+    /// How long a new connection waits in the kernel's queue before it is accepted, each after the one before it.
+    pub accept_delay_ms: f64,
 }
 
 const NAMES: [&str; 4] = ["default", "fast", "slow", "faulty"];
@@ -98,6 +125,9 @@ impl Default for Profile {
             noise_cv: 0.02,
             max_context: 32_768,
             mean_output_tokens: 256.0,
+            full_length: false,
+            reasoning_tokens: 0,
+            constant: None,
             faults: Faults::default(),
         }
     }
@@ -143,6 +173,28 @@ impl Profile {
             },
             _ => return None,
         })
+    }
+
+    /// A server whose times are known: the first token `ttft` nanoseconds after a request's arrival, each further one `gap`
+    /// after the one before, for up to `streams` answers at once; every answer as long as its request allows. What a client
+    /// measures beyond these times is the client's own.
+    pub fn twin(ttft: Nanos, gap: Nanos, streams: u32) -> Profile {
+        let ms = |nanos: Nanos| nanos as f64 / 1e6;
+        Profile {
+            model: "twin".into(),
+            max_batch: streams,
+            kv_capacity_tokens: u64::from(u32::MAX),
+            block_size: 1,
+            prefix_cache: false,
+            noise_cv: 0.0,
+            max_context: u32::MAX,
+            full_length: true,
+            constant: Some(Constant {
+                first_token_ms: ms(ttft),
+                gap_ms: ms(gap),
+            }),
+            ..Profile::default()
+        }
     }
 
     /// The names that [`Profile::named`] knows.

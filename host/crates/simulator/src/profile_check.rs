@@ -63,6 +63,14 @@ pub enum ProfileError {
         /// What the memory holds.
         holds: u64,
     },
+    /// A rule of `faults.wire` does not say which requests it is for, or says it twice.
+    #[error("faults.wire[{index}] ({fault}): give either a probability above 0 or `every`, at least 1")]
+    Rule {
+        /// Its place in the list, from 0.
+        index: usize,
+        /// The fault's name.
+        fault: &'static str,
+    },
     /// A text is empty.
     #[error("{key} is empty: give a text, or leave the key out")]
     Empty {
@@ -87,6 +95,10 @@ impl Profile {
         positive("max_context", self.max_context)?;
         range("noise_cv", self.noise_cv, 0.0, 10.0)?;
         range("mean_output_tokens", self.mean_output_tokens, 1.0, 1e9)?;
+        if let Some(constant) = self.constant {
+            time("constant.first_token_ms", constant.first_token_ms)?;
+            time("constant.gap_ms", constant.gap_ms)?;
+        }
         let holds = self.kv_blocks() * u64::from(self.block_size);
         if u64::from(self.max_context) > holds {
             return Err(ProfileError::ContextOverCapacity {
@@ -126,6 +138,24 @@ impl Faults {
                 ("faults.stall_probability", self.stall_probability),
             ],
         )?;
+        time("faults.accept_delay_ms", self.accept_delay_ms)?;
+        if let Some(cut_at) = self.cut_at_ms {
+            time("faults.cut_at_ms", cut_at)?;
+        }
+        for (index, rule) in self.wire.iter().enumerate() {
+            let counted = rule.every.is_some_and(|every| every > 0);
+            let drawn = rule.probability > 0.0;
+            if counted == drawn || (rule.every == Some(0)) {
+                let fault = rule.fault.name();
+                return Err(ProfileError::Rule { index, fault });
+            }
+        }
+        let drawn: Vec<_> = self
+            .wire
+            .iter()
+            .map(|rule| ("faults.wire probability", rule.probability))
+            .collect();
+        at_most_one("the probabilities of faults.wire", &drawn)?;
         match &self.api_key {
             Some(key) if key.is_empty() => Err(ProfileError::Empty {
                 key: "faults.api_key",
@@ -182,6 +212,7 @@ fn at_most_one(keys: &'static str, each: &[(&'static str, f64)]) -> Result<(), P
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Constant, WireFault, WireRule};
 
     #[test]
     fn named_profiles_are_valid_and_differ() {
@@ -195,13 +226,29 @@ mod tests {
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
         assert_eq!(Profile::named("default"), Some(Profile::default()));
         assert_eq!(Profile::named("Default"), None);
+        assert_eq!(Profile::twin(1, 0, 1).check(), Ok(()));
+    }
+
+    fn constant(first_token_ms: f64, gap_ms: f64) -> Constant {
+        Constant {
+            first_token_ms,
+            gap_ms,
+        }
+    }
+
+    fn drawn(probability: f64) -> WireRule {
+        WireRule {
+            fault: WireFault::Reset,
+            probability,
+            every: None,
+        }
     }
 
     type Case = (fn(&mut Profile), &'static str);
 
     #[test]
     fn each_bad_value_names_its_key() {
-        let cases: [Case; 18] = [
+        let cases: [Case; 26] = [
             (|p| p.model.clear(), "model is empty"),
             (|p| p.prefill_base_ms = -1.0, "prefill_base_ms is -1"),
             (
@@ -250,6 +297,42 @@ mod tests {
                 },
                 "add up to 1.25",
             ),
+            (
+                |p| p.constant = Some(constant(-1.0, 1.0)),
+                "constant.first_token_ms is -1",
+            ),
+            (
+                |p| p.constant = Some(constant(1.0, f64::NAN)),
+                "constant.gap_ms is NaN",
+            ),
+            (|p| p.faults.cut_at_ms = Some(-5.0), "faults.cut_at_ms is -5"),
+            (
+                |p| p.faults.accept_delay_ms = 1e9,
+                "faults.accept_delay_ms is 1000000000",
+            ),
+            (
+                |p| p.faults.wire = vec![WireRule::every(0, WireFault::Gzip)],
+                "faults.wire[0] (gzip): give either",
+            ),
+            (
+                |p| {
+                    p.faults.wire = vec![WireRule::every(1, WireFault::Drip), drawn(0.0)];
+                },
+                "faults.wire[1] (reset): give either",
+            ),
+            (
+                |p| {
+                    p.faults.wire = vec![WireRule {
+                        every: Some(2),
+                        ..drawn(0.5)
+                    }];
+                },
+                "faults.wire[0] (reset): give either",
+            ),
+            (
+                |p| p.faults.wire = vec![drawn(0.5), drawn(0.75)],
+                "the probabilities of faults.wire add up to 1.25",
+            ),
         ];
         for (spoil, expected) in cases {
             let mut profile = Profile::default();
@@ -269,7 +352,12 @@ mod tests {
         };
         expected.faults.stall_ms = 2.5;
         assert_eq!(profile, expected);
-        for bad in [r#"{"max_bach": 3}"#, r#"{"faults": {"stall": 1}}"#] {
+        for bad in [
+            r#"{"max_bach": 3}"#,
+            r#"{"faults": {"stall": 1}}"#,
+            r#"{"constant": {"first_token_ms": 1, "gap_ms": 1, "jitter": 0}}"#,
+            r#"{"faults": {"wire": [{"fault": "drip", "each": 1}]}}"#,
+        ] {
             let error = serde_json::from_str::<Profile>(bad).unwrap_err().to_string();
             assert!(error.contains("unknown field"), "{error}");
         }

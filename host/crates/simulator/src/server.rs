@@ -1,44 +1,62 @@
-//! The engine behind an OpenAI-compatible HTTP server.
+//! The engine behind an HTTP/1.1 server that speaks the APIs of inference servers.
 //!
-//! Two threads: one drives the engine in real time, one runs the network (a current-thread runtime). No timer of the runtime paces
-//! anything: the engine's thread waits for absolute deadlines and tells the network what came out.
+//! Two threads. One drives the engine in real time: it waits for absolute deadlines and writes each token to its socket itself, so
+//! that neither a timer of a runtime nor another thread stands between a deadline and the `write` call. The other one accepts
+//! connections and reads requests (a current-thread runtime), and writes what a socket would not take at once. HTTP is written
+//! by hand, because faults need bytes that no HTTP library sends, and because the time of each `write` is what counts here.
 //!
-//! Routes: `POST /v1/chat/completions`, `POST /v1/completions` (streamed and not), `GET /v1/models`, `GET /health`,
-//! `GET /metrics`. Connections are kept alive.
+//! Routes: `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses` (OpenAI), `/v1/messages` (Anthropic),
+//! `/generate` and `/generate_stream` (TGI), `/api/generate` (Ollama), the last three also below `/v1`; `GET /v1/models`,
+//! `GET /health`, `GET /metrics`. Connections are kept alive.
 //!
 //! Streams have the shape of vLLM's: one write per token; a chat's first write holds the role event and the first token, the
-//! last one the last token, the finish event, the usage event (with `stream_options.include_usage`) and `[DONE]`.
+//! last one the last token and all that ends the stream. APIs whose streams begin with announcements send these when the request
+//! is admitted to the batch.
 
 mod answer;
 mod connection;
-mod dialect;
 mod driver;
+mod head;
+mod incoming;
+mod line;
 mod metrics;
+mod pacing;
+mod recorder;
 mod request;
 mod routes;
+mod script;
+mod service;
 mod truth;
+mod truth_line;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
 use veeksha_clock::RunClock;
+use veeksha_model::Nanos;
 
 use crate::{Profile, ProfileError, text};
 use driver::Driver;
-use routes::Service;
+use service::Service;
 
 pub use metrics::ServerStats;
+pub use pacing::Pacing;
 pub use truth::{TruthOutcome, TruthRecord};
+pub use truth_line::{TruthLineError, truth_line};
 
 /// Turns a prompt into token ids: their number is the prompt's length, their values name the blocks of the prefix cache.
 pub type Tokenize = Arc<dyn Fn(&str) -> Vec<u32> + Send + Sync>;
 
 /// Connections that the kernel queues until they are accepted.
 const BACKLOG: u32 = 4096;
+
+/// The longest body that is read.
+const BODY_LIMIT: usize = 64 << 20;
 
 /// What a [`SimServer`] is made of.
 #[derive(Clone)]
@@ -49,18 +67,34 @@ pub struct SimOptions {
     pub seed: u64,
     /// The tokenizer of prompts.
     pub tokenize: Tokenize,
-    /// Records of finished requests kept for [`SimServer::truth`]; older ones are forgotten. 0 keeps none.
+    /// Records of requests kept for [`SimServer::truth`]; older ones are forgotten. 0 keeps none.
     pub truth_capacity: usize,
+    /// Chunks kept in all finished records together, 16 bytes each; the oldest records are forgotten when there are more.
+    pub truth_chunks: usize,
+    /// Is sent each record as soon as it is over, also those that are forgotten. The receiver should keep up: the channel is
+    /// unbounded.
+    pub truth_over: Option<Sender<TruthRecord>>,
 }
 
 impl SimOptions {
-    /// The profile with [`text::approximate_tokens`] as its tokenizer and room for 100,000 records.
+    /// The profile with [`text::approximate_tokens`] as its tokenizer and room for 100,000 records with 8,000,000 chunks.
     pub fn new(profile: Profile, seed: u64) -> Self {
         SimOptions {
             profile,
             seed,
             tokenize: Arc::new(text::approximate_tokens),
             truth_capacity: 100_000,
+            truth_chunks: 8_000_000,
+            truth_over: None,
+        }
+    }
+
+    /// A server whose times are known (see [`Profile::twin`]), and which costs as little as it can: a prompt's tokens are a
+    /// quarter of its bytes, and nobody looks at them.
+    pub fn twin(ttft: Nanos, gap: Nanos, streams: u32) -> Self {
+        SimOptions {
+            tokenize: Arc::new(|text: &str| vec![0; text.len() / 4 + 1]),
+            ..SimOptions::new(Profile::twin(ttft, gap, streams), 0)
         }
     }
 }
@@ -115,7 +149,7 @@ impl SimServer {
             Ok((listener, addr))
         };
         let (listener, addr) = listen().map_err(|source| SimError::Listen { addr, source })?;
-        let (driver, feed) = Driver::new(options.profile.clone(), options.seed, clock);
+        let driver = Arc::new(Driver::new(options.profile.clone(), options.seed, clock));
         let service = Arc::new(Service::new(options, clock, Arc::clone(&driver)));
         let (stop, stopped) = oneshot::channel();
         let mut server = SimServer {
@@ -131,7 +165,7 @@ impl SimServer {
         let network = std::thread::Builder::new()
             .name("sim-network".into())
             .spawn(move || {
-                runtime.block_on(connection::serve(listener, service, feed, stopped));
+                runtime.block_on(connection::serve(listener, service, stopped));
                 // Tokenization of a long prompt may still be under way; nobody waits for it.
                 runtime.shutdown_background();
             });

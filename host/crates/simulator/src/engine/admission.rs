@@ -70,7 +70,7 @@ impl Engine {
             }
             Some(max) => max,
         };
-        if request.exact {
+        if request.exact || self.profile.full_length {
             return Ok((limit, FinishReason::Length));
         }
         let mut draws = RandomStream::new(self.seed, ordinal, "simulator length").draws();

@@ -160,6 +160,29 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// What comes out of one sequence alone at `at`: its next token, or the fault in whose place it stands. Returns whether the
+    /// sequence goes on.
+    pub(super) fn come_out(
+        &mut self,
+        at: Nanos,
+        sequence: &mut Sequence,
+        events: &mut Vec<EngineEvent>,
+    ) -> bool {
+        self.now = self.now.max(at);
+        let mut step = StepEnd {
+            at,
+            stall: self.costs.stall,
+            block: 1,
+            publishes: false,
+            kv: &mut self.kv,
+            stats: &mut self.stats,
+            events,
+        };
+        step.next_out(sequence)
+    }
+}
+
 /// The end of a step, for one sequence after the other.
 struct StepEnd<'a> {
     at: Nanos,
@@ -185,14 +208,18 @@ impl StepEnd<'_> {
             }
             Work::Decode => sequence.computed = sequence.next_context(),
         }
-        let stays = match sequence.fault.take_if(|fault| fault.after == sequence.generated) {
-            Some(fault) => self.break_down(sequence, fault),
-            None => self.emit(sequence),
-        };
+        let stays = self.next_out(sequence);
         if !stays {
             self.kv.release(std::mem::take(&mut sequence.holding));
         }
         stays
+    }
+
+    fn next_out(&mut self, sequence: &mut Sequence) -> bool {
+        match sequence.fault.take_if(|fault| fault.after == sequence.generated) {
+            Some(fault) => self.break_down(sequence, fault),
+            None => self.emit(sequence),
+        }
     }
 
     fn publish(&mut self, sequence: &mut Sequence) {

@@ -1,377 +1,404 @@
-//! Bodies of answers: whole ones, and streams that write each token as it comes.
+//! What the engine's events become: the events of a stream, or one whole answer.
 
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
-use hyper::body::{Body, Frame, SizeHint};
-use veeksha_model::{ChunkKind, Usage};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use veeksha_model::{ChunkKind, Nanos, Usage};
 
-use crate::{EngineEvent, Fault, FinishReason};
-
-use super::dialect::{DONE, Dialect, Writer};
-use super::driver::Ticket;
+use super::head::Head;
+use super::line::{After, ChunkStyle, Framing, Line};
+use super::recorder::Recorder;
 use super::request::Delivery;
-use super::routes::Service;
+use super::script::{Dialect, EndMarker, Events, MID_STREAM, Script, Story, error_answer, script};
 use super::truth::TruthOutcome;
+use crate::{EngineEvent, Fault, FinishReason, WireFault};
 
-/// The connection is closed on purpose; hyper does so when a body or a service fails.
-#[derive(Debug, thiserror::Error)]
-#[error("the connection is closed by a simulated fault, or because the server stops")]
-pub(super) struct Aborted;
-
-/// The body of a response.
-pub(super) enum Answer {
-    Whole(Bytes),
-    Stream(Box<Stream>),
+/// Where the engine's events of one request go. The engine's thread writes, the connection's task waits for the end.
+pub(super) struct Sink {
+    answer: Mutex<Answer>,
+    /// Told when there is something to do for the connection's task.
+    pub(super) wake: Notify,
+    ended: AtomicBool,
 }
 
-impl Body for Answer {
-    type Data = Bytes;
-    type Error = Aborted;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        match self.get_mut() {
-            Answer::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Answer::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Answer::Stream(stream) => stream.poll(cx),
-        }
+impl Sink {
+    pub(super) fn new(answer: Answer) -> Arc<Sink> {
+        Arc::new(Sink {
+            answer: Mutex::new(answer),
+            wake: Notify::new(),
+            ended: AtomicBool::new(false),
+        })
     }
 
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Answer::Whole(bytes) => bytes.is_empty(),
-            Answer::Stream(stream) => stream.state == State::Ended,
-        }
+    // Nothing panics while it holds the lock, and if it did, the data would still be whole.
+    pub(super) fn answer(&self) -> MutexGuard<'_, Answer> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Answer::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Answer::Stream(_) => SizeHint::default(),
-        }
-    }
-}
-
-/// Writes one request's truth; what is dropped before its end was disconnected.
-pub(super) struct Recorder {
-    service: Arc<Service>,
-    ordinal: u64,
-    arrived_at: u64,
-    first_token: bool,
-    over: bool,
-}
-
-impl Recorder {
-    pub(super) fn open(service: &Arc<Service>, request_id: Option<String>, connection: u64) -> Self {
-        let arrived_at = service.clock.now();
-        let ordinal = service.truth.open(request_id, connection, arrived_at);
-        Recorder {
-            service: Arc::clone(service),
-            ordinal,
-            arrived_at,
-            first_token: false,
-            over: false,
-        }
+    /// Whether the engine has said its last word about the request.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
-    pub(super) fn ordinal(&self) -> u64 {
-        self.ordinal
-    }
-
-    /// The head of the answer goes out now.
-    pub(super) fn head(&self) {
-        let now = self.service.clock.now();
-        self.service
-            .truth
-            .update(self.ordinal, |record| record.headers_sent_at = Some(now));
-    }
-
-    /// These events go out now, in one write.
-    pub(super) fn chunks(&mut self, kinds: &[ChunkKind]) {
-        let now = self.service.clock.now();
-        self.service.truth.update(self.ordinal, |record| {
-            record.chunks.extend(kinds.iter().map(|kind| (now, *kind)))
-        });
-        if !self.first_token && kinds.iter().any(|kind| kind.is_generated()) {
-            self.first_token = true;
-            self.service
-                .observe_first_token(now.saturating_sub(self.arrived_at));
+    /// On the engine's thread. `next` is the event after this one, if it is about the same request. Returns when a token was
+    /// written.
+    pub(super) fn take(
+        &self,
+        event: &EngineEvent,
+        next: Option<&EngineEvent>,
+        scratch: &mut Events,
+    ) -> Option<Nanos> {
+        let mut answer = self.answer();
+        let stamp = answer.on_event(event, next, scratch);
+        let waits = answer.line.flush() != super::line::Flushed::Empty;
+        let over = answer.line.over().is_some();
+        drop(answer);
+        if event.is_terminal() {
+            self.ended.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// Nothing more goes out.
-    pub(super) fn finish(&mut self, outcome: TruthOutcome, usage: Option<Usage>) {
-        if std::mem::replace(&mut self.over, true) {
-            return;
+        if waits || over {
+            self.wake.notify_one();
         }
-        let now = self.service.clock.now();
-        self.service.truth.update(self.ordinal, |record| {
-            record.finished_at = Some(now);
-            record.outcome = outcome;
-            record.usage = usage;
-        });
-        if matches!(outcome, TruthOutcome::Finished(_)) {
-            self.service.observe_end(now.saturating_sub(self.arrived_at));
-        }
+        stamp
     }
 }
 
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        self.finish(TruthOutcome::Disconnected, None);
-    }
-}
-
-/// How a request ended in the engine.
-pub(super) enum End {
-    Finished(FinishReason, Usage),
-    Broken(Fault),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Nothing was written yet.
-    New,
-    /// Events may come.
-    Open,
-    /// A chunk was written; hyper is given the chance to flush it before the next one.
-    Flush,
-    /// A part of an event was written; it is flushed, then the connection is closed.
-    FlushThenAbort,
-    /// The connection is closed.
-    Abort,
-    /// All was written.
-    Ended,
-}
-
-/// A stream of server-sent events, fed by the engine.
-pub(super) struct Stream {
-    recorder: Recorder,
-    ticket: Ticket,
-    /// Taken from the ticket, but not written yet.
-    ahead: Option<EngineEvent>,
-    writer: Writer,
+/// One answer.
+pub(super) struct Answer {
+    pub(super) line: Line,
+    dialect: Dialect,
+    script: Box<dyn Script>,
     delivery: Delivery,
-    state: State,
+    reasoning: u32,
+    fault: Option<WireFault>,
+    /// Tokens before a fault of the wire that breaks or pauses the answer.
+    fault_after: u32,
+    stall: Nanos,
+    head: Head,
+    keep_alive: bool,
+    prompt: u32,
     tokens: u32,
 }
 
-impl Stream {
-    pub(super) fn new(recorder: Recorder, ticket: Ticket, writer: Writer, delivery: Delivery) -> Self {
-        Stream {
-            recorder,
-            ticket,
-            ahead: None,
-            writer,
-            delivery,
-            state: State::New,
+/// What an answer is made of, beside its story.
+pub(super) struct Terms {
+    pub(super) dialect: Dialect,
+    pub(super) head: Head,
+    pub(super) keep_alive: bool,
+    /// Whether the client takes chunks.
+    pub(super) takes_chunks: bool,
+    pub(super) fault: Option<WireFault>,
+    pub(super) fault_after: u32,
+    pub(super) stall: Nanos,
+    pub(super) prompt: u32,
+}
+
+impl Answer {
+    pub(super) fn new(socket: Arc<TcpStream>, recorder: Recorder, terms: Terms, mut story: Story) -> Self {
+        let mut line = Line::new(socket, recorder);
+        if let Some(fault) = terms.fault {
+            line.recorder().fault(fault);
+        }
+        let framing = match terms.fault {
+            Some(WireFault::CloseDelimited) => Framing::Close,
+            Some(WireFault::UpperCaseChunks) => Framing::Chunked(ChunkStyle::UpperCase),
+            Some(WireFault::ChunkExtensions) => Framing::Chunked(ChunkStyle::Extensions),
+            Some(WireFault::Trailers) => Framing::Chunked(ChunkStyle::Trailers),
+            Some(WireFault::Gzip) => Framing::Chunked(ChunkStyle::Plain),
+            _ if story.delivery == Delivery::Whole => Framing::Length,
+            _ if !terms.takes_chunks => Framing::Close,
+            _ => Framing::Chunked(ChunkStyle::Plain),
+        };
+        line.frame(framing);
+        match terms.fault {
+            Some(WireFault::Gzip) => line.compress(),
+            Some(WireFault::Drip) => line.drip(),
+            Some(WireFault::HugeEvent) => story.huge = Some(terms.fault_after),
+            _ => {}
+        }
+        Answer {
+            line,
+            dialect: terms.dialect,
+            delivery: story.delivery,
+            reasoning: story.reasoning,
+            script: script(terms.dialect, story),
+            fault: terms.fault,
+            fault_after: terms.fault_after,
+            stall: terms.stall,
+            head: terms.head,
+            keep_alive: terms.keep_alive && framing != Framing::Close,
+            prompt: terms.prompt,
             tokens: 0,
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        match self.state {
-            State::New => {
-                // Hyper asks for the body right after it has queued the head, and flushes when there is none yet.
-                self.recorder.head();
-                self.state = State::Open;
+    /// The engine has taken the request: the head of a stream goes out.
+    pub(super) fn accepted(&mut self) {
+        if self.delivery != Delivery::Whole {
+            self.interim();
+            if self.fault == Some(WireFault::StallHead) {
+                let until = self.line.recorder().now().saturating_add(self.stall);
+                self.line.hold(until);
             }
-            State::Open => {}
-            State::Flush | State::FlushThenAbort => {
-                self.state = if self.state == State::Flush {
-                    State::Open
-                } else {
-                    State::Abort
-                };
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            State::Abort => return Poll::Ready(Some(Err(Aborted))),
-            State::Ended => return Poll::Ready(None),
-        }
-        loop {
-            let event = match self.ahead.take() {
-                Some(event) => Some(event),
-                None => ready!(self.ticket.poll_next(cx)),
-            };
-            match event {
-                // The server stops.
-                None => return Poll::Ready(Some(Err(Aborted))),
-                Some(EngineEvent::Token { index, .. }) => return self.token(index),
-                Some(event) => match end_of(&event) {
-                    None => {}
-                    Some(End::Finished(reason, usage)) => {
-                        let (mut out, mut kinds) = (String::new(), Vec::new());
-                        self.finish(&mut out, &mut kinds, reason, usage);
-                        return self.write(
-                            out,
-                            &kinds,
-                            State::Ended,
-                            Some((TruthOutcome::Finished(reason), Some(usage))),
-                        );
-                    }
-                    Some(End::Broken(fault)) => return self.break_down(fault),
-                },
-            }
+            let head = self.head.of_body(
+                200,
+                self.dialect.stream_type(),
+                None,
+                self.keep_alive,
+                self.framing(),
+            );
+            self.line.head(&head);
         }
     }
 
-    fn token(&mut self, index: u32) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        let (mut out, mut kinds) = (String::with_capacity(512), Vec::with_capacity(5));
-        if index == 0 && self.writer.dialect() == Dialect::Chat {
-            self.writer.role(&mut out);
-            kinds.push(ChunkKind::Role);
-        }
-        self.writer.token(&mut out, index);
-        kinds.push(ChunkKind::Content);
-        self.tokens = index + 1;
-        // The end comes at the instant of the last token and shares its write.
-        self.ahead = self.ticket.try_next();
-        match self.ahead.as_ref().and_then(end_of) {
-            Some(End::Finished(reason, usage)) => {
-                self.finish(&mut out, &mut kinds, reason, usage);
-                self.write(
-                    out,
-                    &kinds,
-                    State::Ended,
-                    Some((TruthOutcome::Finished(reason), Some(usage))),
-                )
-            }
-            _ => self.write(out, &kinds, State::Flush, None),
+    fn framing(&self) -> (Framing, Option<WireFault>) {
+        (self.line.framing(), self.fault)
+    }
+
+    fn interim(&mut self) {
+        if self.fault == Some(WireFault::Interim) {
+            self.line
+                .raw(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n");
         }
     }
 
-    fn finish(&self, out: &mut String, kinds: &mut Vec<ChunkKind>, reason: FinishReason, usage: Usage) {
-        self.writer.finish(out, reason.name());
-        kinds.push(ChunkKind::Finish);
-        if self.delivery == Delivery::StreamWithUsage {
-            self.writer.usage(out, &usage);
-            kinds.push(ChunkKind::Usage);
-        }
-        out.push_str(DONE);
-        kinds.push(ChunkKind::Done);
-    }
-
-    fn break_down(&mut self, fault: Fault) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        let mut out = String::new();
-        match fault {
-            Fault::MidStreamError => {
-                self.writer.error(&mut out);
-                out.push_str(DONE);
-                let outcome = Some((TruthOutcome::MidStreamError, None));
-                self.write(out, &[ChunkKind::Done], State::Ended, outcome)
-            }
-            Fault::Truncate => {
-                self.recorder.finish(TruthOutcome::Truncated, None);
-                self.state = State::Ended;
-                Poll::Ready(None)
-            }
-            // A stall ends nothing and does not come here; the connection is closed inside the next event.
-            Fault::DropConnection | Fault::Stall { .. } => {
-                self.writer.token(&mut out, self.tokens);
-                out.truncate(out.len() / 2);
-                self.write(
-                    out,
-                    &[],
-                    State::FlushThenAbort,
-                    Some((TruthOutcome::Dropped, None)),
-                )
-            }
+    fn usage(&self, cached: u32, completion: u32) -> Usage {
+        Usage {
+            prompt: self.prompt,
+            completion,
+            cached: Some(cached),
+            reasoning: (self.reasoning > 0).then(|| self.reasoning.min(completion)),
         }
     }
 
-    /// Hands bytes to hyper. The time is taken last.
-    fn write(
+    fn on_event(
         &mut self,
-        out: String,
-        kinds: &[ChunkKind],
-        next: State,
-        outcome: Option<(TruthOutcome, Option<Usage>)>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        let frame = Frame::data(Bytes::from(out));
-        self.state = next;
-        self.recorder.chunks(kinds);
-        if let Some((outcome, usage)) = outcome {
-            self.recorder.finish(outcome, usage);
+        event: &EngineEvent,
+        next: Option<&EngineEvent>,
+        scratch: &mut Events,
+    ) -> Option<Nanos> {
+        scratch.clear();
+        if self.line.is_ended() {
+            // A fault of the wire ended it; the connection's task is about to withdraw the request.
+            return None;
         }
-        Poll::Ready(Some(Ok(frame)))
+        match event {
+            EngineEvent::Started { cached_tokens, .. } => {
+                if self.delivery != Delivery::Whole {
+                    self.script.begin(scratch, &self.usage(*cached_tokens, 0));
+                    if !scratch.bytes.is_empty() {
+                        self.line.events(scratch);
+                    }
+                }
+                None
+            }
+            EngineEvent::Token { index, .. } => {
+                self.tokens = index + 1;
+                if self.delivery == Delivery::Whole {
+                    return None;
+                }
+                let last = matches!(next, Some(EngineEvent::Finished { .. }));
+                self.script.token(scratch, *index, last);
+                if *index == self.fault_after && self.break_wire(scratch) {
+                    return None;
+                }
+                if scratch.bytes.is_empty() && !last {
+                    return None;
+                }
+                match last {
+                    // The end comes at the instant of the last token and shares its write.
+                    true => match next {
+                        Some(EngineEvent::Finished {
+                            reason,
+                            cached_tokens,
+                            completion_tokens,
+                            ..
+                        }) => self.finish(scratch, *reason, *cached_tokens, *completion_tokens),
+                        _ => None,
+                    },
+                    false => self.line.events(scratch),
+                }
+            }
+            EngineEvent::Finished {
+                reason,
+                cached_tokens,
+                completion_tokens,
+                ..
+            } => {
+                if self.delivery == Delivery::Whole {
+                    let usage = self.usage(*cached_tokens, *completion_tokens);
+                    let body = self.script.whole(Some(*reason), &usage);
+                    self.whole(body, TruthOutcome::Finished(*reason), Some(usage));
+                }
+                None
+            }
+            EngineEvent::Fault { fault, .. } if event.is_terminal() => {
+                self.break_down(*fault, scratch);
+                None
+            }
+            EngineEvent::Fault { .. } | EngineEvent::Rejected { .. } => None,
+        }
     }
-}
 
-/// The end of a request, if the event is one.
-pub(super) fn end_of(event: &EngineEvent) -> Option<End> {
-    match event {
-        EngineEvent::Finished {
-            reason,
-            prompt_tokens,
-            cached_tokens,
-            completion_tokens,
-            ..
-        } => {
-            let usage = Usage {
-                prompt: *prompt_tokens,
-                completion: *completion_tokens,
-                cached: Some(*cached_tokens),
-                reasoning: None,
-            };
-            Some(End::Finished(*reason, usage))
-        }
-        EngineEvent::Fault { fault, .. } if event.is_terminal() => Some(End::Broken(*fault)),
-        _ => None,
+    /// Lets a fault of the wire happen to the event in `scratch`; returns whether the answer is over. What is left in `scratch`
+    /// is still to be written.
+    fn break_wire(&mut self, scratch: &mut Events) -> bool {
+        let after = match self.fault {
+            Some(WireFault::StallMiddle) => {
+                let until = self.line.recorder().now().saturating_add(self.stall);
+                self.line.halves(scratch, until);
+                scratch.clear();
+                return false;
+            }
+            Some(WireFault::Reset) => After::Reset,
+            Some(WireFault::HalfClose) => After::HalfClose,
+            _ => return false,
+        };
+        self.line.half(scratch);
+        self.line.end(TruthOutcome::Dropped, None, after);
+        true
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use std::task::Waker;
-
-    use veeksha_clock::RunClock;
-
-    use super::*;
-    use crate::server::driver::{Driver, Submission};
-    use crate::{EngineRequest, Profile, SimOptions};
-
-    /// Hyper writes when a body has nothing for it. So also when several tokens are ready at once, it must be told so after each.
-    #[test]
-    fn a_write_lies_between_two_tokens_that_are_both_ready() {
-        let clock = RunClock::starting_now();
-        let (driver, _feed) = Driver::new(Profile::default(), 1, clock);
-        let options = SimOptions::new(Profile::default(), 1);
-        let service = Arc::new(Service::new(options, clock, Arc::clone(&driver)));
-        let request = EngineRequest {
-            prompt_tokens: 5,
-            ..EngineRequest::default()
+    fn finish(
+        &mut self,
+        scratch: &mut Events,
+        reason: FinishReason,
+        cached: u32,
+        completion: u32,
+    ) -> Option<Nanos> {
+        let usage = self.usage(cached, completion);
+        let marker = match self.fault {
+            Some(WireFault::MissingDone) => EndMarker::Missing,
+            _ => EndMarker::Sent,
         };
-        let Submission::Accepted(ticket) = driver.submit(request) else {
-            panic!("refused")
+        self.script.finish(scratch, reason, &usage, marker);
+        let after = match self.fault {
+            Some(WireFault::Endless) => After::Endless,
+            Some(WireFault::DataAfterDone) => {
+                let marks = scratch.marks.len();
+                self.script.token(scratch, completion, false);
+                // Nothing counts after the end.
+                scratch.marks.truncate(marks);
+                self.after()
+            }
+            _ => self.after(),
         };
-        let token = |index| EngineEvent::Token { id: 0, at: 0, index };
-        let (prompt_tokens, cached_tokens, completion_tokens) = (5, 0, 3);
-        let reason = FinishReason::Stop;
-        let end = EngineEvent::Finished {
-            id: 0,
-            at: 0,
-            reason,
-            prompt_tokens,
-            cached_tokens,
-            completion_tokens,
+        let stamp = match after {
+            After::Endless => self.line.events(scratch),
+            _ => self.line.last_events(scratch),
         };
-        driver.deliver(vec![token(0), token(1), token(2), end]);
-        let recorder = Recorder::open(&service, None, 0);
-        let writer = Writer::new(Dialect::Chat, Delivery::Stream, 0, 0, "m");
-        let mut stream = Stream::new(recorder, ticket, writer, Delivery::Stream);
-        let mut cx = Context::from_waker(Waker::noop());
-        let mut polled = String::new();
-        for _ in 0..6 {
-            polled.push(match stream.poll(&mut cx) {
-                Poll::Ready(Some(Ok(_))) => 'F',
-                Poll::Ready(Some(Err(_))) => '!',
-                Poll::Ready(None) => '.',
-                Poll::Pending => '-',
-            });
+        self.line.end(TruthOutcome::Finished(reason), Some(usage), after);
+        stamp
+    }
+
+    fn after(&self) -> After {
+        match self.keep_alive {
+            true => After::KeepAlive,
+            false => After::Close,
         }
-        assert_eq!(polled, "F-F-F.", "the end shares the last token's write");
+    }
+
+    /// A fault of the engine that ends the answer.
+    fn break_down(&mut self, fault: Fault, scratch: &mut Events) {
+        let after = self.after();
+        match (fault, self.delivery) {
+            (Fault::MidStreamError, Delivery::Whole) => {
+                self.fail(500, MID_STREAM, TruthOutcome::MidStreamError);
+            }
+            (Fault::MidStreamError, _) => {
+                self.script.error(scratch, MID_STREAM);
+                self.line.last_events(scratch);
+                self.line.end(TruthOutcome::MidStreamError, None, after);
+            }
+            (Fault::Truncate, Delivery::Whole) => {
+                let usage = Usage {
+                    prompt: self.prompt,
+                    completion: self.tokens,
+                    ..Usage::default()
+                };
+                let body = self.script.whole(None, &usage);
+                self.whole(body, TruthOutcome::Truncated, None);
+            }
+            (Fault::Truncate, _) => {
+                self.line.last_events(scratch);
+                self.line.end(TruthOutcome::Truncated, None, after);
+            }
+            (Fault::DropConnection | Fault::Stall { .. }, Delivery::Whole) => {
+                self.line.end(TruthOutcome::Dropped, None, After::Close);
+            }
+            // The connection is closed inside the next event.
+            (Fault::DropConnection | Fault::Stall { .. }, _) => {
+                self.script.token(scratch, self.tokens, false);
+                self.line.half(scratch);
+                self.line.end(TruthOutcome::Dropped, None, After::Close);
+            }
+        }
+    }
+
+    /// An answer in one piece.
+    fn whole(&mut self, body: Vec<u8>, outcome: TruthOutcome, usage: Option<Usage>) {
+        self.interim();
+        if self.fault == Some(WireFault::StallHead) {
+            let until = self.line.recorder().now().saturating_add(self.stall);
+            self.line.hold(until);
+        }
+        let length = body.len();
+        let mut events = Events {
+            bytes: body,
+            marks: Vec::new(),
+        };
+        events.end(ChunkKind::Content);
+        let head = self.head.of_body(
+            200,
+            "application/json",
+            Some(length),
+            self.keep_alive,
+            self.framing(),
+        );
+        let cut = match self.fault {
+            Some(WireFault::Reset) => Some(After::Reset),
+            Some(WireFault::HalfClose) => Some(After::HalfClose),
+            _ => None,
+        };
+        self.line.head_with_body(head);
+        if let Some(after) = cut {
+            self.line.half(&events);
+            return self.line.end(TruthOutcome::Dropped, None, after);
+        }
+        if self.fault == Some(WireFault::StallMiddle) {
+            let until = self.line.recorder().now().saturating_add(self.stall);
+            self.line.halves(&events, until);
+            self.line.last_events(&Events::default());
+        } else {
+            self.line.last_events(&events);
+        }
+        self.line.end(outcome, usage, self.after());
+    }
+
+    /// What may stand between two events, as a part of the body.
+    pub(super) fn filler(&mut self) {
+        self.line.events(&Events {
+            bytes: self.dialect.filler().to_vec(),
+            marks: Vec::new(),
+        });
+    }
+
+    /// An error status in place of the answer.
+    pub(super) fn fail(&mut self, status: u16, message: &str, outcome: TruthOutcome) {
+        let (status, body) = error_answer(self.dialect, status, message);
+        let outcome = match outcome {
+            TruthOutcome::Status(_) => TruthOutcome::Status(status),
+            other => other,
+        };
+        self.line.frame(Framing::Length);
+        let head = self.head.of_error(status, body.len(), self.keep_alive);
+        self.line.head_with_body(head);
+        self.line.last_events(&Events {
+            bytes: body,
+            marks: Vec::new(),
+        });
+        self.line.end(outcome, None, self.after());
     }
 }

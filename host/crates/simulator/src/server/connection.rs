@@ -1,58 +1,211 @@
-//! The network thread: accepts connections, and hands the engine's events to those who wait for them.
+//! The network thread: accepts connections, reads requests, and stays with each answer until it is over.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use rustix::net::{Shutdown, shutdown};
+
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 
-use super::driver::Feed;
-use super::routes::Service;
+use super::answer::Sink;
+use super::incoming::{Reader, Step};
+use super::line::{After, Flushed};
+use super::routes::{Reply, respond, too_long, unreadable};
+use super::service::Service;
 
 /// How long to wait when no connection can be accepted (usually: too many open files).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// Bytes of further requests that are read while an answer is under way.
+const READ_AHEAD: usize = 64 << 10;
+/// Room for one read.
+const READ: usize = 16 << 10;
+/// Between two fillers of a body that does not end.
+const FILLER_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until told to stop, or until the server is dropped.
-pub(super) async fn serve(
-    listener: TcpListener,
-    service: Arc<Service>,
-    mut feed: Feed,
-    stopped: oneshot::Receiver<()>,
-) {
-    let driver = Arc::clone(&service.driver);
-    tokio::spawn(async move {
-        while let Some(events) = feed.recv().await {
-            driver.deliver(events);
-        }
-    });
+pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stopped: oneshot::Receiver<()>) {
+    if let Some(cut_at) = service.profile.faults.cut_at_ms {
+        let service = Arc::clone(&service);
+        tokio::spawn(async move {
+            sleep(Duration::from_secs_f64(cut_at / 1e3)).await;
+            service.cut.notify_waiters();
+        });
+    }
     tokio::spawn(accept(listener, service));
     // An error means that the sender is gone: the server is too.
     let _ = stopped.await;
 }
 
 async fn accept(listener: TcpListener, service: Arc<Service>) {
+    let delay = Duration::from_secs_f64(service.profile.faults.accept_delay_ms / 1e3);
     let mut connection = 0;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(converse(stream, Arc::clone(&service), connection));
+                // The client sees a connection, because the kernel has made it, but nobody reads.
+                if !delay.is_zero() {
+                    sleep(delay).await;
+                }
+                tokio::spawn(converse(Arc::new(stream), Arc::clone(&service), connection));
                 connection += 1;
             }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            Err(_) => sleep(ACCEPT_PAUSE).await,
         }
     }
 }
 
-async fn converse(stream: TcpStream, service: Arc<Service>, connection: u64) {
+async fn converse(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64) {
     // Without it small writes would wait for acknowledgements. A socket that refuses is about to fail anyway.
-    let _ = stream.set_nodelay(true);
+    let _ = socket.set_nodelay(true);
     let _open = service.connected();
-    let service = service_fn(|request| super::routes::handle(Arc::clone(&service), connection, request));
-    // Clients that go away and faults that close the connection end here; both are in the truth log.
-    let _ = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    let serving = serve_requests(&socket, &service, connection);
+    tokio::select! {
+        () = service.cut.notified() => {}
+        () = serving => {}
+    }
+}
+
+async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connection: u64) {
+    let mut reader = Reader::default();
+    loop {
+        let reply = match reader.next() {
+            Step::More => match read(socket, &mut reader).await {
+                Ok(count) if count > 0 => continue,
+                _ => return,
+            },
+            Step::Continue => {
+                if write_all(socket, b"HTTP/1.1 100 Continue\r\n\r\n").await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            Step::Bad(status, message) => unreadable(status, &message),
+            Step::TooLong(asked) => too_long(service, socket, connection, asked),
+            Step::Whole(request) => respond(service, socket, connection, *request).await,
+        };
+        let after = match reply {
+            Reply::Bytes(bytes, after) => match write_all(socket, &bytes).await {
+                Ok(()) => after,
+                Err(_) => return,
+            },
+            Reply::Answer(sink, ticket) => {
+                let after = accompany(socket, &mut reader, &sink).await;
+                if after == Some(After::Endless) {
+                    fill(socket, &sink).await;
+                    return;
+                }
+                // The engine may have let go of the answer a moment ago, or not at all: a fault of the wire ended it.
+                drop(ticket);
+                match after {
+                    Some(after) => after,
+                    None => return,
+                }
+            }
+            Reply::Nothing => return,
+        };
+        match after {
+            After::KeepAlive => {}
+            After::Close | After::Endless => return,
+            After::Reset => {
+                // The reset is what closing does then; a socket that refuses closes in the ordinary way.
+                let _ = socket.set_zero_linger();
+                return;
+            }
+            After::HalfClose => {
+                // A socket that refuses is gone already.
+                let _ = shutdown(socket.as_ref(), Shutdown::Write);
+                return drain(socket).await;
+            }
+        }
+    }
+}
+
+/// Stays with an answer until it is over; `None`: the client went away.
+async fn accompany(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) -> Option<After> {
+    loop {
+        let (flushed, over) = {
+            let mut answer = sink.answer();
+            (answer.line.flush(), answer.line.over())
+        };
+        if flushed == Flushed::Broken {
+            return None;
+        }
+        if over.is_some() {
+            return over;
+        }
+        let held = match flushed {
+            Flushed::Held(until) => {
+                let left = until.saturating_sub(sink.answer().line.recorder().now());
+                Some(Duration::from_nanos(left))
+            }
+            _ => None,
+        };
+        tokio::select! {
+            () = sink.wake.notified() => {}
+            _ = socket.writable(), if flushed == Flushed::Blocked => {}
+            () = sleep(held.unwrap_or_default()), if held.is_some() => {}
+            count = read(socket, reader), if reader.waiting() < READ_AHEAD => {
+                // The end of the client's side is the end of its interest.
+                if !matches!(count, Ok(1..)) {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// Sends fillers until the client goes away.
+async fn fill(socket: &TcpStream, sink: &Arc<Sink>) {
+    loop {
+        sink.answer().filler();
+        if sink.answer().line.flush() == Flushed::Broken {
+            return;
+        }
+        tokio::select! {
+            () = sleep(FILLER_PAUSE) => {}
+            () = drain(socket) => return,
+        }
+    }
+}
+
+async fn read(socket: &TcpStream, reader: &mut Reader) -> io::Result<usize> {
+    loop {
+        socket.readable().await?;
+        let buffer = reader.buffer();
+        buffer.reserve(READ);
+        match socket.try_read_buf(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+    }
+}
+
+async fn write_all(socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        socket.writable().await?;
+        match socket.try_write(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads to the end of the client's side, for nothing.
+async fn drain(socket: &TcpStream) {
+    let mut buffer = [0; 4096];
+    loop {
+        if socket.readable().await.is_err() {
+            return;
+        }
+        match socket.try_read(&mut buffer) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
+    }
 }

@@ -1,42 +1,34 @@
-//! The engine in real time: a thread of its own, and tickets for those who wait for its events.
+//! The engine in real time: a thread of its own, which waits for the engine's deadlines and writes what comes out.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use veeksha_clock::{RunClock, minimal_timer_slack};
+use veeksha_model::Nanos;
 
+use super::answer::Sink;
+use super::pacing::{Lateness, Pacing};
+use super::script::Events;
 use crate::{Engine, EngineEvent, EngineRequest, EngineStats, Profile};
-
-/// Batches of events, in the engine's order, on their way to the network thread. One wake-up serves a whole step.
-pub(super) type Feed = UnboundedReceiver<Vec<EngineEvent>>;
 
 /// The engine and what drives it.
 pub(super) struct Driver {
     clock: RunClock,
     state: Mutex<State>,
     changed: Condvar,
-    /// Where the events of each request go. Only the network thread uses it.
-    tickets: Mutex<HashMap<u64, UnboundedSender<EngineEvent>>>,
+    lateness: Mutex<Lateness>,
 }
 
 struct State {
     engine: Engine,
     next_id: u64,
-    feed: UnboundedSender<Vec<EngineEvent>>,
+    /// What came out while somebody else than the engine's thread used the engine.
+    happened: Vec<EngineEvent>,
+    /// Requests whose sinks the engine's thread does not know yet, and those that it can forget.
+    begun: Vec<(u64, Arc<Sink>)>,
+    withdrawn: Vec<u64>,
     stopping: bool,
-}
-
-impl State {
-    /// Sent while the state is locked, so that batches stay in order.
-    fn send(&self, events: Vec<EngineEvent>) {
-        if !events.is_empty() {
-            // The network thread has gone: nobody is left to tell.
-            let _ = self.feed.send(events);
-        }
-    }
 }
 
 /// What became of a request at the engine's door.
@@ -47,31 +39,47 @@ pub(super) enum Submission {
 }
 
 impl Driver {
-    pub(super) fn new(profile: Profile, seed: u64, clock: RunClock) -> (Arc<Driver>, Feed) {
-        let (feed, events) = mpsc::unbounded_channel();
+    pub(super) fn new(profile: Profile, seed: u64, clock: RunClock) -> Driver {
         let state = State {
             engine: Engine::new(profile, seed),
             next_id: 0,
-            feed,
+            happened: Vec::new(),
+            begun: Vec::new(),
+            withdrawn: Vec::new(),
             stopping: false,
         };
-        let driver = Driver {
+        Driver {
             clock,
             state: Mutex::new(state),
             changed: Condvar::new(),
-            tickets: Mutex::new(HashMap::new()),
-        };
-        (Arc::new(driver), events)
+            lateness: Mutex::new(Lateness::new()),
+        }
     }
 
-    /// The engine's thread. Deadlines come from the engine, are absolute, and so do not drift with late wake-ups.
+    /// The engine's thread. Deadlines come from the engine, are absolute, and so do not drift with late wake-ups. Nothing is
+    /// written while the state is locked.
     pub(super) fn run(&self) {
         minimal_timer_slack();
+        let mut sinks: HashMap<u64, Arc<Sink>> = HashMap::new();
+        let mut events = Vec::new();
+        let mut scratch = Events::default();
         let mut state = self.state();
         while !state.stopping {
-            let mut events = Vec::new();
+            std::mem::swap(&mut events, &mut state.happened);
             state.engine.advance(self.clock.now(), &mut events);
-            state.send(events);
+            for (id, sink) in state.begun.drain(..) {
+                sinks.insert(id, sink);
+            }
+            for id in state.withdrawn.drain(..) {
+                sinks.remove(&id);
+            }
+            if !events.is_empty() {
+                drop(state);
+                self.write(&events, &mut sinks, &mut scratch);
+                events.clear();
+                state = self.state();
+                continue;
+            }
             state = match state.engine.next_wake() {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(wake) => match wake.saturating_sub(self.clock.now()) {
@@ -85,6 +93,22 @@ impl Driver {
         }
     }
 
+    fn write(&self, events: &[EngineEvent], sinks: &mut HashMap<u64, Arc<Sink>>, scratch: &mut Events) {
+        let mut lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
+        for (place, event) in events.iter().enumerate() {
+            let id = event.id();
+            let Some(sink) = sinks.get(&id) else { continue };
+            let next = events.get(place + 1).filter(|next| next.id() == id);
+            let written = sink.take(event, next, scratch);
+            if let (Some(written), EngineEvent::Token { at, .. }) = (written, event) {
+                lateness.add(written.saturating_sub(*at));
+            }
+            if event.is_terminal() {
+                sinks.remove(&id);
+            }
+        }
+    }
+
     pub(super) fn stop(&self) {
         self.state().stopping = true;
         self.changed.notify_all();
@@ -94,110 +118,78 @@ impl Driver {
         self.state().engine.stats()
     }
 
-    /// Hands a request in; its id is chosen here.
-    pub(super) fn submit(self: &Arc<Self>, mut request: EngineRequest) -> Submission {
-        let (sender, events) = mpsc::unbounded_channel();
+    pub(super) fn pacing(&self) -> Pacing {
+        self.lateness
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .figures()
+    }
+
+    /// Hands a request in; its id is chosen here. Its events go to `sink`, from the engine's thread.
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        arrived_at: Nanos,
+        mut request: EngineRequest,
+        sink: &Arc<Sink>,
+    ) -> Submission {
         let mut state = self.state();
         let id = state.next_id;
         state.next_id += 1;
         request.id = id;
-        let before = state.engine.next_wake();
-        let mut happened = Vec::new();
-        let now = self.clock.now();
+        let mut happened = std::mem::take(&mut state.happened);
+        // Steps that are over before now happen first; constant times count from the arrival all the same.
+        let now = match state.engine.profile().constant {
+            Some(_) => arrived_at,
+            None => self.clock.now(),
+        };
         state.engine.submit(now, request, &mut happened);
-        let answer = happened.pop_if(|event| event.id() == id);
-        if answer.is_none() {
-            self.tickets().insert(id, sender);
+        let refusal = happened.pop_if(|event| event.id() == id && event.is_terminal());
+        if refusal.is_none() {
+            state.begun.push((id, Arc::clone(sink)));
         }
-        state.send(happened);
-        if state.engine.next_wake() != before {
-            self.changed.notify_one();
-        }
+        state.happened = happened;
         drop(state);
-        match answer {
+        // It has a new deadline, or something to write.
+        self.changed.notify_one();
+        match refusal {
             None => Submission::Accepted(Ticket {
                 id,
-                events,
                 driver: Arc::clone(self),
-                ended: false,
+                sink: Arc::clone(sink),
             }),
             Some(EngineEvent::Rejected { status, message, .. }) => Submission::Rejected { status, message },
             Some(_) => Submission::Refused,
         }
     }
 
-    /// On the network thread: hands each event to its ticket.
-    pub(super) fn deliver(&self, events: Vec<EngineEvent>) {
-        let mut tickets = self.tickets();
-        for event in events {
-            let id = event.id();
-            let ends = event.is_terminal();
-            if let Some(ticket) = tickets.get(&id) {
-                // The ticket was dropped: its request is being cancelled.
-                let _ = ticket.send(event);
-            }
-            if ends {
-                tickets.remove(&id);
-            }
-        }
-    }
-
     fn cancel(&self, id: u64) {
-        self.tickets().remove(&id);
         let mut state = self.state();
-        let before = state.engine.next_wake();
-        let mut events = Vec::new();
+        let mut happened = std::mem::take(&mut state.happened);
         let now = self.clock.now();
-        state.engine.advance(now, &mut events);
+        state.engine.advance(now, &mut happened);
         state.engine.cancel(now, id);
-        state.send(events);
-        if state.engine.next_wake() != before {
-            self.changed.notify_one();
-        }
+        state.happened = happened;
+        state.withdrawn.push(id);
+        drop(state);
+        self.changed.notify_one();
     }
 
     // Nothing panics while it holds a lock, and if it did, the data would still be whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn tickets(&self) -> MutexGuard<'_, HashMap<u64, UnboundedSender<EngineEvent>>> {
-        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// The events of one request. Dropped before its terminal event, it withdraws the request.
+/// A request in the engine. Dropped before the engine's last word, it withdraws the request.
 pub(super) struct Ticket {
     id: u64,
-    events: UnboundedReceiver<EngineEvent>,
     driver: Arc<Driver>,
-    ended: bool,
-}
-
-impl Ticket {
-    /// The next event; after the terminal one, or when the server stops, nothing comes any more.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<EngineEvent>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        self.events.poll_recv(cx).map(|event| self.note(event))
-    }
-
-    /// The next event, if it is already there.
-    pub(super) fn try_next(&mut self) -> Option<EngineEvent> {
-        let event = self.events.try_recv().ok();
-        self.note(event)
-    }
-
-    fn note(&mut self, event: Option<EngineEvent>) -> Option<EngineEvent> {
-        self.ended |= event.as_ref().is_some_and(EngineEvent::is_terminal);
-        event
-    }
+    sink: Arc<Sink>,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.sink.has_ended() {
             self.driver.cancel(self.id);
         }
     }

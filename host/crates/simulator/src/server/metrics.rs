@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use veeksha_model::Nanos;
 
+use super::pacing::Pacing;
 use crate::EngineStats;
 
 /// The figures of `/metrics`.
@@ -15,6 +16,8 @@ pub struct ServerStats {
     pub connections_total: u64,
     /// Connections open now.
     pub connections_open: u64,
+    /// How late tokens were written.
+    pub pacing: Pacing,
 }
 
 /// Upper bounds in seconds, as in vLLM 0.32.

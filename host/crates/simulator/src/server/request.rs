@@ -1,87 +1,20 @@
 //! The JSON of a completion request, checked and turned into tokens.
+//!
+//! Every API's body becomes the same [`Completion`]. Sampling parameters change nothing about the simulation and are let through,
+//! as are unknown keys. `ignore_eos` and `min_tokens` ask for an exact length in every API, also where only some servers know
+//! them.
 
-use serde::Deserialize;
+mod bodies;
+mod prompt;
+
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::EngineRequest;
-use crate::text::{MEDIA_TOKENS, blocks_of};
+use crate::text::blocks_of;
 
-use super::dialect::Dialect;
-
-/// The keys that matter here. Sampling parameters change nothing about the simulation and are let through, as are unknown keys.
-#[derive(Debug, Deserialize)]
-pub(super) struct Body {
-    pub(super) model: Option<String>,
-    messages: Option<Vec<Message>>,
-    prompt: Option<Prompt>,
-    stream: Option<bool>,
-    stream_options: Option<StreamOptions>,
-    max_tokens: Option<u32>,
-    max_completion_tokens: Option<u32>,
-    min_tokens: Option<u32>,
-    ignore_eos: Option<bool>,
-    n: Option<u32>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct StreamOptions {
-    #[serde(default)]
-    include_usage: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct Message {
-    role: String,
-    content: Option<Content>,
-    tool_calls: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Part>),
-}
-
-#[derive(Debug, Deserialize)]
-struct Part {
-    #[serde(rename = "type", default)]
-    kind: String,
-    text: Option<String>,
-    image_url: Option<Value>,
-    input_audio: Option<Value>,
-    audio_url: Option<Value>,
-    video_url: Option<Value>,
-}
-
-impl Part {
-    /// The part as text. An image, a sound or a video is a word of its own, which depends on its content, and
-    /// [`MEDIA_TOKENS`] more: what an engine makes of it takes about as much room.
-    fn into_text(self) -> Result<String, String> {
-        if let Some(text) = self.text {
-            return Ok(text);
-        }
-        let media = [self.image_url, self.input_audio, self.audio_url, self.video_url];
-        match media.into_iter().flatten().next() {
-            Some(content) => {
-                let identity = crate::text::identity(&content.to_string());
-                Ok(format!("<|{identity:016x}|>{}", " the".repeat(MEDIA_TOKENS)))
-            }
-            None => Err(format!(
-                "a content part of type `{}` has neither text nor `image_url`, `input_audio`, `audio_url` or `video_url`",
-                self.kind
-            )),
-        }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Prompt {
-    Text(String),
-    Ids(Vec<u32>),
-    Texts(Vec<String>),
-}
+use super::script::Dialect;
+use bodies::{GenerateBody, LinesBody, MessagesBody, OpenAiBody, ResponsesBody};
 
 /// How the answer is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,52 +37,26 @@ pub(super) struct Completion {
     pub(super) model: Option<String>,
     pub(super) delivery: Delivery,
     pub(super) prompt: PromptText,
-    max_tokens: Option<u32>,
+    pub(super) max_tokens: Option<u32>,
+    /// The tool that has to be called.
+    pub(super) tool: Option<String>,
+    /// Whether TGI's details are asked for.
+    pub(super) details: bool,
     exact: bool,
 }
 
 impl Completion {
     /// Reads the body of a request; the error is a line for the client.
     pub(super) fn parse(body: &[u8], dialect: Dialect) -> Result<Completion, String> {
-        let body: Body =
-            serde_json::from_slice(body).map_err(|error| format!("the body is not valid: {error}"))?;
-        if body.n.is_some_and(|n| n != 1) {
-            return Err("n must be 1: the simulated engine gives one answer per request".into());
+        match dialect {
+            Dialect::Chat => json::<OpenAiBody>(body)?.chat(),
+            Dialect::Text => json::<OpenAiBody>(body)?.text(),
+            Dialect::Responses => json::<ResponsesBody>(body)?.completion(),
+            Dialect::Messages => json::<MessagesBody>(body)?.completion(),
+            Dialect::Generate => json::<GenerateBody>(body)?.completion(Delivery::Whole),
+            Dialect::GenerateStream => json::<GenerateBody>(body)?.completion(Delivery::StreamWithUsage),
+            Dialect::Lines => json::<LinesBody>(body)?.completion(),
         }
-        let prompt = match dialect {
-            Dialect::Chat => PromptText::Text(render(body.messages.ok_or("messages is missing")?)?),
-            Dialect::Text => match body.prompt.ok_or("prompt is missing")? {
-                Prompt::Text(text) => PromptText::Text(text),
-                Prompt::Ids(ids) => PromptText::Ids(ids),
-                Prompt::Texts(mut texts) => match (texts.pop(), texts.is_empty()) {
-                    (Some(text), true) => PromptText::Text(text),
-                    _ => {
-                        return Err(
-                            "prompt must be one text: the simulated engine takes no lists of texts".into(),
-                        );
-                    }
-                },
-            },
-        };
-        let max_tokens = body.max_completion_tokens.or(body.max_tokens);
-        Ok(Completion {
-            model: body.model,
-            delivery: match (
-                body.stream.unwrap_or(false),
-                body.stream_options.unwrap_or_default().include_usage,
-            ) {
-                (false, _) => Delivery::Whole,
-                (true, false) => Delivery::Stream,
-                (true, true) => Delivery::StreamWithUsage,
-            },
-            prompt,
-            max_tokens,
-            exact: exact(
-                body.ignore_eos.unwrap_or(false),
-                body.min_tokens.unwrap_or(0),
-                max_tokens,
-            )?,
-        })
     }
 
     /// The request as the engine takes it; its id is the driver's.
@@ -162,12 +69,28 @@ impl Completion {
             exact: self.exact,
         }
     }
+
+    /// How many tokens of prompt, where nobody looks at which.
+    pub(super) fn into_counted_request(self, tokens: u32) -> EngineRequest {
+        EngineRequest {
+            id: 0,
+            prompt_tokens: tokens,
+            blocks: Vec::new(),
+            max_tokens: self.max_tokens,
+            exact: self.exact,
+        }
+    }
 }
 
-fn exact(ignore_eos: bool, min_tokens: u32, max_tokens: Option<u32>) -> Result<bool, String> {
-    if ignore_eos {
+fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| format!("the body is not valid: {error}"))
+}
+
+fn exact(ignore_eos: Option<bool>, min_tokens: Option<u32>, max_tokens: Option<u32>) -> Result<bool, String> {
+    if ignore_eos.unwrap_or(false) {
         return Ok(true);
     }
+    let min_tokens = min_tokens.unwrap_or(0);
     match max_tokens {
         _ if min_tokens == 0 => Ok(false),
         Some(max) if min_tokens == max => Ok(true),
@@ -182,38 +105,26 @@ fn exact(ignore_eos: bool, min_tokens: u32, max_tokens: Option<u32>) -> Result<b
     }
 }
 
-/// The chat template: `<|ROLE|>`, a line feed, the text, a line feed for each message, and the answer's role at the end. A later
-/// turn of a conversation therefore begins with all of the earlier one.
-fn render(messages: Vec<Message>) -> Result<String, String> {
-    if messages.is_empty() {
-        return Err("messages is empty: it needs at least one message".into());
+/// The tool that a request says must be called: the named one, or the first one.
+fn required_tool(tools: Option<&[Value]>, choice: Option<&Value>) -> Option<String> {
+    let name_of = |tool: &Value| {
+        let name = tool
+            .get("name")
+            .or_else(|| tool.get("function").and_then(|function| function.get("name")));
+        name.and_then(Value::as_str).map(str::to_owned)
+    };
+    let choice = choice?;
+    if let Some(named) = name_of(choice) {
+        return Some(named);
     }
-    let mut text = String::new();
-    for message in messages {
-        text.push_str("<|");
-        text.push_str(&message.role);
-        text.push_str("|>\n");
-        match message.content {
-            None => {}
-            Some(Content::Text(content)) => text.push_str(&content),
-            Some(Content::Parts(parts)) => {
-                for part in parts {
-                    text.push_str(&part.into_text()?);
-                }
-            }
-        }
-        if let Some(calls) = message.tool_calls {
-            text.push_str(&calls.to_string());
-        }
-        text.push('\n');
-    }
-    text.push_str("<|assistant|>\n");
-    Ok(text)
+    let any = choice == "required" || choice.get("type").is_some_and(|kind| kind == "any");
+    any.then(|| tools?.first().and_then(name_of)).flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::MEDIA_TOKENS;
 
     fn chat(body: &str) -> Result<Completion, String> {
         Completion::parse(body.as_bytes(), Dialect::Chat)
@@ -292,13 +203,141 @@ mod tests {
     }
 
     #[test]
+    fn the_lengths_of_each_api() {
+        let parse = |dialect, body: &str| Completion::parse(body.as_bytes(), dialect);
+        let of = |dialect, body: &str| {
+            let completion = parse(dialect, body).unwrap();
+            (completion.max_tokens, completion.exact, completion.delivery)
+        };
+        use Delivery::{StreamWithUsage, Whole};
+        use Dialect::{Generate, GenerateStream, Lines, Messages, Responses};
+        assert_eq!(
+            of(Responses, r#"{"input":"hi","max_output_tokens":4,"stream":true}"#),
+            (Some(4), false, StreamWithUsage)
+        );
+        assert_eq!(
+            of(
+                Responses,
+                r#"{"input":"hi","max_output_tokens":4,"ignore_eos":true}"#
+            ),
+            (Some(4), true, Whole)
+        );
+        let hi = r#""messages":[{"role":"user","content":"hi"}]"#;
+        assert_eq!(
+            of(
+                Messages,
+                &format!(r#"{{{hi},"max_tokens":4,"min_tokens":4,"stream":true}}"#)
+            ),
+            (Some(4), true, StreamWithUsage)
+        );
+        let missing = parse(Messages, &format!("{{{hi}}}")).unwrap_err();
+        assert!(missing.contains("max_tokens is missing"), "{missing}");
+        let tgi = r#"{"inputs":"hi","parameters":{"max_new_tokens":4,"min_new_tokens":4,"details":true}}"#;
+        assert_eq!(of(GenerateStream, tgi), (Some(4), true, StreamWithUsage));
+        assert_eq!(of(Generate, tgi), (Some(4), true, Whole));
+        assert!(parse(Generate, tgi).unwrap().details);
+        assert_eq!(
+            of(Generate, r#"{"inputs":"hi"}"#),
+            (Some(100), false, Whole),
+            "TGI's default"
+        );
+        assert_eq!(
+            of(
+                Lines,
+                r#"{"prompt":"hi","options":{"num_predict":4,"ignore_eos":true}}"#
+            ),
+            (Some(4), true, StreamWithUsage),
+            "streamed unless asked not to"
+        );
+        assert_eq!(
+            of(
+                Lines,
+                r#"{"prompt":"hi","stream":false,"options":{"num_predict":-1}}"#
+            ),
+            (None, false, Whole)
+        );
+    }
+
+    /// The same conversation is the same prompt in every API that has conversations.
+    #[test]
+    fn the_prompts_of_each_api() {
+        let text = |dialect, body: &str| match Completion::parse(body.as_bytes(), dialect).unwrap().prompt {
+            PromptText::Text(text) => text,
+            PromptText::Ids(_) => panic!("a text"),
+        };
+        let expected =
+            "<|system|>\nbe brief\n<|user|>\nhi\n<|assistant|>\nyes\n<|user|>\nmore\n<|assistant|>\n";
+        let turns = r#"{"role":"user","content":"hi"},{"role":"assistant","content":"yes"},{"role":"user","content":"more"}"#;
+        assert_eq!(
+            text(
+                Dialect::Chat,
+                &format!(r#"{{"messages":[{{"role":"system","content":"be brief"}},{turns}]}}"#)
+            ),
+            expected
+        );
+        assert_eq!(
+            text(
+                Dialect::Messages,
+                &format!(
+                    r#"{{"system":[{{"type":"text","text":"be brief"}}],"max_tokens":1,"messages":[{turns}]}}"#
+                )
+            ),
+            expected
+        );
+        let items = turns.replace(
+            r#""content":"yes""#,
+            r#""content":[{"type":"output_text","text":"yes"}]"#,
+        );
+        assert_eq!(
+            text(
+                Dialect::Responses,
+                &format!(r#"{{"instructions":"be brief","input":[{items}]}}"#)
+            ),
+            expected
+        );
+        assert_eq!(
+            text(Dialect::Responses, r#"{"input":"hi"}"#),
+            "<|user|>\nhi\n<|assistant|>\n"
+        );
+        assert_eq!(text(Dialect::Generate, r#"{"inputs":"hi"}"#), "hi");
+        assert_eq!(
+            text(Dialect::Lines, r#"{"system":"be brief","prompt":"hi"}"#),
+            "be brief\nhi"
+        );
+    }
+
+    #[test]
+    fn a_tool_is_called_when_it_has_to_be() {
+        let tools = r#""messages":[{"role":"user","content":"hi"}],"max_tokens":1"#;
+        let of = |dialect, rest: &str| {
+            let body = format!("{{{tools},{rest}}}");
+            Completion::parse(body.as_bytes(), dialect).unwrap().tool
+        };
+        let chat = r#""tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"#;
+        assert_eq!(
+            of(Dialect::Chat, &format!(r#"{chat}"required""#)).as_deref(),
+            Some("f")
+        );
+        assert_eq!(of(Dialect::Chat, &format!(r#"{chat}"auto""#)), None);
+        let named = format!(r#"{chat}{{"type":"function","function":{{"name":"g"}}}}"#);
+        assert_eq!(of(Dialect::Chat, &named).as_deref(), Some("g"));
+        let messages = r#""tools":[{"name":"f"}],"tool_choice":{"type":"any"}"#;
+        assert_eq!(of(Dialect::Messages, messages).as_deref(), Some("f"));
+        let responses = r#"{"input":"hi","tools":[{"type":"function","name":"f"}],"tool_choice":"required"}"#;
+        let tool = Completion::parse(responses.as_bytes(), Dialect::Responses)
+            .unwrap()
+            .tool;
+        assert_eq!(tool.as_deref(), Some("f"));
+    }
+
+    #[test]
     fn bad_bodies_are_refused_in_words() {
         for (body, expected) in [
             ("", "the body is not valid"),
             ("[1]", "the body is not valid"),
             ("{}", "messages is missing"),
             (r#"{"messages":[]}"#, "messages is empty"),
-            (r#"{"messages":[{"content":"hi"}]}"#, "missing field `role`"),
+            (r#"{"messages":[{"content":"hi"}]}"#, "has no role"),
             (
                 r#"{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}"#,
                 "a content part of type `image_url` has neither text nor",

@@ -1,11 +1,12 @@
 //! What the server really did, and when: the record that a client's figures are checked against.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
-use crate::FinishReason;
+use crate::{FinishReason, WireFault};
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +31,9 @@ pub enum TruthOutcome {
 
 /// One completion request as the server saw it. Times are readings of the server's clock.
 ///
-/// A chunk's time is taken when the HTTP library takes the chunk to write it. What is not in it: framing the chunk and the
-/// `writev` call, a few microseconds on an idle core, and more only if the client does not read and the socket is full. So the
-/// time is never after the instant at which the client can see the chunk.
+/// A chunk's time is read immediately before the `write` call that completes it: on this machine's loopback a client's kernel
+/// stamps the bytes inside that very call. So the time is never after the instant at which the client can see the chunk. An event
+/// that a full socket held back has the time of the call that wrote its last byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TruthRecord {
     /// The `x-request-id` header.
@@ -41,108 +42,225 @@ pub struct TruthRecord {
     pub ordinal: u64,
     /// The connection, numbered from 0 in the order of acceptance.
     pub connection: u64,
+    /// The path that was asked.
+    pub path: String,
     /// When the whole request had been read.
     pub arrived_at: Nanos,
-    /// When the head of the answer was handed to the socket; for streams that is when the request is accepted, not when the
-    /// first token exists.
+    /// When the head of the answer was written; for streams that is when the request is accepted, not when the first token
+    /// exists.
     pub headers_sent_at: Option<Nanos>,
-    /// Every event that was handed to the socket, and when. A whole (not streamed) answer is one chunk.
+    /// Every event that was written, and when, with the kind that a client sees in it. Events that are errors are not among
+    /// them. A whole (not streamed) answer is one chunk of content.
     pub chunks: Vec<(Nanos, ChunkKind)>,
-    /// When the last byte was handed to the socket, or the end was known.
+    /// When the last byte was written, or the end was known.
     pub finished_at: Option<Nanos>,
     /// The token counts that the client was, or would have been, told; only for finished answers.
     pub usage: Option<Usage>,
+    /// What was done to the bytes of the answer.
+    pub fault: Option<WireFault>,
     /// What became of it.
     pub outcome: TruthOutcome,
 }
 
+/// A record that the answer's writer and the log share.
+#[derive(Clone)]
+pub(super) struct Entry {
+    record: Arc<Mutex<TruthRecord>>,
+    /// Whether anyone will read the chunks.
+    keeps_chunks: bool,
+}
+
+impl Entry {
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut TruthRecord) -> T) -> T {
+        change(&mut lock(&self.record))
+    }
+
+    pub(super) fn keeps_chunks(&self) -> bool {
+        self.keeps_chunks
+    }
+}
+
 /// The newest records.
 pub(super) struct TruthLog {
-    capacity: usize,
+    /// Records kept.
+    records: usize,
+    /// Chunks kept in all finished records together.
+    chunks: usize,
+    /// Who is told of each record that is over.
+    over: Option<Sender<TruthRecord>>,
     log: Mutex<Log>,
 }
 
 struct Log {
-    /// The ordinal of the first record.
-    first: u64,
-    records: VecDeque<TruthRecord>,
+    /// Records opened so far.
+    opened: u64,
+    kept: VecDeque<Kept>,
+    /// Chunks of the finished records that are kept.
+    chunks: usize,
+}
+
+struct Kept {
+    record: Arc<Mutex<TruthRecord>>,
+    ordinal: u64,
+    /// Its chunks that are counted in [`Log::chunks`].
+    counted: usize,
+}
+
+/// What is known of a request when it has been read.
+pub(super) struct Arrival {
+    pub(super) request_id: Option<String>,
+    pub(super) connection: u64,
+    pub(super) path: String,
+    pub(super) at: Nanos,
 }
 
 impl TruthLog {
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(super) fn new(records: usize, chunks: usize, over: Option<Sender<TruthRecord>>) -> Self {
         TruthLog {
-            capacity,
+            records,
+            chunks,
+            over,
             log: Mutex::new(Log {
-                first: 0,
-                records: VecDeque::new(),
+                opened: 0,
+                kept: VecDeque::new(),
+                chunks: 0,
             }),
         }
     }
 
-    /// Opens a record; returns its ordinal.
-    pub(super) fn open(&self, request_id: Option<String>, connection: u64, arrived_at: Nanos) -> u64 {
-        let mut log = self.log();
-        let ordinal = log.first + log.records.len() as u64;
-        log.records.push_back(TruthRecord {
-            request_id,
+    /// Opens a record; returns its ordinal too.
+    pub(super) fn open(&self, arrival: Arrival) -> (u64, Entry) {
+        let mut log = lock(&self.log);
+        let ordinal = log.opened;
+        log.opened += 1;
+        let record = Arc::new(Mutex::new(TruthRecord {
+            request_id: arrival.request_id,
             ordinal,
-            connection,
-            arrived_at,
+            connection: arrival.connection,
+            path: arrival.path,
+            arrived_at: arrival.at,
             headers_sent_at: None,
             chunks: Vec::new(),
             finished_at: None,
             usage: None,
+            fault: None,
             outcome: TruthOutcome::InFlight,
-        });
-        while log.records.len() > self.capacity {
-            log.records.pop_front();
-            log.first += 1;
+        }));
+        if self.records > 0 {
+            log.kept.push_back(Kept {
+                record: Arc::clone(&record),
+                ordinal,
+                counted: 0,
+            });
         }
-        ordinal
+        while log.kept.len() > self.records {
+            log.forget_oldest();
+        }
+        let keeps_chunks = self.records > 0 || self.over.is_some();
+        (ordinal, Entry { record, keeps_chunks })
     }
 
-    /// Changes a record, if it is still kept.
-    pub(super) fn update(&self, ordinal: u64, change: impl FnOnce(&mut TruthRecord)) {
-        let mut log = self.log();
-        let index = ordinal
-            .checked_sub(log.first)
-            .and_then(|index| usize::try_from(index).ok());
-        if let Some(record) = index.and_then(|index| log.records.get_mut(index)) {
-            change(record);
+    /// The record is over and changes no more.
+    pub(super) fn close(&self, ordinal: u64, entry: &Entry) {
+        let chunks = lock(&entry.record).chunks.len();
+        let mut log = lock(&self.log);
+        let oldest = log.kept.front().map_or(ordinal, |kept| kept.ordinal);
+        let place = ordinal
+            .checked_sub(oldest)
+            .and_then(|place| usize::try_from(place).ok());
+        if let Some(kept) = place.and_then(|place| log.kept.get_mut(place)) {
+            kept.counted = chunks;
+            log.chunks += chunks;
+        }
+        while log.chunks > self.chunks && !log.kept.is_empty() {
+            log.forget_oldest();
+        }
+        drop(log);
+        if let Some(over) = &self.over {
+            // Nobody listens any more.
+            let _ = over.send(lock(&entry.record).clone());
         }
     }
 
     pub(super) fn records(&self) -> Vec<TruthRecord> {
-        self.log().records.iter().cloned().collect()
+        let kept: Vec<_> = lock(&self.log)
+            .kept
+            .iter()
+            .map(|kept| Arc::clone(&kept.record))
+            .collect();
+        kept.iter().map(|record| lock(record).clone()).collect()
     }
+}
 
-    fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+impl Log {
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.kept.pop_front() {
+            self.chunks -= oldest.counted;
+        }
     }
+}
+
+// Nothing panics while it holds a lock, and if it did, the data would still be whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn arrival(at: Nanos) -> Arrival {
+        Arrival {
+            request_id: None,
+            connection: 0,
+            path: "/v1/completions".into(),
+            at,
+        }
+    }
+
+    fn ordinals(log: &TruthLog) -> Vec<u64> {
+        log.records().iter().map(|record| record.ordinal).collect()
+    }
+
     #[test]
     fn only_the_newest_are_kept_and_ordinals_go_on() {
-        let log = TruthLog::new(2);
-        for at in 0..5 {
-            assert_eq!(log.open(None, 0, at), at);
+        let log = TruthLog::new(2, 100, None);
+        let entries: Vec<_> = (0..5).map(|at| log.open(arrival(at))).collect();
+        let opened: Vec<u64> = entries.iter().map(|(ordinal, _)| *ordinal).collect();
+        assert_eq!(opened, [0, 1, 2, 3, 4]);
+        entries[1]
+            .1
+            .update(|record| record.outcome = TruthOutcome::Dropped);
+        entries[4]
+            .1
+            .update(|record| record.outcome = TruthOutcome::Refused);
+        assert_eq!(ordinals(&log), [3, 4]);
+        assert_eq!(log.records()[1].outcome, TruthOutcome::Refused);
+        let none = TruthLog::new(0, 100, None);
+        assert_eq!(none.open(arrival(0)).0, 0);
+        let (ordinal, entry) = none.open(arrival(0));
+        assert_eq!((ordinal, none.records().len()), (1, 0));
+        assert!(!entry.keeps_chunks());
+    }
+
+    #[test]
+    fn the_oldest_give_way_when_there_are_too_many_chunks() {
+        let (sender, over) = std::sync::mpsc::channel();
+        let log = TruthLog::new(100, 10, Some(sender));
+        for _ in 0..4 {
+            let (ordinal, entry) = log.open(arrival(0));
+            entry.update(|record| record.chunks = vec![(1, ChunkKind::Content); 4]);
+            log.close(ordinal, &entry);
         }
-        log.update(1, |_| panic!("forgotten"));
-        log.update(4, |record| record.outcome = TruthOutcome::Refused);
-        let kept = log.records();
-        assert_eq!(
-            kept.iter().map(|record| record.ordinal).collect::<Vec<_>>(),
-            [3, 4]
-        );
-        assert_eq!(kept[1].outcome, TruthOutcome::Refused);
-        let none = TruthLog::new(0);
-        assert_eq!(
-            (none.open(None, 0, 0), none.open(None, 0, 0), none.records().len()),
-            (0, 1, 0)
-        );
+        assert_eq!(ordinals(&log), [2, 3], "two records of 4 chunks fit into 10");
+        // Who listens is told of all.
+        assert_eq!(over.try_iter().count(), 4);
+        // Closed when it has been forgotten: counts for nothing.
+        let log = TruthLog::new(1, 10, None);
+        let (first, entry) = log.open(arrival(0));
+        entry.update(|record| record.chunks = vec![(1, ChunkKind::Content); 40]);
+        log.open(arrival(0));
+        log.close(first, &entry);
+        assert_eq!(ordinals(&log), [1]);
     }
 }

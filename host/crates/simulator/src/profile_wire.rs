@@ -1,0 +1,181 @@
+//! Faults of the wire: what a server or a proxy in front of it does to the bytes of an answer.
+
+use serde::{Deserialize, Serialize};
+use veeksha_stats::RandomStream;
+
+/// Something unusual about the bytes of one answer. Some are legal HTTP that a client must take, some break the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireFault {
+    /// Every byte of the answer, its head included, is a write of its own.
+    Drip,
+    /// One token's event carries a mebibyte of text.
+    HugeEvent,
+    /// The event that ends the stream is left out (`[DONE]`, `message_stop`, `response.completed`, the line with `done`); the
+    /// body ends as it should. APIs whose last token ends the stream are not changed.
+    MissingDone,
+    /// Another token's event comes after the end of the stream.
+    DataAfterDone,
+    /// The body does not end: after the end of the stream a comment comes every 100 ms until the client goes away.
+    Endless,
+    /// Trailer fields follow the last chunk.
+    Trailers,
+    /// Chunk sizes are written in upper-case hexadecimal, with leading zeros.
+    UpperCaseChunks,
+    /// Every chunk size has an extension.
+    ChunkExtensions,
+    /// The body has neither chunks nor a length: the end of the connection is its end.
+    CloseDelimited,
+    /// The body is compressed (`content-encoding: gzip`), flushed after every write, whether the client asked for it or not.
+    Gzip,
+    /// The answer is status 307 with the request's own path as the new location.
+    Redirect,
+    /// The interim answers 100 and 103 come before the answer.
+    Interim,
+    /// The server ends its side of the connection in the middle of an event and goes on reading.
+    HalfClose,
+    /// The connection is reset in the middle of an event.
+    Reset,
+    /// The head of the answer waits for `stall_ms`, and all that follows with it.
+    StallHead,
+    /// Half an event is sent, and the other half `stall_ms` later, with all that came in between.
+    StallMiddle,
+}
+
+impl WireFault {
+    /// All of them.
+    pub const ALL: [WireFault; 16] = [
+        WireFault::Drip,
+        WireFault::HugeEvent,
+        WireFault::MissingDone,
+        WireFault::DataAfterDone,
+        WireFault::Endless,
+        WireFault::Trailers,
+        WireFault::UpperCaseChunks,
+        WireFault::ChunkExtensions,
+        WireFault::CloseDelimited,
+        WireFault::Gzip,
+        WireFault::Redirect,
+        WireFault::Interim,
+        WireFault::HalfClose,
+        WireFault::Reset,
+        WireFault::StallHead,
+        WireFault::StallMiddle,
+    ];
+
+    /// The word by which a profile names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            WireFault::Drip => "drip",
+            WireFault::HugeEvent => "huge_event",
+            WireFault::MissingDone => "missing_done",
+            WireFault::DataAfterDone => "data_after_done",
+            WireFault::Endless => "endless",
+            WireFault::Trailers => "trailers",
+            WireFault::UpperCaseChunks => "upper_case_chunks",
+            WireFault::ChunkExtensions => "chunk_extensions",
+            WireFault::CloseDelimited => "close_delimited",
+            WireFault::Gzip => "gzip",
+            WireFault::Redirect => "redirect",
+            WireFault::Interim => "interim",
+            WireFault::HalfClose => "half_close",
+            WireFault::Reset => "reset",
+            WireFault::StallHead => "stall_head",
+            WireFault::StallMiddle => "stall_middle",
+        }
+    }
+
+    /// The fault of that name.
+    pub fn named(name: &str) -> Option<WireFault> {
+        WireFault::ALL.into_iter().find(|fault| fault.name() == name)
+    }
+}
+
+/// Which requests a fault of the wire happens to: give `probability` or `every`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireRule {
+    /// What happens.
+    pub fault: WireFault,
+    /// The share of requests, drawn from the seed and the request's ordinal.
+    #[serde(default)]
+    pub probability: f64,
+    /// Every so many requests, in the order of arrival: the last of each group. 1 means all.
+    #[serde(default)]
+    pub every: Option<u32>,
+}
+
+impl WireRule {
+    /// A rule for every `every`-th request.
+    pub fn every(every: u32, fault: WireFault) -> Self {
+        WireRule {
+            fault,
+            probability: 0.0,
+            every: Some(every),
+        }
+    }
+}
+
+/// The fault of a request. A rule with `every` goes before those with a probability, and earlier rules before later ones.
+pub(crate) fn wire_fault(rules: &[WireRule], seed: u64, ordinal: u64) -> Option<WireFault> {
+    if rules.is_empty() {
+        return None;
+    }
+    let counted = rules.iter().find(|rule| {
+        rule.every
+            .is_some_and(|every| (ordinal + 1).is_multiple_of(u64::from(every.max(1))))
+    });
+    if let Some(rule) = counted {
+        return Some(rule.fault);
+    }
+    let draw = RandomStream::new(seed, ordinal, "simulator wire faults")
+        .draws()
+        .unit();
+    let mut upper = 0.0;
+    rules.iter().find_map(|rule| {
+        upper += rule.probability;
+        (draw < upper).then_some(rule.fault)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_profiles() {
+        for fault in WireFault::ALL {
+            let text = serde_json::to_value(fault).unwrap();
+            assert_eq!(text, fault.name());
+            assert_eq!(WireFault::named(fault.name()), Some(fault));
+        }
+        assert_eq!(WireFault::named("none"), None);
+    }
+
+    #[test]
+    fn every_counts_and_probabilities_are_shares() {
+        let rules = [
+            WireRule::every(5, WireFault::Gzip),
+            WireRule {
+                fault: WireFault::Drip,
+                probability: 0.25,
+                every: None,
+            },
+        ];
+        let all: Vec<_> = (0..4000).map(|ordinal| wire_fault(&rules, 3, ordinal)).collect();
+        for (ordinal, fault) in all.iter().enumerate() {
+            assert_eq!(
+                *fault == Some(WireFault::Gzip),
+                ordinal % 5 == 4,
+                "request {ordinal}"
+            );
+        }
+        // A quarter of the 3200 others, +- 5 standard deviations of 24.5.
+        let drips = all
+            .iter()
+            .filter(|fault| **fault == Some(WireFault::Drip))
+            .count();
+        assert!((678..=922).contains(&drips), "{drips}");
+        assert_eq!(wire_fault(&[], 3, 4), None);
+    }
+}

@@ -1,0 +1,352 @@
+//! Requests out of the bytes of a connection: HTTP/1.1 heads and bodies.
+//!
+//! Pure: bytes are appended, [`Reader::next`] says what they amount to.
+
+use super::BODY_LIMIT;
+
+/// The longest head that is read.
+const HEAD_LIMIT: usize = 64 << 10;
+const HEADERS: usize = 100;
+
+/// What is asked, without the body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    /// Without the query.
+    pub(super) path: String,
+    pub(super) request_id: Option<Vec<u8>>,
+    /// The key of `authorization: Bearer KEY` or `x-api-key: KEY`.
+    pub(super) key: Option<Vec<u8>>,
+    /// Whether the client takes chunks: HTTP/1.1 does.
+    pub(super) takes_chunks: bool,
+    pub(super) keep_alive: bool,
+    expects: bool,
+    length: Length,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Length {
+    #[default]
+    None,
+    Known(usize),
+    Chunked,
+}
+
+/// A whole request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Incoming {
+    pub(super) asked: Asked,
+    pub(super) body: Vec<u8>,
+}
+
+/// What the bytes so far amount to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// More bytes are needed.
+    More,
+    /// The client waits for `100 Continue` before it sends the body.
+    Continue,
+    /// A request has come to its end.
+    Whole(Box<Incoming>),
+    /// The body is longer than is read; the rest of the connection cannot be understood.
+    TooLong(Asked),
+    /// This is no request: the status and one line.
+    Bad(u16, String),
+}
+
+/// The bytes of one connection that have not been used.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    bytes: Vec<u8>,
+    /// The head that was understood; its bytes are gone.
+    asked: Option<Asked>,
+    /// A chunked body so far.
+    body: Vec<u8>,
+}
+
+impl Reader {
+    /// Where the next bytes go.
+    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// How many bytes wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn next(&mut self) -> Step {
+        if self.asked.is_none() {
+            match self.head() {
+                Ok(Some(asked)) => {
+                    let continues = asked.expects;
+                    self.asked = Some(asked);
+                    if let Some(asked) = self.over_limit() {
+                        return Step::TooLong(asked);
+                    }
+                    if continues && self.bytes.is_empty() {
+                        return Step::Continue;
+                    }
+                }
+                Ok(None) => return Step::More,
+                Err((status, message)) => return Step::Bad(status, message),
+            }
+        }
+        let length = self.asked.as_ref().map_or(Length::None, |asked| asked.length);
+        let body = match length {
+            Length::None => Some(Vec::new()),
+            Length::Known(length) => (self.bytes.len() >= length).then(|| {
+                let rest = self.bytes.split_off(length);
+                std::mem::replace(&mut self.bytes, rest)
+            }),
+            Length::Chunked => match self.chunks() {
+                Ok(true) => Some(std::mem::take(&mut self.body)),
+                Ok(false) => {
+                    if self.body.len() > BODY_LIMIT {
+                        return Step::TooLong(self.asked.take().unwrap_or_default());
+                    }
+                    None
+                }
+                Err(message) => return Step::Bad(400, message.into()),
+            },
+        };
+        match (body, &self.asked) {
+            (Some(body), Some(_)) => {
+                let asked = self.asked.take().unwrap_or_default();
+                if body.len() > BODY_LIMIT {
+                    return Step::TooLong(asked);
+                }
+                Step::Whole(Box::new(Incoming { asked, body }))
+            }
+            _ => Step::More,
+        }
+    }
+
+    fn over_limit(&mut self) -> Option<Asked> {
+        match self.asked.as_ref()?.length {
+            Length::Known(length) if length > BODY_LIMIT => self.asked.take(),
+            _ => None,
+        }
+    }
+
+    fn head(&mut self) -> Result<Option<Asked>, (u16, String)> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let used = match request.parse(&self.bytes) {
+            Ok(httparse::Status::Complete(used)) => used,
+            Ok(httparse::Status::Partial) if self.bytes.len() > HEAD_LIMIT => {
+                return Err((431, "the head of the request is longer than 64 KiB".into()));
+            }
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(error) => return Err((400, format!("this is no HTTP/1.1 request: {error}"))),
+        };
+        let target = request.path.unwrap_or_default();
+        let newer = request.version == Some(1);
+        let mut asked = Asked {
+            method: request.method.unwrap_or_default().into(),
+            path: target.split('?').next().unwrap_or_default().into(),
+            takes_chunks: newer,
+            keep_alive: newer,
+            ..Asked::default()
+        };
+        for header in request.headers.iter() {
+            let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+            let says = |word: &str| {
+                header
+                    .value
+                    .split(|byte| *byte == b',')
+                    .any(|part| part.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+            };
+            if is("x-request-id") {
+                asked.request_id = Some(header.value.to_vec());
+            } else if is("authorization") {
+                asked.key = header.value.strip_prefix(b"Bearer ").map(<[u8]>::to_vec);
+            } else if is("x-api-key") {
+                asked.key = Some(header.value.to_vec());
+            } else if is("connection") {
+                asked.keep_alive = (asked.keep_alive || says("keep-alive")) && !says("close");
+            } else if is("expect") {
+                asked.expects = says("100-continue");
+            } else if is("content-length") {
+                let text = str::from_utf8(header.value).unwrap_or_default().trim();
+                let length = text
+                    .parse()
+                    .map_err(|_| (400, format!("content-length is `{text}`: give a number")))?;
+                if !matches!(asked.length, Length::None) && asked.length != Length::Known(length) {
+                    return Err((400, "the length of the body is stated twice".into()));
+                }
+                asked.length = Length::Known(length);
+            } else if is("transfer-encoding") {
+                if !says("chunked") || !matches!(asked.length, Length::None) {
+                    return Err((
+                        400,
+                        "transfer-encoding must be `chunked`, without a content-length".into(),
+                    ));
+                }
+                asked.length = Length::Chunked;
+            }
+        }
+        self.bytes.drain(..used);
+        Ok(Some(asked))
+    }
+
+    /// Takes the chunks that are there; returns whether the last one was.
+    fn chunks(&mut self) -> Result<bool, &'static str> {
+        let mut at = 0;
+        let ended = loop {
+            let (line, size) = match httparse::parse_chunk_size(&self.bytes[at..]) {
+                Ok(httparse::Status::Complete(parsed)) => parsed,
+                Ok(httparse::Status::Partial) => break false,
+                Err(_) => return Err("the size of a chunk of the body is no hexadecimal number"),
+            };
+            let start = at + line;
+            if size == 0 {
+                // Trailers are of no interest: they end with an empty line.
+                let rest = &self.bytes[start..];
+                let end = if rest.starts_with(b"\r\n") {
+                    Some(2)
+                } else {
+                    rest.windows(4)
+                        .position(|window| window == b"\r\n\r\n")
+                        .map(|place| place + 4)
+                };
+                match end {
+                    Some(end) => {
+                        at = start + end;
+                        break true;
+                    }
+                    None => break false,
+                }
+            }
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            if size > BODY_LIMIT {
+                self.body.resize(BODY_LIMIT + 1, 0);
+                break false;
+            }
+            let Some(data) = self.bytes.get(start..start + size + 2) else {
+                break false;
+            };
+            if !data.ends_with(b"\r\n") {
+                return Err("a chunk of the body does not end where it says");
+            }
+            self.body.extend_from_slice(&data[..size]);
+            at = start + size + 2;
+        };
+        self.bytes.drain(..at);
+        Ok(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pieces: &[&[u8]]) -> Vec<Step> {
+        let mut reader = Reader::default();
+        let mut steps = Vec::new();
+        for piece in pieces {
+            reader.buffer().extend_from_slice(piece);
+            loop {
+                match reader.next() {
+                    Step::More => break,
+                    step @ (Step::Bad(..) | Step::TooLong(_)) => {
+                        steps.push(step);
+                        return steps;
+                    }
+                    step => steps.push(step),
+                }
+            }
+        }
+        steps
+    }
+
+    fn bodies(steps: Vec<Step>) -> Vec<(String, String)> {
+        steps
+            .into_iter()
+            .map(|step| match step {
+                Step::Whole(whole) => (whole.asked.path, String::from_utf8(whole.body).unwrap()),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    const TWO: &[u8] = b"POST /a?x=1 HTTP/1.1\r\ncontent-length: 3\r\n\r\nabcPOST /b HTTP/1.1\r\n\
+        transfer-encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nt: 1\r\n\r\nGET /c HTTP/1.1\r\n\r\n";
+
+    #[test]
+    fn requests_are_found_wherever_the_reads_are_cut() {
+        let expected = [("/a", "abc"), ("/b", "abcde"), ("/c", "")];
+        let expected: Vec<_> = expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        assert_eq!(bodies(read(&[TWO])), expected);
+        for cut in 1..TWO.len() {
+            assert_eq!(
+                bodies(read(&[&TWO[..cut], &TWO[cut..]])),
+                expected,
+                "cut at {cut}"
+            );
+        }
+        let bytes: Vec<&[u8]> = TWO.chunks(1).collect();
+        assert_eq!(bodies(read(&bytes)), expected);
+    }
+
+    #[test]
+    fn heads_say_who_asks_and_what_for() {
+        let asked = |head: &str| match read(&[format!("GET / {head}\r\n\r\n").as_bytes()]).pop() {
+            Some(Step::Whole(whole)) => whole.asked,
+            other => panic!("{other:?}"),
+        };
+        assert!(asked("HTTP/1.1").keep_alive);
+        assert!(!asked("HTTP/1.1\r\nConnection: close").keep_alive);
+        let old = asked("HTTP/1.0");
+        assert!(!old.keep_alive && !old.takes_chunks);
+        assert!(asked("HTTP/1.0\r\nconnection: Keep-Alive").keep_alive);
+        assert_eq!(
+            asked("HTTP/1.1\r\nauthorization: Bearer k").key.as_deref(),
+            Some(&b"k"[..])
+        );
+        assert_eq!(asked("HTTP/1.1\r\nX-Api-Key: k").key.as_deref(), Some(&b"k"[..]));
+        assert_eq!(asked("HTTP/1.1\r\nauthorization: k").key, None);
+    }
+
+    #[test]
+    fn who_waits_is_told_to_continue_once() {
+        let head = b"POST / HTTP/1.1\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
+        let steps = read(&[head, b"x"]);
+        assert_eq!(steps[0], Step::Continue);
+        assert!(matches!(&steps[1], Step::Whole(whole) if whole.body == b"x"));
+        assert_eq!(steps.len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        for (bytes, status) in [
+            (&b"hello there\r\n\r\n"[..], 400),
+            (b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n", 400),
+            (
+                b"POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+                400,
+            ),
+            (b"POST / HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n", 400),
+            (
+                b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+                400,
+            ),
+            (
+                b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc\r\n",
+                400,
+            ),
+        ] {
+            let steps = read(&[bytes]);
+            assert!(
+                matches!(steps[..], [Step::Bad(found, _)] if found == status),
+                "{steps:?}"
+            );
+        }
+        let long = b"POST / HTTP/1.1\r\ncontent-length: 67108865\r\n\r\n";
+        assert!(matches!(read(&[long])[..], [Step::TooLong(_)]));
+        let long = b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nfffffffff\r\n";
+        assert!(matches!(read(&[long])[..], [Step::TooLong(_)]));
+        let endless = [b"GET / HTTP/1.1\r\nx: ".to_vec(), vec![b'a'; HEAD_LIMIT]].concat();
+        assert!(matches!(read(&[&endless])[..], [Step::Bad(431, _)]));
+    }
+}

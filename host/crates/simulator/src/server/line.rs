@@ -1,0 +1,360 @@
+//! One answer on its way to the socket: every byte of it, and what each stretch of bytes completes.
+//!
+//! Bytes are written at once, by whoever has them (the engine's thread for tokens), with one `write` call for what belongs
+//! together. What the socket does not take, and what a fault holds back, waits in a queue that the connection's task empties.
+
+use std::collections::VecDeque;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tokio::net::TcpStream;
+use veeksha_model::{ChunkKind, Nanos, Usage};
+
+use super::recorder::Recorder;
+use super::script::Events;
+use super::truth::TruthOutcome;
+
+/// What a byte completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Head,
+    Chunk(ChunkKind),
+}
+
+/// How the body is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// By the length that the head states.
+    Length,
+    /// In chunks.
+    Chunked(ChunkStyle),
+    /// By the end of the connection.
+    Close,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChunkStyle {
+    Plain,
+    UpperCase,
+    Extensions,
+    Trailers,
+}
+
+/// What happens to the connection when all has been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// The next request is read.
+    KeepAlive,
+    Close,
+    Reset,
+    /// The server's side ends; the client's is read until it ends too.
+    HalfClose,
+    /// Fillers are written until the client goes away.
+    Endless,
+}
+
+/// What an attempt to write came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flushed {
+    /// All is written.
+    Empty,
+    /// The socket is full.
+    Blocked,
+    /// Nothing may be written before.
+    Held(Nanos),
+    /// The connection is gone.
+    Broken,
+}
+
+/// The way of one answer.
+pub(super) struct Line {
+    socket: Arc<TcpStream>,
+    recorder: Recorder,
+    framing: Framing,
+    gzip: Option<GzEncoder<Vec<u8>>>,
+    /// The most bytes of one `write` call.
+    most: usize,
+    queue: Vec<u8>,
+    /// How much of the queue has been written.
+    taken: usize,
+    /// Where in the queue marks lie, counted from the beginning of the answer.
+    marks: VecDeque<(u64, Mark)>,
+    /// Bytes written and bytes handed in since the beginning of the answer.
+    written: u64,
+    given: u64,
+    hold: Option<Nanos>,
+    /// Set when nothing more will be handed in.
+    end: Option<(TruthOutcome, Option<Usage>)>,
+    after: After,
+    broken: bool,
+    /// A head that shares the next write.
+    lead: Vec<u8>,
+    framed: Vec<u8>,
+    spare: Vec<(usize, Mark)>,
+}
+
+impl Line {
+    pub(super) fn new(socket: Arc<TcpStream>, recorder: Recorder) -> Self {
+        Line {
+            socket,
+            recorder,
+            framing: Framing::Length,
+            gzip: None,
+            most: usize::MAX,
+            queue: Vec::new(),
+            taken: 0,
+            marks: VecDeque::new(),
+            written: 0,
+            given: 0,
+            hold: None,
+            end: None,
+            after: After::KeepAlive,
+            broken: false,
+            lead: Vec::new(),
+            framed: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    pub(super) fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    pub(super) fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Whether nothing more may be handed in.
+    pub(super) fn is_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    pub(super) fn frame(&mut self, framing: Framing) {
+        self.framing = framing;
+    }
+
+    pub(super) fn compress(&mut self) {
+        self.gzip = Some(GzEncoder::new(Vec::new(), Compression::fast()));
+    }
+
+    /// Every byte is a write of its own from now on.
+    pub(super) fn drip(&mut self) {
+        self.most = 1;
+    }
+
+    /// Nothing is written before `until`.
+    pub(super) fn hold(&mut self, until: Nanos) {
+        self.hold = Some(until);
+    }
+
+    /// Writes the head.
+    pub(super) fn head(&mut self, head: &[u8]) {
+        self.put(head, &[(head.len(), Mark::Head)]);
+    }
+
+    /// Writes the head together with the body that follows.
+    pub(super) fn head_with_body(&mut self, head: Vec<u8>) {
+        self.lead = head;
+    }
+
+    /// Writes bytes that complete nothing and are not framed.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.put(bytes, &[]);
+    }
+
+    /// Writes events in one call; returns when, unless they have to wait.
+    pub(super) fn events(&mut self, events: &Events) -> Option<Nanos> {
+        self.body(&events.bytes, &events.marks, None)
+    }
+
+    /// Writes the last events, and with them the end of the body.
+    pub(super) fn last_events(&mut self, events: &Events) -> Option<Nanos> {
+        let end: &[u8] = match self.framing {
+            Framing::Chunked(ChunkStyle::Trailers) => {
+                b"0\r\nx-sim-checksum: 1\r\nx-sim-note: trailer\r\n\r\n"
+            }
+            Framing::Chunked(ChunkStyle::UpperCase) => b"000\r\n\r\n",
+            Framing::Chunked(ChunkStyle::Extensions) => b"0;last\r\n\r\n",
+            Framing::Chunked(ChunkStyle::Plain) => b"0\r\n\r\n",
+            Framing::Length | Framing::Close => b"",
+        };
+        self.body(&events.bytes, &events.marks, Some(end))
+    }
+
+    fn body(&mut self, bytes: &[u8], kinds: &[(usize, ChunkKind)], end: Option<&[u8]>) -> Option<Nanos> {
+        let compressed = self.gzip.as_mut().map(|gzip| {
+            // A Vec takes everything.
+            let _ = gzip.write_all(bytes);
+            let _ = match end {
+                Some(_) => gzip.try_finish(),
+                None => gzip.flush(),
+            };
+            std::mem::take(gzip.get_mut())
+        });
+        let content = compressed.as_deref().unwrap_or(bytes);
+        let mut framed = std::mem::take(&mut self.framed);
+        framed.clear();
+        framed.append(&mut self.lead);
+        let lead = framed.len();
+        let chunked = match self.framing {
+            Framing::Chunked(style) if !content.is_empty() => Some(style),
+            _ => None,
+        };
+        // A Vec takes everything.
+        let _ = match chunked {
+            Some(ChunkStyle::UpperCase) => write!(framed, "0{:X}\r\n", content.len()),
+            Some(ChunkStyle::Extensions) => write!(framed, "{:x};sim=\"a;b\"\r\n", content.len()),
+            Some(_) => write!(framed, "{:x}\r\n", content.len()),
+            None => Ok(()),
+        };
+        let start = framed.len();
+        framed.extend_from_slice(content);
+        if chunked.is_some() {
+            framed.extend_from_slice(b"\r\n");
+        }
+        framed.extend_from_slice(end.unwrap_or_default());
+        // Where an event ends among compressed bytes nobody can say: at their end.
+        let ends_at = |end: usize| start + if compressed.is_some() { content.len() } else { end };
+        let mut marks = std::mem::take(&mut self.spare);
+        marks.clear();
+        if lead > 0 {
+            marks.push((lead, Mark::Head));
+        }
+        marks.extend(
+            kinds
+                .iter()
+                .map(|(end, kind)| (ends_at(*end), Mark::Chunk(*kind))),
+        );
+        let stamp = self.put(&framed, &marks);
+        self.spare = marks;
+        self.framed = framed;
+        stamp
+    }
+
+    /// Half of an event, as bytes of the body: what comes before a connection breaks, or before a pause.
+    pub(super) fn half(&mut self, events: &Events) {
+        let half = &events.bytes[..events.bytes.len() / 2];
+        self.body(half, &[], None);
+    }
+
+    /// An event in two halves with a pause between them; returns nothing, because its time is not known yet.
+    pub(super) fn halves(&mut self, events: &Events, until: Nanos) {
+        let middle = events.bytes.len() / 2;
+        self.half(events);
+        self.hold(until);
+        let marks: Vec<_> = events
+            .marks
+            .iter()
+            .map(|(end, kind)| (end.saturating_sub(middle), *kind))
+            .collect();
+        self.body(&events.bytes[middle..], &marks, None);
+    }
+
+    /// Nothing more will be handed in.
+    pub(super) fn end(&mut self, outcome: TruthOutcome, usage: Option<Usage>, after: After) {
+        self.end = Some((outcome, usage));
+        self.after = match (self.framing, after) {
+            (Framing::Close, After::KeepAlive) => After::Close,
+            (_, after) => after,
+        };
+        self.settle();
+    }
+
+    /// What to do with the connection, once the answer is over.
+    pub(super) fn over(&self) -> Option<After> {
+        (self.end.is_some() && self.queue.is_empty()).then_some(self.after)
+    }
+
+    fn settle(&mut self) {
+        if self.queue.is_empty()
+            && let Some((outcome, usage)) = self.end
+        {
+            self.recorder.finish(outcome, usage);
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8], marks: &[(usize, Mark)]) -> Option<Nanos> {
+        if self.broken || bytes.is_empty() {
+            return None;
+        }
+        let base = self.given;
+        self.given += bytes.len() as u64;
+        let mut done = 0;
+        let mut stamp = None;
+        if self.queue.is_empty() && self.hold.is_none() && self.most == usize::MAX {
+            let at = self.recorder.now();
+            match self.socket.try_write(bytes) {
+                Ok(count) => {
+                    done = count;
+                    self.written += count as u64;
+                    stamp = (count == bytes.len()).then_some(at);
+                    let complete = marks.iter().take_while(|(end, _)| *end <= count);
+                    record(&mut self.recorder, at, complete.map(|(_, mark)| *mark));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => {
+                    self.broken = true;
+                    return None;
+                }
+            }
+            if stamp.is_some() {
+                return stamp;
+            }
+        }
+        let left = marks.iter().filter(|(end, _)| *end > done);
+        self.marks
+            .extend(left.map(|(end, mark)| (base + *end as u64, *mark)));
+        self.queue.extend_from_slice(&bytes[done..]);
+        self.flush();
+        None
+    }
+
+    /// Writes what waits, as far as it may.
+    pub(super) fn flush(&mut self) -> Flushed {
+        while self.taken < self.queue.len() && !self.broken {
+            if let Some(until) = self.hold {
+                if self.recorder.now() < until {
+                    return Flushed::Held(until);
+                }
+                self.hold = None;
+            }
+            let rest = &self.queue[self.taken..];
+            let part = &rest[..rest.len().min(self.most)];
+            let at = self.recorder.now();
+            match self.socket.try_write(part) {
+                Ok(count) => {
+                    self.taken += count;
+                    self.written += count as u64;
+                    let written = self.written;
+                    while let Some((_, mark)) = self.marks.pop_front_if(|(end, _)| *end <= written) {
+                        record(&mut self.recorder, at, std::iter::once(mark));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flushed::Blocked,
+                Err(_) => self.broken = true,
+            }
+        }
+        if self.broken {
+            return Flushed::Broken;
+        }
+        self.queue.clear();
+        self.taken = 0;
+        self.settle();
+        Flushed::Empty
+    }
+}
+
+fn record(recorder: &mut Recorder, at: Nanos, marks: impl Iterator<Item = Mark> + Clone) {
+    for _ in marks.clone().filter(|mark| *mark == Mark::Head) {
+        recorder.head(at);
+    }
+    recorder.chunks(
+        at,
+        marks.filter_map(|mark| match mark {
+            Mark::Head => None,
+            Mark::Chunk(kind) => Some(kind),
+        }),
+    );
+}

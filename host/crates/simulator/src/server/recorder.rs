@@ -1,0 +1,92 @@
+//! Writes one request's truth.
+
+use std::sync::Arc;
+
+use veeksha_model::{ChunkKind, Nanos, Usage};
+
+use super::service::Service;
+use super::truth::{Arrival, Entry, TruthOutcome};
+use crate::WireFault;
+
+/// The pen of one request; what is dropped before its end was disconnected.
+pub(super) struct Recorder {
+    service: Arc<Service>,
+    entry: Entry,
+    ordinal: u64,
+    arrived_at: Nanos,
+    first_token: bool,
+    over: bool,
+}
+
+impl Recorder {
+    pub(super) fn open(service: &Arc<Service>, arrival: Arrival) -> Self {
+        let arrived_at = arrival.at;
+        let (ordinal, entry) = service.truth.open(arrival);
+        Recorder {
+            service: Arc::clone(service),
+            entry,
+            ordinal,
+            arrived_at,
+            first_token: false,
+            over: false,
+        }
+    }
+
+    pub(super) fn ordinal(&self) -> u64 {
+        self.ordinal
+    }
+
+    pub(super) fn arrived_at(&self) -> Nanos {
+        self.arrived_at
+    }
+
+    pub(super) fn now(&self) -> Nanos {
+        self.service.clock.now()
+    }
+
+    pub(super) fn fault(&self, fault: WireFault) {
+        self.entry.update(|record| record.fault = Some(fault));
+    }
+
+    /// The head of the answer was written.
+    pub(super) fn head(&self, at: Nanos) {
+        self.entry.update(|record| record.headers_sent_at = Some(at));
+    }
+
+    /// These events were written, in one call.
+    pub(super) fn chunks(&mut self, at: Nanos, kinds: impl Iterator<Item = ChunkKind> + Clone) {
+        if self.entry.keeps_chunks() {
+            let kinds = kinds.clone();
+            self.entry
+                .update(|record| record.chunks.extend(kinds.map(|kind| (at, kind))));
+        }
+        if !self.first_token && kinds.into_iter().any(ChunkKind::is_generated) {
+            self.first_token = true;
+            self.service
+                .observe_first_token(at.saturating_sub(self.arrived_at));
+        }
+    }
+
+    /// Nothing more is written.
+    pub(super) fn finish(&mut self, outcome: TruthOutcome, usage: Option<Usage>) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let now = self.now();
+        self.entry.update(|record| {
+            record.finished_at = Some(now);
+            record.outcome = outcome;
+            record.usage = usage;
+        });
+        self.service.truth.close(self.ordinal, &self.entry);
+        if matches!(outcome, TruthOutcome::Finished(_)) {
+            self.service.observe_end(now.saturating_sub(self.arrived_at));
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.finish(TruthOutcome::Disconnected, None);
+    }
+}

@@ -1,0 +1,129 @@
+//! Messages of the APIs as one text, by a chat template of our own.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::text::MEDIA_TOKENS;
+
+/// A message, or an item of the responses API.
+#[derive(Debug, Deserialize)]
+pub(super) struct Message {
+    role: Option<String>,
+    content: Option<Content>,
+    tool_calls: Option<Value>,
+    /// The parts of an item that is a call or its result.
+    arguments: Option<String>,
+    output: Option<Value>,
+}
+
+impl Message {
+    pub(super) fn new(role: &str, text: String) -> Self {
+        Message {
+            role: Some(role.into()),
+            content: Some(Content::Text(text)),
+            tool_calls: None,
+            arguments: None,
+            output: None,
+        }
+    }
+
+    pub(super) fn with_parts(role: &str, content: Content) -> Self {
+        Message {
+            content: Some(content),
+            ..Message::new(role, String::new())
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Part {
+    #[serde(rename = "type", default)]
+    kind: String,
+    text: Option<String>,
+    thinking: Option<String>,
+    /// Of a tool's call and of its result.
+    input: Option<Value>,
+    content: Option<Value>,
+    image_url: Option<Value>,
+    input_audio: Option<Value>,
+    audio_url: Option<Value>,
+    video_url: Option<Value>,
+    /// Anthropic's images and documents.
+    source: Option<Value>,
+}
+
+impl Part {
+    /// The part as text. An image, a sound or a video is a word of its own, which depends on its content, and
+    /// [`MEDIA_TOKENS`] more: what an engine makes of it takes about as much room.
+    fn into_text(self) -> Result<String, String> {
+        if let Some(text) = self.text.or(self.thinking) {
+            return Ok(text);
+        }
+        if let Some(call) = self.input.or(self.content) {
+            return Ok(call.as_str().map_or_else(|| call.to_string(), str::to_owned));
+        }
+        let media = [
+            self.image_url,
+            self.input_audio,
+            self.audio_url,
+            self.video_url,
+            self.source,
+        ];
+        match media.into_iter().flatten().next() {
+            Some(content) => {
+                let identity = crate::text::identity(&content.to_string());
+                Ok(format!("<|{identity:016x}|>{}", " the".repeat(MEDIA_TOKENS)))
+            }
+            None => Err(format!(
+                "a content part of type `{}` has neither text nor `image_url`, `input_audio`, `audio_url`, `video_url` or \
+                 `source`",
+                self.kind
+            )),
+        }
+    }
+}
+
+/// The chat template: `<|ROLE|>`, a line feed, the text, a line feed for each message, and the answer's role at the end. A later
+/// turn of a conversation therefore begins with all of the earlier one.
+pub(super) fn render(messages: Vec<Message>, name: &str) -> Result<String, String> {
+    if messages.is_empty() {
+        return Err(format!("{name} is empty: it needs at least one message"));
+    }
+    let mut text = String::new();
+    for message in messages {
+        let role = match (&message.role, &message.arguments, &message.output) {
+            (Some(role), ..) => role.as_str(),
+            (None, Some(_), _) => "assistant",
+            (None, None, Some(_)) => "tool",
+            (None, None, None) => return Err(format!("one of {name} has no role")),
+        };
+        text.push_str("<|");
+        text.push_str(role);
+        text.push_str("|>\n");
+        match message.content {
+            None => {}
+            Some(Content::Text(content)) => text.push_str(&content),
+            Some(Content::Parts(parts)) => {
+                for part in parts {
+                    text.push_str(&part.into_text()?);
+                }
+            }
+        }
+        if let Some(calls) = message.tool_calls.or(message.output) {
+            text.push_str(&calls.to_string());
+        }
+        if let Some(arguments) = message.arguments {
+            text.push_str(&arguments);
+        }
+        text.push('\n');
+    }
+    text.push_str("<|assistant|>\n");
+    Ok(text)
+}

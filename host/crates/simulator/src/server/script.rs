@@ -1,0 +1,151 @@
+//! What an answer says, in the words of each API: the events of a stream, whole answers, errors.
+//!
+//! A script writes events one after the other; who calls it decides which of them share a write. Each event has the kind that a
+//! client of the API sees in it (see [`veeksha_model::ChunkKind`]): events that only announce something have the kind `role`.
+
+mod generate;
+mod messages;
+mod openai;
+mod responses;
+mod story;
+
+use veeksha_model::{ChunkKind, Usage};
+
+use crate::FinishReason;
+
+pub(super) use story::{Part, Story};
+
+/// Which API an endpoint speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// OpenAI: `/v1/chat/completions`.
+    Chat,
+    /// OpenAI: `/v1/completions`.
+    Text,
+    /// OpenAI: `/v1/responses`.
+    Responses,
+    /// Anthropic: `/v1/messages`.
+    Messages,
+    /// Hugging Face TGI: `/generate`, never streamed.
+    Generate,
+    /// Hugging Face TGI: `/generate_stream`, always streamed.
+    GenerateStream,
+    /// Ollama: `/api/generate`, streamed as lines of JSON.
+    Lines,
+}
+
+impl Dialect {
+    /// The completion endpoint at that path. Those that clients find below a base address are also found below `/v1`.
+    pub(super) fn at(path: &str) -> Option<Dialect> {
+        Some(match path {
+            "/v1/chat/completions" => Dialect::Chat,
+            "/v1/completions" => Dialect::Text,
+            "/v1/responses" => Dialect::Responses,
+            "/v1/messages" => Dialect::Messages,
+            "/generate" | "/v1/generate" => Dialect::Generate,
+            "/generate_stream" | "/v1/generate_stream" => Dialect::GenerateStream,
+            "/api/generate" | "/v1/api/generate" => Dialect::Lines,
+            _ => return None,
+        })
+    }
+
+    /// The content type of streams.
+    pub(super) fn stream_type(self) -> &'static str {
+        match self {
+            Dialect::Lines => "application/x-ndjson",
+            _ => "text/event-stream; charset=utf-8",
+        }
+    }
+
+    /// What carries nothing and may stand between two events.
+    pub(super) fn filler(self) -> &'static [u8] {
+        match self {
+            Dialect::Lines => b"\n",
+            _ => b":\n\n",
+        }
+    }
+}
+
+/// Events on their way out: their bytes, and where each ends.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) bytes: Vec<u8>,
+    pub(super) marks: Vec<(usize, ChunkKind)>,
+}
+
+impl Events {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.marks.clear();
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// An event ends here.
+    pub(super) fn end(&mut self, kind: ChunkKind) {
+        self.marks.push((self.bytes.len(), kind));
+    }
+
+    /// A server-sent event with a name and JSON data.
+    pub(super) fn named(&mut self, name: &str, data: &serde_json::Value, kind: ChunkKind) {
+        self.text("event: ");
+        self.text(name);
+        self.text("\ndata: ");
+        self.text(&data.to_string());
+        self.text("\n\n");
+        self.end(kind);
+    }
+}
+
+/// Whether the event that ends a stream is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndMarker {
+    Sent,
+    Missing,
+}
+
+/// The events of one answer.
+pub(super) trait Script: Send {
+    /// What comes before the first token, when the request is admitted to the batch.
+    fn begin(&mut self, _out: &mut Events, _usage: &Usage) {}
+
+    /// One token. `last`: the answer is complete with it.
+    fn token(&mut self, out: &mut Events, index: u32, last: bool);
+
+    /// What comes after the last token.
+    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker);
+
+    /// An error in place of the rest.
+    fn error(&mut self, out: &mut Events, message: &str);
+
+    /// The body of an answer that is not streamed; without a reason it is one that was cut off.
+    fn whole(&self, reason: Option<FinishReason>, usage: &Usage) -> Vec<u8>;
+}
+
+/// The script of an answer.
+pub(super) fn script(dialect: Dialect, story: Story) -> Box<dyn Script> {
+    match dialect {
+        Dialect::Chat | Dialect::Text => Box::new(openai::OpenAi::new(dialect, story)),
+        Dialect::Responses => Box::new(responses::Responses::new(story)),
+        Dialect::Messages => Box::new(messages::Messages::new(story)),
+        Dialect::Generate | Dialect::GenerateStream => Box::new(generate::Tgi::new(story)),
+        Dialect::Lines => Box::new(generate::Lines::new(story)),
+    }
+}
+
+/// What an answer that breaks says.
+pub(super) const MID_STREAM: &str =
+    "the simulated engine failed while answering (faults.midstream_error_probability)";
+
+/// The status and the body of an error answer, as the API has them.
+pub(super) fn error_answer(dialect: Dialect, status: u16, message: &str) -> (u16, Vec<u8>) {
+    let (status, body) = match dialect {
+        Dialect::Chat | Dialect::Text | Dialect::Responses => (status, openai::error(status, message)),
+        Dialect::Messages => (status, messages::error(status, message)),
+        Dialect::Generate | Dialect::GenerateStream => generate::tgi_error(status, message),
+        Dialect::Lines => (status, serde_json::json!({ "error": message })),
+    };
+    (status, body.to_string().into_bytes())
+}

@@ -1,0 +1,219 @@
+//! APIs of one prompt: Hugging Face's TGI, and lines of JSON as Ollama has them.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+use veeksha_clock::utc_stamp;
+use veeksha_model::{ChunkKind, Usage};
+
+use super::{EndMarker, Events, Part, Script, Story};
+use crate::FinishReason;
+
+/// TGI: one event for each token; the last token's event ends the answer.
+pub(super) struct Tgi {
+    story: Story,
+    /// The last token, which waits for what the end knows.
+    pending: Option<u32>,
+}
+
+impl Tgi {
+    pub(super) fn new(story: Story) -> Self {
+        Tgi { story, pending: None }
+    }
+
+    fn open(&self, out: &mut Events, index: u32, last: bool) {
+        let word = self.story.word(index);
+        // A Vec takes everything. TGI writes no space after `data:`.
+        let _ = write!(
+            out.bytes,
+            r#"data:{{"index":{},"token":{{"id":{},"text":""#,
+            index + 1,
+            1000 + word
+        );
+        if index > 0 && self.story.part(index - 1) != self.story.part(index) {
+            out.text(" ");
+        }
+        self.story.push_piece(&mut out.bytes, index, last);
+        let logprob = -(word as f64 + 1.0) / 32.0;
+        let _ = write!(out.bytes, r#"","logprob":{logprob},"special":false}}"#);
+    }
+
+    fn text(&self, tokens: u32) -> String {
+        let texts: Vec<_> = self
+            .story
+            .parts(tokens)
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect();
+        texts.join(" ")
+    }
+
+    fn details(&self, reason: Option<FinishReason>, usage: &Usage) -> Value {
+        json!({
+            "finish_reason": reason.map(tgi_reason),
+            "generated_tokens": usage.completion,
+            "seed": null,
+            "input_length": usage.prompt,
+        })
+    }
+}
+
+fn tgi_reason(reason: FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Stop => "eos_token",
+        FinishReason::Length => "length",
+    }
+}
+
+impl Script for Tgi {
+    fn token(&mut self, out: &mut Events, index: u32, last: bool) {
+        if last {
+            self.pending = Some(index);
+            return;
+        }
+        self.open(out, index, false);
+        out.text(",\"generated_text\":null,\"details\":null}\n\n");
+        out.end(ChunkKind::Content);
+    }
+
+    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, _marker: EndMarker) {
+        let Some(index) = self.pending.take() else { return };
+        self.open(out, index, true);
+        let details = match self.story.details {
+            true => self.details(Some(reason), usage),
+            false => Value::Null,
+        };
+        let text = Value::from(self.text(usage.completion));
+        let _ = write!(
+            out.bytes,
+            ",\"generated_text\":{text},\"details\":{details}}}\n\n"
+        );
+        out.end(ChunkKind::Content);
+    }
+
+    fn error(&mut self, out: &mut Events, message: &str) {
+        let (_, data) = tgi_error(500, message);
+        let _ = write!(out.bytes, "data:{data}\n\n");
+    }
+
+    fn whole(&self, reason: Option<FinishReason>, usage: &Usage) -> Vec<u8> {
+        let mut answer = json!({ "generated_text": self.text(usage.completion) });
+        if self.story.details {
+            answer["details"] = self.details(reason, usage);
+            answer["details"]["prefill"] = json!([]);
+            answer["details"]["tokens"] = json!([]);
+        }
+        answer.to_string().into_bytes()
+    }
+}
+
+/// TGI's status and body of an error.
+pub(super) fn tgi_error(status: u16, message: &str) -> (u16, Value) {
+    let (status, kind) = match status {
+        400 | 413 => (422, "validation"),
+        429 => (429, "overloaded"),
+        500 => (424, "generation"),
+        other => (other, "generation"),
+    };
+    (status, json!({ "error": message, "error_type": kind }))
+}
+
+/// Ollama: a line of JSON for each token, and one that ends the answer.
+pub(super) struct Lines {
+    story: Story,
+    /// `{"model":...,"created_at":...`: the beginning of every line.
+    head: String,
+}
+
+impl Lines {
+    pub(super) fn new(story: Story) -> Self {
+        let head = format!(
+            r#"{{"model":{},"created_at":"{}""#,
+            story.model,
+            stamp(story.created)
+        );
+        Lines { story, head }
+    }
+
+    fn end(&self, reason: Option<FinishReason>, usage: &Usage) -> Value {
+        json!({
+            "done": reason.is_some(),
+            "done_reason": reason.map(FinishReason::name),
+            "context": [],
+            "prompt_eval_count": usage.prompt,
+            "eval_count": usage.completion,
+        })
+    }
+}
+
+impl Script for Lines {
+    fn token(&mut self, out: &mut Events, index: u32, last: bool) {
+        out.text(&self.head);
+        let (field, kind) = match self.story.part(index) {
+            Part::Reasoning => (r#","response":"","thinking":""#, ChunkKind::Reasoning),
+            Part::Text | Part::Tool => (r#","response":""#, ChunkKind::Content),
+        };
+        out.text(field);
+        self.story.push_piece(&mut out.bytes, index, last);
+        out.text("\",\"done\":false}\n");
+        out.end(kind);
+    }
+
+    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker) {
+        if marker == EndMarker::Missing {
+            return;
+        }
+        let end = self.end(Some(reason), usage).to_string();
+        out.text(&self.head);
+        out.text(r#","response":"","#);
+        out.text(end.trim_start_matches('{'));
+        out.text("\n");
+        out.end(ChunkKind::Finish);
+    }
+
+    fn error(&mut self, out: &mut Events, message: &str) {
+        let _ = writeln!(out.bytes, "{}", json!({ "error": message }));
+    }
+
+    fn whole(&self, reason: Option<FinishReason>, usage: &Usage) -> Vec<u8> {
+        let mut answer = self.end(reason, usage);
+        answer["model"] = self.story.model_value();
+        answer["created_at"] = stamp(self.story.created).into();
+        answer["response"] = "".into();
+        for (part, text) in self.story.parts(usage.completion) {
+            match part {
+                Part::Reasoning => answer["thinking"] = text.into(),
+                Part::Text | Part::Tool => answer["response"] = text.into(),
+            }
+        }
+        answer.to_string().into_bytes()
+    }
+}
+
+/// `2023-08-04T19:22:45.499127Z`, as RFC 3339 has it.
+fn stamp(nanos: u64) -> String {
+    // `DD_MM_YYYY-HH_MM_SS`
+    let utc = utc_stamp(nanos);
+    let part = |from: usize, to: usize| utc.get(from..to).unwrap_or_default();
+    format!(
+        "{}-{}-{}T{}:{}:{}.{:06}Z",
+        part(6, 10),
+        part(3, 5),
+        part(0, 2),
+        part(11, 13),
+        part(14, 16),
+        part(17, 19),
+        nanos / 1000 % 1_000_000
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_of_rfc_3339() {
+        // date -u -d @1700000000 +%FT%TZ
+        assert_eq!(stamp(1_700_000_000_123_456_789), "2023-11-14T22:13:20.123456Z");
+    }
+}

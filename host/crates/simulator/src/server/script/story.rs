@@ -1,0 +1,202 @@
+//! What every API tells of an answer: its words, and which of them are reasoning, text or a tool call.
+
+use serde_json::Value;
+use veeksha_model::Usage;
+
+use crate::server::request::Delivery;
+
+/// Short words of everyday English: with a space before them they are single tokens of most vocabularies. The token counts of
+/// `usage` are what holds; the number of words is the number of tokens.
+const WORDS: [&str; 32] = [
+    "time",
+    "year",
+    "people",
+    "way",
+    "day",
+    "man",
+    "thing",
+    "woman",
+    "life",
+    "child",
+    "world",
+    "school",
+    "state",
+    "family",
+    "student",
+    "group",
+    "country",
+    "problem",
+    "hand",
+    "part",
+    "place",
+    "case",
+    "week",
+    "company",
+    "system",
+    "program",
+    "question",
+    "work",
+    "government",
+    "number",
+    "night",
+    "point",
+];
+
+/// The bytes of a huge token's text.
+const HUGE: usize = 1 << 20;
+
+/// A part of an answer. An answer has at most one of each, reasoning first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum Part {
+    Reasoning,
+    Text,
+    /// The arguments of one tool call: `{"text":"WORDS"}`.
+    Tool,
+}
+
+/// One answer, whatever the API.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct Story {
+    pub(in crate::server) ordinal: u64,
+    /// Nanoseconds since 1970.
+    pub(in crate::server) created: u64,
+    /// The model's name as JSON, with its quotation marks.
+    pub(in crate::server) model: String,
+    pub(in crate::server) delivery: Delivery,
+    /// Tokens that are reasoning.
+    pub(in crate::server) reasoning: u32,
+    /// The tool that is called, in place of text.
+    pub(in crate::server) tool: Option<String>,
+    /// Whether the API's optional details were asked for.
+    pub(in crate::server) details: bool,
+    /// The token whose text is a mebibyte.
+    pub(in crate::server) huge: Option<u32>,
+    /// What the request may generate; told by APIs that repeat the request.
+    pub(in crate::server) max_tokens: Option<u32>,
+}
+
+impl Story {
+    /// Seconds since 1970.
+    pub(super) fn created_seconds(&self) -> u64 {
+        self.created / 1_000_000_000
+    }
+
+    /// The model's name as a JSON value.
+    pub(super) fn model_value(&self) -> Value {
+        serde_json::from_str(&self.model).unwrap_or_default()
+    }
+
+    pub(super) fn part(&self, index: u32) -> Part {
+        match &self.tool {
+            _ if index < self.reasoning => Part::Reasoning,
+            Some(_) => Part::Tool,
+            None => Part::Text,
+        }
+    }
+
+    /// The name of the word of a token, as a token id.
+    pub(super) fn word(&self, index: u32) -> usize {
+        let draw = (self.ordinal ^ (u64::from(index) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59;
+        draw as usize % WORDS.len()
+    }
+
+    /// The text of a token, as it stands between the quotation marks of a JSON string.
+    pub(super) fn push_piece(&self, out: &mut Vec<u8>, index: u32, last: bool) {
+        self.push(out, index, last, br#"\""#);
+    }
+
+    fn push(&self, out: &mut Vec<u8>, index: u32, last: bool, quote: &[u8]) {
+        let part = self.part(index);
+        let first = index == 0 || self.part(index - 1) != part;
+        if part == Part::Tool && first {
+            for bytes in [b"{", quote, b"text", quote, b":", quote] {
+                out.extend_from_slice(bytes);
+            }
+        }
+        if !first {
+            out.push(b' ');
+        }
+        if self.huge == Some(index) {
+            out.resize(out.len() + HUGE, b'x');
+        } else {
+            out.extend_from_slice(WORDS[self.word(index)].as_bytes());
+        }
+        if part == Part::Tool && last {
+            out.extend_from_slice(quote);
+            out.push(b'}');
+        }
+    }
+
+    /// The text of a part of a complete answer of so many tokens.
+    pub(super) fn text(&self, part: Part, tokens: u32) -> String {
+        let mut text = Vec::new();
+        (0..tokens)
+            .filter(|index| self.part(*index) == part)
+            .for_each(|index| self.push(&mut text, index, index + 1 == tokens, b"\""));
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// The parts of an answer of so many tokens, in order, with their texts.
+    pub(super) fn parts(&self, tokens: u32) -> Vec<(Part, String)> {
+        let all = [Part::Reasoning, Part::Text, Part::Tool];
+        let mut parts: Vec<_> = all
+            .into_iter()
+            .map(|part| (part, self.text(part, tokens)))
+            .filter(|(_, text)| !text.is_empty())
+            .collect();
+        if parts.is_empty() {
+            parts.push((Part::Text, String::new()));
+        }
+        parts
+    }
+
+    /// The prompt's tokens that had to be computed.
+    pub(super) fn fresh(usage: &Usage) -> u32 {
+        usage.prompt.saturating_sub(usage.cached.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::server::script) fn story(reasoning: u32, tool: Option<&str>) -> Story {
+        Story {
+            ordinal: 7,
+            created: 1_700_000_000_123_456_789,
+            model: "\"m\"".into(),
+            delivery: Delivery::StreamWithUsage,
+            reasoning,
+            tool: tool.map(str::to_owned),
+            details: true,
+            huge: None,
+            max_tokens: Some(9),
+        }
+    }
+
+    #[test]
+    fn pieces_put_together_are_the_whole() {
+        for (reasoning, tool) in [(0, None), (2, None), (0, Some("f")), (2, Some("f"))] {
+            let story = story(reasoning, tool);
+            for part in [Part::Reasoning, Part::Text, Part::Tool] {
+                let mut pieces = Vec::new();
+                (0..5)
+                    .filter(|index| story.part(*index) == part)
+                    .for_each(|index| story.push_piece(&mut pieces, index, index == 4));
+                let text: String =
+                    serde_json::from_str(&format!("\"{}\"", String::from_utf8(pieces).unwrap())).unwrap();
+                assert_eq!(text, story.text(part, 5));
+            }
+            let words: usize = story
+                .parts(5)
+                .iter()
+                .map(|(_, text)| text.split(' ').count())
+                .sum();
+            assert_eq!(words, 5, "a word for each token");
+            if tool.is_some() {
+                let arguments: Value = serde_json::from_str(&story.text(Part::Tool, 5)).unwrap();
+                assert!(arguments["text"].is_string());
+            }
+        }
+    }
+}

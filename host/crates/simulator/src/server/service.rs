@@ -1,0 +1,98 @@
+//! What all connections share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use veeksha_clock::{RunClock, wall_nanos};
+use veeksha_model::Nanos;
+
+use super::driver::Driver;
+use super::metrics::{Latencies, ServerStats, render};
+use super::truth::TruthLog;
+use super::{SimOptions, Tokenize};
+use crate::Profile;
+
+/// The server, as its connections see it.
+pub(super) struct Service {
+    pub(super) clock: RunClock,
+    pub(super) driver: Arc<Driver>,
+    pub(super) truth: TruthLog,
+    pub(super) profile: Profile,
+    pub(super) seed: u64,
+    pub(super) tokenize: Tokenize,
+    /// Tells every connection that is open to close at once.
+    pub(super) cut: Notify,
+    latencies: Mutex<Latencies>,
+    connections_total: AtomicU64,
+    connections_closed: AtomicU64,
+    /// Seconds since 1970 when the server started: the model's `created`.
+    pub(super) created: u64,
+}
+
+/// Counts a connection as closed when dropped.
+pub(super) struct OpenConnection(Arc<Service>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections_closed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Service {
+    pub(super) fn new(options: SimOptions, clock: RunClock, driver: Arc<Driver>) -> Self {
+        Service {
+            clock,
+            driver,
+            truth: TruthLog::new(options.truth_capacity, options.truth_chunks, options.truth_over),
+            profile: options.profile,
+            seed: options.seed,
+            tokenize: options.tokenize,
+            cut: Notify::new(),
+            latencies: Mutex::new(Latencies::new()),
+            connections_total: AtomicU64::new(0),
+            connections_closed: AtomicU64::new(0),
+            created: wall_nanos() / 1_000_000_000,
+        }
+    }
+
+    pub(super) fn connected(self: &Arc<Self>) -> OpenConnection {
+        self.connections_total.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(Arc::clone(self))
+    }
+
+    pub(super) fn observe_first_token(&self, latency: Nanos) {
+        self.latencies().first_token.observe(latency);
+    }
+
+    pub(super) fn observe_end(&self, latency: Nanos) {
+        self.latencies().end.observe(latency);
+    }
+
+    pub(super) fn stats(&self) -> ServerStats {
+        // In this order: a connection that is counted as closed has been counted before.
+        let closed = self.connections_closed.load(Ordering::Relaxed);
+        let total = self.connections_total.load(Ordering::Relaxed);
+        ServerStats {
+            engine: self.driver.stats(),
+            connections_total: total,
+            connections_open: total.saturating_sub(closed),
+            pacing: self.driver.pacing(),
+        }
+    }
+
+    pub(super) fn metrics(&self) -> String {
+        let stats = self.stats();
+        render(&stats, &self.latencies())
+    }
+
+    /// Whether only the number of a prompt's tokens matters, and not which they are.
+    pub(super) fn counts_only(&self) -> bool {
+        self.profile.constant.is_some() || !self.profile.prefix_cache
+    }
+
+    // Nothing panics while it holds a lock, and if it did, the data would still be whole.
+    fn latencies(&self) -> MutexGuard<'_, Latencies> {
+        self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
