@@ -29,7 +29,7 @@ pub struct WakeUps {
 
 impl WakeUps {
     /// Measures on a thread of its own, for about a quarter of a second; `None` if no thread could be had.
-    pub(crate) fn measure() -> Option<Self> {
+    pub fn measure() -> Option<Self> {
         let thread = std::thread::Builder::new().spawn(|| {
             let minimal_slack = minimal_timer_slack();
             let clock = RunClock::starting_now();

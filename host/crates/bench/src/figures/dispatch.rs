@@ -1,0 +1,243 @@
+//! P4 and P5: how punctual a run's dispatches are at 1,000 requests a second, and whether what arrives is what was asked for.
+
+use std::collections::BTreeMap;
+
+use veeksha_machine::WakeUps;
+
+use super::Rows;
+use crate::child::Serving;
+use crate::program::{Ran, RequestLine, RunFiles, Runtime, Traffic, run_program, scenario};
+use crate::report::Row;
+use crate::server::{Plan, Served};
+use crate::stats::Spread;
+use crate::{BenchError, BenchOptions, Figure};
+
+/// Requests each second.
+const RATE: f64 = 1_000.0;
+
+/// Requests of a run; of the one that only compares arrivals.
+const REQUESTS: u64 = 5_000;
+const COMPARED: u64 = 1_000;
+
+/// Microseconds before each dispatch in which the thread spins, where it does: above the lateness of nearly every wake-up.
+const SPIN: f64 = 200.0;
+
+pub(super) fn take(options: &BenchOptions) -> Rows {
+    // A dispatch is measured at its own thread, so the answers are as short as can be.
+    let mut serving = Serving::start(&options.exe, None, Plan::paced(0, 0, 1))?;
+    let mut run = |requests, runtime| -> Result<(Ran, Vec<Served>), BenchError> {
+        let scenario = scenario(serving.address, requests, 1, Traffic::Poisson(RATE), runtime);
+        let ran = run_program(&options.exe, &scenario)?;
+        Ok((ran, serving.log()?))
+    };
+    let (asleep, log) = run(REQUESTS, Runtime::default())?;
+    let spin = Runtime {
+        spin: SPIN,
+        ..Runtime::default()
+    };
+    let (spinning, _) = run(REQUESTS, spin)?;
+    let two = Runtime {
+        dispatchers: 2,
+        ..Runtime::default()
+    };
+    let (split, _) = run(COMPARED, two)?;
+
+    let mut rows = Vec::new();
+    let bare = WakeUps::measure();
+    let bare = |of: fn(&WakeUps) -> u64| bare.as_ref().map(|wake_ups| of(wake_ups) as f64 / 1e3);
+    let late = lateness(&asleep.files.requests)?;
+    let note = format!("of {} requests; the floor is a bare sleep of 1 ms", late.count);
+    rows.extend([
+        Row::of(
+            Figure::P4,
+            "dispatch lateness P50, 1,000 requests/s",
+            "µs",
+            late.p50,
+        )
+        .floor(bare(|wake_ups| wake_ups.p50))
+        .at_most(40.0)
+        .note(note),
+        Row::of(Figure::P4, "dispatch lateness P99", "µs", late.p99)
+            .floor(bare(|wake_ups| wake_ups.p99))
+            .at_most(150.0),
+    ]);
+    let late = lateness(&spinning.files.requests)?;
+    rows.extend([
+        Row::of(
+            Figure::P4,
+            format!("the same, spinning for {SPIN} µs, P50"),
+            "µs",
+            late.p50,
+        )
+        .at_most(5.0),
+        Row::of(
+            Figure::P4,
+            format!("the same, spinning for {SPIN} µs, P99"),
+            "µs",
+            late.p99,
+        )
+        .at_most(30.0),
+    ]);
+    rows.extend(arrivals(&asleep.files, &log)?);
+    rows.push(
+        Row::of(
+            Figure::P5,
+            "arrivals that differ with two dispatcher threads",
+            "",
+            differing(&asleep.files, &split.files) as f64,
+        )
+        .at_most(0.0)
+        .note(format!("of {COMPARED}")),
+    );
+    Ok(rows)
+}
+
+/// From the instant that the schedule asked for to the dispatch.
+fn lateness(requests: &[RequestLine]) -> Result<Spread, BenchError> {
+    let late = requests
+        .iter()
+        .map(|request| (request.scheduler_dispatched_at - request.scheduler_ready_at) * 1e9);
+    Spread::of(late).ok_or(BenchError::Empty("the run has no requests"))
+}
+
+/// When requests arrived at the server, against the schedule. Both ends share one clock.
+fn arrivals(files: &RunFiles, log: &[Served]) -> Rows {
+    let intended: BTreeMap<&str, f64> = files
+        .requests
+        .iter()
+        .map(|request| {
+            (
+                request.request_id.as_str(),
+                files.epoch + request.scheduler_ready_at,
+            )
+        })
+        .collect();
+    let mut pairs: Vec<(f64, f64)> = log
+        .iter()
+        .filter_map(|served| {
+            let intended = intended.get(served.request.as_deref()?)?;
+            Some((*intended, served.arrived as f64 / 1e9))
+        })
+        .collect();
+    pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else {
+        return Err(BenchError::Empty("no request of the run is in the server's log"));
+    };
+    let (asked, came) = (last.0 - first.0, last.1 - first.1);
+    let note = format!("{} of {} requests arrived", pairs.len(), files.requests.len());
+    Ok(vec![
+        Row::of(
+            Figure::P5,
+            "first arrival after its instant",
+            "ms",
+            (first.1 - first.0) * 1e3,
+        )
+        .at_most(1.0)
+        .note(note),
+        Row::of(
+            Figure::P5,
+            "rate at the server against the schedule's",
+            "% off",
+            if asked > 0.0 {
+                ((came / asked) - 1.0).abs() * 100.0
+            } else {
+                f64::NAN
+            },
+        )
+        .at_most(0.1),
+    ])
+}
+
+/// Requests of `part` whose instants are not those of `whole`.
+fn differing(whole: &RunFiles, part: &RunFiles) -> usize {
+    let instants: BTreeMap<&str, f64> = whole
+        .requests
+        .iter()
+        .map(|request| (request.request_id.as_str(), request.scheduler_ready_at))
+        .collect();
+    part.requests
+        .iter()
+        .filter(|request| instants.get(request.request_id.as_str()) != Some(&request.scheduler_ready_at))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Verdict;
+
+    fn request(number: u32, ready: f64, late: f64) -> RequestLine {
+        RequestLine {
+            request_id: format!("{number}/0"),
+            success: true,
+            scheduler_ready_at: ready,
+            scheduler_dispatched_at: ready + late,
+            ttfc: None,
+        }
+    }
+
+    fn served(number: u32, arrived: u64) -> Served {
+        Served {
+            request: Some(format!("{number}/0")),
+            connection: 0,
+            arrived,
+            writes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn lateness_is_from_the_instant_to_the_dispatch() {
+        let requests: Vec<RequestLine> = (0..=100)
+            .map(|n| request(n, f64::from(n), f64::from(n) * 1e-6))
+            .collect();
+        let spread = lateness(&requests).expect("requests");
+        assert!(
+            (spread.p50 - 50.0).abs() < 0.01 && (spread.p99 - 99.0).abs() < 0.01,
+            "{spread:?}"
+        );
+        assert!(lateness(&[]).is_err());
+    }
+
+    #[test]
+    fn arrivals_are_compared_on_one_clock() {
+        let files = RunFiles {
+            epoch: 1_000.0,
+            requests: vec![request(1, 1.0, 0.0), request(0, 0.0, 0.0), request(2, 2.0, 0.0)],
+        };
+        // 0.5 ms late at first, 4.5 ms late at last: 2.004 s for 2 s are 0.2 % off. One request is of another run.
+        let log = [
+            served(2, 1_002_004_500_000),
+            served(0, 1_000_000_500_000),
+            served(9, 5),
+            served(1, 1_001_000_000_000),
+        ];
+        let rows = arrivals(&files, &log).expect("arrivals");
+        let here: Vec<f64> = rows.iter().filter_map(|row| row.here).collect();
+        assert!(
+            (here[0] - 0.5).abs() < 1e-4 && (here[1] - 0.2).abs() < 1e-4,
+            "{here:?}"
+        );
+        assert_eq!(
+            (rows[0].verdict, rows[1].verdict),
+            (Verdict::Met, Verdict::Missed)
+        );
+        assert!(arrivals(&files, &[]).is_err());
+    }
+
+    #[test]
+    fn instants_are_compared_request_by_request() {
+        let files = |requests| RunFiles { epoch: 0.0, requests };
+        let whole = files(vec![
+            request(0, 0.0, 0.0),
+            request(1, 0.1, 0.0),
+            request(2, 0.2, 0.0),
+        ]);
+        let same = files(vec![request(1, 0.1, 0.5), request(0, 0.0, 0.0)]);
+        let other = files(vec![
+            request(1, 0.1000001, 0.0),
+            request(0, 0.0, 0.0),
+            request(7, 0.3, 0.0),
+        ]);
+        assert_eq!((differing(&whole, &same), differing(&whole, &other)), (0, 2));
+    }
+}

@@ -1,0 +1,128 @@
+//! P8: ten thousand streams at the same time, in a process that has only the client.
+
+use veeksha_machine::{Machine, MachineError, raise_open_files};
+
+use super::Rows;
+use crate::child::{Child, Serving};
+use crate::load::{Cost, Load};
+use crate::report::Row;
+use crate::role::{Begin, Role, Which};
+use crate::server::{Counts, Plan};
+use crate::{BenchError, BenchOptions, Figure};
+
+/// Streams that are asked for.
+const STREAMS: u32 = 10_000;
+
+const TOKENS: u32 = 16;
+
+/// Between one stream's begin and the next: all have begun in two of the four seconds until the first one's first token.
+const APART: u64 = 200_000;
+
+/// Files that a process needs besides its streams.
+const SPARE: u64 = 256;
+
+pub(super) fn take(options: &BenchOptions) -> Rows {
+    let (streams, bounded) = allowed(STREAMS)?;
+    let plan = Plan {
+        keep: crate::server::Keep::Nothing,
+        ..Plan::paced(4_000, 400, TOKENS)
+    };
+    let drive = |client| -> Result<(Cost, Counts), BenchError> {
+        let mut serving = Serving::start(&options.exe, None, plan)?;
+        let role = Role::Drive {
+            address: serving.address,
+            client,
+            load: Load {
+                streams,
+                replies: u64::from(streams),
+            },
+            tokens: TOKENS,
+            begin: Begin::Apart(APART),
+        };
+        let mut child = Child::start(Child::of(&options.exe), &role)?;
+        let cost = child.cost()?;
+        Ok((cost, serving.counts()?))
+    };
+    let (ours, counts) = drive(Which::Transport)?;
+    let (floor, _) = drive(Which::Floor)?;
+    let mut note = format!(
+        "{streams} streams asked for, {} at the same time at most",
+        counts.peak_in_flight
+    );
+    if let Some(why) = bounded {
+        note.push_str(&format!("; {why}"));
+    }
+    if let Some(first) = &ours.first_failure {
+        note.push_str(&format!("; the first error: {first}"));
+    }
+    let mebibytes = |cost: &Cost| cost.peak_resident.map(|bytes| bytes as f64 / f64::from(1 << 20));
+    let memory = "peak memory of the client's process";
+    Ok(vec![
+        Row::of(
+            Figure::P8,
+            format!("errors, {streams} streams"),
+            "",
+            ours.failed as f64,
+        )
+        .at_most(0.0)
+        .note(note),
+        match mebibytes(&ours) {
+            Some(here) => Row::of(Figure::P8, memory, "MiB", here)
+                .floor(mebibytes(&floor))
+                .at_most(64.0),
+            None => Row::absent(Figure::P8, memory, "the kernel does not tell"),
+        },
+    ])
+}
+
+/// As many streams as this machine allows, and what holds them back if anything does.
+fn allowed(streams: u32) -> Result<(u32, Option<String>), BenchError> {
+    let files = match raise_open_files() {
+        Ok(limits) => limits.soft,
+        Err(MachineError::OpenFiles { soft, .. }) => soft,
+        Err(_) => u64::MAX,
+    };
+    let facts = Machine::here().facts();
+    let ports = facts.local_ports.map_or(u64::MAX, u64::from);
+    let (most, why) = bound(streams, files, ports);
+    if most == 0 {
+        return Err(BenchError::Empty(
+            "the limit of open files leaves none for streams",
+        ));
+    }
+    Ok((most, why))
+}
+
+fn bound(streams: u32, files: u64, ports: u64) -> (u32, Option<String>) {
+    let by_files = files.saturating_sub(SPARE);
+    let by_ports = ports.saturating_sub(SPARE);
+    let most = by_files.min(by_ports);
+    if u64::from(streams) <= most {
+        return (streams, None);
+    }
+    let why = if by_files <= by_ports {
+        format!("{STREAMS} need more open files than the limit of {files}")
+    } else {
+        format!("{STREAMS} need more local ports than the {ports} there are")
+    };
+    (most as u32, Some(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tighter_limit_holds_and_is_named() {
+        assert_eq!(bound(10_000, 20_000, 28_232), (10_000, None));
+        let (streams, why) = bound(10_000, 1_024, 28_232);
+        assert_eq!(
+            (streams, why.as_deref()),
+            (768, Some("10000 need more open files than the limit of 1024"))
+        );
+        let (streams, why) = bound(10_000, 20_000, 5_000);
+        assert_eq!(streams, 4_744);
+        assert!(why.expect("a reason").contains("local ports"));
+        assert_eq!(bound(10_000, 100, 28_232).0, 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! A closed loop: so many streams at the same time, each beginning anew when it has ended.
+
+use veeksha_machine::ThreadWatch;
+use veeksha_model::ChunkKind;
+use veeksha_ports::Outcome;
+
+use super::{Client, Cost, Load, Meter};
+use crate::BenchError;
+
+/// Drives the load through the transport.
+pub(crate) fn drive_closed(client: &Client, load: Load) -> Result<Cost, BenchError> {
+    let clock = client.sending.clock;
+    let mut threads = ThreadWatch::new(&["client-"], clock.now());
+    let meter = Meter::start();
+    let mut cost = Cost {
+        merged: Some(0),
+        ..Cost::default()
+    };
+    let mut begun = load.replies.min(u64::from(load.streams));
+    for number in 0..begun {
+        client.sending.submit(number, clock.now());
+    }
+    for _ in 0..load.replies {
+        cost.count(&client.next()?);
+        if begun < load.replies {
+            client.sending.submit(begun, clock.now());
+            begun += 1;
+        }
+    }
+    meter.read(&mut cost);
+    let samples = threads.sample(clock.now());
+    if !samples.is_empty() {
+        cost.client_cpu = Some(samples.iter().map(|sample| sample.busy).sum());
+    }
+    Ok(cost)
+}
+
+impl Cost {
+    /// Adds what became of one request.
+    pub(crate) fn count(&mut self, outcome: &Outcome) {
+        match &outcome.result {
+            Ok(_) => self.replies += 1,
+            Err(failure) => {
+                self.failed += 1;
+                self.first_failure.get_or_insert_with(|| failure.message.clone());
+            }
+        }
+        for chunk in &outcome.chunks {
+            if matches!(chunk.kind, ChunkKind::Done | ChunkKind::Comment) {
+                continue;
+            }
+            self.events += 1;
+            self.tokens += u64::from(chunk.kind.is_generated());
+            if let Some(merged) = &mut self.merged {
+                *merged += u64::from(chunk.merged);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Requests for the transport, all alike.
+
+use std::sync::Arc;
+
+use veeksha_model::{
+    Message, Nanos, NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, Segment,
+    SessionId,
+};
+use veeksha_ports::Job;
+
+use super::PROMPT;
+
+/// What every job asks: an answer of so many tokens.
+pub(crate) fn question(tokens: u32) -> Arc<Prepared> {
+    let words = PROMPT.split_whitespace().count() as u32;
+    Arc::new(Prepared {
+        request: Request {
+            node: NodeId(0),
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            messages: vec![Message {
+                role: Role::User,
+                content: vec![Segment::Text(PROMPT.to_owned())],
+                tool_call_id: None,
+            }],
+            output: OutputSpec {
+                target_tokens: Some(tokens),
+                exact: false,
+            },
+            body: None,
+            labels: Vec::new(),
+            replay: None,
+        },
+        messages: vec![PreparedMessage {
+            role: Role::User,
+            text: PROMPT.into(),
+            media: Vec::new(),
+            tool_call_id: None,
+        }],
+        target_tokens: words,
+        prompt_tokens: words,
+        template_tokens: 0,
+        recorded_answer: None,
+    })
+}
+
+/// The job with this number, due at `intended` and handed over at `now`.
+pub(crate) fn job(question: &Arc<Prepared>, number: u64, intended: Nanos, now: Nanos) -> Job {
+    Job {
+        id: RequestId {
+            session: SessionId(number),
+            node: NodeId(0),
+        },
+        intended,
+        held: Default::default(),
+        dispatched_at: now,
+        request: Arc::clone(question),
+        history: None,
+        session_requests: 1,
+        measured: true,
+    }
+}

@@ -1,0 +1,85 @@
+//! Scenarios for runs of the program.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+/// When sessions begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Traffic {
+    /// At random, so many each second on average.
+    Poisson(f64),
+    /// So many at the same time.
+    Concurrent(u32),
+}
+
+/// What else the run is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Runtime {
+    /// Microseconds in which the dispatcher spins.
+    pub(crate) spin: f64,
+    /// Dispatcher threads; 0: the default.
+    pub(crate) dispatchers: u32,
+}
+
+/// A scenario of sessions of one request of about a hundred tokens, answered with `tokens` tokens by the server at `address`.
+pub(crate) fn scenario(
+    address: SocketAddr,
+    sessions: u64,
+    tokens: u32,
+    traffic: Traffic,
+    runtime: Runtime,
+) -> Value {
+    let traffic = match traffic {
+        Traffic::Poisson(rate) => {
+            json!({ "type": "rate", "interval_generator": { "type": "poisson", "arrival_rate": rate } })
+        }
+        Traffic::Concurrent(sessions) => {
+            json!({ "type": "concurrent", "target_concurrent_sessions": sessions, "rampup_seconds": 0 })
+        }
+    };
+    let mut settings = json!({ "max_sessions": sessions, "benchmark_timeout": 120 });
+    if runtime.spin > 0.0 {
+        settings["spin_microseconds"] = json!(runtime.spin);
+    }
+    if runtime.dispatchers > 0 {
+        settings["num_dispatcher_threads"] = json!(runtime.dispatchers);
+    }
+    json!({
+        "session_generator": {
+            "type": "synthetic",
+            "session_graph": { "type": "single_request" },
+            "channels": [{ "type": "text", "body_length_generator": { "type": "fixed", "value": 100 } }],
+            "output_spec": { "text": { "output_length_generator": { "type": "fixed", "value": tokens } } },
+        },
+        "traffic_scheduler": traffic,
+        "client": { "api_base": format!("http://{address}/v1"), "model": "bench" },
+        "runtime": settings,
+        "evaluators": [{ "type": "performance", "stream_metrics": false }],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_says_what_was_asked() {
+        let address = "127.0.0.1:8000".parse().expect("an address");
+        let spin = Runtime {
+            spin: 200.0,
+            dispatchers: 2,
+        };
+        let one = scenario(address, 7, 64, Traffic::Poisson(100.0), spin);
+        assert_eq!(one["client"]["api_base"], "http://127.0.0.1:8000/v1");
+        assert_eq!(
+            one["traffic_scheduler"]["interval_generator"]["arrival_rate"],
+            100.0
+        );
+        assert_eq!(one["runtime"]["spin_microseconds"], 200.0);
+        assert_eq!(one["runtime"]["num_dispatcher_threads"], 2);
+        let two = scenario(address, 7, 64, Traffic::Concurrent(5), Runtime::default());
+        assert_eq!(two["traffic_scheduler"]["target_concurrent_sessions"], 5);
+        assert!(two["runtime"].get("spin_microseconds").is_none());
+    }
+}
