@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, reason = "a test may panic, also in its functions")]
 
+mod certificate;
 mod fidelity;
 mod latencies;
 mod order;
