@@ -42,7 +42,7 @@ impl Default for Api {
         Api {
             dialect: Dialect::default(),
             model: String::new(),
-            max_tokens_param: Some(Dialect::default().default_max_tokens_param().to_owned()),
+            max_tokens_param: Dialect::default().default_max_tokens_param().map(str::to_owned),
             min_tokens_param: None,
             ignore_eos: None,
             sampling: Map::new(),

@@ -1,29 +1,180 @@
 //! Which API a target speaks.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use veeksha_model::Framing;
+
+use crate::Template;
+
 /// Which API a target speaks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default)]
 pub enum Dialect {
-    /// `POST chat/completions`: messages with roles.
+    /// `POST chat/completions` of OpenAI: messages with roles.
     #[default]
     ChatCompletions,
-    /// `POST completions`: one text.
+    /// `POST completions` of OpenAI: one text.
     Completions,
+    /// `POST responses` of OpenAI: items in, typed events out.
+    Responses,
+    /// `POST messages` of Anthropic: messages of content blocks.
+    AnthropicMessages,
+    /// `POST generate_stream` of Hugging Face's Text Generation Inference: one text in, one event for each token.
+    TgiGenerateStream,
+    /// An API that somebody described: the body of its requests, and where its answers have their parts.
+    Template(Arc<Template>),
 }
 
+/// A header: its name and its value.
+pub type Header = (Cow<'static, str>, Cow<'static, str>);
+
+/// Which header carries the key of an API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    #[default]
+    Bearer,
+    /// `x-api-key: KEY`.
+    XApiKey,
+}
+
+/// The version that Anthropic's API asks every request to name; servers that imitate the API ignore it.
+static ANTHROPIC_HEADERS: [Header; 1] = [(Cow::Borrowed("anthropic-version"), Cow::Borrowed("2023-06-01"))];
+
 impl Dialect {
-    /// The path behind the base URL.
-    pub fn default_path(self) -> &'static str {
+    /// The path behind the base URL. The base of [`Dialect::TgiGenerateStream`] usually has no `/v1`.
+    pub fn default_path(&self) -> &str {
         match self {
             Dialect::ChatCompletions => "chat/completions",
             Dialect::Completions => "completions",
+            Dialect::Responses => "responses",
+            Dialect::AnthropicMessages => "messages",
+            Dialect::TgiGenerateStream => "generate_stream",
+            Dialect::Template(template) => template.path(),
         }
     }
 
-    /// The field that usually limits the answer's tokens.
-    pub fn default_max_tokens_param(self) -> &'static str {
+    /// The field that usually limits the answer's tokens; `None`: the dialect has no such field of its own (a template says
+    /// where the number goes).
+    pub fn default_max_tokens_param(&self) -> Option<&'static str> {
         match self {
-            Dialect::ChatCompletions => "max_completion_tokens",
-            Dialect::Completions => "max_tokens",
+            Dialect::ChatCompletions => Some("max_completion_tokens"),
+            Dialect::Completions | Dialect::AnthropicMessages => Some("max_tokens"),
+            Dialect::Responses => Some("max_output_tokens"),
+            Dialect::TgiGenerateStream => Some("max_new_tokens"),
+            Dialect::Template(_) => None,
         }
+    }
+
+    /// How answers are cut into events.
+    pub fn framing(&self) -> Framing {
+        match self {
+            Dialect::Template(template) => template.framing(),
+            _ => Framing::EventStream,
+        }
+    }
+
+    /// Headers that every request carries besides the usual ones.
+    pub fn extra_headers(&self) -> &[Header] {
+        match self {
+            Dialect::AnthropicMessages => &ANTHROPIC_HEADERS,
+            Dialect::Template(template) => template.headers(),
+            _ => &[],
+        }
+    }
+
+    /// Where the key goes.
+    pub fn auth(&self) -> KeyHeader {
+        match self {
+            Dialect::AnthropicMessages => KeyHeader::XApiKey,
+            _ => KeyHeader::Bearer,
+        }
+    }
+
+    /// Whether a body whose newest bytes are `tail` has ended as far as the dialect is concerned: its last event is the end
+    /// marker. It decodes nothing and is never wrong when it says yes, wherever `tail` was cut, because a line break cannot stand
+    /// inside a JSON string. It may say no although the end has come: give it the whole last read, or at least 256 bytes.
+    pub fn ends_with(&self, tail: &[u8]) -> bool {
+        match self {
+            Dialect::ChatCompletions | Dialect::Completions => last_data_is(tail, b"[DONE]"),
+            Dialect::Responses => last_event_begins(tail, b"event: response.completed"),
+            Dialect::AnthropicMessages => last_event_begins(tail, b"event: message_stop"),
+            Dialect::TgiGenerateStream => false,
+            Dialect::Template(template) => match (template.framing(), template.end_marker()) {
+                (Framing::EventStream, Some(marker)) => last_data_is(tail, marker.as_bytes()),
+                (Framing::Lines, Some(marker)) => {
+                    last_line(tail).is_some_and(|line| line == marker.as_bytes())
+                }
+                _ => false,
+            },
+        }
+    }
+}
+
+/// The last line that is not empty and whose beginning and end are both in `tail`.
+fn last_line(tail: &[u8]) -> Option<&[u8]> {
+    let content = tail.trim_ascii_end();
+    if !tail.get(content.len()..)?.contains(&b'\n') {
+        return None;
+    }
+    let start = content.iter().rposition(|byte| *byte == b'\n')? + 1;
+    content.get(start..)
+}
+
+/// Whether the last line is a data line with just this.
+fn last_data_is(tail: &[u8], data: &[u8]) -> bool {
+    last_line(tail)
+        .and_then(|line| line.strip_prefix(b"data:"))
+        .is_some_and(|value| value.trim_ascii() == data)
+}
+
+/// Whether the last event is complete and begins with this line.
+fn last_event_begins(tail: &[u8], line: &[u8]) -> bool {
+    let content = tail.trim_ascii_end();
+    let blank = tail.len() - content.len() >= 2 && tail.ends_with(b"\n");
+    if !blank {
+        return false;
+    }
+    // The end of the event before, and with it the beginning of this one.
+    let two = memchr::memmem::rfind(content, b"\n\n").map(|at| at + 2);
+    let four = memchr::memmem::rfind(content, b"\r\n\r\n").map(|at| at + 4);
+    let Some(event) = two.max(four).and_then(|at| content.get(at..)) else {
+        return false;
+    };
+    event
+        .strip_prefix(line)
+        .is_some_and(|rest| rest.starts_with(b"\n") || rest.starts_with(b"\r\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_seen_at_the_marker_and_nowhere_else() {
+        let chat = Dialect::ChatCompletions;
+        for tail in [
+            &b"data: {}\n\ndata: [DONE]\n\n"[..],
+            b"{}\r\n\r\ndata:[DONE]\r\n\r\n",
+            b"\ndata: [DONE]\n",
+        ] {
+            assert!(chat.ends_with(tail), "{}", String::from_utf8_lossy(tail));
+        }
+        for tail in [
+            // Its line may yet go on, or have begun earlier: a text may say this.
+            &b"\ndata: [DONE]"[..],
+            b"data: [DONE]\n\n",
+            b"\ndata: {\"content\":\"data: [DONE]\n\n",
+            b"\n",
+            b"",
+        ] {
+            assert!(!chat.ends_with(tail), "{}", String::from_utf8_lossy(tail));
+        }
+        let stop = b"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+        assert!(Dialect::AnthropicMessages.ends_with(stop));
+        assert!(!Dialect::AnthropicMessages.ends_with(&stop[..stop.len() - 1]));
+        assert!(!Dialect::AnthropicMessages.ends_with(&stop[2..]));
+        assert!(!Dialect::Responses.ends_with(stop));
+        assert!(Dialect::Responses.ends_with(b"}\r\n\r\nevent: response.completed\r\ndata: {}\r\n\r\n"));
     }
 }

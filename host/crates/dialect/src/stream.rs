@@ -4,22 +4,31 @@
 //! obvious:
 //!
 //! * **Success needs a finish reason.** `[DONE]` alone proves nothing (vLLM and dynamo send it after an error); an answer with a
-//!   finish reason is complete, even if the connection is lost afterwards.
+//!   finish reason is complete, even if the connection is lost afterwards. A template that has no place for a finish reason says
+//!   the end otherwise: by its marker, else by the end of the body.
+//! * **An error wins**, even after a finish reason: in the shapes of [`crate::error_in`], or by its name (`event: error`).
 //! * **Only choice 0 counts.** With `n = 2` the events of the other choices are recorded with kind `role` (nothing was
 //!   generated for this answer). Servers do not agree whether usage counts one choice or all; what they say is taken as it is.
-//! * **Chunks are not tokens.** [`veeksha_model::Response::output_tokens`] is the server's `completion_tokens`, else 0; the caller counts with
+//! * **Chunks are not tokens.** [`veeksha_model::Response::output_tokens`] is the server's count, else 0; the caller counts with
 //!   the tokenizer where [`veeksha_model::Response::usage`] is `None`.
 //! * **The last usage wins**, wherever it stands: in an event of its own, in the finish event, in every event.
-//! * **After `[DONE]` nothing counts.** The body is still read to its end, because the connection is to be used again.
+//! * **After the end marker nothing counts.** The body is still read to its end, because the connection is to be used again.
+//!
+//! Events that differ from an earlier one only in their text are understood without a parser: see `stream/skeleton.rs`.
 
 mod answer;
+mod raw;
+mod skeleton;
 
-use veeksha_model::{Chunk, ErrorClass, Nanos, Response};
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, Response};
 
-use self::answer::Answer;
-use crate::Failure;
+pub(crate) use self::answer::{Answer, EndRule, unreadable};
+pub use self::raw::RawStream;
+use self::skeleton::Skeleton;
+use crate::cut::{Cutter, Item};
+use crate::events::Reader;
 use crate::failure::shorten;
-use crate::sse::{SseDecoder, SseItem};
+use crate::{Dialect, Failure};
 
 /// Characters of an unreadable answer that are quoted.
 const QUOTED_CHARS: usize = 200;
@@ -45,9 +54,11 @@ pub enum BodyEnd {
 }
 
 /// The state of one streamed answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AnswerStream {
-    decoder: SseDecoder,
+    reader: Reader,
+    cutter: Cutter,
+    skeleton: Skeleton,
     answer: Answer,
     /// The read that completed the last event.
     last_read: Option<u64>,
@@ -67,35 +78,84 @@ pub struct Verdict {
 }
 
 impl AnswerStream {
+    /// The state before the first byte.
+    pub fn new(dialect: &Dialect) -> Self {
+        AnswerStream {
+            reader: Reader::new(dialect),
+            cutter: Cutter::new(dialect.framing()),
+            skeleton: Skeleton::default(),
+            answer: Answer::default(),
+            last_read: None,
+            beginning: Vec::new(),
+        }
+    }
+
+    /// Parses every event. It gives the same verdict and takes longer: for tests and measurements of just that.
+    pub fn without_skeletons(mut self) -> Self {
+        self.skeleton.turn_off();
+        self
+    }
+
     /// Takes the next bytes of the body. Returns false once the rest is of no use: the answer cannot be understood and the
     /// connection is better given up.
     pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
-        let room = (4 * QUOTED_CHARS).saturating_sub(self.beginning.len());
-        if room > 0 && !self.answer.any_event {
-            self.beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let mut input = bytes;
+        while !input.is_empty() && !self.answer.is_over() {
+            let merged = self.last_read == Some(stamp.read);
+            let between = self.cutter.is_between_events();
+            if between
+                && let Some(fit) = self.skeleton.fit(input)
+                && self.answer.fitted(stamp, merged, &fit)
+            {
+                self.last_read = Some(stamp.read);
+                input = input.get(fit.raw_bytes..).unwrap_or_default();
+                continue;
+            }
+            let before = input;
+            let item = match self.cutter.next(&mut input) {
+                Ok(Some(item)) => item,
+                Ok(None) => break,
+                Err(error) => {
+                    let failure = Failure::new(ErrorClass::Protocol, error.to_string());
+                    self.answer.fail(stamp.at, failure);
+                    break;
+                }
+            };
+            self.last_read = Some(stamp.read);
+            let plain = take_in(&mut self.reader, &mut self.answer, stamp, merged, item);
+            if let (Some(plain), Item::Data(data), true) = (plain, item, between)
+                && self.skeleton.learns()
+                && self.reader.may_repeat(data)
+            {
+                let data_bytes = data.len();
+                if self.cutter.is_between_events() {
+                    let raw = before.get(..before.len() - input.len()).unwrap_or_default();
+                    self.skeleton.learn(raw, data_bytes, &plain);
+                }
+            }
         }
-        let AnswerStream {
-            decoder,
-            answer,
-            last_read,
-            ..
-        } = self;
-        let fed = decoder.feed(bytes, |item| {
-            let merged = *last_read == Some(stamp.read);
-            *last_read = Some(stamp.read);
-            answer.on_item(stamp, merged, item);
-        });
-        if let Err(error) = fed {
-            self.answer
-                .fail(stamp.at, Failure::new(ErrorClass::Protocol, error.to_string()));
-            return false;
+        if !self.answer.any_event {
+            let room = (4 * QUOTED_CHARS).saturating_sub(self.beginning.len());
+            self.beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         !matches!(&self.answer.failure, Some((failure, _)) if failure.class == ErrorClass::Protocol)
     }
 
+    /// When the first generated chunk arrived.
+    pub fn first_generated_at(&self) -> Option<Nanos> {
+        self.answer.first_generated_at
+    }
+
+    /// Whether the dialect's end was seen, although the body may go on: nothing that still comes counts.
+    pub fn is_done(&self) -> bool {
+        self.answer.done
+    }
+
     /// Whether the answer is complete although the body has not ended.
     pub fn is_answered(&self) -> bool {
-        self.answer.finished && self.answer.failure.is_none()
+        let (rule, _) = self.reader.end_rule();
+        let complete = self.answer.finished || (rule == EndRule::Marker && self.answer.done);
+        complete && self.answer.failure.is_none()
     }
 
     /// The events seen so far.
@@ -106,48 +166,88 @@ impl AnswerStream {
     /// The body has ended. `stamp` is the connection's last read.
     pub fn finish(mut self, stamp: ReadStamp, content_type: Option<&str>, end: BodyEnd) -> Verdict {
         if end == BodyEnd::Complete {
-            // A server that ends without the last blank line; half an event is no event.
-            let AnswerStream {
-                decoder,
-                answer,
-                last_read,
-                ..
-            } = &mut self;
-            let mut items: Vec<Vec<u8>> = Vec::new();
-            // What is left is at most what `feed` accepted.
-            let _ = decoder.finish(|item| {
-                if let SseItem::Data(data) = item {
-                    items.push(data.to_vec());
+            let whole_body = matches!(self.cutter, Cutter::Whole { .. });
+            // A server that ends without the last blank line; half an event is no event. What is left is at most what was
+            // accepted, so the bound is not met here.
+            while !self.answer.is_over()
+                && let Ok(Some(item)) = self.cutter.finish()
+            {
+                if let Item::Data(data) | Item::Error(data) = item
+                    && (whole_body || self.reader.is_whole(data))
+                {
+                    let merged = self.last_read == Some(stamp.read);
+                    self.last_read = Some(stamp.read);
+                    take_in(&mut self.reader, &mut self.answer, stamp, merged, item);
                 }
-            });
-            for data in items.iter().filter(|data| is_whole(data)) {
-                let merged = *last_read == Some(stamp.read);
-                answer.on_item(stamp, merged, SseItem::Data(data));
             }
         }
-        self.answer.verdict(content_type, end, &self.beginning)
+        self.answer
+            .verdict(self.reader.end_rule(), content_type, end, &self.beginning)
     }
 }
 
-/// Whether the data of an event without a blank line is a whole event.
-fn is_whole(data: &[u8]) -> bool {
-    data == b"[DONE]" || serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok()
+/// Understands one item. It gives back what a skeleton needs, if the item said one text and nothing else.
+fn take_in(
+    reader: &mut Reader,
+    answer: &mut Answer,
+    stamp: ReadStamp,
+    merged: bool,
+    item: Item<'_>,
+) -> Option<skeleton::Plain> {
+    match item {
+        Item::Comment(text) => {
+            answer.push(stamp, merged, text.len(), ChunkKind::Comment);
+            None
+        }
+        Item::Data(data) | Item::Error(data) if data.trim_ascii().is_empty() => {
+            answer.push(stamp, merged, data.len(), ChunkKind::Comment);
+            None
+        }
+        Item::Data(data) => {
+            answer.any_event = true;
+            // A server may cut a character in two; the standard then wants U+FFFD, not an error.
+            reader.read(&String::from_utf8_lossy(data), answer);
+            answer.end_event(stamp, merged, data.len())
+        }
+        Item::Error(data) => {
+            answer.any_event = true;
+            answer.refuse(answer::named_error(&String::from_utf8_lossy(data)));
+            answer.end_event(stamp, merged, data.len())
+        }
+    }
 }
 
 /// Makes a response of an answer that was not streamed although a stream was asked for: one chunk of content, at the time
 /// of the last read.
-pub fn whole_answer(stamp: ReadStamp, body: &[u8]) -> Verdict {
+pub fn whole_answer(dialect: &Dialect, stamp: ReadStamp, body: &[u8]) -> Verdict {
+    let mut reader = Reader::new(dialect);
     let mut answer = Answer::default();
-    answer.on_item(stamp, false, SseItem::Data(body));
-    if answer.failure.is_none() && !answer.finished && answer.response == Response::default() {
+    if body.trim_ascii().is_empty() {
+        answer.push(stamp, false, body.len(), ChunkKind::Comment);
+    } else {
+        answer.any_event = true;
+        reader.read_whole(&String::from_utf8_lossy(body), &mut answer);
+        answer.end_event(stamp, false, body.len());
+    }
+    if answer.any_event
+        && answer.failure.is_none()
+        && !answer.finished
+        && answer.response == Response::default()
+    {
         let text = shorten(&String::from_utf8_lossy(body), QUOTED_CHARS);
+        let missing = reader.whole_has();
         answer.fail(
             stamp.at,
             Failure::new(
                 ErrorClass::Protocol,
-                format!("the JSON answer has no choices: {text}"),
+                format!("the JSON answer has no {missing}: {text}"),
             ),
         );
     }
-    answer.verdict(Some("application/json"), BodyEnd::Complete, body)
+    answer.verdict(
+        reader.end_rule(),
+        Some("application/json"),
+        BodyEnd::Complete,
+        body,
+    )
 }

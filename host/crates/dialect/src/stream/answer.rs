@@ -1,158 +1,114 @@
 //! What the events of one answer add up to.
 
 use serde_json::Value;
-use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
+use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
 
+use super::skeleton::{Fit, Ignored, Plain, Span, unescape};
 use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
 use crate::Failure;
 use crate::error_body::{ServerError, error_in};
 use crate::failure::{one_line, shorten};
-use crate::sse::SseItem;
-use crate::wire::{ChoiceDelta, Event, ToolCallDelta, UsageWire};
 
 /// What has been understood so far.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) chunks: Vec<Chunk>,
     pub(super) response: Response,
     /// Server indices of `response.tool_calls`.
     tool_indices: Vec<u32>,
     pub(super) finished: bool,
-    done: bool,
+    /// The end marker came.
+    pub(super) done: bool,
     /// The failure and when it was known.
     pub(super) failure: Option<(Failure, Nanos)>,
     /// At least one event with data was seen.
     pub(super) any_event: bool,
+    pub(super) first_generated_at: Option<Nanos>,
+    said: Said,
 }
 
+/// What the event that is being read says.
+#[derive(Debug, Default)]
+struct Said {
+    kind: Option<ChunkKind>,
+    usage: bool,
+    /// The only thing it says, as long as it says one thing only.
+    text: Option<Span>,
+    /// It says something else, or more than one thing.
+    more: bool,
+    ignored: Ignored,
+    failure: Option<Failure>,
+}
+
+/// The kind of an event that says several things is the one that comes first here.
+const RANKS: [ChunkKind; 8] = [
+    ChunkKind::Content,
+    ChunkKind::Tool,
+    ChunkKind::Reasoning,
+    ChunkKind::Finish,
+    ChunkKind::Done,
+    ChunkKind::Usage,
+    ChunkKind::Role,
+    ChunkKind::Comment,
+];
+
+fn rank(kind: ChunkKind) -> usize {
+    RANKS
+        .iter()
+        .position(|known| *known == kind)
+        .unwrap_or(RANKS.len())
+}
+
+/// What an event says; called by the dialects while they read it.
 impl Answer {
-    pub(super) fn fail(&mut self, at: Nanos, failure: Failure) {
-        if self.failure.is_none() {
-            self.failure = Some((failure, at));
+    fn say(&mut self, kind: ChunkKind) {
+        if self.said.kind.is_none_or(|known| rank(kind) < rank(known)) {
+            self.said.kind = Some(kind);
         }
     }
 
-    pub(super) fn on_item(&mut self, stamp: ReadStamp, merged: bool, item: SseItem<'_>) {
-        let at = stamp.at;
-        if self.done || self.failure.is_some() {
+    fn say_text(&mut self, kind: ChunkKind, text: &str) {
+        if text.is_empty() {
+            self.role();
             return;
         }
-        let (bytes, kind) = match item {
-            SseItem::Comment(text) => (text.len(), Some(ChunkKind::Comment)),
-            SseItem::Data(data) if data.trim_ascii().is_empty() => (data.len(), Some(ChunkKind::Comment)),
-            SseItem::Data(data) => {
-                self.any_event = true;
-                (data.len(), self.on_data(at, data))
-            }
-        };
-        if let Some(kind) = kind {
-            self.chunks.push(Chunk {
-                at,
-                lag: stamp.lag,
-                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-                kind,
-                merged,
-            });
+        self.say(kind);
+        if self.said.text.is_some() {
+            self.said.more = true;
         }
-    }
-
-    /// Understands an event's data; `None`: it is no event, and the failure is set.
-    fn on_data(&mut self, at: Nanos, data: &[u8]) -> Option<ChunkKind> {
-        if data.trim_ascii() == b"[DONE]" {
-            self.done = true;
-            return Some(ChunkKind::Done);
-        }
-        // A server may cut a character in two; the standard then wants U+FFFD, not an error.
-        let text = String::from_utf8_lossy(data);
-        let event: Event<'_> = match serde_json::from_str(&text) {
-            Ok(event) => event,
-            Err(error) => {
-                let failure = match error_of(&text) {
-                    Some(error) => in_stream(error),
-                    None => {
-                        let quoted = shorten(&text, QUOTED_CHARS);
-                        Failure::new(
-                            ErrorClass::Protocol,
-                            one_line(&format!(
-                                "an event of the stream is not what the API describes ({error}): {quoted}"
-                            )),
-                        )
-                    }
-                };
-                self.fail(at, failure);
-                return None;
-            }
-        };
-        let may_be_error = event.has_error() || (event.choices.is_none() && event.usage.is_none());
-        if may_be_error && let Some(error) = error_of(&text) {
-            self.fail(at, in_stream(error));
-            return None;
-        }
-        Some(self.on_event(event))
-    }
-
-    fn on_event(&mut self, event: Event<'_>) -> ChunkKind {
-        let mut usage = event.usage;
-        let mut kind = None;
-        for choice in event.choices.into_iter().flatten() {
-            usage = usage.or(choice.usage);
-            if choice.index.unwrap_or(0) == 0 {
-                kind = Some(self.on_choice(choice));
-            } else {
-                kind = kind.or(Some(ChunkKind::Role));
-            }
-        }
-        let has_usage = usage.is_some();
-        self.set_usage(usage);
+        self.said.text = Some(Span::of(text));
         match kind {
-            // LiteLLM's usage event: a choice with an empty delta.
-            Some(ChunkKind::Role) if has_usage && self.finished => ChunkKind::Usage,
-            Some(kind) => kind,
-            None if has_usage => ChunkKind::Usage,
-            None => ChunkKind::Role,
+            ChunkKind::Reasoning => self.response.reasoning.push_str(text),
+            _ => self.response.text.push_str(text),
         }
     }
 
-    fn set_usage(&mut self, usage: Option<UsageWire>) {
-        if let Some(usage) = usage.map(Usage::from) {
-            self.response.output_tokens = usage.completion;
-            self.response.usage = Some(usage);
-        }
+    /// Nothing was generated.
+    pub(crate) fn role(&mut self) {
+        self.say(ChunkKind::Role);
     }
 
-    fn on_choice(&mut self, choice: ChoiceDelta<'_>) -> ChunkKind {
-        let delta = choice.delta.unwrap_or_default();
-        let mut kind = ChunkKind::Role;
-        let reasoning = delta.reasoning();
-        if !reasoning.is_empty() {
-            self.response.reasoning.push_str(reasoning);
-            kind = ChunkKind::Reasoning;
-        }
-        for call in delta.tool_calls.into_iter().flatten() {
-            self.on_tool_call(call);
-            kind = ChunkKind::Tool;
-        }
-        for text in [delta.content, delta.refusal, choice.text].into_iter().flatten() {
-            if !text.is_empty() {
-                self.response.text.push_str(&text);
-                kind = ChunkKind::Content;
-            }
-        }
-        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            self.response.finish_reason = reason.into_owned();
-            self.finished = true;
-            if kind == ChunkKind::Role {
-                kind = ChunkKind::Finish;
-            }
-        }
-        kind
+    /// Visible text; an empty one was not generated.
+    pub(crate) fn content(&mut self, text: &str) {
+        self.say_text(ChunkKind::Content, text);
     }
 
-    /// Pieces of a call belong together by their index. Without one, a new id begins a new call.
-    fn on_tool_call(&mut self, piece: ToolCallDelta<'_>) {
-        let id = piece.id.unwrap_or_default();
+    /// Reasoning text; an empty one was not generated.
+    pub(crate) fn reasoning(&mut self, text: &str) {
+        self.say_text(ChunkKind::Reasoning, text);
+    }
+
+    /// Something was generated that has no text of its own.
+    pub(crate) fn generated(&mut self, kind: ChunkKind) {
+        self.said.more = true;
+        self.say(kind);
+    }
+
+    /// A piece of a tool call. Pieces belong together by their index; without one, a new id begins a new call.
+    pub(crate) fn tool(&mut self, index: Option<u32>, id: &str, name: &str, arguments: &str) {
+        self.generated(ChunkKind::Tool);
         let calls = &mut self.response.tool_calls;
-        let place = match piece.index {
+        let place = match index {
             Some(index) => self.tool_indices.iter().position(|known| *known == index),
             None if id.is_empty() => calls.len().checked_sub(1),
             None => calls.iter().position(|call| call.id == id),
@@ -163,42 +119,216 @@ impl Answer {
                 .iter()
                 .max()
                 .map_or(0, |last| last.saturating_add(1));
-            self.tool_indices.push(piece.index.unwrap_or(fresh));
+            self.tool_indices.push(index.unwrap_or(fresh));
             calls.push(ToolCall::default());
             calls.len() - 1
         });
         let call = &mut calls[place];
         if call.id.is_empty() {
-            call.id = id.into_owned();
+            call.id.push_str(id);
         }
-        let function = piece.function.unwrap_or_default();
         // Some servers repeat the whole name with every piece.
-        if let Some(name) = function.name.filter(|name| *name != call.name) {
-            call.name.push_str(&name);
+        if name != call.name {
+            call.name.push_str(name);
         }
-        call.arguments.push_str(&function.arguments.unwrap_or_default());
+        call.arguments.push_str(arguments);
     }
 
-    pub(super) fn verdict(self, content_type: Option<&str>, end: BodyEnd, beginning: &[u8]) -> Verdict {
+    /// Whether pieces of the call of this index have brought arguments.
+    pub(crate) fn has_arguments(&self, index: u32) -> bool {
+        let place = self.tool_indices.iter().position(|known| *known == index);
+        place.is_some_and(|place| !self.response.tool_calls[place].arguments.is_empty())
+    }
+
+    /// Generation ended; an empty word says nothing.
+    pub(crate) fn finish(&mut self, reason: &str) {
+        if reason.is_empty() {
+            return;
+        }
+        self.said.more = true;
+        self.response.finish_reason.clear();
+        self.response.finish_reason.push_str(reason);
+        self.finished = true;
+        self.say(ChunkKind::Finish);
+    }
+
+    /// Token counts: the last ones count.
+    pub(crate) fn usage(&mut self, usage: Usage) {
+        self.said.more = true;
+        self.said.usage = true;
+        self.response.output_tokens = usage.completion;
+        self.response.usage = Some(usage);
+    }
+
+    /// The end marker.
+    pub(crate) fn done(&mut self) {
+        self.said.more = true;
+        self.done = true;
+        self.say(ChunkKind::Done);
+    }
+
+    /// The end came with an event that is something else in the first place.
+    pub(crate) fn done_with_this(&mut self) {
+        self.said.more = true;
+        self.done = true;
+    }
+
+    /// A keep-alive.
+    pub(crate) fn comment(&mut self) {
+        self.said.more = true;
+        self.say(ChunkKind::Comment);
+    }
+
+    /// The request failed.
+    pub(crate) fn error(&mut self, error: ServerError) {
+        self.refuse(in_stream(error));
+    }
+
+    /// The request failed, or its answer is not what it should be.
+    pub(crate) fn refuse(&mut self, failure: Failure) {
+        self.said.more = true;
+        self.said.failure.get_or_insert(failure);
+    }
+
+    /// A member whose value is not looked at, as its JSON stands in the event.
+    pub(crate) fn ignored(&mut self, json: &str) {
+        self.said.ignored.add(json);
+    }
+
+    /// Whether text was generated before.
+    pub(crate) fn has_text(&self) -> bool {
+        !self.response.text.is_empty()
+    }
+
+    pub(crate) fn part(&mut self, part: AnswerPart) {
+        match part {
+            AnswerPart::Role => self.role(),
+            AnswerPart::Reasoning(text) => self.reasoning(&text),
+            AnswerPart::Content(text) => self.content(&text),
+            AnswerPart::Tool {
+                index,
+                id,
+                name,
+                arguments,
+            } => self.tool(Some(index), &id, &name, &arguments),
+            AnswerPart::Finish(reason) => self.finish(&reason),
+            AnswerPart::Usage(usage) => self.usage(usage),
+            AnswerPart::Done => self.done(),
+            AnswerPart::Comment => self.comment(),
+            AnswerPart::Error { message, code } => self.error(ServerError { message, code }),
+        }
+    }
+}
+
+/// The events, one after the other.
+impl Answer {
+    pub(super) fn fail(&mut self, at: Nanos, failure: Failure) {
+        if self.failure.is_none() {
+            self.failure = Some((failure, at));
+        }
+    }
+
+    /// Whether nothing that still comes can change the verdict.
+    pub(super) fn is_over(&self) -> bool {
+        self.done || self.failure.is_some()
+    }
+
+    /// Takes in what the event said that was just read. It gives back what a skeleton needs, if the event said one text and
+    /// nothing else.
+    pub(super) fn end_event(&mut self, stamp: ReadStamp, merged: bool, bytes: usize) -> Option<Plain> {
+        let said = std::mem::take(&mut self.said);
+        if let Some(failure) = said.failure {
+            self.fail(stamp.at, failure);
+            return None;
+        }
+        let kind = match said.kind {
+            // LiteLLM's usage event: a choice with an empty delta.
+            Some(ChunkKind::Role) if said.usage && self.finished => ChunkKind::Usage,
+            Some(kind) => kind,
+            None if said.usage => ChunkKind::Usage,
+            None => ChunkKind::Role,
+        };
+        self.push(stamp, merged, bytes, kind);
+        match said.text {
+            Some(text) if !said.more => Some(Plain {
+                kind,
+                text,
+                ignored: said.ignored,
+            }),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, stamp: ReadStamp, merged: bool, bytes: usize, kind: ChunkKind) {
+        if kind.is_generated() && self.first_generated_at.is_none() {
+            self.first_generated_at = Some(stamp.at);
+        }
+        self.chunks.push(Chunk {
+            at: stamp.at,
+            lag: stamp.lag,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            kind,
+            merged,
+        });
+    }
+
+    /// Takes in an event that fits a skeleton; false, and nothing changed: its text is not what it seemed.
+    #[inline]
+    pub(super) fn fitted(&mut self, stamp: ReadStamp, merged: bool, fit: &Fit<'_>) -> bool {
+        let text = match fit.kind {
+            ChunkKind::Reasoning => &mut self.response.reasoning,
+            _ => &mut self.response.text,
+        };
+        if !fit.escaped {
+            text.push_str(fit.text);
+        } else if !unescape(text, fit.text) {
+            return false;
+        }
+        self.push(stamp, merged, fit.data_bytes, fit.kind);
+        true
+    }
+
+    /// `rule` is what shows that an answer is complete, and `marker` how the dialect marks its end.
+    pub(super) fn verdict(
+        self,
+        (rule, marker): (EndRule, &str),
+        content_type: Option<&str>,
+        end: BodyEnd,
+        beginning: &[u8],
+    ) -> Verdict {
         let last_event = self.chunks.last().map(|chunk| chunk.at);
+        let generated = || {
+            self.chunks
+                .iter()
+                .filter(|chunk| chunk.kind.is_generated())
+                .count()
+        };
         let (result, completed_at) = match (self.failure, end) {
             (Some((failure, at)), _) => (Err(failure), Some(at)),
-            (None, _) if self.finished => (Ok(self.response), last_event),
+            (None, _) if self.finished || (rule == EndRule::Marker && self.done) => {
+                (Ok(self.response), last_event)
+            }
             (None, BodyEnd::Broken(failure)) => (Err(failure), None),
             (None, BodyEnd::Complete) if !self.any_event => (Err(no_event(content_type, beginning)), None),
+            (None, BodyEnd::Complete) if rule == EndRule::Body && generated() > 0 => {
+                (Ok(self.response), last_event)
+            }
             (None, BodyEnd::Complete) => {
-                let done = if self.done {
-                    ", although it sent [DONE]"
-                } else {
-                    ""
+                let missing = match rule {
+                    EndRule::FinishReason => "a finish reason",
+                    EndRule::Marker => "its end marker",
+                    EndRule::Body => "any text",
                 };
-                let count = self
-                    .chunks
-                    .iter()
-                    .filter(|chunk| chunk.kind.is_generated())
-                    .count();
-                let message =
-                    format!("the stream ended without a finish reason after {count} generated chunks{done}");
+                let done = if self.done {
+                    format!(", although it sent {marker}")
+                } else {
+                    String::new()
+                };
+                let message = format!(
+                    "the stream ended without {missing} after {} generated chunks{done}",
+                    generated()
+                );
                 (Err(Failure::new(ErrorClass::Truncated, message)), None)
             }
         };
@@ -210,12 +340,50 @@ impl Answer {
     }
 }
 
-fn error_of(text: &str) -> Option<ServerError> {
-    error_in(&serde_json::from_str::<Value>(text).ok()?)
+/// What shows that an answer is complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum EndRule {
+    /// The server said why it stopped.
+    #[default]
+    FinishReason,
+    /// The end marker came: of a template that has no place for a finish reason.
+    Marker,
+    /// The body ended as HTTP says, and something was generated: of a template that has neither.
+    Body,
 }
 
-fn in_stream(error: ServerError) -> Failure {
+pub(super) fn in_stream(error: ServerError) -> Failure {
     Failure::with_status(ErrorClass::InStream, error.code, one_line(&error.message))
+}
+
+/// The error in an event that is one by name, whatever its shape.
+pub(super) fn named_error(data: &str) -> Failure {
+    let error = serde_json::from_str::<Value>(data).ok();
+    let error = error.and_then(|value| match value {
+        Value::String(message) => Some(ServerError { message, code: None }),
+        value => error_in(&value),
+    });
+    in_stream(error.unwrap_or_else(|| ServerError {
+        message: data.to_owned(),
+        code: None,
+    }))
+}
+
+/// The failure of an event that cannot be read: an error of the server in one of the usual shapes, or else nonsense.
+pub(crate) fn unreadable(data: &str, why: &serde_json::Error) -> Failure {
+    let error = serde_json::from_str::<Value>(data).ok();
+    match error.and_then(|value| error_in(&value)) {
+        Some(error) => in_stream(error),
+        None => {
+            let quoted = shorten(data, QUOTED_CHARS);
+            Failure::new(
+                ErrorClass::Protocol,
+                one_line(&format!(
+                    "an event of the stream is not what the API describes ({why}): {quoted}"
+                )),
+            )
+        }
+    }
 }
 
 fn no_event(content_type: Option<&str>, beginning: &[u8]) -> Failure {

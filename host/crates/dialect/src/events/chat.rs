@@ -1,73 +1,76 @@
-//! The JSON of one event, as far as it matters. One shape serves both dialects and the answer that is not streamed:
-//! `delta`, `message` and `text` are places for the same thing.
+//! Chat completions and completions: one shape serves both, and the answer that is not streamed. `delta`, `message` and `text`
+//! are places for the same thing.
+//!
+//! The end is the event with a `finish_reason`; `[DONE]` follows at most servers (not at transformers).
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use veeksha_model::Usage;
+
+use super::json::{Text, count, error_of, text};
+use crate::stream::{Answer, unreadable};
 
 /// An event of a stream, or a whole answer that is not streamed.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Event<'a> {
+struct Event<'a> {
     /// Absent, `null`, empty, or one entry for each choice the event speaks of.
     #[serde(borrow, default)]
-    pub(crate) choices: Option<Vec<ChoiceDelta<'a>>>,
+    choices: Option<Vec<ChoiceDelta<'a>>>,
     /// Token counts: in an event of their own, in the finish event, or in every event.
     #[serde(default)]
-    pub(crate) usage: Option<UsageWire>,
+    usage: Option<UsageWire>,
     /// Present and not null: the request failed.
     #[serde(borrow, default)]
-    pub(crate) error: Option<&'a serde_json::value::RawValue>,
+    error: Option<&'a serde_json::value::RawValue>,
 }
 
 impl Event<'_> {
     /// Whether the event has an `error` that is not `null`.
-    pub(crate) fn has_error(&self) -> bool {
+    fn has_error(&self) -> bool {
         self.error.is_some_and(|error| error.get() != "null")
     }
 }
 
 /// What an event says of one choice.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ChoiceDelta<'a> {
+struct ChoiceDelta<'a> {
     /// Which choice; servers that leave it out have only one.
     #[serde(default)]
-    pub(crate) index: Option<u32>,
+    index: Option<u32>,
     /// Chat: what was added. In an answer that is not streamed: the whole message.
     #[serde(borrow, default, alias = "message")]
-    pub(crate) delta: Option<Delta<'a>>,
+    delta: Option<Delta<'a>>,
     /// Completions: what was added.
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) text: Option<Cow<'a, str>>,
+    text: Text<'a>,
     /// Why generation ended, in the last event of the choice.
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) finish_reason: Option<Cow<'a, str>>,
+    finish_reason: Text<'a>,
     /// Token counts inside the choice (seen at hosted services).
     #[serde(default)]
-    pub(crate) usage: Option<UsageWire>,
+    usage: Option<UsageWire>,
 }
 
 /// A piece of a chat message.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Delta<'a> {
+struct Delta<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) content: Option<Cow<'a, str>>,
+    content: Text<'a>,
     /// vLLM.
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) reasoning: Option<Cow<'a, str>>,
+    reasoning: Text<'a>,
     /// DeepSeek, SGLang, LiteLLM, llama.cpp.
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) reasoning_content: Option<Cow<'a, str>>,
+    reasoning_content: Text<'a>,
     /// A refusal is text that the model generated.
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) refusal: Option<Cow<'a, str>>,
+    refusal: Text<'a>,
     #[serde(borrow, default)]
-    pub(crate) tool_calls: Option<Vec<ToolCallDelta<'a>>>,
+    tool_calls: Option<Vec<ToolCallDelta<'a>>>,
 }
 
 impl Delta<'_> {
     /// The reasoning text, under whichever of its two names; LiteLLM may send both with the same content.
-    pub(crate) fn reasoning(&self) -> &str {
+    fn said_reasoning(&self) -> &str {
         match self.reasoning_content.as_deref() {
             Some(text) if !text.is_empty() => text,
             _ => self.reasoning.as_deref().unwrap_or(""),
@@ -77,28 +80,28 @@ impl Delta<'_> {
 
 /// A piece of a tool call.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ToolCallDelta<'a> {
+struct ToolCallDelta<'a> {
     /// Which call the piece belongs to; some servers leave it out and send each call whole.
     #[serde(default)]
-    pub(crate) index: Option<u32>,
+    index: Option<u32>,
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) id: Option<Cow<'a, str>>,
+    id: Text<'a>,
     #[serde(borrow, default)]
-    pub(crate) function: Option<FunctionDelta<'a>>,
+    function: Option<FunctionDelta<'a>>,
 }
 
 /// A piece of a call's function.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct FunctionDelta<'a> {
+struct FunctionDelta<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) name: Option<Cow<'a, str>>,
+    name: Text<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(crate) arguments: Option<Cow<'a, str>>,
+    arguments: Text<'a>,
 }
 
 /// Token counts as servers send them.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct UsageWire {
+struct UsageWire {
     #[serde(default, deserialize_with = "count")]
     prompt_tokens: u32,
     #[serde(default, deserialize_with = "count")]
@@ -136,15 +139,45 @@ impl From<UsageWire> for Usage {
     }
 }
 
-/// A count may be `null`.
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    Ok(Option::<u32>::deserialize(deserializer)?.unwrap_or(0))
+/// Reads one event, or a whole answer.
+pub(super) fn read(data: &str, answer: &mut Answer) {
+    let event: Event<'_> = match serde_json::from_str(data) {
+        Ok(event) => event,
+        Err(error) => return answer.refuse(unreadable(data, &error)),
+    };
+    let may_be_error = event.has_error() || (event.choices.is_none() && event.usage.is_none());
+    if may_be_error && let Some(error) = error_of(data) {
+        return answer.error(error);
+    }
+    let mut usage = event.usage;
+    for choice in event.choices.into_iter().flatten() {
+        usage = usage.or(choice.usage);
+        if choice.index.unwrap_or(0) == 0 {
+            on_choice(choice, answer);
+        } else {
+            answer.role();
+        }
+    }
+    if let Some(usage) = usage {
+        answer.usage(usage.into());
+    }
 }
 
-/// A text or `null`, borrowed from the event where it has no escapes (serde borrows inside an `Option` only by way of a type
-/// of its own).
-fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|text| text.0))
+fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
+    let delta = choice.delta.unwrap_or_default();
+    answer.role();
+    answer.reasoning(delta.said_reasoning());
+    for call in delta.tool_calls.into_iter().flatten() {
+        let function = call.function.unwrap_or_default();
+        answer.tool(
+            call.index,
+            call.id.as_deref().unwrap_or_default(),
+            function.name.as_deref().unwrap_or_default(),
+            function.arguments.as_deref().unwrap_or_default(),
+        );
+    }
+    for text in [delta.content, delta.refusal, choice.text].iter().flatten() {
+        answer.content(text);
+    }
+    answer.finish(choice.finish_reason.as_deref().unwrap_or_default());
 }

@@ -1,0 +1,77 @@
+//! What is said in a request: the turns of its history, then its own messages.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use veeksha_model::{ErrorClass, History, Prepared, PreparedMessage, Response, Role};
+
+use super::media::cannot_carry;
+use crate::{Api, Failure};
+
+/// The turns of a request, the newest last.
+pub(super) struct Conversation<'a> {
+    before: &'a [Arc<History<Prepared>>],
+    request: &'a Prepared,
+}
+
+impl<'a> Conversation<'a> {
+    pub(super) fn new(before: &'a [Arc<History<Prepared>>], request: &'a Prepared) -> Self {
+        Conversation { before, request }
+    }
+
+    /// Each turn's messages and the answer to them; the last has none yet, and neither has one that failed.
+    pub(super) fn turns(&self) -> impl Iterator<Item = (&'a [PreparedMessage], Option<&'a Response>)> {
+        let before = self
+            .before
+            .iter()
+            .map(|turn| (&turn.request.messages[..], turn.response.as_deref()));
+        before.chain([(&self.request.messages[..], None)])
+    }
+
+    /// About how many bytes its JSON has.
+    pub(super) fn bytes(&self) -> usize {
+        let text: usize = self
+            .turns()
+            .map(|(messages, answer)| {
+                let messages = messages.iter().map(|message| message.text.len() + 48);
+                messages.sum::<usize>() + answer.map_or(0, |answer| answer.text.len() + 48)
+            })
+            .sum();
+        // Quotes and line ends take a second byte.
+        text * 17 / 16
+    }
+
+    /// The system messages, wherever they stand.
+    pub(super) fn system(&self) -> impl Iterator<Item = &'a PreparedMessage> {
+        let messages = self.turns().flat_map(|(messages, _)| messages);
+        messages.filter(|message| message.role == Role::System)
+    }
+
+    /// One text of all of it: what the chat template makes of it, else the texts themselves, joined with one line feed each,
+    /// without role names. A single message without a template is exactly its text. Tool calls have no place in a text and are
+    /// left out; media are refused in the name of the `api`.
+    pub(super) fn flattened(&self, config: &Api, api: &str) -> Result<Cow<'a, str>, Failure> {
+        let mut said: Vec<(Role, &str)> = Vec::new();
+        for (messages, answer) in self.turns() {
+            for message in messages {
+                if let Some((kind, _)) = message.media.first() {
+                    return Err(cannot_carry(api, *kind));
+                }
+                said.push((message.role, &message.text));
+            }
+            said.extend(answer.map(|answer| (Role::Assistant, &*answer.text)));
+        }
+        if let Some(render) = &config.render {
+            return render(&said)
+                .map(Cow::Owned)
+                .map_err(|message| Failure::new(ErrorClass::Protocol, message));
+        }
+        Ok(match said.as_slice() {
+            [(_, only)] => Cow::Borrowed(*only),
+            _ => {
+                let texts: Vec<&str> = said.iter().map(|(_, text)| *text).collect();
+                Cow::Owned(texts.join("\n"))
+            }
+        })
+    }
+}

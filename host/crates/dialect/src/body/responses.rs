@@ -1,0 +1,87 @@
+//! OpenAI's Responses API: `input` is a list of items. A message is an item with its role; so is each tool call of an answer
+//! (`function_call`), and what came of it (`function_call_output`). The whole conversation is sent; nothing is left to the server's
+//! memory.
+
+use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
+
+use super::chat::write_audio;
+use super::conversation::Conversation;
+use super::media::{Source, cannot_carry, source};
+use super::{end_list, string};
+use crate::Failure;
+
+/// The value of `input`.
+pub(super) fn write_input(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
+    out.push(b'[');
+    for (messages, answer) in conversation.turns() {
+        for message in messages {
+            write_message(out, message)?;
+        }
+        if let Some(answer) = answer {
+            write_answer(out, answer);
+        }
+    }
+    end_list(out, b']');
+    Ok(())
+}
+
+fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
+    if message.role == Role::Tool {
+        out.extend_from_slice(b"{\"type\":\"function_call_output\",\"call_id\":");
+        string(out, message.tool_call_id.as_deref().unwrap_or_default());
+        out.extend_from_slice(b",\"output\":");
+    } else {
+        out.extend_from_slice(b"{\"role\":");
+        string(out, message.role.name());
+        out.extend_from_slice(b",\"content\":");
+    }
+    if message.media.is_empty() {
+        string(out, &message.text);
+    } else {
+        out.push(b'[');
+        if !message.text.is_empty() {
+            out.extend_from_slice(b"{\"type\":\"input_text\",\"text\":");
+            string(out, &message.text);
+            out.extend_from_slice(b"},");
+        }
+        for (kind, url) in &message.media {
+            write_media(out, *kind, url)?;
+            out.push(b',');
+        }
+        end_list(out, b']');
+    }
+    out.extend_from_slice(b"},");
+    Ok(())
+}
+
+/// Images behind any URL; sound only where it is embedded.
+fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Failure> {
+    match (kind, source(kind, url)?) {
+        (MediaKind::Image, _) => {
+            out.extend_from_slice(b"{\"type\":\"input_image\",\"image_url\":");
+            string(out, url);
+            out.push(b'}');
+            Ok(())
+        }
+        (MediaKind::Audio, Source::Embedded { .. }) => write_audio(out, url),
+        (MediaKind::Audio, Source::Url(_)) => Err(cannot_carry("responses", kind)),
+        (MediaKind::Video, _) => Err(cannot_carry("responses", kind)),
+    }
+}
+
+fn write_answer(out: &mut Vec<u8>, answer: &Response) {
+    if !answer.text.is_empty() || answer.tool_calls.is_empty() {
+        out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
+        string(out, &answer.text);
+        out.extend_from_slice(b"},");
+    }
+    for call in &answer.tool_calls {
+        out.extend_from_slice(b"{\"type\":\"function_call\",\"call_id\":");
+        string(out, &call.id);
+        out.extend_from_slice(b",\"name\":");
+        string(out, &call.name);
+        out.extend_from_slice(b",\"arguments\":");
+        string(out, &call.arguments);
+        out.extend_from_slice(b"},");
+    }
+}

@@ -1,0 +1,100 @@
+//! Cuts the bytes of an answer into events, whatever the reads were: server-sent events, lines, or the body as a whole.
+
+mod lines;
+pub mod sse;
+
+use veeksha_model::Framing;
+
+use self::lines::LineDecoder;
+use self::sse::SseDecoder;
+
+/// The largest event that is accepted, in bytes of one line or of all data lines: 16 MiB. An event of a token stream has a few
+/// hundred bytes; the bound keeps a broken server from filling the memory.
+pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a decoder found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A line that begins with a colon, without the colon: a keep-alive.
+    Comment(&'a [u8]),
+    /// An event's data.
+    Data(&'a [u8]),
+    /// The data of an event that is called `error`.
+    Error(&'a [u8]),
+}
+
+/// An event grew beyond the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than {limit} bytes")]
+pub struct EventTooLarge {
+    /// The bound.
+    pub limit: usize,
+}
+
+/// Cuts bytes as a framing asks for it.
+#[derive(Debug)]
+pub(crate) enum Cutter {
+    EventStream(SseDecoder),
+    Lines(LineDecoder),
+    Whole {
+        limit: usize,
+        body: Vec<u8>,
+        handed_out: bool,
+    },
+}
+
+impl Cutter {
+    pub(crate) fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::EventStream => Cutter::EventStream(SseDecoder::with_limit(MAX_EVENT_BYTES)),
+            Framing::Lines => Cutter::Lines(LineDecoder::with_limit(MAX_EVENT_BYTES)),
+            Framing::Whole => Cutter::Whole {
+                limit: MAX_EVENT_BYTES,
+                body: Vec::new(),
+                handed_out: false,
+            },
+        }
+    }
+
+    /// Takes bytes off the front of the input up to the end of the next item; `None`: the input is used up.
+    pub(crate) fn next<'s, 'i: 's>(
+        &'s mut self,
+        input: &mut &'i [u8],
+    ) -> Result<Option<Item<'s>>, EventTooLarge> {
+        match self {
+            Cutter::EventStream(decoder) => decoder.next(input),
+            Cutter::Lines(decoder) => Ok(decoder.next(input)?.map(Item::Data)),
+            Cutter::Whole { limit, body, .. } => {
+                if body.len() + input.len() > *limit {
+                    return Err(EventTooLarge { limit: *limit });
+                }
+                body.extend_from_slice(input);
+                *input = &[];
+                Ok(None)
+            }
+        }
+    }
+
+    /// The body has ended: what is left of it, item by item.
+    pub(crate) fn finish(&mut self) -> Result<Option<Item<'_>>, EventTooLarge> {
+        match self {
+            Cutter::EventStream(decoder) => decoder.finish(),
+            Cutter::Lines(decoder) => Ok(decoder.next(&mut &b"\n"[..])?.map(Item::Data)),
+            Cutter::Whole { body, handed_out, .. } => {
+                if std::mem::replace(handed_out, true) || body.trim_ascii().is_empty() {
+                    return Ok(None);
+                }
+                Ok(Some(Item::Data(body)))
+            }
+        }
+    }
+
+    /// Whether nothing of what has come so far bears on what comes next.
+    pub(crate) fn is_between_events(&self) -> bool {
+        match self {
+            Cutter::EventStream(decoder) => decoder.is_between_events(),
+            Cutter::Lines(decoder) => decoder.is_between_events(),
+            Cutter::Whole { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! Cuts a byte stream into server-sent events (WHATWG HTML, section 9.2.6), whatever the reads were.
+//!
+//! Pure: bytes in, events out. Lines end with LF, CRLF or CR; a byte order mark at the start is dropped; the lines of one
+//! event's data are joined with LF; one space after the colon belongs to the syntax. `id`, `retry` and unknown fields are ignored,
+//! and of `event` only the name `error` means anything here. Two things differ from the standard, both for the sake of real
+//! servers: a line `error: ...` (older llama.cpp) counts as data of an event of that name, and [`SseDecoder::finish`] returns an
+//! event that lacks its final blank line.
+//!
+//! An event whose one data line lies in the input whole is handed out as a part of the input; nothing is copied then.
+
+pub use super::MAX_EVENT_BYTES;
+use super::{EventTooLarge, Item};
+
+/// The decoder's state between two pieces of input.
+#[derive(Debug)]
+pub struct SseDecoder {
+    limit: usize,
+    /// A line whose end has not come yet.
+    line: Vec<u8>,
+    /// Data lines of the current event, joined with LF.
+    data: Vec<u8>,
+    /// Whether the current event has a data line, which may be empty.
+    has_data: bool,
+    /// Whether the current event is called `error`.
+    is_error: bool,
+    /// What was handed out last lies in `line` and `data`, and is of no more use.
+    handed_out: bool,
+    /// The last byte was a CR: an LF that follows belongs to it.
+    after_cr: bool,
+    /// No line has ended yet: a byte order mark may stand at the start.
+    at_start: bool,
+}
+
+/// What the end of a line brings about.
+enum Ended {
+    Nothing,
+    Comment,
+    Event { error: bool },
+}
+
+impl Default for SseDecoder {
+    fn default() -> Self {
+        SseDecoder::with_limit(MAX_EVENT_BYTES)
+    }
+}
+
+impl SseDecoder {
+    /// A decoder that refuses events above `limit` bytes.
+    pub fn with_limit(limit: usize) -> Self {
+        SseDecoder {
+            limit,
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            is_error: false,
+            handed_out: false,
+            after_cr: false,
+            at_start: true,
+        }
+    }
+
+    /// Whether nothing of what has come so far bears on what comes next: the next byte begins an event.
+    pub fn is_between_events(&self) -> bool {
+        (self.line.is_empty() || self.handed_out)
+            && !self.has_data
+            && !self.is_error
+            && !self.after_cr
+            && !self.at_start
+    }
+
+    /// Takes bytes off the front of the input up to the end of the next item and returns that; `None`: the input is used up.
+    ///
+    /// # Errors
+    /// If an event is larger than the bound.
+    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<Item<'s>>, EventTooLarge> {
+        if std::mem::take(&mut self.handed_out) {
+            self.line.clear();
+            self.data.clear();
+        }
+        if self.after_cr && !input.is_empty() {
+            self.after_cr = false;
+            *input = input.strip_prefix(b"\n").unwrap_or(input);
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', input) {
+            let (line, rest) = input.split_at(end);
+            if self.line.is_empty() {
+                self.check(line.len())?;
+                if let Some((value, behind)) = self.whole_event(line, rest) {
+                    *input = behind;
+                    return Ok(Some(if std::mem::take(&mut self.is_error) {
+                        Item::Error(value)
+                    } else {
+                        Item::Data(value)
+                    }));
+                }
+                *input = self.behind_line_end(rest);
+                match self.line_ended(line)? {
+                    Ended::Nothing => {}
+                    Ended::Comment => {
+                        return Ok(Some(Item::Comment(
+                            without_bom(line).get(1..).unwrap_or_default(),
+                        )));
+                    }
+                    Ended::Event { error } => return Ok(Some(self.hand_out(error))),
+                }
+            } else {
+                self.check(self.line.len() + line.len())?;
+                self.line.extend_from_slice(line);
+                *input = self.behind_line_end(rest);
+                let mut whole = std::mem::take(&mut self.line);
+                let ended = self.line_ended(&whole);
+                if !matches!(ended, Ok(Ended::Comment)) {
+                    whole.clear();
+                }
+                self.line = whole;
+                match ended? {
+                    Ended::Nothing => {}
+                    Ended::Comment => {
+                        self.handed_out = true;
+                        return Ok(Some(Item::Comment(
+                            without_bom(&self.line).get(1..).unwrap_or_default(),
+                        )));
+                    }
+                    Ended::Event { error } => return Ok(Some(self.hand_out(error))),
+                }
+            }
+        }
+        self.check(self.line.len() + input.len())?;
+        self.line.extend_from_slice(input);
+        *input = &[];
+        Ok(None)
+    }
+
+    /// The stream is over: as [`SseDecoder::next`] for the line ends that would complete what is left. To be called until it
+    /// returns `None`.
+    ///
+    /// # Errors
+    /// If an event is larger than the bound.
+    pub fn finish(&mut self) -> Result<Option<Item<'_>>, EventTooLarge> {
+        // A comment is handed out at the end of its line, so a second call is needed for the data before it.
+        self.next(&mut &b"\n\n"[..])
+    }
+
+    /// The data of an event that ends with this line, if this line is all its data: nothing has to be kept then.
+    fn whole_event<'a>(&self, line: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        if self.has_data || self.at_start {
+            return None;
+        }
+        let value = line.strip_prefix(b"data:")?;
+        let behind = match rest {
+            [b'\n', b'\n', behind @ ..] => behind,
+            [b'\r', b'\n', b'\r', b'\n', behind @ ..] => behind,
+            _ => return None,
+        };
+        Some((value.strip_prefix(b" ").unwrap_or(value), behind))
+    }
+
+    fn behind_line_end<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
+        match rest {
+            [b'\r', b'\n', rest @ ..] => rest,
+            [b'\r'] => {
+                self.after_cr = true;
+                &[]
+            }
+            [_, rest @ ..] => rest,
+            [] => &[],
+        }
+    }
+
+    fn hand_out(&mut self, error: bool) -> Item<'_> {
+        self.handed_out = true;
+        if error {
+            Item::Error(&self.data)
+        } else {
+            Item::Data(&self.data)
+        }
+    }
+
+    fn check(&self, size: usize) -> Result<(), EventTooLarge> {
+        if size > self.limit {
+            Err(EventTooLarge { limit: self.limit })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn line_ended(&mut self, line: &[u8]) -> Result<Ended, EventTooLarge> {
+        let line = if std::mem::take(&mut self.at_start) {
+            without_bom(line)
+        } else {
+            line
+        };
+        if line.is_empty() {
+            let error = std::mem::take(&mut self.is_error);
+            return Ok(if std::mem::take(&mut self.has_data) {
+                Ended::Event { error }
+            } else {
+                Ended::Nothing
+            });
+        }
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(0) => return Ok(Ended::Comment),
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &b""[..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"event" => {
+                self.is_error = value == b"error";
+                return Ok(Ended::Nothing);
+            }
+            b"error" => self.is_error = true,
+            b"data" => {}
+            _ => return Ok(Ended::Nothing),
+        }
+        self.check(self.data.len() + value.len() + 1)?;
+        if self.has_data {
+            self.data.push(b'\n');
+        }
+        self.has_data = true;
+        self.data.extend_from_slice(value);
+        Ok(Ended::Nothing)
+    }
+}
+
+fn without_bom(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Items as text; comments begin with a colon, errors with an exclamation mark.
+    fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut decoder = SseDecoder::default();
+        let mut items = Vec::new();
+        let text = |item: Item<'_>| match item {
+            Item::Comment(text) => format!(":{}", String::from_utf8_lossy(text)),
+            Item::Data(data) => String::from_utf8_lossy(data).into_owned(),
+            Item::Error(data) => format!("!{}", String::from_utf8_lossy(data)),
+        };
+        for mut piece in pieces {
+            while let Some(item) = decoder.next(&mut piece).unwrap() {
+                items.push(text(item));
+            }
+            assert!(piece.is_empty());
+        }
+        while let Some(item) = decoder.finish().unwrap() {
+            items.push(text(item));
+        }
+        items
+    }
+
+    /// The number of items in a piece, or that an event was too large.
+    fn count(decoder: &mut SseDecoder, mut piece: &[u8]) -> Result<usize, EventTooLarge> {
+        let mut count = 0;
+        while decoder.next(&mut piece)?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    #[test]
+    fn the_standard_says_what_an_event_is() {
+        // The examples of the standard's section 9.2.6, and one case for each rule.
+        let cases: [(&str, &[&str]); 20] = [
+            ("data: YHOO\ndata: +2\ndata: 10\n\n", &["YHOO\n+2\n10"]),
+            (
+                ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+                &[": test stream", "first event", "second event", " third event"],
+            ),
+            ("data\n\ndata\ndata\n\ndata:\n\n", &["", "\n", ""]),
+            ("data:test\n\ndata: test\n\n", &["test", "test"]),
+            ("data: a\r\n\r\ndata: b\r\rdata: c\n\n", &["a", "b", "c"]),
+            ("\u{feff}data: a\n\n", &["a"]),
+            ("data: a\n\n\u{feff}data: b\n\n", &["a"]),
+            ("event: ping\n\n", &[]),
+            ("event: x\ndata: a\nretry: 3\n\n", &["a"]),
+            (":\n\n:\n\n", &[":", ":"]),
+            ("error: {\"code\":500}\n\n", &["!{\"code\":500}"]),
+            ("event: error\ndata: a\n\ndata: b\n\n", &["!a", "b"]),
+            ("data: a\nevent:error\n\n", &["!a"]),
+            ("event: error\n\ndata: b\n\n", &["b"]),
+            ("event: error\nevent: x\ndata: b\n\n", &["b"]),
+            ("data: a\n:c\ndata: b\n\n:d", &[":c", "a\nb", ":d"]),
+            ("data: a\n:c", &[":c", "a"]),
+            ("\u{feff}: c\ndata: a\r\n\r\n", &[": c", "a"]),
+            ("data: a\n\ndata: no blank line", &["a", "no blank line"]),
+            ("\n\n\n", &[]),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(decode([input.as_bytes()]), expected, "{input:?}");
+            let bytes: Vec<&[u8]> = input.as_bytes().chunks(1).collect();
+            assert_eq!(decode(bytes), expected, "byte by byte: {input:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_completes_with_its_blank_line_and_not_later() {
+        let mut decoder = SseDecoder::default();
+        let mut seen = 0;
+        for (input, expected) in [
+            ("data: a\r", 0),
+            ("\n", 0),
+            ("\r", 1),
+            ("\n", 1),
+            ("data: b\n", 1),
+            ("\n", 2),
+        ] {
+            seen += count(&mut decoder, input.as_bytes()).unwrap();
+            assert_eq!(seen, expected, "after {input:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_above_the_bound_is_refused_however_it_comes() {
+        let line = format!("data: {}\n\n", "x".repeat(100));
+        let lines = "data: 0123456789\n".repeat(10);
+        for input in [line.as_bytes(), lines.as_bytes(), &line.as_bytes()[..100]] {
+            assert_eq!(
+                count(&mut SseDecoder::with_limit(64), input),
+                Err(EventTooLarge { limit: 64 })
+            );
+            let mut decoder = SseDecoder::with_limit(64);
+            assert!(input.chunks(7).any(|piece| count(&mut decoder, piece).is_err()));
+        }
+        assert_eq!(count(&mut SseDecoder::with_limit(128), line.as_bytes()), Ok(1));
+    }
+
+    proptest! {
+        /// Events written with any line ends come back, however the bytes are cut.
+        #[test]
+        fn any_cut_gives_the_same_events(
+            events in prop::collection::vec(prop::collection::vec("[ -~äöü😀]{0,20}", 1..4), 0..8),
+            ends in prop::collection::vec(0usize..3, 64),
+            cuts in prop::collection::vec(1usize..17, 1..40),
+        ) {
+            let mut bytes = Vec::new();
+            let mut ends = ends.iter().cycle();
+            let mut end = |bytes: &mut Vec<u8>| {
+                bytes.extend_from_slice(match ends.next() { Some(0) => b"\n", Some(1) => b"\r\n", _ => b"\r" });
+            };
+            for lines in &events {
+                for line in lines {
+                    bytes.extend_from_slice(b"data: ");
+                    bytes.extend_from_slice(line.as_bytes());
+                    end(&mut bytes);
+                }
+                // LF directly after CR would be one line end, so the blank line repeats the same kind.
+                let blank: &[u8] = if bytes.ends_with(b"\r\n") { b"\r\n" } else if bytes.ends_with(b"\r") { b"\r" } else { b"\n" };
+                bytes.extend_from_slice(blank);
+            }
+            let expected: Vec<String> = events.iter().map(|lines| lines.join("\n")).collect();
+            let mut pieces: Vec<&[u8]> = Vec::new();
+            let mut rest = &bytes[..];
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() { break; }
+                let (piece, left) = rest.split_at((*cut).min(rest.len()));
+                pieces.push(piece);
+                rest = left;
+            }
+            prop_assert_eq!(decode(pieces), expected);
+        }
+
+        /// Garbage never panics, and its cuts do not matter.
+        #[test]
+        fn garbage_is_decoded_the_same_at_any_cut(bytes in prop::collection::vec(prop::sample::select(b"data: :\r\nervnx\xEF\xBB\xBF".to_vec()), 0..200), at in 0usize..200) {
+            let at = at.min(bytes.len());
+            prop_assert_eq!(decode([&bytes[..at], &bytes[at..]]), decode([&bytes[..]]));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Anthropic's Messages API: typed events for blocks of content.
+//!
+//! The end is `message_delta` with a `stop_reason`; `message_stop` follows it and is the end marker. Token counts come in two
+//! places: the prompt's in `message_start`, the answer's in `message_delta`, where they are totals. `input_tokens` leaves out what
+//! the prompt cache had, so the prompt is the sum of three counts.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use veeksha_model::{ChunkKind, Usage};
+
+use super::json::{Text, error_of, text};
+use crate::ServerError;
+use crate::stream::{Answer, unreadable};
+
+/// An event, or a message that is not streamed, as far as it matters.
+#[derive(Debug, Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type", deserialize_with = "text")]
+    kind: Text<'a>,
+    /// Which block an event speaks of.
+    #[serde(default)]
+    index: Option<u32>,
+    /// Of `message_start`.
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    /// Of `content_block_start`.
+    #[serde(borrow, default)]
+    content_block: Option<Block<'a>>,
+    /// Of `content_block_delta` and `message_delta`.
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(default)]
+    usage: Option<Counts>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message<'a> {
+    #[serde(default)]
+    usage: Option<Counts>,
+    #[serde(borrow, default)]
+    content: Option<Vec<Block<'a>>>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    stop_reason: Text<'a>,
+}
+
+/// A block of content.
+#[derive(Debug, Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, default, rename = "type", deserialize_with = "text")]
+    kind: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    text: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    thinking: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    name: Text<'a>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+/// What an event adds.
+#[derive(Debug, Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default, deserialize_with = "text")]
+    text: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    thinking: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    partial_json: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    stop_reason: Text<'a>,
+}
+
+/// Token counts. Each later one that is there replaces the earlier.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(crate) struct Counts {
+    #[serde(default)]
+    input_tokens: Option<u32>,
+    #[serde(default)]
+    cache_creation_input_tokens: Option<u32>,
+    #[serde(default)]
+    cache_read_input_tokens: Option<u32>,
+    #[serde(default)]
+    output_tokens: Option<u32>,
+}
+
+impl Counts {
+    fn update(&mut self, new: Counts) {
+        self.input_tokens = new.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens = new
+            .cache_creation_input_tokens
+            .or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = new.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens = new.output_tokens.or(self.output_tokens);
+    }
+
+    fn usage(&self) -> Usage {
+        let prompt = [
+            self.input_tokens,
+            self.cache_creation_input_tokens,
+            self.cache_read_input_tokens,
+        ];
+        Usage {
+            prompt: prompt.into_iter().flatten().fold(0, u32::saturating_add),
+            completion: self.output_tokens.unwrap_or(0),
+            cached: self.cache_read_input_tokens,
+            reasoning: None,
+        }
+    }
+}
+
+/// Reads one event. `counts` are those of the events before.
+pub(super) fn read(data: &str, counts: &mut Counts, answer: &mut Answer) {
+    let event: Event<'_> = match serde_json::from_str(data) {
+        Ok(event) => event,
+        Err(error) => return answer.refuse(unreadable(data, &error)),
+    };
+    match event.kind.as_deref() {
+        Some("message_start") => {
+            answer.role();
+            // `output_tokens` is a placeholder here: the counts are an answer's only with its end.
+            if let Some(usage) = event.message.and_then(|message| message.usage) {
+                counts.update(Counts {
+                    output_tokens: None,
+                    ..usage
+                });
+            }
+        }
+        Some("content_block_start") => {
+            answer.role();
+            if let Some(block) = &event.content_block {
+                block.begin(event.index, answer);
+            }
+        }
+        Some("content_block_delta") => {
+            answer.role();
+            if let Some(delta) = &event.delta {
+                answer.reasoning(delta.thinking.as_deref().unwrap_or_default());
+                answer.content(delta.text.as_deref().unwrap_or_default());
+                let piece = delta.partial_json.as_deref().unwrap_or_default();
+                if !piece.is_empty() {
+                    answer.tool(event.index, "", "", piece);
+                }
+            }
+        }
+        Some("message_delta") => {
+            if let Some(usage) = event.usage {
+                counts.update(usage);
+                if usage.output_tokens.is_some() {
+                    answer.usage(counts.usage());
+                }
+            }
+            let delta = event.delta.as_ref();
+            answer.finish(
+                delta
+                    .and_then(|delta| delta.stop_reason.as_deref())
+                    .unwrap_or_default(),
+            );
+        }
+        Some("message_stop") => answer.done(),
+        Some("content_block_stop") => answer.role(),
+        Some("ping") => answer.comment(),
+        kind => {
+            let failed = kind == Some("error") || event.error.is_some_and(|error| error.get() != "null");
+            match error_of(data).filter(|_| failed || kind.is_none()) {
+                Some(error) => answer.error(error),
+                None if failed => answer.error(ServerError {
+                    message: data.to_owned(),
+                    code: None,
+                }),
+                // The API asks its clients to pass over types they do not know.
+                None => answer.role(),
+            }
+        }
+    }
+}
+
+impl Block<'_> {
+    fn is_call(&self) -> bool {
+        self.kind
+            .as_deref()
+            .is_some_and(|kind| kind.ends_with("tool_use"))
+    }
+
+    /// What a block begins with: usually nothing, but a call has its name.
+    fn begin(&self, index: Option<u32>, answer: &mut Answer) {
+        if self.is_call() {
+            // Its `input` is an empty object that stands for the pieces to come.
+            let (id, name) = (self.id.as_deref(), self.name.as_deref());
+            return answer.tool(index, id.unwrap_or_default(), name.unwrap_or_default(), "");
+        }
+        if self.kind.as_deref() == Some("redacted_thinking") {
+            return answer.generated(ChunkKind::Reasoning);
+        }
+        answer.reasoning(self.thinking.as_deref().unwrap_or_default());
+        answer.content(self.text.as_deref().unwrap_or_default());
+    }
+}
+
+/// Reads a message that is not streamed.
+pub(super) fn read_whole(body: &str, counts: &mut Counts, answer: &mut Answer) {
+    let message: Message<'_> = match serde_json::from_str(body) {
+        Ok(message) => message,
+        Err(error) => return answer.refuse(unreadable(body, &error)),
+    };
+    let Some(content) = &message.content else {
+        return match error_of(body) {
+            Some(error) => answer.error(error),
+            None => answer.role(),
+        };
+    };
+    answer.role();
+    for (index, block) in (0..).zip(content) {
+        block.begin(Some(index), answer);
+        if let Some(input) = block.input.filter(|_| block.is_call()) {
+            answer.tool(Some(index), "", "", input.get());
+        }
+    }
+    if let Some(usage) = message.usage {
+        counts.update(usage);
+        answer.usage(counts.usage());
+    }
+    answer.finish(message.stop_reason.as_deref().unwrap_or_default());
+}

@@ -1,0 +1,294 @@
+//! OpenAI's Responses API: typed events. Text comes in `*.delta` events; the `*.done` events repeat it and add nothing.
+//!
+//! The end is `response.completed` or `response.incomplete`, which also have the token counts; the finish reason is the server's
+//! `incomplete_details.reason`, else its `status`. `response.failed` and `error` are failures. `response.cancelled` is no end that
+//! anybody asked for: without another one the answer is truncated.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use veeksha_model::Usage;
+
+use super::json::{Text, count, error_of, text};
+use crate::ServerError;
+use crate::stream::{Answer, unreadable};
+
+/// An event, as far as it matters.
+#[derive(Debug, Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type", deserialize_with = "text")]
+    kind: Text<'a>,
+    /// What a `*.delta` event adds.
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    /// Which item of the output an event speaks of.
+    #[serde(default)]
+    output_index: Option<u32>,
+    /// The item that begins or ends.
+    #[serde(borrow, default)]
+    item: Option<Item<'a>>,
+    /// The arguments of a call, whole.
+    #[serde(borrow, default, deserialize_with = "text")]
+    arguments: Text<'a>,
+    /// The response so far; at the end, all of it.
+    #[serde(borrow, default)]
+    response: Option<Whole<'a>>,
+    /// Counts up with every event.
+    #[serde(borrow, default)]
+    sequence_number: Option<&'a RawValue>,
+    /// Noise of changing length, against listeners who measure sizes.
+    #[serde(borrow, default)]
+    obfuscation: Option<&'a RawValue>,
+}
+
+/// Text, or (in events that do not matter here) something else.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+struct Delta<'a>(#[serde(borrow)] &'a RawValue);
+
+/// A part of the output.
+#[derive(Debug, Deserialize)]
+struct Item<'a> {
+    #[serde(borrow, default, rename = "type", deserialize_with = "text")]
+    kind: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    call_id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    name: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    arguments: Text<'a>,
+    /// Of a custom tool, whose input is free text.
+    #[serde(borrow, default, deserialize_with = "text")]
+    input: Text<'a>,
+    #[serde(borrow, default)]
+    content: Option<Vec<Part<'a>>>,
+    #[serde(borrow, default)]
+    summary: Option<Vec<Part<'a>>>,
+}
+
+/// A part of a message, or of a reasoning item.
+#[derive(Debug, Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default, deserialize_with = "text")]
+    text: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    refusal: Text<'a>,
+}
+
+/// A response object.
+#[derive(Debug, Default, Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow, default, deserialize_with = "text")]
+    status: Text<'a>,
+    #[serde(borrow, default)]
+    incomplete_details: Option<Incomplete<'a>>,
+    #[serde(default)]
+    usage: Option<Counts>,
+    /// Read only in an answer that is not streamed, therefore not parsed here.
+    #[serde(borrow, default)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Incomplete<'a> {
+    #[serde(borrow, default, deserialize_with = "text")]
+    reason: Text<'a>,
+}
+
+/// Token counts.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Counts {
+    #[serde(default, deserialize_with = "count")]
+    input_tokens: u32,
+    #[serde(default, deserialize_with = "count")]
+    output_tokens: u32,
+    #[serde(default)]
+    input_tokens_details: Option<InputDetails>,
+    #[serde(default)]
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct InputDetails {
+    #[serde(default)]
+    cached_tokens: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct OutputDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u32>,
+}
+
+impl From<Counts> for Usage {
+    fn from(counts: Counts) -> Usage {
+        Usage {
+            prompt: counts.input_tokens,
+            completion: counts.output_tokens,
+            cached: counts
+                .input_tokens_details
+                .and_then(|details| details.cached_tokens),
+            reasoning: counts
+                .output_tokens_details
+                .and_then(|details| details.reasoning_tokens),
+        }
+    }
+}
+
+/// Reads one event.
+pub(super) fn read(data: &str, answer: &mut Answer) {
+    let event: Event<'_> = match serde_json::from_str(data) {
+        Ok(event) => event,
+        Err(error) => return answer.refuse(unreadable(data, &error)),
+    };
+    for number in [event.sequence_number, event.obfuscation].into_iter().flatten() {
+        answer.ignored(number.get());
+    }
+    let kind = event.kind.as_deref().unwrap_or_default();
+    let kind = kind.strip_prefix("response.").unwrap_or(kind);
+    match kind {
+        "output_text.delta" | "refusal.delta" => on_text(data, &event, answer, Answer::content),
+        "reasoning_text.delta" | "reasoning_summary_text.delta" => {
+            on_text(data, &event, answer, Answer::reasoning);
+        }
+        "function_call_arguments.delta" | "custom_tool_call_input.delta" | "mcp_call_arguments.delta" => {
+            let index = event.output_index;
+            on_text(data, &event, answer, |answer, piece| {
+                answer.tool(index, "", "", piece)
+            });
+        }
+        "function_call_arguments.done" => {
+            answer.role();
+            // A server that sends the arguments in one piece.
+            let arguments = event.arguments.as_deref().unwrap_or_default();
+            if !arguments.is_empty()
+                && !event
+                    .output_index
+                    .is_some_and(|index| answer.has_arguments(index))
+            {
+                answer.tool(event.output_index, "", "", arguments);
+            }
+        }
+        "output_item.added" => {
+            answer.role();
+            if let Some(item) = event.item.as_ref().filter(|item| item.is_call()) {
+                item.tell_call(event.output_index, answer);
+            }
+        }
+        "completed" | "incomplete" => {
+            let response = event.response.unwrap_or_default();
+            end(&response, kind, answer);
+            answer.done_with_this();
+        }
+        "failed" | "error" => fail(data, event.response.as_ref(), answer),
+        "keepalive" => answer.comment(),
+        // Also events without a type: an error in another shape, or nothing that matters.
+        _ => match event.kind.is_none().then(|| error_of(data)).flatten() {
+            Some(error) => answer.error(error),
+            None => answer.role(),
+        },
+    }
+}
+
+fn on_text(data: &str, event: &Event<'_>, answer: &mut Answer, mut tell: impl FnMut(&mut Answer, &str)) {
+    let Some(delta) = &event.delta else {
+        return answer.role();
+    };
+    match serde_json::from_str::<Borrowed<'_>>(delta.0.get()) {
+        Ok(Borrowed(piece)) => tell(answer, &piece),
+        Err(error) => answer.refuse(unreadable(data, &error)),
+    }
+}
+
+/// A text, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Borrowed<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
+
+/// Reads a response object.
+pub(super) fn read_whole(body: &str, answer: &mut Answer) {
+    let response: Whole<'_> = match serde_json::from_str(body) {
+        Ok(response) => response,
+        Err(error) => return answer.refuse(unreadable(body, &error)),
+    };
+    let failed = response.error.is_some_and(|error| error.get() != "null");
+    if failed || (response.output.is_none() && response.status.is_none()) {
+        return match error_of(body) {
+            Some(error) => answer.error(error),
+            None => answer.role(),
+        };
+    }
+    if let Some(output) = response.output {
+        match serde_json::from_str::<Vec<Item<'_>>>(output.get()) {
+            Ok(items) => {
+                for (index, item) in (0..).zip(&items) {
+                    item.tell(index, answer);
+                }
+            }
+            Err(error) => return answer.refuse(unreadable(body, &error)),
+        }
+    }
+    match response.status.as_deref() {
+        Some("in_progress" | "queued" | "cancelled") => answer.role(),
+        status => end(&response, status.unwrap_or("completed"), answer),
+    }
+}
+
+/// The counts and the reason at the end; `ended` is the word if the response has none of its own.
+fn end(response: &Whole<'_>, ended: &str, answer: &mut Answer) {
+    if let Some(usage) = response.usage {
+        answer.usage(usage.into());
+    }
+    let why = response
+        .incomplete_details
+        .as_ref()
+        .and_then(|details| details.reason.as_deref())
+        .filter(|reason| !reason.is_empty());
+    let status = response.status.as_deref().filter(|status| !status.is_empty());
+    answer.finish(why.or(status).unwrap_or(ended));
+}
+
+/// `{"type":"error","message"}`, the same with the members inside `error`, or `response.failed` with `response.error`.
+fn fail(data: &str, response: Option<&Whole<'_>>, answer: &mut Answer) {
+    let inner = response
+        .and_then(|response| response.error)
+        .and_then(|error| error_of(&format!("{{\"error\":{}}}", error.get())));
+    let error = inner.or_else(|| error_of(data)).unwrap_or_else(|| ServerError {
+        message: data.to_owned(),
+        code: None,
+    });
+    answer.error(error);
+}
+
+impl Item<'_> {
+    fn is_call(&self) -> bool {
+        self.kind.as_deref().is_some_and(|kind| kind.ends_with("_call")) && self.call_id.is_some()
+    }
+
+    fn tell_call(&self, index: Option<u32>, answer: &mut Answer) {
+        let arguments = self.arguments.as_deref().filter(|text| !text.is_empty());
+        answer.tool(
+            index,
+            self.call_id.as_deref().unwrap_or_default(),
+            self.name.as_deref().unwrap_or_default(),
+            arguments.or(self.input.as_deref()).unwrap_or_default(),
+        );
+    }
+
+    fn tell(&self, index: u32, answer: &mut Answer) {
+        if self.is_call() {
+            return self.tell_call(Some(index), answer);
+        }
+        let reasoning = self.kind.as_deref() == Some("reasoning");
+        let summary = self.summary.iter().flatten();
+        for part in self.content.iter().flatten().chain(summary) {
+            for text in [&part.text, &part.refusal].into_iter().flatten() {
+                if reasoning {
+                    answer.reasoning(text);
+                } else {
+                    answer.content(text);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The events of an API that somebody described: what stands where the template's pointers lead.
+
+use serde_json::Value;
+use veeksha_model::Usage;
+
+use super::json::error_of;
+use crate::error_body::{ServerError, error_in};
+use crate::stream::{Answer, unreadable};
+use crate::template::{Found, Target, Template};
+
+/// Takes the parts of one event as they are found.
+struct Parts<'a> {
+    answer: &'a mut Answer,
+    usage: Usage,
+    has_usage: bool,
+    /// Something was found, whatever it was.
+    any: bool,
+}
+
+/// Reads one event, or an answer that is not streamed.
+pub(super) fn read(data: &str, template: &Template, answer: &mut Answer) {
+    let mut parts = Parts {
+        answer,
+        usage: Usage::default(),
+        has_usage: false,
+        any: false,
+    };
+    if let Err(error) = template.walk().read(data, &mut parts) {
+        return answer.refuse(unreadable(data, &error));
+    }
+    let Parts {
+        usage,
+        has_usage,
+        any,
+        ..
+    } = parts;
+    if has_usage {
+        answer.usage(usage);
+    }
+    if any {
+        return;
+    }
+    match error_of(data) {
+        Some(error) => answer.error(error),
+        None => answer.role(),
+    }
+}
+
+impl Found for Parts<'_> {
+    fn text(&mut self, target: Target, text: &str) {
+        self.any = true;
+        match target {
+            Target::Reasoning => self.answer.reasoning(text),
+            _ => self.answer.content(text),
+        }
+    }
+
+    fn finish(&mut self, reason: &str) {
+        self.any = true;
+        self.answer.finish(reason);
+    }
+
+    fn count(&mut self, target: Target, count: u64) {
+        self.any = true;
+        self.has_usage = true;
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        match target {
+            Target::PromptTokens => self.usage.prompt = count,
+            Target::CachedTokens => self.usage.cached = Some(count),
+            Target::ReasoningTokens => self.usage.reasoning = Some(count),
+            _ => self.usage.completion = count,
+        }
+    }
+
+    fn error(&mut self, error: Value) {
+        self.any = true;
+        let said = match &error {
+            Value::String(message) => Some(ServerError {
+                message: message.clone(),
+                code: None,
+            }),
+            _ => error_in(&error),
+        };
+        self.answer.error(said.unwrap_or_else(|| ServerError {
+            message: error.to_string(),
+            code: None,
+        }));
+    }
+}

@@ -1,0 +1,169 @@
+//! Events for a plugin that reads answers: cut, stamped and kept; understood later in one go.
+
+use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Nanos};
+
+use super::answer::{Answer, EndRule};
+use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
+use crate::Failure;
+use crate::cut::{Cutter, EventTooLarge, Item};
+
+/// The events of one answer as the server sent them.
+#[derive(Debug)]
+pub struct RawStream {
+    cutter: Cutter,
+    limit: usize,
+    /// The data of all events, without anything between them.
+    data: Vec<u8>,
+    marks: Vec<Mark>,
+    last_read: Option<u64>,
+    first_event_at: Option<Nanos>,
+    /// Why no more is taken, and when that was known.
+    refused: Option<(Failure, Nanos)>,
+    /// The first bytes, for the message about an answer without events.
+    beginning: Vec<u8>,
+}
+
+/// One item.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    stamp: ReadStamp,
+    merged: bool,
+    bytes: usize,
+    /// It is a comment, which has no data.
+    comment: bool,
+}
+
+impl RawStream {
+    /// The state before the first byte. Events of more than `limit_bytes` in all are refused.
+    pub fn new(framing: Framing, limit_bytes: usize) -> Self {
+        RawStream {
+            cutter: Cutter::new(framing),
+            limit: limit_bytes,
+            data: Vec::new(),
+            marks: Vec::new(),
+            last_read: None,
+            first_event_at: None,
+            refused: None,
+            beginning: Vec::new(),
+        }
+    }
+
+    /// Takes the next bytes of the body. Returns false once the rest is of no use.
+    pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
+        let mut input = bytes;
+        while self.refused.is_none() && !input.is_empty() {
+            let kept = match self.cutter.next(&mut input) {
+                Ok(None) => break,
+                Ok(Some(Item::Comment(text))) => Ok((text.len(), true)),
+                Ok(Some(Item::Data(data) | Item::Error(data)))
+                    if self.data.len() + data.len() <= self.limit =>
+                {
+                    self.data.extend_from_slice(data);
+                    Ok((data.len(), false))
+                }
+                Ok(Some(_)) => Err(EventTooLarge { limit: self.limit }),
+                Err(error) => Err(error),
+            };
+            match kept {
+                Ok((bytes, comment)) => self.mark(stamp, bytes, comment),
+                Err(error) => self.refuse(stamp, error),
+            }
+        }
+        if let Cutter::Whole { body, .. } = &self.cutter
+            && body.len() > self.limit
+        {
+            let error = EventTooLarge { limit: self.limit };
+            self.refuse(stamp, error);
+        }
+        if self.first_event_at.is_none() {
+            let room = (4 * QUOTED_CHARS).saturating_sub(self.beginning.len());
+            self.beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        self.refused.is_none()
+    }
+
+    fn mark(&mut self, stamp: ReadStamp, bytes: usize, comment: bool) {
+        let merged = self.last_read.replace(stamp.read) == Some(stamp.read);
+        if !comment && self.first_event_at.is_none() {
+            self.first_event_at = Some(stamp.at);
+        }
+        self.marks.push(Mark {
+            stamp,
+            merged,
+            bytes,
+            comment,
+        });
+    }
+
+    fn refuse(&mut self, stamp: ReadStamp, error: EventTooLarge) {
+        let message = format!("{error}, or all its events together are");
+        self.refused
+            .get_or_insert((Failure::new(ErrorClass::Protocol, message), stamp.at));
+    }
+
+    /// When the first event arrived. Whether something was generated with it is known only to the plugin.
+    pub fn first_event_at(&self) -> Option<Nanos> {
+        self.first_event_at
+    }
+
+    /// The body has ended; `stamp` is the connection's last read. `decode` is given the data of all events and says for each what
+    /// it means; it is not called if there is none. The rules are those of [`super::AnswerStream`].
+    ///
+    /// # Errors
+    /// What `decode` returns.
+    pub fn finish<E>(
+        mut self,
+        stamp: ReadStamp,
+        content_type: Option<&str>,
+        end: BodyEnd,
+        decode: impl FnOnce(&[&[u8]]) -> Result<Vec<Vec<AnswerPart>>, E>,
+    ) -> Result<Verdict, E> {
+        if end == BodyEnd::Complete && self.refused.is_none() {
+            while let Ok(Some(item)) = self.cutter.finish() {
+                if let Item::Data(data) | Item::Error(data) = item {
+                    let bytes = data.len();
+                    self.data.extend_from_slice(data);
+                    self.mark(stamp, bytes, false);
+                }
+            }
+        }
+        let mut events = Vec::new();
+        let mut rest = &self.data[..];
+        for mark in self.marks.iter().filter(|mark| !mark.comment) {
+            let (event, behind) = rest.split_at(mark.bytes);
+            events.push(event);
+            rest = behind;
+        }
+        let mut answer = Answer::default();
+        answer.any_event = !events.is_empty();
+        let decoded = if events.is_empty() {
+            Vec::new()
+        } else {
+            decode(&events)?
+        };
+        let mut decoded = decoded.into_iter();
+        for mark in &self.marks {
+            if answer.is_over() {
+                break;
+            }
+            if mark.comment {
+                answer.push(mark.stamp, mark.merged, mark.bytes, ChunkKind::Comment);
+                continue;
+            }
+            // A decoder gives a list for each event; what it does not speak of says nothing.
+            for part in decoded.next().unwrap_or_default() {
+                answer.part(part);
+            }
+            answer.end_event(mark.stamp, mark.merged, mark.bytes);
+        }
+        if let Some((failure, at)) = self.refused {
+            answer.fail(at, failure);
+        }
+        Ok(answer.verdict(
+            (EndRule::FinishReason, "its end marker"),
+            content_type,
+            end,
+            &self.beginning,
+        ))
+    }
+}

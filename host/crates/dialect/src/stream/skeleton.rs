@@ -1,0 +1,348 @@
+//! Understands an event that differs from an earlier one only in its text, without a parser.
+//!
+//! The events of one stream are alike: same members, same order, same ids; only the text changes. When a typed parse has found that
+//! an event says one piece of text and nothing else, the skeleton keeps the event's raw bytes and the place of the text in
+//! them. A later event that has the same bytes before and behind its text says that text and nothing else, too.
+//!
+//! Why that is the same as parsing, whatever the event looks like (order of members, members twice, texts that look like members):
+//!
+//! * **Cutting.** The skeleton holds all bytes of the event, from the first after the event before to the last of its own blank line,
+//!   and is tried only where the decoder stands between two events. The text has no control character, so no line break; the
+//!   decoder would cut the new event at the same places.
+//! * **Tokens.** The place of the text is the inside of one JSON string: the typed parse borrowed the text from there, and the bytes
+//!   around it are its quotes. The new text is the inside of a JSON string too: no bare quote, no control character, valid
+//!   UTF-8, valid escapes. So a JSON parser sees the same tokens, except for the value of that one string.
+//! * **Meaning.** What a dialect does with an event depends on the values of the members that it reads, and it reads this
+//!   string as text only: text is appended, whatever it is. Everything else that it would read is equal. The one exception is the
+//!   empty text (nothing was generated); that is left to the parser.
+//! * **What is not read.** Members whose value a dialect never looks at, but that change with every event (`sequence_number`), may
+//!   be holes as well: a number there may be any JSON number, a string any JSON string without escapes. The dialect gives their
+//!   places ([`super::answer::Answer::ignored`]); it does so by taking them as unparsed JSON.
+//!
+//! An event that does not fit goes through the parser and becomes the new skeleton. If several in a row are replaced without ever
+//! having been of use, the stream is of another kind and no more are made.
+
+use veeksha_model::ChunkKind;
+
+/// Holes besides the text.
+const MAX_IGNORED: usize = 4;
+
+/// Skeletons that were of no use, in a row, after which no more are made.
+const MAX_USELESS: u8 = 16;
+
+/// Events above this size are not kept: each stream has its own skeleton.
+const MAX_RAW_BYTES: usize = 4_096;
+
+/// Where something lies in memory: how the text that a parser borrowed is found again in the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    address: usize,
+    length: usize,
+}
+
+impl Span {
+    pub(super) fn of(text: &str) -> Self {
+        Span {
+            address: text.as_ptr().addr(),
+            length: text.len(),
+        }
+    }
+
+    /// The place in `raw`, if it lies there.
+    fn within(self, raw: &[u8]) -> Option<(usize, usize)> {
+        let start = self.address.checked_sub(raw.as_ptr().addr())?;
+        let end = start.checked_add(self.length)?;
+        (end <= raw.len()).then_some((start, end))
+    }
+}
+
+/// What a typed parse found of an event that says one text and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plain {
+    pub(super) kind: ChunkKind,
+    pub(super) text: Span,
+    pub(super) ignored: Ignored,
+}
+
+/// Members that are not looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ignored {
+    spans: [Option<Span>; MAX_IGNORED],
+}
+
+impl Ignored {
+    /// More than there is room for are simply not holes.
+    pub(super) fn add(&mut self, json: &str) {
+        if let Some(free) = self.spans.iter_mut().find(|span| span.is_none()) {
+            *free = Some(Span::of(json));
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HoleKind {
+    /// The inside of the string that is the event's text.
+    Text,
+    /// A number that is not looked at.
+    Number,
+    /// The inside of a string that is not looked at.
+    Opaque,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hole {
+    kind: HoleKind,
+    start: usize,
+    end: usize,
+}
+
+/// An event that was understood, as the pattern for others.
+#[derive(Debug, Default)]
+pub(super) struct Skeleton {
+    raw: Vec<u8>,
+    /// In the order of the bytes; none: there is no skeleton.
+    holes: Vec<Hole>,
+    kind: Option<ChunkKind>,
+    /// Bytes of the raw event that are not its data.
+    around_data: usize,
+    /// It has fitted an event.
+    of_use: bool,
+    useless: u8,
+    /// Nothing is learnt: to show that it makes no difference.
+    off: bool,
+}
+
+/// An event that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fit<'a> {
+    pub(super) kind: ChunkKind,
+    /// The inside of the JSON string.
+    pub(super) text: &'a str,
+    /// Whether it has escapes.
+    pub(super) escaped: bool,
+    /// Bytes of the event's data.
+    pub(super) data_bytes: usize,
+    /// Bytes of the event with all that belongs to it.
+    pub(super) raw_bytes: usize,
+}
+
+impl Skeleton {
+    pub(super) fn turn_off(&mut self) {
+        self.off = true;
+        self.holes.clear();
+    }
+
+    /// Whether an event that was parsed is worth learning from.
+    pub(super) fn learns(&self) -> bool {
+        !self.off && self.useless < MAX_USELESS
+    }
+
+    /// Keeps an event. `raw` is all of it and `data` the part of it that was parsed.
+    pub(super) fn learn(&mut self, raw: &[u8], data_bytes: usize, plain: &Plain) {
+        if raw.len() > MAX_RAW_BYTES || data_bytes > raw.len() {
+            return;
+        }
+        let Some((start, end)) = plain.text.within(raw) else {
+            return;
+        };
+        if !is_quoted(raw, start, end) {
+            return;
+        }
+        self.useless = if self.of_use || self.holes.is_empty() {
+            0
+        } else {
+            self.useless + 1
+        };
+        self.of_use = false;
+        self.holes.clear();
+        self.holes.push(Hole {
+            kind: HoleKind::Text,
+            start,
+            end,
+        });
+        let ignored = plain.ignored.spans.iter().flatten();
+        self.holes
+            .extend(ignored.filter_map(|span| ignored_hole(raw, *span)));
+        self.holes.sort_unstable_by_key(|hole| hole.start);
+        self.raw.clear();
+        self.raw.extend_from_slice(raw);
+        self.kind = Some(plain.kind);
+        self.around_data = raw.len() - data_bytes;
+    }
+
+    /// The event at the front of the input, if it fits.
+    #[inline]
+    pub(super) fn fit<'a>(&mut self, input: &'a [u8]) -> Option<Fit<'a>> {
+        let kind = self.kind?;
+        let mut rest = input;
+        let mut from = 0;
+        let mut text = None;
+        for hole in &self.holes {
+            rest = rest.strip_prefix(self.raw.get(from..hole.start)?)?;
+            let length = match hole.kind {
+                HoleKind::Text => {
+                    let (length, escaped) = string_length(rest)?;
+                    text = Some((rest.get(..length)?, escaped));
+                    length
+                }
+                HoleKind::Number => number_length(rest)?,
+                HoleKind::Opaque => {
+                    let (length, escaped) = string_length(rest)?;
+                    std::str::from_utf8(rest.get(..length)?).ok()?;
+                    if escaped {
+                        return None;
+                    }
+                    length
+                }
+            };
+            rest = rest.get(length..)?;
+            from = hole.end;
+        }
+        let behind = rest.strip_prefix(self.raw.get(from..)?)?;
+        let (text, escaped) = text?;
+        if text.is_empty() {
+            return None;
+        }
+        let text = std::str::from_utf8(text).ok()?;
+        self.of_use = true;
+        let raw_bytes = input.len() - behind.len();
+        Some(Fit {
+            kind,
+            text,
+            escaped,
+            data_bytes: raw_bytes - self.around_data,
+            raw_bytes,
+        })
+    }
+}
+
+/// Whether a place is the inside of a string.
+fn is_quoted(raw: &[u8], start: usize, end: usize) -> bool {
+    start > 0 && raw.get(start - 1) == Some(&b'"') && raw.get(end) == Some(&b'"')
+}
+
+/// The hole of a member that is not looked at; `None`: it is no number and no string, and stays as it is.
+fn ignored_hole(raw: &[u8], span: Span) -> Option<Hole> {
+    let (start, end) = span.within(raw)?;
+    let json = raw.get(start..end)?;
+    if number_length(json) == Some(json.len()) {
+        return Some(Hole {
+            kind: HoleKind::Number,
+            start,
+            end,
+        });
+    }
+    (json.len() >= 2 && is_quoted(raw, start + 1, end - 1)).then_some(Hole {
+        kind: HoleKind::Opaque,
+        start: start + 1,
+        end: end - 1,
+    })
+}
+
+/// The bytes up to the quote that ends a JSON string, and whether escapes are among them; `None`: there is none, or a control
+/// character comes first.
+#[inline]
+fn string_length(bytes: &[u8]) -> Option<(usize, bool)> {
+    let mut escaped = false;
+    let mut at = 0;
+    loop {
+        match *bytes.get(at)? {
+            b'"' => return Some((at, escaped)),
+            b'\\' => {
+                escaped = true;
+                at += 2;
+            }
+            0..0x20 => return None,
+            _ => at += 1,
+        }
+    }
+}
+
+/// The bytes of the JSON number at the front (RFC 8259, section 6).
+fn number_length(bytes: &[u8]) -> Option<usize> {
+    let digits = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let mut at = usize::from(bytes.first() == Some(&b'-'));
+    at += match bytes.get(at)? {
+        b'0' => 1,
+        b'1'..=b'9' => digits(at),
+        _ => return None,
+    };
+    if bytes.get(at) == Some(&b'.') {
+        let fraction = digits(at + 1);
+        if fraction == 0 {
+            return None;
+        }
+        at += 1 + fraction;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let exponent = digits(at + 1 + sign);
+        if exponent == 0 {
+            return None;
+        }
+        at += 1 + sign + exponent;
+    }
+    Some(at)
+}
+
+/// Appends the value of a JSON string, given its inside; false, and nothing appended: an escape in it is none.
+pub(super) fn unescape(out: &mut String, inside: &str) -> bool {
+    let start = out.len();
+    let whole = append_unescaped(out, inside);
+    if whole.is_none() {
+        out.truncate(start);
+    }
+    whole.is_some()
+}
+
+fn append_unescaped(out: &mut String, inside: &str) -> Option<()> {
+    let mut rest = inside;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        out.push_str(plain);
+        let mut after = escape.chars();
+        let c = match after.next()? {
+            c @ ('"' | '\\' | '/') => c,
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let (c, behind) = unicode(after.as_str())?;
+                out.push(c);
+                rest = behind;
+                continue;
+            }
+            _ => return None,
+        };
+        out.push(c);
+        rest = after.as_str();
+    }
+    out.push_str(rest);
+    Some(())
+}
+
+/// The character behind `\u`, for which a surrogate needs its other half.
+fn unicode(digits: &str) -> Option<(char, &str)> {
+    let (first, rest) = hex4(digits)?;
+    if !(0xD800..0xDC00).contains(&first) {
+        return Some((char::from_u32(first)?, rest));
+    }
+    let (second, rest) = hex4(rest.strip_prefix("\\u")?)?;
+    if !(0xDC00..0xE000).contains(&second) {
+        return None;
+    }
+    let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+    Some((char::from_u32(code)?, rest))
+}
+
+fn hex4(text: &str) -> Option<(u32, &str)> {
+    let digits = text.get(..4)?;
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    Some((u32::from_str_radix(digits, 16).ok()?, text.get(4..)?))
+}

@@ -1,0 +1,346 @@
+//! The body of a template's requests: JSON in which some strings stand for parts of the request.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::TemplateError;
+use crate::Failure;
+
+/// A part of a request that a template can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placeholder {
+    Messages,
+    Prompt,
+    System,
+    Model,
+    MaxTokens,
+    MinTokens,
+    IgnoreEos,
+}
+
+/// Name, placeholder, and what it stands for.
+const PLACEHOLDERS: [(&str, Placeholder); 7] = [
+    ("messages", Placeholder::Messages),
+    ("prompt", Placeholder::Prompt),
+    ("system", Placeholder::System),
+    ("model", Placeholder::Model),
+    ("max_tokens", Placeholder::MaxTokens),
+    ("min_tokens", Placeholder::MinTokens),
+    ("ignore_eos", Placeholder::IgnoreEos),
+];
+
+pub(super) fn known_placeholders() -> String {
+    PLACEHOLDERS
+        .map(|(name, _)| format!("`{{{{{name}}}}}`"))
+        .join(", ")
+}
+
+impl Placeholder {
+    fn name(self) -> &'static str {
+        let found = PLACEHOLDERS.iter().find(|(_, placeholder)| *placeholder == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// Whether it can stand inside a longer text.
+    fn is_text(self) -> bool {
+        self != Placeholder::Messages
+    }
+}
+
+/// What placeholders stand for in one request; `None`: it has no value.
+pub(crate) trait Fill {
+    /// The JSON of a value.
+    fn json(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, [u8]>>, Failure>;
+    /// The text of a value.
+    fn text(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, str>>, Failure>;
+}
+
+/// The members of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RequestTemplate(Vec<(String, Part)>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    /// JSON without placeholders.
+    Fixed(Vec<u8>),
+    /// A placeholder alone.
+    Whole(Placeholder),
+    /// A text with placeholders in it.
+    Text(Vec<Piece>),
+    Object(Vec<(String, Part)>),
+    Array(Vec<Part>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Fixed(String),
+    Filled(Placeholder),
+}
+
+impl RequestTemplate {
+    pub(crate) fn new(request: &Value) -> Result<Self, TemplateError> {
+        match request {
+            Value::Object(members) => {
+                let members = members
+                    .iter()
+                    .map(|(name, value)| Ok((name.clone(), part(value, &format!("/{}", escaped(name)))?)));
+                members.collect::<Result<_, _>>().map(RequestTemplate)
+            }
+            other => Err(TemplateError::NotAnObject {
+                kind: match other {
+                    Value::Null => "null",
+                    Value::Bool(_) => "a boolean",
+                    Value::Number(_) => "a number",
+                    Value::String(_) => "a text",
+                    _ => "an array",
+                },
+            }),
+        }
+    }
+
+    /// The members with their values: name and JSON. Members whose placeholder has no value are left out, and so are those whose
+    /// name `taken` knows.
+    pub(crate) fn fill(
+        &self,
+        fill: &impl Fill,
+        taken: impl Fn(&str) -> bool,
+        mut member: impl FnMut(&str, &[u8]),
+    ) -> Result<(), Failure> {
+        let mut value = Vec::new();
+        for (name, part) in self.0.iter().filter(|(name, _)| !taken(name)) {
+            value.clear();
+            if part.write(&mut value, fill)? {
+                member(name, &value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A member's name as a token of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+fn part(value: &Value, place: &str) -> Result<Part, TemplateError> {
+    let part = match value {
+        Value::String(text) => match pieces(text, place)? {
+            None => Part::Fixed(value.to_string().into_bytes()),
+            Some(pieces) => match pieces.as_slice() {
+                [Piece::Filled(placeholder)] => Part::Whole(*placeholder),
+                _ => {
+                    let json = pieces.iter().find_map(|piece| match piece {
+                        Piece::Filled(placeholder) if !placeholder.is_text() => Some(placeholder.name()),
+                        _ => None,
+                    });
+                    if let Some(name) = json {
+                        return Err(TemplateError::NotText {
+                            place: place.to_owned(),
+                            name,
+                        });
+                    }
+                    Part::Text(pieces)
+                }
+            },
+        },
+        Value::Object(members) => {
+            let parts = members
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), part(value, &format!("{place}/{}", escaped(name)))?)))
+                .collect::<Result<Vec<_>, _>>()?;
+            if parts.iter().all(|(_, part)| matches!(part, Part::Fixed(_))) {
+                Part::Fixed(value.to_string().into_bytes())
+            } else {
+                Part::Object(parts)
+            }
+        }
+        Value::Array(elements) => {
+            let parts = elements
+                .iter()
+                .enumerate()
+                .map(|(index, value)| part(value, &format!("{place}/{index}")))
+                .collect::<Result<Vec<_>, _>>()?;
+            if parts.iter().all(|part| matches!(part, Part::Fixed(_))) {
+                Part::Fixed(value.to_string().into_bytes())
+            } else {
+                Part::Array(parts)
+            }
+        }
+        other => Part::Fixed(other.to_string().into_bytes()),
+    };
+    Ok(part)
+}
+
+/// The pieces of a text that has placeholders.
+fn pieces(text: &str, place: &str) -> Result<Option<Vec<Piece>>, TemplateError> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let Some((name, behind)) = behind.split_once("}}") else {
+            return Err(TemplateError::OpenPlaceholder {
+                place: place.to_owned(),
+            });
+        };
+        let name = name.trim();
+        let Some((_, placeholder)) = PLACEHOLDERS.iter().find(|(known, _)| *known == name) else {
+            return Err(TemplateError::UnknownPlaceholder {
+                place: place.to_owned(),
+                name: name.to_owned(),
+            });
+        };
+        if !before.is_empty() {
+            pieces.push(Piece::Fixed(before.to_owned()));
+        }
+        pieces.push(Piece::Filled(*placeholder));
+        rest = behind;
+    }
+    if pieces.is_empty() {
+        return Ok(None);
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Fixed(rest.to_owned()));
+    }
+    Ok(Some(pieces))
+}
+
+impl Part {
+    /// Writes the value and returns whether there is one.
+    fn write(&self, out: &mut Vec<u8>, fill: &impl Fill) -> Result<bool, Failure> {
+        match self {
+            Part::Fixed(json) => out.extend_from_slice(json),
+            Part::Whole(placeholder) => match fill.json(*placeholder)? {
+                Some(json) => out.extend_from_slice(&json),
+                None => return Ok(false),
+            },
+            Part::Text(pieces) => {
+                let mut text = String::new();
+                for piece in pieces {
+                    match piece {
+                        Piece::Fixed(fixed) => text.push_str(fixed),
+                        Piece::Filled(placeholder) => match fill.text(*placeholder)? {
+                            Some(filled) => text.push_str(&filled),
+                            None => return Ok(false),
+                        },
+                    }
+                }
+                crate::body::string(out, &text);
+            }
+            Part::Object(members) => {
+                out.push(b'{');
+                for (name, part) in members {
+                    let start = out.len();
+                    crate::body::string(out, name);
+                    out.push(b':');
+                    if part.write(out, fill)? {
+                        out.push(b',');
+                    } else {
+                        out.truncate(start);
+                    }
+                }
+                crate::body::end_list(out, b'}');
+            }
+            Part::Array(elements) => {
+                out.push(b'[');
+                for part in elements {
+                    let start = out.len();
+                    if part.write(out, fill)? {
+                        out.push(b',');
+                    } else {
+                        out.truncate(start);
+                    }
+                }
+                crate::body::end_list(out, b']');
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A request whose messages are `[1]`, whose model is `a "b"` and whose limit is `max`.
+    struct Known {
+        max: Option<u32>,
+    }
+
+    impl Fill for Known {
+        fn json(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, [u8]>>, Failure> {
+            Ok(match placeholder {
+                Placeholder::Messages => Some(b"[1]".into()),
+                _ => self.text(placeholder)?.map(|text| match placeholder {
+                    Placeholder::MaxTokens => text.into_owned().into_bytes().into(),
+                    _ => json!(text).to_string().into_bytes().into(),
+                }),
+            })
+        }
+
+        fn text(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, str>>, Failure> {
+            Ok(match placeholder {
+                Placeholder::Model => Some("a \"b\"".into()),
+                Placeholder::MaxTokens => self.max.map(|max| max.to_string().into()),
+                _ => None,
+            })
+        }
+    }
+
+    fn filled(template: Value, max: Option<u32>) -> Value {
+        let mut members = serde_json::Map::new();
+        RequestTemplate::new(&template)
+            .unwrap()
+            .fill(
+                &Known { max },
+                |name| name == "taken",
+                |name, json| {
+                    members.insert(name.to_owned(), serde_json::from_slice(json).unwrap());
+                },
+            )
+            .unwrap();
+        Value::Object(members)
+    }
+
+    #[test]
+    fn placeholders_have_types_and_what_has_no_value_is_left_out() {
+        let template = json!({
+            "m": "{{messages}}", "taken": 1, "n": "{{ max_tokens }}", "name": "<{{model}}> {{max_tokens}}",
+            "deep": [{"n": "{{max_tokens}}", "k": true}, "{{max_tokens}}", "{{prompt}}", {"a": ["{b}", null]}],
+        });
+        assert_eq!(
+            filled(template.clone(), Some(7)),
+            json!({
+                "m": [1], "n": 7, "name": "<a \"b\"> 7",
+                "deep": [{"n": 7, "k": true}, 7, {"a": ["{b}", null]}],
+            })
+        );
+        assert_eq!(
+            filled(template, None),
+            json!({"m": [1], "deep": [{"k": true}, {"a": ["{b}", null]}]})
+        );
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_with_its_place() {
+        let refused = |template: Value| RequestTemplate::new(&template).unwrap_err().to_string();
+        assert_eq!(
+            refused(json!({"a": [{"b/c": "x {{promt}}"}]})),
+            "the request's /a/0/b~1c has the unknown placeholder `{{promt}}`; known are `{{messages}}`, `{{prompt}}`, \
+             `{{system}}`, `{{model}}`, `{{max_tokens}}`, `{{min_tokens}}`, `{{ignore_eos}}`"
+        );
+        assert_eq!(
+            refused(json!({"a": "{{prompt"})),
+            "the request's /a has `{{` without `}}` after it"
+        );
+        assert_eq!(
+            refused(json!({"a": "x{{messages}}"})),
+            "the request's /a has `{{messages}}` inside a longer text, but it stands for JSON and must be the whole string"
+        );
+        assert_eq!(
+            refused(json!([1])),
+            "the request must be a JSON object, not an array"
+        );
+    }
+}
