@@ -19,9 +19,11 @@ use tokio::task::AbortHandle;
 use veeksha_dialect::Failure;
 use veeksha_model::{ErrorClass, Nanos};
 
-use crate::exchange::exchange;
+use crate::HttpVersion;
+use crate::exchange;
 use crate::figures::ThreadFigures;
 use crate::flight::{Delivery, Flight, Ticket};
+use crate::http2;
 use crate::pool::Pool;
 use crate::received::MIN_BUDGET;
 use crate::receiver::Receiver;
@@ -134,6 +136,7 @@ pub(crate) struct Thread {
     pub(crate) receiver: Rc<Receiver>,
     pub(crate) buffer: RefCell<Box<[u8]>>,
     pub(crate) pool: RefCell<Pool>,
+    pub(crate) http2: RefCell<http2::Connections>,
     delivery: Arc<Delivery>,
     figures: Arc<ThreadFigures>,
     flights: RefCell<Flights>,
@@ -163,6 +166,7 @@ impl Thread {
             figures,
             buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
             pool: RefCell::default(),
+            http2: RefCell::default(),
             flights: RefCell::default(),
         })
     }
@@ -186,7 +190,11 @@ impl Thread {
         };
         let carried = Rc::clone(&flight);
         let task = tokio::task::spawn_local(async move {
-            let end = exchange(&landing.thread, &carried).await;
+            let thread = &landing.thread;
+            let end = match thread.route.http {
+                HttpVersion::Http1 => exchange::exchange(thread, &carried).await,
+                HttpVersion::Http2 => Box::pin(http2::exchange(thread, &carried)).await,
+            };
             carried.borrow_mut().land(end);
         });
         let task = Some(task.abort_handle());

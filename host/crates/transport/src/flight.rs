@@ -18,6 +18,7 @@ use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings};
 use crate::balance::Spread;
 use crate::connecting::Step;
 use crate::figures::ThreadFigures;
+use crate::h2_io::Sending;
 use crate::landed::Landed;
 use crate::received::{Received, Taken};
 use crate::route::Route;
@@ -151,6 +152,8 @@ pub(crate) struct Flight {
     carried: bool,
     opening: Rc<Opening>,
     sent_at: Option<Nanos>,
+    /// Knows that of a request on a shared connection.
+    sending: Option<Rc<Sending>>,
     first_byte_at: Option<Nanos>,
     stamps: StampSource,
     newest: ReadStamp,
@@ -179,6 +182,7 @@ impl Flight {
             carried: false,
             opening: Rc::new(opening),
             sent_at: None,
+            sending: None,
             first_byte_at: None,
             stamps: StampSource::Read,
             newest: ReadStamp {
@@ -217,6 +221,7 @@ impl Flight {
     pub(crate) fn on_lost_unanswered(&mut self) {
         self.carried = false;
         self.sent_at = None;
+        self.sending = None;
         self.first_byte_at = None;
         self.opening.used.set(ConnectionUse {
             server: self.opening.used.get().server,
@@ -228,6 +233,16 @@ impl Flight {
     /// The last byte of the request was handed to the socket.
     pub(crate) fn on_sent(&mut self, at: Nanos) {
         self.sent_at = Some(at);
+    }
+
+    /// It is sent on a connection that others share; `sending` is told when its last byte was handed to the socket.
+    pub(crate) fn on_sending(&mut self, sending: Rc<Sending>) {
+        self.sending = Some(sending);
+    }
+
+    fn sent_at(&self) -> Option<Nanos> {
+        self.sent_at
+            .or_else(|| self.sending.as_ref().and_then(|sending| sending.sent_at()))
     }
 
     /// A read brought bytes for it. `kernel`: all reads of this answer so far have the kernel's time.
@@ -323,7 +338,7 @@ impl Flight {
     }
 
     fn phase(&self) -> Phase {
-        match (self.carried, self.first_byte_at, self.sent_at) {
+        match (self.carried, self.first_byte_at, self.sent_at()) {
             (false, ..) => Phase::Opening(self.opening.step.get()),
             (true, Some(_), _) => Phase::Answered,
             (true, None, Some(_)) => Phase::Waiting,
@@ -335,7 +350,7 @@ impl Flight {
     pub(crate) fn land(&mut self, end: Result<(), Failure>) {
         let Some(ticket) = self.ticket.take() else { return };
         // The answer's first byte cannot be older than the request's last one: the thread was late to look at its clock.
-        let sent_at = match (self.sent_at, self.first_byte_at) {
+        let sent_at = match (self.sent_at(), self.first_byte_at) {
             (Some(sent), Some(first)) => Some(sent.min(first)),
             (sent, _) => sent,
         };

@@ -26,6 +26,8 @@ mod error;
 mod exchange;
 mod figures;
 mod flight;
+mod h2_io;
+mod http2;
 mod http_transport;
 mod kernel_time;
 mod landed;

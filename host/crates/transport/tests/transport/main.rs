@@ -10,6 +10,8 @@ mod answers;
 mod connections;
 mod endings;
 mod failures;
+mod faults;
+mod stamps;
 mod support;
 mod tls;
 mod untimed;

@@ -1,0 +1,433 @@
+//! HTTP/2, by hyper: many requests at once on one connection of a client thread to a server, and another connection when the
+//! server allows no more on the first.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::client::conn::http2;
+use hyper::header::HOST;
+use hyper::{Method, Request, Response, Version};
+use hyper_util::rt::TokioIo;
+use veeksha_dialect::{Failure, one_line, request_body};
+use veeksha_model::ErrorClass;
+
+use crate::client_thread::Thread;
+use crate::connecting;
+use crate::connection::Lost;
+use crate::exchange::Requested;
+use crate::flight::Flight;
+use crate::h2_io::{H2Io, Outbox, Sending};
+use crate::place::{Place, REQUEST_ID};
+use crate::pool::Owner;
+use crate::receiver::Newest;
+use crate::wire::Wire;
+
+/// Owners of connections that one thread remembers; only sessions with connections of their own can make it so many.
+const MAX_OWNERS: usize = 8 * 1024;
+
+/// Streams that are opened before the server has said how many it allows.
+const FIRST_STREAMS: usize = 100;
+
+/// Bytes of a body that are handed over at once: one frame of the usual size.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// The connections of one client thread.
+#[derive(Default)]
+pub(crate) struct Connections {
+    groups: HashMap<Owner, Rc<Group>>,
+}
+
+/// Connections that the same requests may use.
+#[derive(Default)]
+struct Group {
+    connections: RefCell<Vec<Rc<Connection>>>,
+    /// Held while a connection is opened, so that requests that come together share it.
+    opening: tokio::sync::Mutex<()>,
+}
+
+struct Connection {
+    sender: http2::SendRequest<RequestBody>,
+    newest: Rc<Newest>,
+    outbox: Rc<Outbox>,
+    /// Streams that the server allows at a time.
+    limit: Rc<Cell<usize>>,
+    streams: Cell<usize>,
+    used: Cell<bool>,
+}
+
+impl Connection {
+    fn has_room(&self) -> bool {
+        !self.sender.is_closed() && self.streams.get() < self.limit.get().max(1)
+    }
+}
+
+/// A place among a connection's streams.
+struct Stream {
+    connection: Rc<Connection>,
+    reused: bool,
+}
+
+impl Stream {
+    fn on(connection: &Rc<Connection>) -> Self {
+        connection.streams.set(connection.streams.get() + 1);
+        Stream {
+            connection: Rc::clone(connection),
+            reused: connection.used.replace(true),
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.connection.streams.set(self.connection.streams.get() - 1);
+    }
+}
+
+impl Group {
+    fn with_room(&self) -> Option<Stream> {
+        let mut connections = self.connections.borrow_mut();
+        connections.retain(|connection| !connection.sender.is_closed());
+        connections
+            .iter()
+            .find(|connection| connection.has_room())
+            .map(Stream::on)
+    }
+}
+
+impl Connections {
+    fn group(&mut self, owner: Owner) -> Rc<Group> {
+        if self.groups.len() >= MAX_OWNERS && !self.groups.contains_key(&owner) {
+            // Those that no request uses now; their connections close with them.
+            self.groups.retain(|_, group| {
+                Rc::strong_count(group) > 1
+                    || group
+                        .connections
+                        .borrow()
+                        .iter()
+                        .any(|connection| connection.streams.get() > 0)
+            });
+        }
+        Rc::clone(self.groups.entry(owner).or_default())
+    }
+}
+
+/// Sends a flight's request over HTTP/2 and reads its answer to the end.
+pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) -> Result<(), Failure> {
+    let route = &thread.route;
+    let Some(of) = Requested::by(flight) else {
+        return Ok(());
+    };
+    let place = &route.places[usize::from(of.server)];
+    let owner = Owner::of(route.connections, of.server, of.session);
+    let group = owner.map(|owner| thread.http2.borrow_mut().group(owner));
+    let request = request(thread, place, flight)?;
+    let stream = match &group {
+        Some(group) => shared(thread, place, flight, group).await?,
+        None => Stream::on(&Box::pin(open(thread, place, flight)).await?),
+    };
+    flight.borrow_mut().on_carried(stream.reused);
+    if !stream.reused {
+        return Ok(converse(flight, thread, place, &stream, request).await?);
+    }
+    route.counters.reused.fetch_add(1, Ordering::Relaxed);
+    match converse(flight, thread, place, &stream, request.clone()).await {
+        Ok(()) => return Ok(()),
+        Err(Lost::Failed(failure)) => return Err(failure),
+        Err(Lost::Unanswered(_)) => {}
+    }
+    drop(stream);
+    flight.borrow_mut().on_lost_unanswered();
+    route.counters.retried.fetch_add(1, Ordering::Relaxed);
+    let fresh = Box::pin(open(thread, place, flight)).await?;
+    if let Some(group) = &group {
+        group.connections.borrow_mut().push(Rc::clone(&fresh));
+    }
+    let stream = Stream::on(&fresh);
+    flight.borrow_mut().on_carried(false);
+    Ok(converse(flight, thread, place, &stream, request).await?)
+}
+
+/// A stream on a connection of the group, which is opened if none has room.
+async fn shared(
+    thread: &Rc<Thread>,
+    place: &Place,
+    flight: &RefCell<Flight>,
+    group: &Group,
+) -> Result<Stream, Failure> {
+    if let Some(stream) = group.with_room() {
+        return Ok(stream);
+    }
+    let _opening = group.opening.lock().await;
+    if let Some(stream) = group.with_room() {
+        return Ok(stream);
+    }
+    let connection = Box::pin(open(thread, place, flight)).await?;
+    let stream = Stream::on(&connection);
+    group.connections.borrow_mut().push(connection);
+    Ok(stream)
+}
+
+/// Opens a connection and waits for the server's side of the beginning.
+async fn open(
+    thread: &Rc<Thread>,
+    place: &Place,
+    flight: &RefCell<Flight>,
+) -> Result<Rc<Connection>, Failure> {
+    let route = &thread.route;
+    let opening = Rc::clone(flight.borrow().opening());
+    let wire = connecting::open(route, place, &thread.receiver, &opening.used, &opening.step).await?;
+    if let Wire::Tls(stream) = &wire
+        && stream.get_ref().1.alpn_protocol() != Some(b"h2")
+    {
+        let message = format!(
+            "{} does not agree to HTTP/2; set client.http_version to http1",
+            place.endpoint.place()
+        );
+        return Err(Failure::new(ErrorClass::Protocol, message));
+    }
+    route.counters.opened.fetch_add(1, Ordering::Relaxed);
+    let newest = Rc::clone(wire.newest());
+    let outbox = Rc::new(Outbox::default());
+    let io = TokioIo::new(H2Io::new(wire, route.clock, Rc::clone(&outbox)));
+    let (sender, driver) = http2::Builder::new(ThisThread)
+        .initial_max_send_streams(FIRST_STREAMS)
+        .handshake(io)
+        .await
+        .map_err(|error| failure(place, &error, Where::Head))?;
+    let limit = Rc::new(Cell::new(FIRST_STREAMS));
+    let told = Rc::clone(&limit);
+    tokio::task::spawn_local(async move {
+        let mut driver = pin!(driver);
+        poll_fn(|cx| {
+            let over = driver.as_mut().poll(cx);
+            told.set(driver.current_max_send_streams());
+            over
+        })
+        .await
+    });
+    Ok(Rc::new(Connection {
+        sender,
+        newest,
+        outbox,
+        limit,
+        streams: Cell::new(0),
+        used: Cell::new(false),
+    }))
+}
+
+/// Runs hyper's tasks on the client thread that they belong to.
+#[derive(Clone, Copy)]
+struct ThisThread;
+
+impl<F> hyper::rt::Executor<F> for ThisThread
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
+}
+
+fn request(thread: &Thread, place: &Place, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Failure> {
+    let flight = flight.borrow();
+    let body = match flight.job() {
+        Some(job) => request_body(&thread.route.target.api, &job.request, &job.history)?,
+        None => Vec::new(),
+    };
+    let mut request = Request::new(Bytes::from(body));
+    *request.method_mut() = Method::POST;
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = place.uri.clone();
+    *request.headers_mut() = place.headers.clone();
+    // The address has it.
+    request.headers_mut().remove(HOST);
+    if let (false, Some(job)) = (place.names_requests, flight.job())
+        && let Ok(id) = job.id.to_string().parse()
+    {
+        request.headers_mut().insert(&REQUEST_ID, id);
+    }
+    Ok(request)
+}
+
+async fn converse(
+    flight: &RefCell<Flight>,
+    thread: &Thread,
+    place: &Place,
+    stream: &Stream,
+    request: Request<Bytes>,
+) -> Result<(), Lost> {
+    let connection = &stream.connection;
+    let sending = connection.outbox.begin();
+    flight.borrow_mut().on_sending(Rc::clone(&sending));
+    let (head, body) = request.into_parts();
+    let request = Request::from_parts(head, RequestBody::new(body, sending));
+    let answer = connection.sender.clone().send_request(request).await;
+    let mut response = match answer {
+        Ok(response) => response,
+        Err(error) => {
+            let failure = failure(place, &error, Where::Head);
+            // Only what the loss of the connection has cost is sent again, not what the server refused.
+            return Err(match stream.reused && connection.sender.is_closed() {
+                true => Lost::Unanswered(failure),
+                false => Lost::Failed(failure),
+            });
+        }
+    };
+    let fail = Lost::Failed;
+    hear_head(flight, connection, &response).map_err(fail)?;
+    let body = response.body_mut();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+        let frame = frame.map_err(|error| fail(failure(place, &error, Where::Body)))?;
+        if let Ok(bytes) = frame.into_data()
+            && !bytes.is_empty()
+            && !hear_body(flight, thread, connection, &bytes).map_err(fail)?
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn hear_head(
+    flight: &RefCell<Flight>,
+    connection: &Connection,
+    response: &Response<Incoming>,
+) -> Result<(), Failure> {
+    let mut flight = flight.borrow_mut();
+    flight.on_read(connection.newest.stamp(), connection.newest.all_kernel());
+    flight.on_head_fields(response.status().as_u16(), |name| {
+        let value = response.headers().get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    })
+}
+
+fn hear_body(
+    flight: &RefCell<Flight>,
+    thread: &Thread,
+    connection: &Connection,
+    bytes: &[u8],
+) -> Result<bool, Failure> {
+    let stamp = connection.newest.stamp();
+    let mut flight = flight.borrow_mut();
+    flight.on_read(stamp, connection.newest.all_kernel());
+    let wanted = flight.on_body(stamp, bytes)?;
+    flight.keep_within(|| thread.budget())?;
+    Ok(wanted)
+}
+
+/// How far an answer had come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Head,
+    Body,
+}
+
+fn failure(place: &Place, error: &hyper::Error, at: Where) -> Failure {
+    let place = place.endpoint.place();
+    let cause = causes(error);
+    let lost_or_reset = error.is_canceled()
+        || error.is_closed()
+        || error.is_incomplete_message()
+        || has_io(error)
+        // What h2 calls an error of the other side: a stream that was reset, a connection that goes away.
+        || cause.contains("error received");
+    let (class, message) = match (lost_or_reset, at) {
+        (true, Where::Head) => (
+            ErrorClass::Truncated,
+            format!("{place} closed the connection without an answer: {cause}"),
+        ),
+        (true, Where::Body) => (
+            ErrorClass::Truncated,
+            format!("the connection was lost in the middle of the answer: {cause}"),
+        ),
+        (false, Where::Head) => (
+            ErrorClass::Protocol,
+            format!("{place} does not answer in HTTP/2: {cause}"),
+        ),
+        (false, Where::Body) => (
+            ErrorClass::Protocol,
+            format!("the answer is not what HTTP/2 describes: {cause}"),
+        ),
+    };
+    Failure::new(class, one_line(&message))
+}
+
+/// Whether the system's own error lies below.
+fn has_io(error: &hyper::Error) -> bool {
+    let mut next = std::error::Error::source(error);
+    while let Some(source) = next {
+        if source.is::<std::io::Error>() {
+            return true;
+        }
+        next = source.source();
+    }
+    false
+}
+
+/// An error and what lies below it.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let words = source.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        next = source.source();
+    }
+    text
+}
+
+/// A body that is in memory, handed over in pieces: the next one only when the server has room for it. So the last one is
+/// taken when all but the last is on its way.
+struct RequestBody {
+    rest: Bytes,
+    sending: Rc<Sending>,
+}
+
+impl RequestBody {
+    fn new(rest: Bytes, sending: Rc<Sending>) -> Self {
+        if rest.is_empty() {
+            sending.on_taken();
+        }
+        RequestBody { rest, sending }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.rest.is_empty() {
+            return Poll::Ready(None);
+        }
+        let size = self.rest.len().min(PIECE_BYTES);
+        let piece = self.rest.split_to(size);
+        if self.rest.is_empty() {
+            self.sending.on_taken();
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
+}
