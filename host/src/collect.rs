@@ -130,6 +130,7 @@ impl Collector {
             failed: live.failed,
             ttfc_p50: live.ttfc_p50,
             output_tokens: live.output_tokens,
+            client_lag_p99: live.client_lag_p99,
         }
     }
 }

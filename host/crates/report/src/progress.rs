@@ -26,7 +26,12 @@ pub struct ProgressFigures {
     pub ttfc_p50: Option<f64>,
     /// Output tokens so far.
     pub output_tokens: u64,
+    /// 99th percentile of the client's lag so far, in seconds.
+    pub client_lag_p99: Option<f64>,
 }
+
+/// A lag that is worth a place on the line, in seconds: below it nobody needs to look at the client.
+const NOTABLE_LAG: f64 = 1e-3;
 
 /// A line on standard error, redrawn in place; invisible where standard error is not a terminal.
 #[derive(Debug)]
@@ -110,6 +115,9 @@ impl fmt::Display for ProgressFigures {
                 number(figures.output_tokens as f64 / figures.elapsed)
             ));
         }
+        if let Some(lag) = figures.client_lag_p99.filter(|lag| *lag >= NOTABLE_LAG) {
+            parts.push(format!("client lag p99 {}", duration(lag)));
+        }
         f.write_str(&parts.join(" · "))
     }
 }
@@ -133,10 +141,19 @@ mod tests {
             failed: 3,
             ttfc_p50: Some(0.1234),
             output_tokens: 74_510,
+            client_lag_p99: Some(0.000_9),
         };
         let expected =
             "01:02:05 · sessions 40/100 · in flight 7 · ok 120 · failed 3 · ttfc p50 123 ms · 20 tok/s";
         assert_eq!(ProgressFigures::to_string(&figures), expected);
+        let lagging = ProgressFigures {
+            client_lag_p99: Some(0.0032),
+            ..figures
+        };
+        assert_eq!(
+            ProgressFigures::to_string(&lagging),
+            format!("{expected} · client lag p99 3.2 ms")
+        );
     }
 
     #[test]

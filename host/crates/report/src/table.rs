@@ -14,7 +14,7 @@ pub struct Section {
     pub rows: Vec<Row>,
 }
 
-/// One line of a section.
+/// One line of a section, or, without cells, a sentence that runs over as many lines as it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// What the line is about; stands at the left.
@@ -93,7 +93,7 @@ impl Mark {
 const NARROWEST_NAME: usize = 12;
 
 /// The sections below one another. A line that would be longer than `width` characters has its name cut (`…`), and its note
-/// put on a line of its own.
+/// put on lines of its own. A row without cells is a sentence: it is broken between words, and does not widen the column of names.
 pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> String {
     let rendered: Vec<String> = sections
         .iter()
@@ -109,6 +109,7 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
     let longest = section
         .rows
         .iter()
+        .filter(|row| !row.cells.is_empty())
         .map(|row| length(&row.name))
         .chain([length(&section.title)])
         .max();
@@ -124,6 +125,13 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
     );
     for row in &section.rows {
         let sign = colour.paint(row.mark.code(), row.mark.sign());
+        if row.cells.is_empty() {
+            let mut lines = broken(&row.name, width.saturating_sub(2)).into_iter();
+            push_line(&mut text, &format!("{sign} {}", lines.next().unwrap_or_default()));
+            lines.for_each(|line| push_line(&mut text, &format!("  {line}")));
+            push_note(&mut text, row.note.as_deref(), width, colour);
+            continue;
+        }
         let name = pad_right(&cut(&row.name, name_width), name_width);
         let cells = colour.paint(row.mark.code(), &aligned(&row.cells, &widths));
         let line = format!("{sign} {name}{cells}");
@@ -134,11 +142,56 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
             }
             Some(note) => {
                 push_line(&mut text, &line);
-                push_line(&mut text, &format!("    {}", colour.paint("2", note)));
+                push_note(&mut text, Some(note), width, colour);
             }
         }
     }
     text
+}
+
+/// A note on lines of its own.
+fn push_note(text: &mut String, note: Option<&str>, width: usize, colour: Colour) {
+    for line in note
+        .map(|note| broken(note, width.saturating_sub(4)))
+        .unwrap_or_default()
+    {
+        push_line(text, &format!("    {}", colour.paint("2", &line)));
+    }
+}
+
+/// The text in lines of at most `width` characters, broken between words; a longer word stays whole.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    // Not at the spaces that hold a number and its unit together.
+    for word in words(text) {
+        match lines.last_mut() {
+            Some(line) if length(line) + 1 + length(&word) <= width => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// The words of a text; a unit (`ms`, `%`) belongs to the number before it.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let unit = word.trim_end_matches([')', ',', ';', '.', ':']);
+        match words.last_mut() {
+            Some(number)
+                if ["ns", "µs", "ms", "s", "%"].contains(&unit)
+                    && number.ends_with(|last: char| last.is_ascii_digit()) =>
+            {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 fn push_line(text: &mut String, line: &str) {

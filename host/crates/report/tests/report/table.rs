@@ -119,3 +119,30 @@ fn uneven_rows_and_no_width_at_all_do_no_harm() {
     assert_eq!(text.lines().count(), 4);
     assert!(text.contains("a long name…"), "{text}");
 }
+
+#[test]
+fn a_row_without_cells_is_a_sentence() {
+    let finding = Row {
+        mark: Mark::Warning,
+        note: Some("more client threads would help, or a machine with less to do".into()),
+        ..row(
+            "TTFC: error 1.5 % of its P50 (305 µs of 20 ms); most of it lies between dispatch and send",
+            &[],
+        )
+    };
+    let section = Section {
+        title: "Certificate: DEGRADED".into(),
+        columns: vec!["error".into()],
+        rows: vec![row("TTFC", &["305 µs"]), finding, row("short", &[])],
+    };
+    insta::assert_snapshot!(summary_table(&[section], 44, Colour::Plain), @r"
+    Certificate: DEGRADED     error
+      TTFC                   305 µs
+    ! TTFC: error 1.5 % of its P50 (305 µs of
+      20 ms); most of it lies between dispatch
+      and send
+        more client threads would help, or a
+        machine with less to do
+      short
+    ");
+}
