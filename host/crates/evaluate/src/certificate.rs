@@ -19,8 +19,9 @@
 //! lag that kernel timestamps made harmless, clock steps, sessions that a plugin delivered late (their lateness is in the dispatch),
 //! requests that were withdrawn because their session had failed.
 //!
-//! **Few samples.** A metric of fewer than [`ENOUGH`] samples is not certified. It can degrade the run, if even so its error is too large,
-//! but never invalidate it.
+//! **Few samples, and short times.** A metric of fewer than [`ENOUGH`] samples is not certified, nor one of which the typical value is below
+//! [`FINEST`]: no client can tell such times apart, and a server that writes without a pace is no fault of the client's. Either can degrade
+//! the run, if its error is too large, but never invalidate it.
 //!
 //! **Unknown errors.** Where arrival times are those of reads, and nothing tells how late these were, the run is degraded: it cannot vouch for
 //! what it did not observe.
@@ -34,6 +35,10 @@ use crate::{Evaluation, HostFigures, Metric, SelfTest, certificate_json};
 
 /// A metric of fewer samples is not certified.
 pub const ENOUGH: u64 = 30;
+
+/// A metric whose typical value is below this, in seconds, is not certified: five times the P99 of what lies between the wire and the kernel's
+/// timestamp.
+pub const FINEST: f64 = 100e-6;
 
 /// From when on a run does not trust itself. Shares are `0.0..=1.0`.
 #[derive(Clone, Copy, Debug, PartialEq)]

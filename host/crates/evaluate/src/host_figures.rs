@@ -336,3 +336,33 @@ impl HostSamples {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn most(flights: &[(Nanos, Nanos)]) -> u64 {
+        let (begins, ends) = flights.iter().copied().unzip();
+        Flights { begins, ends }.most()
+    }
+
+    #[test]
+    fn one_that_ends_makes_room() {
+        assert_eq!(most(&[]), 0);
+        assert_eq!(most(&[(0, 10), (10, 20), (20, 20)]), 1);
+        assert_eq!(most(&[(5, 30), (0, 10), (9, 12), (11, 13)]), 3);
+    }
+
+    proptest! {
+        /// Against the count at each beginning, taken literally.
+        #[test]
+        fn the_most_at_once(flights in prop::collection::vec((0u64..40, 1u64..20), 0..30)) {
+            let flights: Vec<(Nanos, Nanos)> = flights.into_iter().map(|(begin, took)| (begin, begin + took)).collect();
+            let at = |now: Nanos| flights.iter().filter(|(begin, end)| *begin <= now && now < *end).count() as u64;
+            let literal = flights.iter().map(|(begin, _)| at(*begin)).max().unwrap_or(0);
+            prop_assert_eq!(most(&flights), literal);
+        }
+    }
+}

@@ -41,7 +41,7 @@ mod throughput;
 mod verdicts;
 
 pub use certificate::{
-    Basis, CertFinding, Certificate, ENOUGH, ErrorBound, ErrorSource, Thresholds, Verdict, certify,
+    Basis, CertFinding, Certificate, ENOUGH, ErrorBound, ErrorSource, FINEST, Thresholds, Verdict, certify,
 };
 pub use counts::{Counts, ServerCounts};
 pub use errors::{ErrorEstimate, ErrorPart};

@@ -3,7 +3,7 @@
 use veeksha_events::NeverSentReason;
 use veeksha_stats::{Summary, duration, share};
 
-use crate::certificate::{CertFinding, ENOUGH, ErrorBound, ErrorSource, Thresholds, Verdict};
+use crate::certificate::{CertFinding, ENOUGH, ErrorBound, ErrorSource, FINEST, Thresholds, Verdict};
 use crate::{Counts, ErrorEstimate, ErrorPart, Evaluation, HostFigures, Metric, SelfTest, ThreadFigures};
 
 /// The P50 of gaps that is below this share of their mean is a time within bursts, not a pace.
@@ -131,6 +131,13 @@ fn judged(bound: &ErrorBound, main: ErrorPart, in_bursts: bool, thresholds: &Thr
                 "requests"
             },
             bound.count
+        ));
+        verdict = verdict.min(Verdict::Degraded);
+    }
+    if bound.reference < FINEST {
+        what.push_str(&format!(
+            "; not certified, because no client can tell times below {} apart",
+            duration(FINEST)
         ));
         verdict = verdict.min(Verdict::Degraded);
     }

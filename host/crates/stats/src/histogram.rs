@@ -75,4 +75,18 @@ mod tests {
         assert!(median.abs_diff(500_000_000) <= 500_000, "{median}");
         assert_eq!(histogram.count(), 1000);
     }
+
+    #[test]
+    fn many_at_once_count_as_one_after_the_other() {
+        let (mut at_once, mut singly) = (LiveHistogram::new(), LiveHistogram::new());
+        for (value, count) in [(20_000, 7), (1_000_000, 2), (u64::MAX, 1)] {
+            at_once.record_many(value, count);
+            (0..count).for_each(|_| singly.record(value));
+        }
+        at_once.record_many(5, 0);
+        assert_eq!(at_once.count(), 10);
+        for p in [0.0, 0.5, 0.7, 0.8, 1.0] {
+            assert_eq!(at_once.quantile(p), singly.quantile(p));
+        }
+    }
 }

@@ -556,6 +556,32 @@ fn few_requests_are_not_certified_and_never_invalid() {
 }
 
 #[test]
+fn times_that_no_client_can_tell_apart_are_never_invalid() {
+    // Sent at once, a first chunk after 90 µs, then one every 20 µs: errors of 8 and 2 µs.
+    let way = Way {
+        late: 0,
+        send: 3,
+        ttfc: 90,
+        gap: 20,
+        ..QUIET
+    };
+    let certificate = judge(requests(40, way));
+    assert_eq!(certificate.verdict, Verdict::Degraded);
+    let end = "; not certified, because no client can tell times below 100 µs apart";
+    for metric in [Metric::Ttfc, Metric::Tbc] {
+        let finding = about(&certificate, metric);
+        assert_eq!(finding.verdict, Verdict::Degraded, "{}", finding.what);
+        assert!(finding.what.ends_with(end), "{}", finding.what);
+    }
+    // 8 of 110 µs are 7 %.
+    let way = Way { ttfc: 110, ..way };
+    assert_eq!(
+        about(&judge(requests(40, way)), Metric::Ttfc).verdict,
+        Verdict::Invalid
+    );
+}
+
+#[test]
 fn nothing_answered_is_invalid() {
     let certificate = judge(vec![finished(failed(
         answered(0, 0, 0, 5),
