@@ -8,6 +8,9 @@ use crate::arrivals::Arrivals;
 use crate::slots::Slots;
 use crate::{SchedulerConfig, Traffic};
 
+/// Arrivals that are counted as missed, at most: an interval of 0 would have no end of them.
+const MOST_MISSED: usize = 1_000_000;
+
 /// A session that may start now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Admitted {
@@ -16,12 +19,16 @@ pub(crate) struct Admitted {
     pub(crate) due: Nanos,
     /// When the source delivered it.
     pub(crate) delivered: Nanos,
+    /// Since when there has been a place for it; 0 where sessions are not limited.
+    pub(crate) place_since: Nanos,
 }
 
 /// Sessions that were delivered and have not started, and what they wait for.
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     gate: Gate,
+    /// Where open-loop traffic is limited: the places that sessions may run in.
+    places: Option<Slots>,
     /// By arrival, then id (0 where there are no arrivals): when each was delivered.
     held: BTreeMap<(Nanos, SessionId), Nanos>,
 }
@@ -39,10 +46,18 @@ impl Admission {
         let gate = match config.traffic {
             Traffic::Rate(interval) => Gate::Arrivals(Arrivals::new(interval, config.seed, config.shard)),
             Traffic::Scheduled => Gate::Recorded,
-            Traffic::Concurrent { target, ramp } => Gate::Slots(Slots::new(target, ramp, config.shard)),
+            Traffic::Concurrent { target, ramp } => {
+                let target = config.limits.sessions.map_or(target, |most| target.min(most));
+                Gate::Slots(Slots::new(target, ramp, config.shard))
+            }
+        };
+        let most = match gate {
+            Gate::Arrivals(_) | Gate::Recorded => config.limits.sessions,
+            Gate::Slots(_) => None,
         };
         Admission {
             gate,
+            places: most.map(|most| Slots::new(most, 0, config.shard)),
             held: BTreeMap::new(),
         }
     }
@@ -64,12 +79,19 @@ impl Admission {
         }
         let first = self.held.first_entry()?;
         let (arrival, id) = *first.key();
-        let due = match &mut self.gate {
-            Gate::Arrivals(_) | Gate::Recorded => (arrival <= now).then_some(arrival)?,
-            Gate::Slots(slots) => slots.take()?,
+        let (due, place_since) = match (&mut self.gate, &mut self.places) {
+            (Gate::Slots(slots), _) => (slots.take()?, 0),
+            _ if arrival > now => return None,
+            (_, Some(places)) => (arrival, places.take()?),
+            (_, None) => (arrival, 0),
         };
         let delivered = first.remove();
-        Some(Admitted { id, due, delivered })
+        Some(Admitted {
+            id,
+            due,
+            delivered,
+            place_since,
+        })
     }
 
     /// A started session is over.
@@ -77,13 +99,16 @@ impl Admission {
         if let Gate::Slots(slots) = &mut self.gate {
             slots.release(at);
         }
+        if let Some(places) = &mut self.places {
+            places.release(at);
+        }
     }
 
     /// When the next session may start by time alone.
     pub(crate) fn next(&self) -> Option<Nanos> {
         let ((arrival, _), _) = self.held.first_key_value()?;
         match &self.gate {
-            Gate::Arrivals(_) | Gate::Recorded => Some(*arrival),
+            Gate::Arrivals(_) | Gate::Recorded => (!self.is_full()).then_some(*arrival),
             Gate::Slots(slots) => slots.next_opening(),
         }
     }
@@ -101,8 +126,27 @@ impl Admission {
         }
     }
 
-    /// Gives up every session that has not started.
-    pub(crate) fn clear(&mut self) -> impl Iterator<Item = SessionId> + use<> {
-        std::mem::take(&mut self.held).into_keys().map(|(_, id)| id)
+    /// Whether the limit keeps open-loop sessions back.
+    pub(crate) fn is_full(&self) -> bool {
+        self.places.as_ref().is_some_and(|places| places.free() == 0)
+    }
+
+    /// Gives up every session that has not started: its id and, of open-loop traffic, its arrival.
+    pub(crate) fn clear(&mut self) -> impl Iterator<Item = (SessionId, Option<Nanos>)> + use<> {
+        let open = !matches!(self.gate, Gate::Slots(_));
+        let held = std::mem::take(&mut self.held).into_keys();
+        held.map(move |(arrival, id)| (id, open.then_some(arrival)))
+    }
+
+    /// How many of the sessions that were never delivered had arrived before `end`; `wanted` are their ids, in order. Only known
+    /// where arrivals are drawn.
+    pub(crate) fn arrived_before(&mut self, end: Nanos, wanted: impl Iterator<Item = u64>) -> u64 {
+        let Gate::Arrivals(arrivals) = &mut self.gate else {
+            return 0;
+        };
+        let before = wanted
+            .take(MOST_MISSED)
+            .take_while(|id| arrivals.take(*id).is_some_and(|arrival| arrival < end));
+        before.count() as u64
     }
 }

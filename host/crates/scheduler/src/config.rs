@@ -24,6 +24,14 @@ pub struct SchedulerConfig {
     pub shard: Shard,
 }
 
+impl SchedulerConfig {
+    /// How many shards can share the work: each needs a place in a concurrency target and a part of every limit. A shard whose
+    /// index is not below this takes no sessions and is done at once.
+    pub fn most_shards(&self) -> u32 {
+        self.traffic.most_shards().min(self.limits.most_shards())
+    }
+}
+
 /// How sessions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traffic {
@@ -125,6 +133,12 @@ impl Shard {
     /// How many shards there are, never 0.
     pub(crate) fn parts(self) -> u64 {
         u64::from(self.count.max(1))
+    }
+
+    /// This shard's part of a number that is split over all: the parts add up to it, and those of lower shards are not smaller.
+    pub(crate) fn part_of(self, whole: u32) -> u32 {
+        let before = u64::from(whole) + self.parts() - 1;
+        (before.saturating_sub(u64::from(self.index)) / self.parts()) as u32
     }
 
     /// Whether the shard drives the session of this id.

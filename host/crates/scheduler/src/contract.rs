@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
-use veeksha_model::{FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId};
+use veeksha_model::{
+    FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+};
 
 /// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
 #[derive(Clone, Debug)]

@@ -51,6 +51,13 @@ impl Intake {
         (!self.source_ended && self.next < self.end).then_some(SessionId(self.next))
     }
 
+    /// The ids of this shard that may still come, in order.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = u64> {
+        let first = self.next_wanted().map_or(self.end, |next| next.0);
+        let ids = (first..self.end).step_by(self.shard.parts() as usize);
+        ids.filter(|id| !self.ahead.contains(id))
+    }
+
     /// How many sessions of this shard may still come.
     pub(crate) fn remaining(&self) -> u64 {
         match self.next_wanted() {

@@ -23,6 +23,7 @@ mod conversation;
 mod deadline;
 mod intake;
 mod ready;
+mod request_limits;
 mod scheduler;
 mod session;
 mod slots;

@@ -1,17 +1,18 @@
 //! The state machine that joins sessions, admission, readiness and the end of the run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use veeksha_events::NeverSentReason;
-use veeksha_model::{FailureReason, Nanos, RequestId, Response, SessionId};
+use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId};
 
 use crate::admission::Admission;
 use crate::contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
 use crate::deadline::{Deadline, Phase};
 use crate::intake::Intake;
 use crate::ready::ReadyQueue;
-use crate::session::SessionState;
+use crate::request_limits::RequestLimits;
+use crate::session::{SessionState, Withdrawal};
 use crate::{SchedulerConfig, Traffic};
 
 /// Sessions that should lie ready beyond those that could start now.
@@ -32,16 +33,26 @@ pub struct Scheduler<P> {
     /// Held and live sessions.
     sessions: HashMap<SessionId, SessionState<P>>,
     ready: ReadyQueue,
+    requests: RequestLimits,
+    /// Which limits were reached when the present call began.
+    reached: Reached,
     deadline: Deadline,
     phase: Phase,
     in_flight: usize,
     measured_in_flight: usize,
 }
 
+/// The limits that keep something back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reached {
+    sessions: bool,
+    requests: bool,
+}
+
 impl<P> Scheduler<P> {
     /// A scheduler at the start of a run.
     pub fn new(config: SchedulerConfig) -> Self {
-        let max_sessions = if config.shard.index < config.traffic.most_shards() {
+        let max_sessions = if config.shard.index < config.most_shards() {
             config.max_sessions
         } else {
             Some(0)
@@ -51,6 +62,8 @@ impl<P> Scheduler<P> {
             admission: Admission::new(&config),
             sessions: HashMap::new(),
             ready: ReadyQueue::default(),
+            requests: RequestLimits::new(config.limits, config.shard),
+            reached: Reached::default(),
             deadline: Deadline::new(config.benchmark_timeout, config.grace),
             phase: Phase::Measuring,
             in_flight: 0,
@@ -64,6 +77,11 @@ impl<P> Scheduler<P> {
         if self.phase == Phase::Done {
             return;
         }
+        self.requests.begin_call();
+        self.reached = Reached {
+            sessions: self.admission.is_full(),
+            requests: self.requests.is_full(),
+        };
         // A result counts before the clock does: it came before this call, whatever deadline the call is late for.
         self.take(now, input, actions);
         if let Some(timeout) = self.deadline.passed(self.phase, now) {
@@ -71,7 +89,7 @@ impl<P> Scheduler<P> {
             self.phase = self.deadline.drain(timeout);
         }
         if self.deadline.drained(self.phase, now, self.measured_in_flight) {
-            self.stop(now, actions);
+            self.stop(self.deadline.end(self.phase, now), now, actions);
         }
         if self.phase != Phase::Stopping {
             self.start_sessions(now, actions);
@@ -86,9 +104,11 @@ impl<P> Scheduler<P> {
     /// The next instant at which [`Input::Tick`] is due; `None`: only results or sessions move the run on.
     pub fn next_wake(&self) -> Option<Nanos> {
         let deadline = self.deadline.next(self.phase);
+        // What becomes due while a limit is reached waits for a result, not for its instant.
+        let ready = self.ready.first().filter(|_| !self.requests.is_full());
         match self.phase {
             Phase::Stopping | Phase::Done => None,
-            _ => [self.ready.first(), self.admission.next(), deadline]
+            _ => [ready, self.admission.next(), deadline]
                 .into_iter()
                 .flatten()
                 .min(),
@@ -140,8 +160,9 @@ impl<P> Scheduler<P> {
                 at,
             } => self.complete(now, request, at, Ok(response), actions),
             Input::Failed { request, reason, at } => self.complete(now, request, at, Err(reason), actions),
-            Input::FirstChunk { .. } | Input::Tick => {}
-            Input::Stop => self.stop(now, actions),
+            Input::FirstChunk { request, at } => self.first_chunk(now, request, at),
+            Input::Tick => {}
+            Input::Stop => self.stop(now, now, actions),
         }
     }
 
@@ -151,7 +172,7 @@ impl<P> Scheduler<P> {
         }
         let nodes = self.timed(plan.nodes);
         let mut session = SessionState::new(plan.id, plan.kind);
-        session.add(nodes, &mut self.ready);
+        session.add(nodes, now, &mut self.ready);
         self.sessions.insert(plan.id, session);
         self.admission.hold(plan.id, now, plan.arrives_at);
     }
@@ -178,7 +199,7 @@ impl<P> Scheduler<P> {
         let Some(session) = self.sessions.get_mut(&id).filter(|session| session.agent_open()) else {
             return;
         };
-        session.add(nodes, &mut self.ready);
+        session.add(nodes, now, &mut self.ready);
         session.answered(done);
         session.give_up_if_stuck();
         self.settle(id, now, actions);
@@ -200,7 +221,7 @@ impl<P> Scheduler<P> {
         if let Some(session) = self.sessions.get_mut(&id).filter(|session| session.agent_open()) {
             session.agent_failed();
             if session.has_started() {
-                self.withdraw(id, NeverSentReason::PluginFailed, now, actions);
+                self.withdraw(id, NeverSentReason::PluginFailed.into(), now, actions);
                 self.settle(id, now, actions);
             }
         }
@@ -219,11 +240,12 @@ impl<P> Scheduler<P> {
             return;
         };
         let at = at.min(now);
-        let Some(measured) = session.complete(node, at, answer.as_ref().ok().cloned()) else {
+        let Some(ended) = session.complete(node, at, answer.as_ref().ok().cloned()) else {
             return;
         };
         self.in_flight -= 1;
-        self.measured_in_flight -= usize::from(measured);
+        self.measured_in_flight -= usize::from(ended.measured);
+        self.requests.ended(at, ended.prefilling);
         if self.phase == Phase::Stopping {
             if answer.is_err() {
                 session.lost();
@@ -232,7 +254,7 @@ impl<P> Scheduler<P> {
             && self.config.cancel_session_on_failure
             && answer.is_err()
         {
-            self.withdraw(id, NeverSentReason::SessionCancelled, now, actions);
+            self.withdraw(id, NeverSentReason::SessionCancelled.into(), now, actions);
         } else {
             session.release_children(node, &mut self.ready);
             if session.agent_open() {
@@ -248,6 +270,13 @@ impl<P> Scheduler<P> {
         self.settle_at_latest(id, actions);
     }
 
+    fn first_chunk(&mut self, now: Nanos, request: RequestId, at: Nanos) {
+        let session = self.sessions.get_mut(&request.session);
+        if session.is_some_and(|session| session.first_chunk(request.node)) {
+            self.requests.first_chunk(at.min(now));
+        }
+    }
+
     fn start_sessions(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
         while let Some(admitted) = self.admission.admit(now) {
             let Some(session) = self.sessions.get_mut(&admitted.id) else {
@@ -259,40 +288,63 @@ impl<P> Scheduler<P> {
                     at: admitted.delivered,
                 });
             }
-            session.begin(admitted.due, &mut self.ready);
-            session.give_up_if_stuck();
-            let requests = session.requests();
-            actions.push(Action::SessionStarted {
-                session: admitted.id,
-                at: admitted.due,
-                requests,
-            });
-            if session.has_failed_agent() {
-                self.withdraw(admitted.id, NeverSentReason::PluginFailed, now, actions);
-            }
+            session.begin(admitted.due, admitted.place_since, &mut self.ready);
+            self.has_begun(admitted.id, admitted.due, now, actions);
             self.settle_at_latest(admitted.id, actions);
+        }
+    }
+
+    fn has_begun(&mut self, id: SessionId, at: Nanos, now: Nanos, actions: &mut Vec<Action<P>>) {
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        session.give_up_if_stuck();
+        actions.push(Action::SessionStarted {
+            session: id,
+            at,
+            requests: session.requests(),
+        });
+        if session.has_failed_agent() {
+            self.withdraw(id, NeverSentReason::PluginFailed.into(), now, actions);
         }
     }
 
     fn dispatch_ready(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
         let measured = self.phase == Phase::Measuring;
         loop {
-            let sessions = &self.sessions;
-            let Some((intended, id)) = self.ready.pop_due(now, |id| is_queued(sessions, id)) else {
+            let (sessions, requests) = (&self.sessions, &self.requests);
+            if requests.is_full() {
+                let passed = |intended, id: RequestId| {
+                    let session = sessions.get(&id.session);
+                    requests.passed(session.map_or(now, |session| session.free(id.node, intended).since))
+                };
+                return self.ready.hold_due(now, |id| is_queued(sessions, id), passed);
+            }
+            let Some(due) = self.ready.pop_due(now, |id| is_queued(sessions, id)) else {
                 return;
             };
+            let (id, intended) = (due.request, due.intended);
             let Some(session) = self.sessions.get_mut(&id.session) else {
                 continue;
             };
             let Some(departure) = session.depart(id.node, measured) else {
                 continue;
             };
+            let free = session.free(id.node, intended);
+            let since = due.held_since.unwrap_or_else(|| self.requests.passed(free.since));
+            let until = self.requests.passed(now);
+            let held = Held {
+                sessions: free.held_by_sessions,
+                in_flight: until.in_flight.saturating_sub(since.in_flight),
+                in_prefill: until.in_prefill.saturating_sub(since.in_prefill),
+            };
+            self.requests.dispatched(free.since);
             self.in_flight += 1;
             self.measured_in_flight += usize::from(measured);
             actions.push(Action::Dispatch {
                 id,
                 intended,
-                held: Default::default(),
+                held,
                 payload: departure.payload,
                 history: departure.history,
                 measured,
@@ -302,20 +354,20 @@ impl<P> Scheduler<P> {
     }
 
     /// Gives up what a session has not sent.
-    fn withdraw(&mut self, id: SessionId, reason: NeverSentReason, now: Nanos, actions: &mut Vec<Action<P>>) {
+    fn withdraw(&mut self, id: SessionId, why: Withdrawal, now: Nanos, actions: &mut Vec<Action<P>>) {
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
-        let queued = session.withdraw(reason, now, actions);
+        let queued = session.withdraw(why, now, actions);
         let sessions = &self.sessions;
         self.ready.withdraw(queued, |id| is_queued(sessions, id));
     }
 
-    /// Ends the run: nothing more is sent, what is in flight is called back.
+    /// Ends the run, at `end`: nothing more is sent, what is in flight is called back.
     ///
-    /// Sessions that were delivered ahead of their time and never started leave no trace: whether they were known depends
-    /// on the look-ahead, not on the workload.
-    fn stop(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
+    /// What was due by then and before the timeout is named as what it is: held by a limit, or missed. Sessions that were delivered
+    /// ahead of their time leave no trace: whether they were known depends on the look-ahead, not on the workload.
+    fn stop(&mut self, end: Nanos, now: Nanos, actions: &mut Vec<Action<P>>) {
         if matches!(self.phase, Phase::Stopping | Phase::Done) {
             return;
         }
@@ -323,19 +375,54 @@ impl<P> Scheduler<P> {
         if self.in_flight > 0 {
             actions.push(Action::CancelInFlight);
         }
-        for id in self.admission.clear() {
-            if let Some(session) = self.sessions.remove(&id) {
-                forget(&session, actions);
+        let end = self
+            .config
+            .benchmark_timeout
+            .map_or(end, |timeout| timeout.min(end));
+        let missed = self.admission.arrived_before(end, self.intake.missing());
+        let reason = |is_held| match is_held {
+            true => NeverSentReason::Held,
+            false => NeverSentReason::Missed,
+        };
+        let mut never_started = BTreeSet::new();
+        for (id, arrival) in self.admission.clear() {
+            match arrival.filter(|arrival| *arrival < end) {
+                Some(arrival) => {
+                    if let Some(session) = self.sessions.get_mut(&id) {
+                        session.begin(arrival, 0, &mut self.ready);
+                        self.has_begun(id, arrival, now, actions);
+                        never_started.insert(id);
+                    }
+                }
+                None => {
+                    if let Some(session) = self.sessions.remove(&id) {
+                        forget(&session, actions);
+                    }
+                }
             }
         }
         let mut live: Vec<SessionId> = self.sessions.keys().copied().collect();
         live.sort_unstable();
         for id in live {
-            self.withdraw(id, NeverSentReason::RunEnded, now, actions);
+            let is_held = match never_started.contains(&id) {
+                true => self.reached.sessions,
+                false => self.reached.requests,
+            };
+            let why = Withdrawal {
+                reason: NeverSentReason::RunEnded,
+                due: Some((end, reason(is_held))),
+            };
+            self.withdraw(id, why, now, actions);
             if let Some(session) = self.sessions.get_mut(&id) {
                 session.cut();
             }
             self.settle(id, now, actions);
+        }
+        if missed > 0 {
+            actions.push(Action::ArrivalsMissed {
+                sessions: missed,
+                at: end,
+            });
         }
     }
 
@@ -358,7 +445,8 @@ impl<P> Scheduler<P> {
                 requests: session.requests(),
             });
             forget(&session, actions);
-            self.admission.release(at);
+            // One without requests ends at its start, which may lie before the instant at which it got its place.
+            self.admission.release(at.max(session.place_since()));
         }
     }
 

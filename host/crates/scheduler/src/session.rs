@@ -19,6 +19,8 @@ pub(crate) struct SessionState<P> {
     nodes: BTreeMap<NodeId, Node<P>>,
     /// Its start; `None` while it is held.
     start: Option<Nanos>,
+    /// Since when there has been a place for it; 0 where sessions are not limited.
+    place_since: Nanos,
     /// The last completion so far, or the start.
     latest: Nanos,
     /// Nodes that are waiting or queued.
@@ -49,6 +51,8 @@ struct Node<P> {
     wait: Nanos,
     /// 0: at any time.
     not_before: Nanos,
+    /// When the scheduler heard of it. What its plugin was late with, no limit held.
+    known: Nanos,
     payload: Arc<P>,
     children: Vec<NodeId>,
     state: NodeState<P>,
@@ -59,9 +63,14 @@ enum NodeState<P> {
     /// `left` parents are not complete; the last of the others completed at `base` (`None`: no parents).
     Waiting { left: usize, base: Option<Nanos> },
     /// In the ready queue.
-    Queued,
+    Queued { intended: Nanos },
     /// Dispatched, with this conversation before it.
-    InFlight { measured: bool, before: Conversation<P> },
+    InFlight {
+        measured: bool,
+        /// Its first chunk has not been told of.
+        prefilling: bool,
+        before: Conversation<P>,
+    },
     /// Its result is there; the conversation up to and with it.
     Complete { at: Nanos, talk: Conversation<P> },
     /// Will never be sent.
@@ -75,6 +84,35 @@ pub(crate) struct Departure<P> {
     pub(crate) session_requests: u32,
 }
 
+/// What a request was when its result came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) measured: bool,
+    pub(crate) prefilling: bool,
+}
+
+/// Since when a request that is due could have been sent, but for the limits on requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Free {
+    pub(crate) since: Nanos,
+    /// How long its session had to wait for a place, after the request was due.
+    pub(crate) held_by_sessions: Nanos,
+}
+
+/// Why nodes are given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Withdrawal {
+    pub(crate) reason: NeverSentReason,
+    /// The reason of those that were due before an instant, where it is another.
+    pub(crate) due: Option<(Nanos, NeverSentReason)>,
+}
+
+impl From<NeverSentReason> for Withdrawal {
+    fn from(reason: NeverSentReason) -> Self {
+        Withdrawal { reason, due: None }
+    }
+}
+
 impl<P> SessionState<P> {
     pub(crate) fn new(id: SessionId, kind: SessionKind) -> Self {
         let agent = match kind {
@@ -86,6 +124,7 @@ impl<P> SessionState<P> {
             kind,
             nodes: BTreeMap::new(),
             start: None,
+            place_since: 0,
             latest: 0,
             unsent: 0,
             in_flight: 0,
@@ -105,6 +144,11 @@ impl<P> SessionState<P> {
         self.latest
     }
 
+    /// Since when there was a place for it.
+    pub(crate) fn place_since(&self) -> Nanos {
+        self.place_since
+    }
+
     /// Whether it has left the look-ahead.
     pub(crate) fn has_started(&self) -> bool {
         self.start.is_some()
@@ -120,14 +164,24 @@ impl<P> SessionState<P> {
         matches!(
             self.nodes.get(&node),
             Some(Node {
-                state: NodeState::Queued,
+                state: NodeState::Queued { .. },
                 ..
             })
         )
     }
 
-    /// Adds nodes; those whose id is taken are ignored. Parents that do not exist count as complete.
-    pub(crate) fn add(&mut self, plans: Vec<NodePlan<P>>, ready: &mut ReadyQueue) {
+    /// Since when a node could have been sent that was due at `intended`.
+    pub(crate) fn free(&self, node: NodeId, intended: Nanos) -> Free {
+        let known = self.nodes.get(&node).map_or(0, |node| node.known);
+        let wanted = intended.max(known);
+        Free {
+            since: wanted.max(self.place_since),
+            held_by_sessions: self.place_since.saturating_sub(wanted),
+        }
+    }
+
+    /// Adds nodes, which the scheduler heard of at `known`; those whose id is taken are ignored. Parents that do not exist count as complete.
+    pub(crate) fn add(&mut self, plans: Vec<NodePlan<P>>, known: Nanos, ready: &mut ReadyQueue) {
         let mut added = Vec::with_capacity(plans.len());
         for plan in plans {
             if let Entry::Vacant(slot) = self.nodes.entry(plan.node) {
@@ -137,6 +191,7 @@ impl<P> SessionState<P> {
                     recorded_answer: plan.recorded_answer,
                     wait: plan.wait_after_ready,
                     not_before: plan.not_before.unwrap_or(0),
+                    known,
                     payload: plan.payload,
                     children: Vec::new(),
                     state: NodeState::Waiting { left: 0, base: None },
@@ -187,9 +242,9 @@ impl<P> SessionState<P> {
         if let Some(node) = self.nodes.get_mut(&id)
             && let NodeState::Waiting { left: 0, base } = node.state
         {
-            node.state = NodeState::Queued;
             let ready_at = base.unwrap_or(latest).saturating_add(node.wait);
             let intended = ready_at.max(node.not_before);
+            node.state = NodeState::Queued { intended };
             ready.push(
                 intended,
                 RequestId {
@@ -200,9 +255,10 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Starts the session.
-    pub(crate) fn begin(&mut self, at: Nanos, ready: &mut ReadyQueue) {
+    /// Starts the session, for which there has been a place since `place_since`.
+    pub(crate) fn begin(&mut self, at: Nanos, place_since: Nanos, ready: &mut ReadyQueue) {
         self.start = Some(at);
+        self.place_since = place_since;
         self.latest = at;
         let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
         for node in nodes {
@@ -231,7 +287,11 @@ impl<P> SessionState<P> {
         let history = before.heard(mode);
         let session_requests = self.requests();
         let node = self.nodes.get_mut(&node)?;
-        node.state = NodeState::InFlight { measured, before };
+        node.state = NodeState::InFlight {
+            measured,
+            prefilling: true,
+            before,
+        };
         self.unsent -= 1;
         self.in_flight += 1;
         Some(Departure {
@@ -241,18 +301,34 @@ impl<P> SessionState<P> {
         })
     }
 
-    /// Notes the result of a node in flight; returns whether it was measured, or `None` if it was not in flight.
+    /// Notes the first chunk of a node; false if it was told of before, or the node is not in flight.
+    pub(crate) fn first_chunk(&mut self, node: NodeId) -> bool {
+        match self.nodes.get_mut(&node).map(|node| &mut node.state) {
+            Some(NodeState::InFlight { prefilling, .. }) => std::mem::replace(prefilling, false),
+            _ => false,
+        }
+    }
+
+    /// Notes the result of a node in flight; returns what it was, or `None` if it was not in flight.
     pub(crate) fn complete(
         &mut self,
         node: NodeId,
         at: Nanos,
         response: Option<Arc<Response>>,
-    ) -> Option<bool> {
+    ) -> Option<Ended> {
         let node = self.nodes.get_mut(&node)?;
-        let NodeState::InFlight { measured, before } = &mut node.state else {
+        let NodeState::InFlight {
+            measured,
+            prefilling,
+            before,
+        } = &mut node.state
+        else {
             return None;
         };
-        let measured = *measured;
+        let ended = Ended {
+            measured: *measured,
+            prefilling: *prefilling,
+        };
         let failed = response.is_none();
         let talk = std::mem::take(before).with(node.payload.clone(), response, node.recorded_answer.take());
         node.state = NodeState::Complete { at, talk };
@@ -261,7 +337,7 @@ impl<P> SessionState<P> {
         if failed {
             self.worsen(SessionEnd::Errored);
         }
-        Some(measured)
+        Some(ended)
     }
 
     /// Tells the children of a complete node.
@@ -286,22 +362,24 @@ impl<P> SessionState<P> {
     }
 
     /// Gives up every node that was not sent, lowest id first. Returns how many of them were in the ready queue.
-    pub(crate) fn withdraw(
-        &mut self,
-        reason: NeverSentReason,
-        at: Nanos,
-        actions: &mut Vec<Action<P>>,
-    ) -> usize {
+    pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> usize {
         let mut queued = 0;
         if self.unsent == 0 {
             return queued;
         }
         for (id, node) in &mut self.nodes {
-            match node.state {
-                NodeState::Queued => queued += 1,
-                NodeState::Waiting { .. } => {}
+            let reason = match (&node.state, why.due) {
+                (NodeState::Queued { intended }, Some((end, reason))) if *intended < end => {
+                    queued += 1;
+                    reason
+                }
+                (NodeState::Queued { .. }, _) => {
+                    queued += 1;
+                    why.reason
+                }
+                (NodeState::Waiting { .. }, _) => why.reason,
                 _ => continue,
-            }
+            };
             node.state = NodeState::Withdrawn;
             let request = RequestId {
                 session: self.id,
@@ -310,7 +388,7 @@ impl<P> SessionState<P> {
             actions.push(Action::NeverSent { request, reason, at });
         }
         self.unsent = 0;
-        self.worsen(match reason {
+        self.worsen(match why.reason {
             NeverSentReason::SessionCancelled => SessionEnd::Cancelled,
             NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::Missed => {
                 SessionEnd::Incomplete

@@ -42,8 +42,20 @@ fn grace() -> impl Strategy<Value = Grace> {
 }
 
 prop_compose! {
+    /// Limits that each shard of `count` has a part of.
+    fn limits(count: u32)(
+        sessions in proptest::option::weighted(0.4, count..8u32),
+        in_flight in proptest::option::weighted(0.4, count..8u32),
+        in_prefill in proptest::option::weighted(0.4, count..8u32),
+    ) -> Limits {
+        Limits { sessions, in_flight, in_prefill }
+    }
+}
+
+prop_compose! {
     fn config()(
         traffic in traffic(),
+        limits in prop_oneof![Just(Limits::default()), limits(3)],
         cancel_session_on_failure in any::<bool>(),
         max_sessions in proptest::option::of(0u64..40),
         benchmark_timeout in proptest::option::of(0u64..900),
@@ -54,7 +66,7 @@ prop_compose! {
     ) -> SchedulerConfig {
         let count = count.min(traffic.most_shards());
         let shard = Shard { index: index % count, count };
-        SchedulerConfig { traffic, limits: Limits::default(), cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
+        SchedulerConfig { traffic, limits, cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
     }
 }
 
@@ -69,8 +81,9 @@ prop_compose! {
         step_latency in 0u32..60,
         delivery in prop_oneof![Just(0u32), 0u32..80],
         stop in proptest::option::weighted(0.3, 0u64..1500),
+        first_chunks in prop_oneof![Just(100u32), 0u32..100],
     ) -> Weather {
-        Weather { seed, sessions, failures, agent_failures, reactive, latency, step_latency, delivery, stop }
+        Weather { seed, sessions, failures, agent_failures, reactive, latency, step_latency, delivery, stop, first_chunks }
     }
 }
 
@@ -125,16 +138,16 @@ proptest! {
         }
     }
 
-    /// Sessions start when the schedule says, whatever the sharding, the answers and the delivery.
+    /// Sessions start when the schedule says, whatever the sharding, the limits, the answers and the delivery.
     #[test]
-    fn arrivals_depend_on_seed_and_id_alone(gap in 1u32..40, seed in any::<u64>(), weather in weather(), count in 1u32..4) {
+    fn arrivals_depend_on_seed_and_id_alone(gap in 1u32..40, seed in any::<u64>(), weather in weather(), count in 1u32..4, limits in limits(3)) {
         let interval = Interval::Poisson { rate: 1e9 / f64::from(gap) };
         let weather = Weather { stop: None, ..weather };
         let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
         for index in 0..count {
             let config = SchedulerConfig {
                 traffic: Traffic::Rate(interval),
-                limits: Limits::default(),
+                limits,
                 cancel_session_on_failure: true,
                 max_sessions: None,
                 benchmark_timeout: None,
@@ -152,15 +165,15 @@ proptest! {
         prop_assert_eq!(starts, expected);
     }
 
-    /// Replayed sessions start at their own arrivals, whatever the sharding, the answers and the delivery.
+    /// Replayed sessions start at their own arrivals, whatever the sharding, the limits, the answers and the delivery.
     #[test]
-    fn replayed_arrivals_are_the_recorded_ones(weather in weather(), count in 1u32..4) {
+    fn replayed_arrivals_are_the_recorded_ones(weather in weather(), count in 1u32..4, limits in limits(3)) {
         let weather = Weather { stop: None, ..weather };
         let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
         for index in 0..count {
             let config = SchedulerConfig {
                 traffic: Traffic::Scheduled,
-                limits: Limits::default(),
+                limits,
                 cancel_session_on_failure: true,
                 max_sessions: None,
                 benchmark_timeout: None,
@@ -228,6 +241,7 @@ fn memory_follows_the_live_sessions() {
         step_latency: 1,
         delivery: 1600,
         stop: None,
+        first_chunks: 0,
     };
     let log = run(&config, &weather);
     assert_eq!(log.started.len(), 2_000);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use veeksha_model::{
-    ErrorClass, FailureReason, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+    ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
 };
 use veeksha_scheduler::{
-    Action, Grace, Input, Interval, Limits, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Shard,
-    Traffic,
+    Action, Grace, Input, Interval, Limits, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan,
+    Shard, Traffic,
 };
 
 pub(crate) fn config(traffic: Traffic) -> SchedulerConfig {
@@ -105,6 +105,7 @@ pub(crate) fn line(action: &Action<u32>) -> String {
         Action::Dispatch {
             id,
             intended,
+            held,
             measured,
             session_requests,
             history,
@@ -120,8 +121,12 @@ pub(crate) fn line(action: &Action<u32>) -> String {
             };
             let turns: Vec<String> = turns.iter().map(turn).collect();
             let measured = if *measured { "" } else { " unmeasured" };
+            let held = match *held == Held::default() {
+                true => String::new(),
+                false => format!(" held {}+{}+{}", held.sessions, held.in_flight, held.in_prefill),
+            };
             format!(
-                "send {id} at {intended} of {session_requests} after [{}]{measured}",
+                "send {id} at {intended} of {session_requests} after [{}]{held}{measured}",
                 turns.join(" ")
             )
         }

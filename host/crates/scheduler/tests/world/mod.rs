@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
 use veeksha_model::{
-    ErrorClass, FailureReason, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+    ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
 };
 use veeksha_scheduler::{
-    Action, Input, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Traffic,
+    Action, Input, Limits, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Shard, Traffic,
 };
 use veeksha_stats::{Draws, RandomStream};
 
@@ -30,6 +30,8 @@ pub(crate) struct Weather {
     pub(crate) delivery: u32,
     /// When Ctrl-C comes.
     pub(crate) stop: Option<Nanos>,
+    /// In percent: requests whose first chunk is told of, if a result does not come before it.
+    pub(crate) first_chunks: u32,
 }
 
 /// What happened.
@@ -55,6 +57,10 @@ struct Known {
     not_before: Option<Nanos>,
     mode: HistoryMode,
     recorded: Option<String>,
+    /// When the scheduler heard of it.
+    known: Nanos,
+    /// If its agent added it later: the last completion before that.
+    base: Option<Nanos>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +68,7 @@ enum Happening {
     Deliver(u64),
     SourceEnds,
     Answer { session: u64, node: u32, fails: bool },
+    FirstChunk { session: u64, node: u32 },
     Step { session: u64 },
     Stop,
 }
@@ -75,7 +82,11 @@ struct World {
     known: HashMap<(u64, u32), Known>,
     /// Completion instant and success of each request that has its result.
     results: HashMap<(u64, u32), (Nanos, bool)>,
+    /// Of running sessions and of others: what was neither sent nor given up.
+    unsent: BTreeSet<(u64, u32)>,
     in_flight: BTreeSet<(u64, u32)>,
+    /// Those of them whose first chunk was not told of.
+    in_prefill: BTreeSet<(u64, u32)>,
     starts: HashMap<u64, Nanos>,
     plans: HashMap<u64, SessionKind>,
     /// When each accepted session came.
@@ -97,7 +108,9 @@ pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
         draws: RandomStream::new(weather.seed, 0, "world").draws(),
         known: HashMap::new(),
         results: HashMap::new(),
+        unsent: BTreeSet::new(),
         in_flight: BTreeSet::new(),
+        in_prefill: BTreeSet::new(),
         starts: HashMap::new(),
         plans: HashMap::new(),
         delivered: HashMap::new(),
@@ -115,6 +128,16 @@ pub(crate) fn target_at(target: u32, ramp: Nanos, now: Nanos) -> u64 {
         u64::from(target)
     } else {
         (u128::from(target) * u128::from(now) / u128::from(ramp)) as u64
+    }
+}
+
+/// Whether only the end of a run has such an action.
+fn ends_the_run(action: &Action<Payload>) -> bool {
+    use NeverSentReason::{Held, Missed, RunEnded};
+    match action {
+        Action::CancelInFlight | Action::ArrivalsMissed { .. } | Action::Done => true,
+        Action::NeverSent { reason, .. } => matches!(reason, Held | Missed | RunEnded),
+        _ => false,
     }
 }
 
@@ -177,11 +200,16 @@ impl World {
             scheduler.on(now, input, &mut actions);
             let mut last = None;
             let batch = std::mem::take(&mut actions);
+            // What is due and has no room is named when the run ends, and its sessions begin and end there.
+            let ends = batch.iter().any(ends_the_run);
             for (index, action) in batch.iter().enumerate() {
                 if matches!(action, Action::Done) {
                     assert_eq!(index + 1, batch.len(), "something after Done");
                 }
-                self.check(now, action, &mut last);
+                self.check(now, action, &mut last, ends);
+            }
+            if !ends && !self.stopped {
+                self.check_work(now);
             }
             if !scheduler.is_done() {
                 let wake = scheduler.next_wake();
@@ -242,13 +270,22 @@ impl World {
                 self.stopped = true;
                 Input::Stop
             }
-            Happening::Step { session } => self.step(session)?,
+            Happening::FirstChunk { session, node } => {
+                self.in_prefill.remove(&(session, node));
+                let request = RequestId {
+                    session: SessionId(session),
+                    node: NodeId(node),
+                };
+                Input::FirstChunk { request, at }
+            }
+            Happening::Step { session } => self.step(session, now)?,
             Happening::Answer { session, node, fails } => {
                 let key = (session, node);
                 if !self.in_flight.remove(&key) {
                     // A second result of the same request: to be ignored.
                     return Some(self.result(key, at.min(now), fails));
                 }
+                self.in_prefill.remove(&key);
                 self.results.insert(key, (at, !fails));
                 if self.below(8) == 0 {
                     self.later(
@@ -315,7 +352,7 @@ impl World {
             self.plans.insert(id, kind);
             self.delivered.insert(id, now);
             for plan in &nodes {
-                self.learn(id, plan);
+                self.learn(id, plan, now);
             }
             if reactive {
                 self.agents.insert(id, count);
@@ -329,7 +366,7 @@ impl World {
         }
     }
 
-    fn learn(&mut self, session: u64, plan: &NodePlan<Payload>) {
+    fn learn(&mut self, session: u64, plan: &NodePlan<Payload>, known: Nanos) {
         let known = Known {
             parents: plan.parents.iter().map(|parent| parent.0).collect(),
             history_parent: plan.history_parent.map(|parent| parent.0),
@@ -337,11 +374,17 @@ impl World {
             not_before: plan.not_before,
             mode: plan.history_mode,
             recorded: plan.recorded_answer.as_ref().map(|answer| answer.text.clone()),
+            known,
+            base: self.starts.get(&session).map(|start| {
+                let ended = self.results.iter().filter(|(key, _)| key.0 == session);
+                ended.map(|(_, (at, _))| *at).fold(*start, Nanos::max)
+            }),
         };
         self.known.insert((session, plan.node.0), known);
+        self.unsent.insert((session, plan.node.0));
     }
 
-    fn step(&mut self, id: u64) -> Option<Input<Payload>> {
+    fn step(&mut self, id: u64, now: Nanos) -> Option<Input<Payload>> {
         let session = SessionId(id);
         let live = !self.stopped && !self.log.finished.contains_key(&id);
         let made = *self.agents.get(&id)?;
@@ -356,7 +399,7 @@ impl World {
             .collect();
         if live {
             for plan in &nodes {
-                self.learn(id, plan);
+                self.learn(id, plan, now);
             }
         }
         match done {
@@ -366,19 +409,32 @@ impl World {
         Some(Input::Step { session, nodes, done })
     }
 
-    fn check(&mut self, now: Nanos, action: &Action<Payload>, last: &mut Option<(Nanos, RequestId)>) {
+    fn check(
+        &mut self,
+        now: Nanos,
+        action: &Action<Payload>,
+        last: &mut Option<(Nanos, RequestId)>,
+        ends: bool,
+    ) {
         match action {
             Action::SessionStarted {
                 session,
                 at,
                 requests,
             } => {
-                assert!(*at <= now && !self.stopped);
+                assert!(*at <= now && (!self.stopped || *at < now));
                 let known = self.known.keys().filter(|key| key.0 == session.0).count();
                 assert_eq!(*requests as usize, known);
                 assert!(self.starts.insert(session.0, *at).is_none(), "started twice");
                 self.check_start(session.0, *at);
                 self.log.started.push((session.0, *at));
+                if !ends {
+                    let running = self.starts.len() - self.log.finished.len();
+                    assert!(
+                        running as u64 <= self.part(self.config.limits.sessions),
+                        "{running} run"
+                    );
+                }
                 if let Traffic::Concurrent { target, ramp } = self.config.traffic {
                     let active = self.starts.len() - self.log.finished.len();
                     assert!(
@@ -394,7 +450,7 @@ impl World {
                 history,
                 measured,
                 session_requests,
-                ..
+                held,
             } => {
                 assert!(!self.stopped, "dispatched after the end");
                 assert!(*last < Some((*intended, *id)), "order");
@@ -405,14 +461,24 @@ impl World {
                     *measured,
                     self.config.benchmark_timeout.is_none_or(|timeout| now < timeout)
                 );
-                assert!(
-                    self.log.dispatched.insert(key, (*intended, *measured)).is_none(),
-                    "{key:?} twice"
-                );
+                assert!(!self.log.dispatched.contains_key(&key), "{key:?} twice");
                 assert!(self.in_flight.insert(key));
                 assert!(*session_requests >= 1);
                 self.check_instant(key, *intended, now);
                 self.check_history(key, history);
+                self.check_held(key, *intended, *held, now);
+                if self.config.limits != Limits::default() {
+                    let first = self.due(now).first().copied();
+                    assert_eq!(first, Some((*intended, key)), "another was due before");
+                }
+                self.unsent.remove(&key);
+                self.log.dispatched.insert(key, (*intended, *measured));
+                self.in_prefill.insert(key);
+                if self.below(100) < self.weather.first_chunks {
+                    let (session, node) = key;
+                    let at = now + u64::from(self.below(self.weather.latency + 1));
+                    self.later(at, Happening::FirstChunk { session, node });
+                }
                 let latency = u64::from(self.below(self.weather.latency + 1));
                 let fails = self.below(100) < self.weather.failures;
                 self.later(
@@ -443,6 +509,7 @@ impl World {
                     self.log.never_sent.insert(key, *reason).is_none(),
                     "{key:?} twice"
                 );
+                self.unsent.remove(&key);
                 self.check_reason(key.0, *reason);
             }
             Action::SessionFinished {
@@ -491,7 +558,10 @@ impl World {
                     );
                 }
             }
-            Action::ArrivalsMissed { .. } => {}
+            Action::ArrivalsMissed { sessions, at } => {
+                assert!(matches!(self.config.traffic, Traffic::Rate(_)));
+                assert!(*sessions > 0 && *at <= now);
+            }
             Action::TimeoutReached { at } => {
                 assert_eq!(Some(*at), self.config.benchmark_timeout);
                 assert!(self.log.timeout_at.replace(now).is_none(), "twice");
@@ -506,7 +576,11 @@ impl World {
 
     fn check_reason(&mut self, session: u64, reason: NeverSentReason) {
         match reason {
-            NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::Missed => {
+            NeverSentReason::Held => {
+                assert!(self.config.limits != Limits::default());
+                self.stopped = true;
+            }
+            NeverSentReason::RunEnded | NeverSentReason::Missed => {
                 assert!(self.stopped || self.log.timeout_at.is_some());
                 self.stopped = true;
             }
@@ -517,6 +591,85 @@ impl World {
             }
             NeverSentReason::PluginFailed => assert_eq!(self.plans[&session], SessionKind::Reactive),
         }
+    }
+
+    /// This shard's part of a limit.
+    fn part(&self, limit: Option<u32>) -> u64 {
+        let Shard { index, count } = self.config.shard;
+        limit.map_or(u64::MAX, |most| u64::from((most + count - 1 - index) / count))
+    }
+
+    fn has_room(&self) -> bool {
+        let Limits {
+            in_flight,
+            in_prefill,
+            ..
+        } = self.config.limits;
+        (self.in_flight.len() as u64) < self.part(in_flight)
+            && (self.in_prefill.len() as u64) < self.part(in_prefill)
+    }
+
+    /// What could be sent now, in order: nodes of running sessions whose instant has come.
+    fn due(&self, now: Nanos) -> Vec<(Nanos, (u64, u32))> {
+        let due = |key: &(u64, u32)| {
+            let start = self.starts.get(&key.0)?;
+            let known = &self.known[key];
+            let mut at = match known.parents.is_empty() {
+                true => known.base.unwrap_or(*start),
+                false => 0,
+            };
+            for parent in &known.parents {
+                at = at.max(self.results.get(&(key.0, *parent))?.0);
+            }
+            let mut at = at + known.wait;
+            if self.config.traffic == Traffic::Scheduled {
+                at = at.max(known.not_before.unwrap_or(0));
+            }
+            (at <= now).then_some((at, *key))
+        };
+        let mut due: Vec<_> = self.unsent.iter().filter_map(due).collect();
+        due.sort_unstable();
+        due
+    }
+
+    /// No limit is exceeded, and nothing waits that could go.
+    fn check_work(&self, now: Nanos) {
+        let Limits {
+            sessions,
+            in_flight,
+            in_prefill,
+        } = self.config.limits;
+        assert!(self.in_flight.len() as u64 <= self.part(in_flight));
+        assert!(self.in_prefill.len() as u64 <= self.part(in_prefill));
+        if self.config.limits != Limits::default() && self.has_room() {
+            assert_eq!(self.due(now), [], "could go at {now}");
+        }
+        let running = (self.starts.len() - self.log.finished.len()) as u64;
+        if self.config.traffic == Traffic::Scheduled && running < self.part(sessions) {
+            let waiting = self.delivered.iter().find(|(id, delivered)| {
+                let arrival = arrival_of(self.weather.seed, **id).unwrap_or(**delivered);
+                arrival <= now && !self.starts.contains_key(id)
+            });
+            assert_eq!(waiting, None, "has a place at {now}");
+        }
+    }
+
+    /// The parts are the whole time for which it was due and known, and none belongs to a limit that is not there.
+    fn check_held(&self, key: (u64, u32), intended: Nanos, held: Held, now: Nanos) {
+        let Limits {
+            sessions,
+            in_flight,
+            in_prefill,
+        } = self.config.limits;
+        let known = self.known[&key].known;
+        assert_eq!(
+            held.total(),
+            now - intended.max(known),
+            "{key:?} {held:?} at {now}"
+        );
+        assert!(sessions.is_some() || held.sessions == 0);
+        assert!(in_flight.is_some() || held.in_flight == 0);
+        assert!(in_prefill.is_some() || held.in_prefill == 0);
     }
 
     /// Replayed sessions start when they were recorded to; without a recording, when they come.
