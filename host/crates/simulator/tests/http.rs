@@ -6,84 +6,17 @@
 
 #[path = "common/client.rs"]
 mod client;
+#[path = "common/server.rs"]
+mod server;
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Connection, Ended, Reply};
 use serde_json::Value;
+use server::{ANY, Sim, profile};
 use veeksha_clock::{RunClock, sleep_until};
 use veeksha_model::ChunkKind;
-use veeksha_simulator::{
-    Faults, FinishReason, Profile, SimError, SimOptions, SimServer, TruthOutcome, TruthRecord,
-};
-
-const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
-
-/// 10 ms for a prompt, 4 ms for a token; a prompt of one token per byte.
-fn profile() -> Profile {
-    Profile {
-        model: "m".into(),
-        prefill_base_ms: 10.0,
-        prefill_ms_per_token: 0.0,
-        decode_base_ms: 4.0,
-        decode_ms_per_sequence: 0.0,
-        noise_cv: 0.0,
-        block_size: 4,
-        ..Profile::default()
-    }
-}
-
-struct Sim {
-    server: SimServer,
-    clock: RunClock,
-}
-
-impl Sim {
-    fn start(profile: Profile) -> Self {
-        let clock = RunClock::starting_now();
-        let bytes = |text: &str| text.bytes().map(u32::from).collect();
-        let options = SimOptions {
-            tokenize: Arc::new(bytes),
-            ..SimOptions::new(profile, 1)
-        };
-        Sim {
-            server: SimServer::start(ANY, options, clock).unwrap(),
-            clock,
-        }
-    }
-
-    fn with(faults: Faults) -> Self {
-        Sim::start(Profile { faults, ..profile() })
-    }
-
-    fn connect(&self) -> Connection {
-        Connection::open(self.server.addr(), self.clock)
-    }
-
-    /// The record of a request, once it is over.
-    fn truth(&self, ordinal: usize) -> TruthRecord {
-        self.until(|sim| {
-            sim.server
-                .truth()
-                .get(ordinal)
-                .cloned()
-                .filter(|record| record.finished_at.is_some())
-        })
-    }
-
-    fn until<T>(&self, mut ready: impl FnMut(&Sim) -> Option<T>) -> T {
-        let deadline = self.clock.now() + 20_000_000_000;
-        loop {
-            if let Some(value) = ready(self) {
-                return value;
-            }
-            assert!(self.clock.now() < deadline, "waited for 20 s");
-            sleep_until(self.clock, self.clock.now() + 1_000_000);
-        }
-    }
-}
+use veeksha_simulator::{Faults, FinishReason, Profile, SimError, SimOptions, SimServer, TruthOutcome};
 
 fn chat(output: u32) -> String {
     format!(
@@ -192,6 +125,52 @@ fn the_truth_is_monotone_and_never_after_what_arrives() {
     let stats = sim.server.stats();
     assert_eq!((stats.connections_total, stats.connections_open), (1, 1));
     sim.server.stop();
+}
+
+/// What a self-test relies on: known times, whatever is asked and however many ask.
+#[test]
+fn a_twin_keeps_its_times_and_tells_of_each_request() {
+    let clock = RunClock::starting_now();
+    let (sender, over) = std::sync::mpsc::channel();
+    let options = SimOptions {
+        truth_over: Some(sender),
+        truth_capacity: 0,
+        ..SimOptions::twin(30_000_000, 5_000_000, 16)
+    };
+    let server = SimServer::start(ANY, options, clock).unwrap();
+    let addr = server.addr();
+    let clients: Vec<_> = (0..16)
+        .map(|client| {
+            std::thread::spawn(move || {
+                let headers = format!("x-request-id: {client}\r\n");
+                // It does not ask for an exact length.
+                let body = chat(10 + client).replace("\"ignore_eos\":true,", "");
+                Connection::open(addr, clock).post(CHAT, &headers, &body)
+            })
+        })
+        .collect();
+    let replies: Vec<Reply> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+    server.stop();
+    let records: Vec<_> = over.try_iter().collect();
+    assert_eq!(records.len(), 16);
+    for record in records {
+        let client: u32 = record.request_id.as_ref().unwrap().parse().unwrap();
+        assert_eq!(record.outcome, TruthOutcome::Finished(FinishReason::Length));
+        let tokens: Vec<u64> = record
+            .chunks
+            .iter()
+            .filter(|(_, kind)| kind.is_generated())
+            .map(|(at, _)| *at)
+            .collect();
+        assert_eq!(tokens.len(), 10 + client as usize);
+        for (k, at) in tokens.iter().enumerate() {
+            let due = record.arrived_at + 30_000_000 + k as u64 * 5_000_000;
+            assert!(*at >= due, "token {k} came before its time");
+            // The machine may do other work; on an idle one this is some ten microseconds.
+            assert!(*at < due + 2_000_000_000, "token {k} came {} ns late", at - due);
+        }
+        assert_eq!(replies[client as usize].events().len(), record.chunks.len());
+    }
 }
 
 #[test]
@@ -344,6 +323,13 @@ fn models_health_and_metrics() {
     );
     assert!(value("time_to_first_token_seconds_sum") >= 0.020);
     assert_eq!(value("e2e_request_latency_seconds_count"), 2.0);
+    assert_eq!(
+        value("token_lateness_seconds_count"),
+        6.0,
+        "every token was written at once"
+    );
+    let lateness = |quantile: &str| value(&format!("token_lateness_seconds{{quantile=\"{quantile}\"}}"));
+    assert!(lateness("0.5") > 0.0 && lateness("0.5") <= lateness("1"));
     sim.server.stop();
 }
 

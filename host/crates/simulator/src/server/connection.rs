@@ -1,7 +1,7 @@
 //! The network thread: accepts connections, reads requests, and stays with each answer until it is over.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
@@ -61,14 +61,22 @@ async fn converse(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64
     // Without it small writes would wait for acknowledgements. A socket that refuses is about to fail anyway.
     let _ = socket.set_nodelay(true);
     let _open = service.connected();
-    let serving = serve_requests(&socket, &service, connection);
+    let current = Current::default();
+    let serving = serve_requests(&socket, &service, connection, &current);
     tokio::select! {
-        () = service.cut.notified() => {}
+        () = service.cut.notified() => {
+            if let Some(sink) = current.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                sink.answer().line.cut();
+            }
+        }
         () = serving => {}
     }
 }
 
-async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connection: u64) {
+/// The answer that a connection is at.
+type Current = Mutex<Option<Arc<Sink>>>;
+
+async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connection: u64, current: &Current) {
     let mut reader = Reader::default();
     loop {
         let reply = match reader.next() {
@@ -92,6 +100,10 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
                 Err(_) => return,
             },
             Reply::Answer(sink, ticket) => {
+                let remember = |now: Option<Arc<Sink>>| {
+                    *current.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                };
+                remember(Some(Arc::clone(&sink)));
                 let after = accompany(socket, &mut reader, &sink).await;
                 if after == Some(After::Endless) {
                     fill(socket, &sink).await;
@@ -99,6 +111,7 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
                 }
                 // The engine may have let go of the answer a moment ago, or not at all: a fault of the wire ended it.
                 drop(ticket);
+                remember(None);
                 match after {
                     Some(after) => after,
                     None => return,

@@ -262,6 +262,12 @@ impl Line {
         self.settle();
     }
 
+    /// The connection is closed now, on purpose.
+    pub(super) fn cut(&mut self) {
+        self.broken = true;
+        self.recorder.finish(TruthOutcome::Dropped, None);
+    }
+
     /// What to do with the connection, once the answer is over.
     pub(super) fn over(&self) -> Option<After> {
         (self.end.is_some() && self.queue.is_empty()).then_some(self.after)

@@ -197,6 +197,20 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
          veeksha_sim:request_success_total{{finished_reason=\"length\"}} {}",
         engine.finished_stop_total, engine.finished_length_total
     );
+    let pacing = &stats.pacing;
+    let _ = writeln!(
+        out,
+        "# HELP veeksha_sim:token_lateness_seconds From the time at which a token came out to the call that wrote it.\n\
+         # TYPE veeksha_sim:token_lateness_seconds summary\n\
+         veeksha_sim:token_lateness_seconds{{quantile=\"0.5\"}} {}\n\
+         veeksha_sim:token_lateness_seconds{{quantile=\"0.99\"}} {}\n\
+         veeksha_sim:token_lateness_seconds{{quantile=\"1\"}} {}\n\
+         veeksha_sim:token_lateness_seconds_count {}",
+        pacing.p50 as f64 / 1e9,
+        pacing.p99 as f64 / 1e9,
+        pacing.max as f64 / 1e9,
+        pacing.count
+    );
     latencies.first_token.write(
         &mut out,
         "time_to_first_token_seconds",

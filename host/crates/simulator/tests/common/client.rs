@@ -1,4 +1,5 @@
 //! A small HTTP/1.1 client on a plain socket that notes when each read returned.
+#![allow(dead_code, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::io::{ErrorKind, Read, Write};

@@ -35,7 +35,7 @@ impl Tgi {
         }
         self.story.push_piece(&mut out.bytes, index, last);
         let logprob = -(word as f64 + 1.0) / 32.0;
-        let _ = write!(out.bytes, r#"","logprob":{logprob},"special":false}}"#);
+        let _ = write!(out.bytes, r#"","logprob":{logprob:?},"special":false}}"#);
     }
 
     fn text(&self, tokens: u32) -> String {

@@ -124,7 +124,7 @@ impl Script for Messages {
         if first != Part::Tool {
             self.open(out, first);
         }
-        out.named("ping", &json!({ "type": "ping" }), ChunkKind::Role);
+        out.named("ping", &json!({ "type": "ping" }), ChunkKind::Comment);
     }
 
     fn token(&mut self, out: &mut Events, index: u32, last: bool) {
