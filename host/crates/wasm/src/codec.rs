@@ -162,13 +162,14 @@ impl Reader {
     fn locate(&self, instance: &mut Opened<Guest>, events: &[&[u8]], call: Range<usize>) -> String {
         let shown = |index: usize| {
             let event = events.get(index).copied().unwrap_or_default();
-            let head = event.get(..16 * EVENT).unwrap_or(event);
+            let head = String::from_utf8_lossy(event.get(..16 * EVENT).unwrap_or(event));
+            let printable = head.replace(|c: char| c.is_control() && !c.is_whitespace(), "\u{fffd}");
             format!(
                 "event {} of {} ({} bytes): {}",
                 grouped(index as u64 + 1),
                 grouped(events.len() as u64),
                 grouped(event.len() as u64),
-                one_line(&String::from_utf8_lossy(head), EVENT)
+                one_line(&printable, EVENT)
             )
         };
         let search = call.len() == 1 || self.located.fetch_add(1, Ordering::Relaxed) < LOCATED;

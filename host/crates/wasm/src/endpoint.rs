@@ -51,7 +51,7 @@ pub(crate) fn shape(endpoint: wit::Endpoint) -> Result<EndpointShape, String> {
 
 fn path(path: &str) -> Result<(), String> {
     if path.len() > PATH_BYTES {
-        return Err(too_long("the path", path.len(), PATH_BYTES));
+        return Err(too_long("the path has", path.len(), PATH_BYTES));
     }
     let strange = |byte: &u8| !byte.is_ascii_graphic() || matches!(byte, b'#' | b'\\');
     if path.bytes().any(|byte| strange(&byte)) || path.contains("://") {
@@ -66,7 +66,7 @@ fn path(path: &str) -> Result<(), String> {
 fn headers(headers: &[(String, String)]) -> Result<(), String> {
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if bytes > HEADER_BYTES {
-        return Err(too_long("the headers", bytes, HEADER_BYTES));
+        return Err(too_long("the headers have", bytes, HEADER_BYTES));
     }
     headers.iter().try_for_each(|(name, value)| {
         let shown = || cut(name, 80).escape_debug().to_string();
@@ -94,7 +94,7 @@ fn headers(headers: &[(String, String)]) -> Result<(), String> {
 
 fn request(request: &str) -> Result<(), String> {
     if request.len() > REQUEST_BYTES {
-        return Err(too_long("the request", request.len(), REQUEST_BYTES));
+        return Err(too_long("the request has", request.len(), REQUEST_BYTES));
     }
     match serde_json::from_str::<Map<String, Value>>(request) {
         Ok(_) => Ok(()),
@@ -107,7 +107,7 @@ fn request(request: &str) -> Result<(), String> {
 
 fn too_long(what: &str, bytes: usize, most: usize) -> String {
     format!(
-        "{what} has {} bytes, at most {} are taken",
+        "{what} {} bytes, at most {} are taken",
         grouped(bytes as u64),
         grouped(most as u64)
     )
@@ -195,7 +195,7 @@ mod tests {
                 "the value of the header `x` has characters that cannot be sent"
             );
         }
-        assert!(refused("x", &"v".repeat(17 << 10)).starts_with("the headers has 17,409 bytes"));
+        assert!(refused("x", &"v".repeat(17 << 10)).starts_with("the headers have 17,409 bytes"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod agents;
 mod cache;
 mod capabilities;
+mod codecs;
 mod flavors;
 mod hostile;
 mod loading;
