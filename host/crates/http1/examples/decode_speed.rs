@@ -1,20 +1,23 @@
 //! How long the decoder takes for a chunk of a streamed answer, in nanoseconds: each chunk in a read of its own, as a paced
 //! server sends them, and coalesced in reads of 16 KiB, as a busy client finds them.
 //!
-//! `cargo run --release -p veeksha-http1 --example decode_speed [answers]`
+//! `cargo run --release -p veeksha-http1 --example decode_speed`
 //!
-//! With `callgrind` as second argument one way only is run (`single` or `coalesced`), without a clock, so that
-//! instructions for each chunk come out by difference of two numbers of answers.
+//! Instructions are free of the machine's moods: `decode_speed WAY ANSWERS EVENTS` decodes so many answers of so many
+//! events one way (`single` or `coalesced`), without a clock. Run it under callgrind with two numbers of events; the
+//! difference is what events cost, without heads and without the start of the process.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use veeksha_http1::{DecodeError, Decoder, Limits, Part};
 
-/// Events of one answer.
+/// Events of one answer where the clock is used.
 const EVENTS: usize = 64;
 /// Bytes of one event, a usual size of a chat completion's chunk with one token.
 const EVENT_BYTES: usize = 230;
+/// Bytes of a read that finds more than it takes.
+const READ_BYTES: usize = 16 << 10;
 /// Answers of one round; the fastest round counts.
 const ROUND: usize = 200;
 
@@ -24,13 +27,13 @@ struct Recording {
     paced: Vec<usize>,
 }
 
-fn record() -> Recording {
+fn record(events: usize) -> Recording {
     let mut bytes = b"HTTP/1.1 200 OK\r\ndate: Fri, 20 Nov 2026 20:04:40 GMT\r\nserver: uvicorn\r\n\
         content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
         .to_vec();
     let mut paced = vec![bytes.len()];
     let event = format!("data: {}\n\n", "x".repeat(EVENT_BYTES - 8));
-    for _ in 0..EVENTS {
+    for _ in 0..events {
         bytes.extend_from_slice(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
         paced.push(bytes.len());
     }
@@ -80,34 +83,28 @@ fn fastest(recording: &Recording, reads: &[usize], rounds: usize) -> Result<Dura
 
 fn main() -> Result<(), DecodeError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let answers = arguments
-        .first()
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(20_000usize);
-    let recording = record();
-    let coalesced: Vec<usize> = (1..=recording.bytes.len().div_ceil(16 << 10))
-        .map(|read| (read * (16 << 10)).min(recording.bytes.len()))
+    let number = |at: usize| arguments.get(at).and_then(|number| number.parse().ok());
+    let recording = record(number(2).unwrap_or(EVENTS));
+    let coalesced: Vec<usize> = (1..=recording.bytes.len().div_ceil(READ_BYTES))
+        .map(|read| (read * READ_BYTES).min(recording.bytes.len()))
         .collect();
-    let ways = [("single", &recording.paced), ("coalesced", &coalesced)];
-    if arguments.get(1).is_some_and(|tool| tool == "callgrind") {
-        let mut decoder = Decoder::new(Limits::default());
-        for (_, reads) in ways
-            .iter()
-            .filter(|(name, _)| arguments.get(2).is_none_or(|only| only == name))
-        {
-            for _ in 0..answers {
-                decode(&mut decoder, &recording.bytes, reads)?;
+    for (way, reads) in [("single", &recording.paced), ("coalesced", &coalesced)] {
+        match arguments.first() {
+            Some(only) if only == way => {
+                let mut decoder = Decoder::new(Limits::default());
+                for _ in 0..number(1).unwrap_or(ROUND) {
+                    decode(&mut decoder, &recording.bytes, reads)?;
+                }
+            }
+            Some(_) => {}
+            None => {
+                let best = fastest(&recording, reads, 100)?.as_nanos() as f64;
+                println!(
+                    "{way:9} {:6.1} ns per chunk, with its share of the head",
+                    best / (ROUND * EVENTS) as f64
+                );
             }
         }
-        return Ok(());
-    }
-    for (name, reads) in ways {
-        let best = fastest(&recording, reads, answers.div_ceil(ROUND))?;
-        let chunks = (ROUND * EVENTS) as f64;
-        println!(
-            "{name:9} {:6.1} ns per chunk, its share of the head included",
-            best.as_nanos() as f64 / chunks
-        );
     }
     Ok(())
 }

@@ -256,16 +256,16 @@ pub(crate) fn hold_bounded(held: &mut Vec<u8>, bytes: &[u8], limit: usize) {
 #[inline]
 fn plain_size(input: &[u8]) -> Option<(usize, usize)> {
     let mut size = 0;
-    let mut digits = 0;
-    while digits < 7 {
-        match digit(*input.get(digits)?) {
-            Some(digit) => size = size << 4 | usize::from(digit),
-            None => break,
+    for (at, byte) in input.iter().enumerate().take(8) {
+        let digit = DIGITS[usize::from(*byte)];
+        if digit < 16 {
+            size = size << 4 | usize::from(digit);
+        } else {
+            let ends = *byte == b'\r' && input.get(at + 1) == Some(&b'\n');
+            return (ends && size != 0).then_some((at + 2, size));
         }
-        digits += 1;
     }
-    let ends = input.get(digits) == Some(&b'\r') && input.get(digits + 1) == Some(&b'\n');
-    (ends && size != 0).then_some((digits + 2, size))
+    None
 }
 
 #[inline]

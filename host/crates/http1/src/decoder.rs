@@ -96,6 +96,9 @@ impl Decoder {
     #[inline]
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
         if let State::Chunked(chunks) = &mut self.state {
+            if input.is_empty() {
+                return Ok(None);
+            }
             match chunks.next(input, &self.limits) {
                 Ok(Step::Data(data)) => return Ok(Some(Part::Body(data))),
                 Ok(Step::More) => return Ok(None),
@@ -194,11 +197,13 @@ impl Decoder {
         let limit = self.limits.head_bytes;
         let before = self.held.len();
         let piece = &input[..input.len().min(limit.saturating_sub(before))];
+        let full = before + piece.len() >= limit;
         let parsed = if before == 0 {
             head::parse(piece, &self.limits)?
         } else {
-            // Parsing begins anew each time, so it is not done for every byte: a head can only be complete with a line.
-            let look = before < FIRST_LOOK || memchr::memchr(b'\n', piece).is_some();
+            // Parsing begins anew each time, so it is not done for every byte: only a line can make a head complete,
+            // and what fills the limit is refused for what it is if it is wrong, however it was cut.
+            let look = full || before < FIRST_LOOK || memchr::memchr(b'\n', piece).is_some();
             hold_bounded(&mut self.held, piece, limit);
             if look {
                 head::parse(&self.held, &self.limits)?
@@ -207,7 +212,7 @@ impl Decoder {
             }
         };
         let Some(parsed) = parsed else {
-            if before + piece.len() >= limit {
+            if full {
                 return Err(DecodeError::HeadTooLarge { limit });
             }
             if before == 0 {

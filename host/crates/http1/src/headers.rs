@@ -44,8 +44,8 @@ impl Headers {
     /// The first value of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        self.fields()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
@@ -57,8 +57,8 @@ impl Headers {
 
     /// Every value of this name, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        self.iter()
-            .filter(move |(known, _)| known.eq_ignore_ascii_case(name))
+        self.fields()
+            .filter(move |(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
@@ -66,9 +66,7 @@ impl Headers {
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter {
-            headers: self,
-            next: 0,
-            begin: 0,
+            fields: self.fields(),
         }
     }
 
@@ -82,6 +80,14 @@ impl Headers {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
+    }
+
+    fn fields(&self) -> Fields<'_> {
+        Fields {
+            text: &self.text,
+            ends: self.fields.iter(),
+            begin: 0,
+        }
     }
 
     /// The elements of the comma-separated lists under this name, over all its lines, without empty ones (RFC 9110, 5.6.1).
@@ -116,22 +122,37 @@ impl<'a> IntoIterator for &'a Headers {
 /// The fields of [`Headers`], name and value.
 #[derive(Debug, Clone)]
 pub struct Iter<'a> {
-    headers: &'a Headers,
-    next: usize,
-    begin: usize,
+    fields: Fields<'a>,
 }
 
 impl<'a> Iterator for Iter<'a> {
     type Item = (&'a str, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let field = self.headers.fields.get(self.next)?;
-        let name = &self.headers.text[self.begin..field.name_end as usize];
-        let value = &self.headers.text[field.name_end as usize..field.value_end as usize];
-        self.next += 1;
-        self.begin = field.value_end as usize;
         // A name is made of token bytes, which are ASCII.
-        Some((std::str::from_utf8(name).unwrap_or_default(), value))
+        self.fields
+            .next()
+            .map(|(name, value)| (std::str::from_utf8(name).unwrap_or_default(), value))
+    }
+}
+
+/// The fields as bytes: a look-up need not look at names as text.
+#[derive(Debug, Clone)]
+struct Fields<'a> {
+    text: &'a [u8],
+    ends: std::slice::Iter<'a, Field>,
+    begin: usize,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let field = self.ends.next()?;
+        let (name_end, value_end) = (field.name_end as usize, field.value_end as usize);
+        let name = &self.text[self.begin..name_end];
+        self.begin = value_end;
+        Some((name, &self.text[name_end..value_end]))
     }
 }
 

@@ -40,9 +40,11 @@
 //! | `101 Switching Protocols` | refused: no upgrade was asked for | handed out as an upgrade |
 //! | `Transfer-Encoding` other than one `chunked` (`gzip, chunked`) | refused, by name | read as chunks, still encoded |
 //! | `Transfer-Encoding: gzip`, no `chunked` | refused, by name | read until the connection closes |
+//! | `Transfer-Encoding: chunked` with an empty element after it (`chunked,`) | chunks: empty elements are none | read until the connection closes |
 //! | `Transfer-Encoding` of nothing but `identity` or empty elements | as if it were absent | read until the connection closes |
 //! | `Content-Length` of 2^64 − 1 or 2^64 − 2 | a length like any other | refused |
 //! | a line of a chunk's size and extensions | at most [`Limits::chunk_line_bytes`] for each line | at most 16 KiB of extensions for the body |
+//! | a lone LF in the trailers that ends them before the end of the answer | refused, as any lone LF there | what follows it is dropped |
 //! | a line folded in the head (obs-fold) | always unfolded, as RFC 9112 asks of a client | refused unless switched on |
 //! | a head larger than the limit | [`Limits::head_bytes`] | the size of the read buffer |
 #![forbid(unsafe_code)]
