@@ -193,7 +193,7 @@ impl Connection {
                 Some(Part::Interim(_)) => {}
             }
         }
-        flight.keep_within(|| exchange.thread.budget())?;
+        flight.after_read(stamp, || exchange.thread.budget())?;
         Ok(Heard::More)
     }
 

@@ -311,7 +311,10 @@ impl Flight {
 
     /// Bytes of the answer's body. False: no more of them are wanted.
     pub(crate) fn on_body(&mut self, stamp: ReadStamp, bytes: &[u8]) -> Result<bool, Failure> {
-        match self.received.take(stamp, bytes, self.content_type.as_deref())? {
+        match self
+            .received
+            .take(&self.route.target, stamp, bytes, self.content_type.as_deref())?
+        {
             Taken::More => Ok(true),
             Taken::Enough => Ok(false),
             Taken::First(at) => {
@@ -325,9 +328,13 @@ impl Flight {
         }
     }
 
-    /// Understands what waits if there is more of it than `budget` bytes.
-    pub(crate) fn keep_within(&mut self, budget: impl FnOnce() -> usize) -> Result<(), Failure> {
-        self.received.keep_within(budget)
+    /// All that a read brought was taken. What waits is understood if it is more than `budget` bytes.
+    pub(crate) fn after_read(
+        &mut self,
+        stamp: ReadStamp,
+        budget: impl FnOnce() -> usize,
+    ) -> Result<(), Failure> {
+        self.received.after_read(&self.route.target, stamp, budget)
     }
 
     /// A look from time to time: whether the answer's data have ended long enough ago to give up its open body.

@@ -320,7 +320,7 @@ fn hear_body(
     let mut flight = flight.borrow_mut();
     flight.on_read(stamp, connection.newest.all_kernel());
     let wanted = flight.on_body(stamp, bytes)?;
-    flight.keep_within(|| thread.budget())?;
+    flight.after_read(stamp, || thread.budget())?;
     Ok(wanted)
 }
 

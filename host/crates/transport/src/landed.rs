@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use veeksha_dialect::Failure;
 use veeksha_dialect::stream::{ReadStamp, Verdict};
+use veeksha_dialect::{Failure, one_line};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId};
 use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Timings};
 
@@ -39,6 +39,7 @@ impl Returned for Landed {
         let landed = *self;
         let ended_at = landed.timings.completed_at;
         let route = landed.route;
+        let mut codec_failure = None;
         let verdict = match (landed.received, landed.end) {
             (Received::Refusal { location, bytes }, end) => Verdict {
                 chunks: Vec::new(),
@@ -55,7 +56,21 @@ impl Returned for Landed {
                 }),
                 completed_at: None,
             },
-            (received, end) => received.verdict(landed.newest, landed.content_type.as_deref(), end),
+            (received, end) => {
+                let content_type = landed.content_type.as_deref();
+                match received.verdict(&route.target, landed.newest, content_type, end) {
+                    Ok(verdict) => verdict,
+                    Err(failure) => {
+                        let message = one_line(&failure.message);
+                        codec_failure = Some(Box::new(failure));
+                        Verdict {
+                            chunks: Vec::new(),
+                            result: Err(Failure::new(ErrorClass::Codec, message)),
+                            completed_at: None,
+                        }
+                    }
+                }
+            }
         };
         let merged = merged_reads(&verdict.chunks);
         landed.figures.merged_reads.fetch_add(merged, Ordering::Relaxed);
@@ -72,7 +87,7 @@ impl Returned for Landed {
             result: verdict.result.map_err(|failure| {
                 reason(&route, landed.job.id, failure, landed.phase, events, completed_at)
             }),
-            codec_failure: None,
+            codec_failure,
             job: landed.job,
         }
     }

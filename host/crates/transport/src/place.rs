@@ -1,8 +1,8 @@
 //! A server, made ready for requests: where to connect, and what every request to it begins with.
 
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap,
-    HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
+    HeaderValue, TRANSFER_ENCODING, USER_AGENT,
 };
 use hyper::http::uri::Uri;
 use tokio_rustls::TlsConnector;
@@ -96,7 +96,8 @@ impl Place {
     }
 }
 
-/// The headers of every request. The user's own replace the host's, and those of a server replace those of the target.
+/// The headers of every request. Later ones replace earlier ones: the host's, the dialect's, the key,
+/// the target's, the server's.
 fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -106,13 +107,15 @@ fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError
         USER_AGENT,
         HeaderValue::from_static(concat!("veeksha-host/", env!("CARGO_PKG_VERSION"))),
     );
-    if let Some(key) = &server.api_key {
-        let bearer = value("Authorization", &format!("Bearer {}", key.expose()))?;
-        headers.insert(AUTHORIZATION, bearer);
-    }
-    for (name, text) in target.headers.iter().chain(&server.headers) {
+    let dialect = target.api.dialect.extra_headers().iter();
+    let dialect = dialect.map(|(name, text)| (&**name, &**text));
+    let key = target.key_header(server);
+    let key = key.iter().map(|(name, text)| (*name, text.as_str()));
+    let own = target.headers.iter().chain(&server.headers);
+    let own = own.map(|(name, text)| (name.as_str(), text.as_str()));
+    for (name, text) in dialect.chain(key).chain(own) {
         let refuse = |reason: &str| TransportError::Header {
-            name: name.clone(),
+            name: name.to_owned(),
             reason: reason.to_owned(),
         };
         let parsed: HeaderName = name.parse().map_err(|_| refuse("this is not a header name"))?;

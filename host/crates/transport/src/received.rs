@@ -5,15 +5,28 @@
 //! answer, when the stream falls quiet (it may have ended without the body's end), or, off the client thread, when the
 //! answer has ended.
 
-use veeksha_dialect::Failure;
-use veeksha_dialect::sse::MAX_EVENT_BYTES;
-use veeksha_dialect::stream::{AnswerStream, BodyEnd, ReadStamp, Verdict, whole_answer};
-use veeksha_model::{ChunkKind, ErrorClass, Nanos};
+use veeksha_dialect::stream::{AnswerStream, BodyEnd, RawStream, ReadStamp, Verdict, whole_answer};
+use veeksha_dialect::{Dialect, Failure, MAX_EVENT_BYTES};
+use veeksha_model::{ErrorClass, Framing, Nanos};
+use veeksha_ports::PluginFailure;
 
+use crate::Target;
 use crate::raw::Raw;
 
 /// Bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// Bytes of an answer's events that are kept for a plugin.
+const MAX_CODEC_BYTES: usize = 64 << 20;
+
+/// Up to this many bytes an answer may always wait.
+pub(crate) const MIN_BUDGET: usize = 1024;
+
+/// After so many looks the bytes are understood even though more keep coming.
+const MAX_LOOKS: u32 = 20;
+
+/// Bytes at the end of what waits in which the end marker is looked for.
+const TAIL_BYTES: usize = 512;
 
 /// What has come of an answer's body.
 #[derive(Debug, Default)]
@@ -21,7 +34,7 @@ pub(crate) enum Received {
     /// No answer to the request, or only its head.
     #[default]
     Nothing,
-    /// An event stream.
+    /// A stream of events.
     Stream(Box<Stream>),
     /// A JSON object instead of the stream that was asked for.
     Whole {
@@ -39,21 +52,45 @@ pub(crate) enum Received {
     },
 }
 
-/// An event stream, understood up to some point.
-#[derive(Debug, Default)]
+/// A stream of events, understood up to some point.
+#[derive(Debug)]
 pub(crate) struct Stream {
-    answer: AnswerStream,
+    events: Events,
     raw: Raw,
-    /// When the first generated chunk arrived.
-    first: Option<Nanos>,
-    /// Events that were looked at for the first generated one.
-    looked_at: usize,
+    /// Whether the first generated chunk has come.
+    begun: bool,
     /// The rest cannot be understood.
     useless: bool,
-    /// When bytes came that look like the end of the data.
+    /// When bytes came that look like the end of the data, if none came after them.
     end_suspected_at: Option<Nanos>,
     /// Looks for the end since the bytes were last understood.
     looks: u32,
+}
+
+/// Who knows what the events mean.
+#[derive(Debug)]
+enum Events {
+    /// The dialect.
+    Understood(AnswerStream),
+    /// A plugin, which is asked once the answer has ended.
+    Kept(RawStream),
+}
+
+impl Events {
+    fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
+        match self {
+            Events::Understood(stream) => stream.on_bytes(stamp, bytes),
+            Events::Kept(stream) => stream.on_bytes(stamp, bytes),
+        }
+    }
+
+    /// When the first generated chunk arrived. What a plugin's first event says is not known in time: it counts as one.
+    fn first_at(&self) -> Option<Nanos> {
+        match self {
+            Events::Understood(stream) => stream.first_generated_at(),
+            Events::Kept(stream) => stream.first_event_at(),
+        }
+    }
 }
 
 /// What a piece of a body has brought about.
@@ -67,28 +104,17 @@ pub(crate) enum Taken {
     Enough,
 }
 
-/// After so many looks the bytes are understood even though more keep coming.
-const MAX_LOOKS: u32 = 20;
-
 impl Received {
     /// The next bytes of a 2xx body, or of a refusal's.
     pub(crate) fn take(
         &mut self,
+        target: &Target,
         stamp: ReadStamp,
         bytes: &[u8],
         content_type: Option<&str>,
     ) -> Result<Taken, Failure> {
         if let Received::Nothing = self {
-            // A server that was asked for a stream and says JSON may mean either; the first byte tells.
-            let is_json = content_type.is_some_and(|kind| kind.starts_with("application/json"));
-            *self = if is_json && bytes.trim_ascii_start().starts_with(b"{") {
-                Received::Whole {
-                    bytes: Vec::new(),
-                    stamp,
-                }
-            } else {
-                Received::Stream(Box::default())
-            };
+            *self = begin(target, stamp, bytes, content_type);
         }
         match self {
             Received::Stream(stream) => stream.take(stamp, bytes),
@@ -117,18 +143,34 @@ impl Received {
         }
     }
 
-    /// Understands what waits, if that is more than `budget` bytes.
-    pub(crate) fn keep_within(&mut self, budget: impl FnOnce() -> usize) -> Result<(), Failure> {
-        match self {
-            Received::Stream(stream) if stream.raw.bytes().len() > MIN_BUDGET => {
-                let budget = budget();
-                if stream.raw.bytes().len() > budget {
-                    stream.understand(budget)?;
-                }
-                Ok(())
-            }
-            _ => Ok(()),
+    /// After a read: notes whether it looks like the end, and understands what waits if that is more than `budget` bytes.
+    pub(crate) fn after_read(
+        &mut self,
+        target: &Target,
+        stamp: ReadStamp,
+        budget: impl FnOnce() -> usize,
+    ) -> Result<(), Failure> {
+        let Received::Stream(stream) = self else {
+            return Ok(());
+        };
+        let waiting = stream.raw.bytes();
+        if waiting.is_empty() {
+            return Ok(());
         }
+        let tail = &waiting[waiting.len().saturating_sub(TAIL_BYTES)..];
+        let ends = match &stream.events {
+            Events::Understood(_) => target.api.dialect.ends_with(tail),
+            // What plugins' servers end with is not known, but this says nothing else anywhere.
+            Events::Kept(_) => Dialect::ChatCompletions.ends_with(tail),
+        };
+        stream.end_suspected_at = ends.then_some(stamp.at);
+        if waiting.len() > MIN_BUDGET {
+            let budget = budget();
+            if stream.raw.bytes().len() > budget {
+                return stream.understand(budget);
+            }
+        }
+        Ok(())
     }
 
     /// A look from time to time: whether the data ended at least `linger` ago although the body has not. `quiet_since` is when
@@ -138,63 +180,101 @@ impl Received {
             return false;
         };
         stream.looks += 1;
+        let suspected = stream.end_suspected_at;
         let quiet = now.saturating_sub(quiet_since) >= linger;
-        if !stream.raw.is_empty()
-            && (quiet || stream.end_suspected_at.is_some() || stream.looks >= MAX_LOOKS)
-            && stream.understand(MIN_BUDGET).is_err()
-        {
+        let worth_it = quiet || suspected.is_some() || stream.looks >= MAX_LOOKS;
+        // Failures are in the verdict, when the answer ends.
+        if worth_it && !stream.raw.is_empty() && stream.understand(MIN_BUDGET).is_err() {
             return false;
         }
-        stream.looks = if stream.raw.is_empty() { 0 } else { stream.looks };
-        let last = stream.answer.chunks().last();
-        last.is_some_and(|last| last.kind == ChunkKind::Done && now.saturating_sub(last.at) >= linger)
+        let ended_at = match &stream.events {
+            Events::Understood(answer) if answer.is_done() => answer.chunks().last().map(|last| last.at),
+            Events::Understood(_) => None,
+            Events::Kept(_) => {
+                stream.end_suspected_at = suspected;
+                suspected
+            }
+        };
+        ended_at.is_some_and(|at| now.saturating_sub(at) >= linger)
     }
 
     /// Understands the rest and concludes. `newest` is the connection's newest read.
+    ///
+    /// # Errors
+    /// If the plugin that knows the events fails.
     pub(crate) fn verdict(
         self,
+        target: &Target,
         newest: ReadStamp,
         content_type: Option<&str>,
         end: Result<(), Failure>,
-    ) -> Verdict {
-        let (mut stream, newest) = match (self, &end) {
-            (Received::Stream(stream), _) => (*stream, newest),
-            (Received::Whole { bytes, stamp }, Ok(())) => return whole_answer(stamp, &bytes),
-            _ => (Stream::default(), newest),
+    ) -> Result<Verdict, PluginFailure> {
+        let mut stream = match (self, &end) {
+            (Received::Stream(stream), _) => *stream,
+            (Received::Whole { bytes, stamp }, Ok(())) => {
+                return Ok(whole_answer(&target.api.dialect, stamp, &bytes));
+            }
+            _ => Stream::new(target),
         };
-        // What is understood too late to give the connection up is in the verdict all the same.
+        // What is found too late to give the connection up is in the verdict all the same.
         let _ = stream.understand(0);
         let end = match end {
             Ok(()) => BodyEnd::Complete,
             Err(failure) => BodyEnd::Broken(failure),
         };
-        stream.answer.finish(newest, content_type, end)
+        match (stream.events, &target.codec) {
+            (Events::Understood(answer), _) => Ok(answer.finish(newest, content_type, end)),
+            (Events::Kept(events), codec) => events.finish(newest, content_type, end, |events| match codec {
+                Some((codec, _)) => codec.decode(events),
+                // Events are kept only for a plugin.
+                None => Ok(Vec::new()),
+            }),
+        }
     }
 }
 
-/// Up to this many bytes an answer may always wait.
-pub(crate) const MIN_BUDGET: usize = 1024;
+/// What a body is, by its head and its first bytes.
+fn begin(target: &Target, stamp: ReadStamp, bytes: &[u8], content_type: Option<&str>) -> Received {
+    // A server that was asked for a stream and says JSON may mean either; the first byte tells.
+    let is_json = content_type.is_some_and(|kind| kind.starts_with("application/json"))
+        && target.codec.is_none()
+        && target.api.dialect.framing() == Framing::EventStream;
+    if is_json && bytes.trim_ascii_start().starts_with(b"{") {
+        return Received::Whole {
+            bytes: Vec::new(),
+            stamp,
+        };
+    }
+    Received::Stream(Box::new(Stream::new(target)))
+}
 
 impl Stream {
+    fn new(target: &Target) -> Self {
+        Stream {
+            events: match &target.codec {
+                Some((_, framing)) => Events::Kept(RawStream::new(*framing, MAX_CODEC_BYTES)),
+                None => Events::Understood(AnswerStream::new(&target.api.dialect)),
+            },
+            raw: Raw::default(),
+            begun: false,
+            useless: false,
+            end_suspected_at: None,
+            looks: 0,
+        }
+    }
+
     fn take(&mut self, stamp: ReadStamp, bytes: &[u8]) -> Result<Taken, Failure> {
-        if self.first.is_some() {
+        if self.begun {
             self.raw.push(stamp, bytes);
-            if looks_like_the_end(bytes) {
-                self.end_suspected_at = Some(stamp.at);
-            }
             return Ok(Taken::More);
         }
-        if !self.answer.on_bytes(stamp, bytes) {
+        if !self.events.on_bytes(stamp, bytes) {
+            self.useless = true;
             return Err(useless());
         }
-        let chunks = self.answer.chunks();
-        let new = chunks.get(self.looked_at..).unwrap_or_default();
-        self.first = new
-            .iter()
-            .find(|chunk| chunk.kind.is_generated())
-            .map(|chunk| chunk.at);
-        self.looked_at = chunks.len();
-        Ok(self.first.map_or(Taken::More, Taken::First))
+        let first = self.events.first_at();
+        self.begun = first.is_some();
+        Ok(first.map_or(Taken::More, Taken::First))
     }
 
     fn understand(&mut self, room: usize) -> Result<(), Failure> {
@@ -202,11 +282,10 @@ impl Stream {
             if self.useless {
                 break;
             }
-            self.useless = !self.answer.on_bytes(stamp, piece);
+            self.useless = !self.events.on_bytes(stamp, piece);
         }
         self.raw.clear(room);
         self.looks = 0;
-        self.end_suspected_at = None;
         if self.useless { Err(useless()) } else { Ok(()) }
     }
 }
@@ -214,10 +293,4 @@ impl Stream {
 /// The stream itself knows why.
 fn useless() -> Failure {
     Failure::new(ErrorClass::Protocol, "the rest of the answer was not read")
-}
-
-/// Whether the newest bytes end with the marker after which nothing counts. It is not proof (only understanding is), and its
-/// absence proves nothing: it only makes the look for the end come at the right time.
-fn looks_like_the_end(bytes: &[u8]) -> bool {
-    bytes.trim_ascii_end().ends_with(b"[DONE]")
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use veeksha_dialect::Api;
+use veeksha_dialect::{Api, KeyHeader};
 use veeksha_model::Framing;
 use veeksha_ports::Codec;
 
@@ -33,7 +33,7 @@ pub struct Target {
 pub struct Server {
     /// Base URL, for example `http://localhost:8000/v1`; `http` or `https`.
     pub api_base: String,
-    /// Sent as `Authorization: Bearer ...`; `None`: the header is left out.
+    /// Sent in the header that the dialect has for it (mostly `Authorization: Bearer ...`); `None`: the header is left out.
     pub api_key: Option<Secret>,
     /// Headers of requests to this server; they win over those of the target.
     pub headers: Vec<(String, String)>,
@@ -114,6 +114,15 @@ impl Target {
         self.path
             .as_deref()
             .unwrap_or_else(|| self.api.dialect.default_path())
+    }
+
+    /// The header that carries a server's key, and its value, where there is one.
+    pub(crate) fn key_header(&self, server: &Server) -> Option<(&'static str, String)> {
+        let key = server.api_key.as_ref()?.expose();
+        Some(match self.api.dialect.auth() {
+            KeyHeader::Bearer => ("authorization", format!("Bearer {key}")),
+            KeyHeader::XApiKey => ("x-api-key", key.to_owned()),
+        })
     }
 
     /// Removes every secret that was configured from a text that came from a server.

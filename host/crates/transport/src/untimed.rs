@@ -44,8 +44,11 @@ pub fn list_models(
         builder = builder.proxy(proxy);
     }
     let mut request = client(builder, &server.tls, &url)?.get(&url);
-    if let Some(key) = &server.api_key {
-        request = request.bearer_auth(key.expose());
+    for (name, text) in target.api.dialect.extra_headers() {
+        request = request.header(&**name, &**text);
+    }
+    if let Some((name, text)) = target.key_header(server) {
+        request = request.header(name, text);
     }
     for (name, value) in target.headers.iter().chain(&server.headers) {
         request = request.header(name, value);

@@ -47,7 +47,10 @@ fn read_small_request(stream: &mut TcpStream) {
 #[test]
 fn thousands_of_streams_cut_at_once_have_one_outcome_each() {
     let number = streams();
-    assert!(number >= 2_000, "the limit on open files allows only {number} streams");
+    assert!(
+        number >= 2_000,
+        "the limit on open files allows only {number} streams"
+    );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let client = Client::of(TransportConfig {
