@@ -12,7 +12,7 @@ pub const SLO_FAILED: u8 = 3;
 pub const PLUGIN: u8 = 4;
 /// The target could not be reached, or every request failed.
 pub const TARGET: u8 = 5;
-/// The measurement is invalid: not one request was measured.
+/// The measurement is invalid: nothing was measured, or the run does not trust itself; and a machine that cannot drive a load.
 pub const INVALID: u8 = 6;
 /// Interrupted; the results so far are written.
 pub const INTERRUPTED: u8 = 130;
@@ -26,5 +26,5 @@ Exit codes:
   3    an SLO was not met
   4    a plugin failed
   5    the target could not be reached, or every request failed
-  6    the measurement is invalid (nothing was measured)
+  6    the measurement is invalid (nothing was measured, or the certificate says INVALID)
   130  interrupted (the results so far are written)";

@@ -5,8 +5,11 @@
 //! events of a run with the evaluator, the files and the progress line.
 #![forbid(unsafe_code)]
 
+mod certificate_section;
 mod cli;
+mod codec;
 mod collect;
+mod drive;
 pub mod exit;
 mod failure;
 mod flavors;
@@ -19,10 +22,13 @@ mod replay_section;
 mod results;
 mod rooted;
 mod say;
+mod self_test;
 mod sendable;
 mod shipped;
+mod target;
 mod tokenizers;
 mod traces;
+mod watch;
 mod wire_up;
 
 pub use cli::main;

@@ -1,15 +1,20 @@
 //! The end of a run: summary files, the table, and the exit code that says how it went.
 
-use veeksha_evaluate::{Evaluation, FidelityReport, Metric};
+use veeksha_evaluate::{
+    CertFinding, Certificate, Evaluation, FidelityReport, Metric, SelfTest, Thresholds, Verdict, certify,
+};
+use veeksha_model::ErrorClass;
 use veeksha_pipeline::RunEnd;
 use veeksha_report::{
     Colour, Mark, ReportError, Row, RunFolder, Section, duration, number, share, summary_table,
 };
 
+use veeksha_scenario::Scenario;
+
 use crate::collect::Collected;
 use crate::exit;
 use crate::failure::Failure;
-use crate::{replay_section, say};
+use crate::{certificate_section, replay_section, say};
 
 /// A percentile of fewer samples than this is hardly more than the largest value.
 const P99_SAMPLES: usize = 100;
@@ -29,12 +34,31 @@ pub(crate) enum Clock {
 /// A share of merged chunks above which the gaps between chunks say more about the reads than about the server.
 const MANY_MERGED: f64 = 0.05;
 
+/// What a run is judged by, besides its own record.
+pub(crate) struct Judged {
+    /// Whose time it was.
+    pub(crate) clock: Clock,
+    /// When it does not trust itself.
+    pub(crate) thresholds: Thresholds,
+    /// What the self-test found, if there was one.
+    pub(crate) self_test: Option<SelfTest>,
+}
+
+/// When a run of this scenario does not trust itself.
+pub(crate) fn thresholds(scenario: &Scenario) -> Thresholds {
+    Thresholds {
+        degraded: scenario.certificate.degraded,
+        invalid: scenario.certificate.invalid,
+        ..Thresholds::default()
+    }
+}
+
 /// Writes the summaries, prints the table unless it is not wanted, and says how the run went.
 pub(crate) fn conclude(
     folder: &RunFolder,
     collected: Collected,
     end: &RunEnd,
-    clock: Clock,
+    judged: &Judged,
     quiet: bool,
 ) -> Result<u8, Failure> {
     let Collected {
@@ -43,9 +67,14 @@ pub(crate) fn conclude(
         failures,
         fidelity,
     } = collected;
-    let summaries = write(folder, &evaluation, fidelity.as_ref());
+    let certificate = match judged.clock {
+        Clock::Real => certify(&evaluation, &judged.thresholds, judged.self_test.as_ref()),
+        Clock::Virtual => Certificate::simulated(&evaluation, &judged.thresholds),
+    };
+    let summaries = write(folder, &evaluation, fidelity.as_ref())
+        .and_then(|()| folder.write_json("certificate.json", &certificate.json()));
     if !quiet {
-        let mut sections = sections(&evaluation, clock);
+        let mut sections = sections(&evaluation, &certificate, judged.clock);
         sections.extend(fidelity.as_ref().map(replay_section::section));
         say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
         say::out(format!("results: {}", folder.path().display()));
@@ -70,6 +99,9 @@ pub(crate) fn conclude(
     for failure in &end.plugin_failures {
         say::err(Failure::from(failure.clone()));
     }
+    if certificate.verdict == Verdict::Invalid && evaluation.counts.completed > 0 {
+        say::err(format!("the measurement is INVALID: {}", worst(&certificate)));
+    }
     if evaluation.counts.requests == 0 {
         say::err("warning: nothing was measured: the run ended before its first request");
     }
@@ -77,11 +109,22 @@ pub(crate) fn conclude(
         return Err(Failure::internal(format!("the results are incomplete: {error}"))
             .hinted("free some space or choose another --output_dir"));
     }
-    Ok(code(&evaluation, end))
+    Ok(code(&evaluation, &certificate, end))
 }
 
-/// The first of these that holds: interrupted, a plugin failed, the target was lost, nothing was measured, every request failed, an SLO failed, done.
-fn code(evaluation: &Evaluation, end: &RunEnd) -> u8 {
+/// The first finding that makes a run invalid, in words.
+fn worst(certificate: &Certificate) -> String {
+    let invalid = |finding: &&CertFinding| finding.verdict == Verdict::Invalid;
+    certificate
+        .findings
+        .iter()
+        .find(invalid)
+        .map_or_else(String::new, certificate_section::words)
+}
+
+/// The first of these that holds: interrupted, a plugin failed, the target was lost, nothing was measured, every request failed, the
+/// measurement is invalid, an SLO failed, done.
+fn code(evaluation: &Evaluation, certificate: &Certificate, end: &RunEnd) -> u8 {
     if end.interrupted {
         exit::INTERRUPTED
     } else if !end.plugin_failures.is_empty() {
@@ -92,6 +135,8 @@ fn code(evaluation: &Evaluation, end: &RunEnd) -> u8 {
         exit::INVALID
     } else if evaluation.counts.all_failed() {
         exit::TARGET
+    } else if certificate.verdict == Verdict::Invalid {
+        exit::INVALID
     } else if !evaluation.slos.all_met() {
         exit::SLO_FAILED
     } else {
@@ -115,10 +160,10 @@ fn write(
     folder.write_json("metrics/slo_results.json", &evaluation.slo_results())
 }
 
-fn sections(evaluation: &Evaluation, clock: Clock) -> Vec<Section> {
+fn sections(evaluation: &Evaluation, certificate: &Certificate, clock: Clock) -> Vec<Section> {
     let mut sections = vec![
         requests(evaluation),
-        latencies(evaluation),
+        latencies(evaluation, certificate),
         throughput(evaluation),
         slos(evaluation),
     ];
@@ -126,6 +171,7 @@ fn sections(evaluation: &Evaluation, clock: Clock) -> Vec<Section> {
     if clock == Clock::Real {
         sections.push(accuracy(evaluation));
     }
+    sections.push(certificate_section::section(certificate));
     sections
 }
 
@@ -152,14 +198,39 @@ fn requests(evaluation: &Evaluation) -> Section {
         }
     };
     bad("Requests failed", counts.errored, Mark::Bad);
+    for (class, count) in counts
+        .error_classes
+        .iter()
+        // What was given up at the end has a line of its own.
+        .filter(|(class, _)| **class != ErrorClass::Cancelled)
+    {
+        bad(&format!("  {}", class.name()), *count, Mark::Plain);
+    }
     bad("Requests given up", counts.cancelled, Mark::Warning);
     bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
+    bad(
+        "Sessions that never began although they were due",
+        counts.arrivals_missed,
+        Mark::Warning,
+    );
     bad("Answers without tokens", counts.empty_answers, Mark::Warning);
     bad(
         "Requests sent after the timeout, not measured",
         counts.drained,
         Mark::Plain,
     );
+    if counts.by_server.len() > 1 {
+        for (server, of) in &counts.by_server {
+            let failed = (of.failed > 0).then(|| format!("{} failed", of.failed));
+            rows.push(Row {
+                note: failed,
+                ..row(
+                    &format!("Requests to server {server}"),
+                    vec![of.requests.to_string()],
+                )
+            });
+        }
+    }
     Section {
         title: "Requests".into(),
         columns: Vec::new(),
@@ -167,14 +238,20 @@ fn requests(evaluation: &Evaluation) -> Section {
     }
 }
 
-fn latencies(evaluation: &Evaluation) -> Section {
+fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
     let shown = [
-        (Metric::Ttfc, "Time to First Chunk"),
-        (Metric::TtfcFromIntended, "Time to First Chunk from Intended"),
-        (Metric::Tbc, "Time Between Chunks"),
-        (Metric::Tpot, "Time per Output Token"),
-        (Metric::EndToEnd, "End to End Latency"),
-        (Metric::EndToEndFromIntended, "End to End Latency from Intended"),
+        (Metric::Ttfc, certificate_section::name(Metric::Ttfc)),
+        (
+            Metric::TtfcFromIntended,
+            certificate_section::name(Metric::TtfcFromIntended),
+        ),
+        (Metric::Tbc, certificate_section::name(Metric::Tbc)),
+        (Metric::Tpot, certificate_section::name(Metric::Tpot)),
+        (Metric::EndToEnd, certificate_section::name(Metric::EndToEnd)),
+        (
+            Metric::EndToEndFromIntended,
+            certificate_section::name(Metric::EndToEndFromIntended),
+        ),
         (Metric::PromptTokens, "New prompt tokens (without history)"),
         (Metric::OutputTokens, "Output tokens"),
     ];
@@ -187,9 +264,12 @@ fn latencies(evaluation: &Evaluation) -> Section {
                 number(value)
             }
         };
-        let cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+        let mut cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
             .map(show)
             .to_vec();
+        // How far the client may have falsified a sample.
+        let bound = certificate.bound(metric);
+        cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
         let few = summary.count < P99_SAMPLES;
         let note = few.then(|| format!("P99 of {}", say::counted(summary.count as u64, "sample")));
         Some(Row {
@@ -197,7 +277,9 @@ fn latencies(evaluation: &Evaluation) -> Section {
             ..row(name, cells)
         })
     });
-    let columns = ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec();
+    let columns = ["mean", "P50", "P90", "P99", "max", "error"]
+        .map(String::from)
+        .to_vec();
     Section {
         title: "Latencies and lengths".into(),
         columns,
@@ -270,6 +352,7 @@ fn accuracy(evaluation: &Evaluation) -> Section {
             ))
         })
         .collect();
+    let delays_shown = rows.len();
     if let Some(merged) = host.merged_chunk_share {
         let many = merged > MANY_MERGED;
         let mark = if many { Mark::Warning } else { Mark::Plain };
@@ -278,6 +361,37 @@ fn accuracy(evaluation: &Evaluation) -> Section {
             mark,
             note,
             ..row("Chunks that shared a read", vec![share(merged)])
+        });
+    }
+    if let Some(lag) = &host.client_lag {
+        let cells = [lag.p50, lag.p99, lag.max].map(duration).to_vec();
+        rows.insert(
+            rows.len().min(delays_shown),
+            row("Read after the kernel had received", cells),
+        );
+    }
+    for (name, held) in [
+        ("Held back by the limit of sessions", &host.held.sessions),
+        ("Held back by the limit in flight", &host.held.in_flight),
+        ("Held back by the limit in prefill", &host.held.in_prefill),
+    ] {
+        rows.extend(
+            held.as_ref()
+                .map(|held| row(name, [held.p50, held.p99, held.max].map(duration).to_vec())),
+        );
+    }
+    if host.connections_opened > 0 {
+        let opened = say::counted(host.connections_opened, "connection");
+        let inside = match host.ttfc_with_opening {
+            0 => String::new(),
+            count => format!("; within {count} times to first chunk"),
+        };
+        rows.push(Row {
+            note: Some(format!("{opened} opened{inside}")),
+            ..row(
+                "Requests on a connection used before",
+                vec![host.connection_reuse_share.map_or("-".into(), share)],
+            )
         });
     }
     if host.starvations > 0 {

@@ -43,7 +43,17 @@ pub(crate) fn rooted(scenario: &Scenario, folder: &Path) -> Scenario {
             }
         }
     }
-    scenario.client.chat_template.iter_mut().for_each(root);
+    let client = &mut scenario.client;
+    client.chat_template.iter_mut().for_each(root);
+    let own = client.targets.iter_mut().filter_map(|target| target.tls.as_mut());
+    for tls in own.chain([&mut client.tls]) {
+        let files = [&mut tls.ca_file, &mut tls.client_certificate, &mut tls.client_key];
+        files.into_iter().flatten().for_each(root);
+    }
+    if let Some(codec) = &mut client.codec {
+        root(&mut codec.path);
+        all(&mut codec.files);
+    }
     if let Some(tokenizer) = &mut scenario.client.tokenizer {
         let there = folder.join(&*tokenizer);
         if there.exists() {

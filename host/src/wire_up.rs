@@ -312,7 +312,7 @@ fn plan(scenario: &Scenario) -> Plan {
     Plan {
         scheduler: SchedulerConfig {
             traffic,
-            limits: veeksha_scheduler::Limits::default(),
+            limits: limits(&scenario.traffic_scheduler),
             cancel_session_on_failure: scenario.traffic_scheduler.cancel_session_on_failure(),
             max_sessions: runtime.session_limit(),
             benchmark_timeout: runtime.timeout().map(nanos),
@@ -331,6 +331,7 @@ fn plan(scenario: &Scenario) -> Plan {
             template: client.min_tokens_prompt.clone(),
         }),
         include_content: scenario.trace_recorder.include_content,
+        // Threads are prepared where they are started.
         spin: 0,
         on_dispatcher_start: None,
         thread_watch: None,
@@ -344,6 +345,15 @@ fn plan(scenario: &Scenario) -> Plan {
         },
         warmup: Vec::new(),
         track_prefixes: false,
+    }
+}
+
+fn limits(traffic: &Traffic) -> veeksha_scheduler::Limits {
+    let limits = traffic.limits();
+    veeksha_scheduler::Limits {
+        sessions: limits.sessions,
+        in_flight: limits.requests_in_flight,
+        in_prefill: limits.requests_in_prefill,
     }
 }
 

@@ -230,3 +230,128 @@ fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
     assert_code(&output, 2);
     assert!(stderr(&output).contains("a-file"), "{}", stderr(&output));
 }
+
+/// Every kind of misbehaviour that the simulated engine can be told to show, and how a run names it. `None`: it is harmless.
+#[test]
+fn every_fault_is_classified_and_counted() {
+    let wire = |fault: &str| format!("stall_ms: 60000, wire: [{{ fault: {fault}, every: 1 }}]");
+    for (fault, class) in [
+        (wire("drip"), None),
+        (wire("huge_event"), None),
+        (wire("missing_done"), None),
+        (wire("data_after_done"), None),
+        (wire("endless"), None),
+        (wire("trailers"), None),
+        (wire("upper_case_chunks"), None),
+        (wire("chunk_extensions"), None),
+        (wire("close_delimited"), None),
+        (wire("interim"), None),
+        (wire("gzip"), Some("protocol")),
+        (wire("redirect"), Some("status")),
+        (wire("half_close"), Some("truncated")),
+        (wire("reset"), Some("truncated")),
+        (wire("stall_head"), Some("timeout")),
+        (wire("stall_middle"), Some("timeout")),
+        ("drop_connection_probability: 1".to_owned(), Some("truncated")),
+        ("truncate_probability: 1".to_owned(), Some("truncated")),
+        ("midstream_error_probability: 1".to_owned(), Some("in_stream")),
+        ("status_503_probability: 1".to_owned(), Some("status")),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let profile = scenario(
+            folder.path(),
+            "profile.yml",
+            &format!("prefill_base_ms: 1\ndecode_base_ms: 1\nfaults: {{ {fault} }}\n"),
+        );
+        let output = run(folder.path(), &format!("sim://{profile}"), &[]);
+        let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+        assert_eq!(rows.len(), 8, "{fault}");
+        let summary = json(&latest(folder.path()), "metrics/summary_stats.json");
+        match class {
+            None => {
+                assert_code(&output, 0);
+                assert!(rows.iter().all(|row| row["success"] == true), "{fault}: {rows:?}");
+                assert!(
+                    rows.iter().all(|row| row["num_output_tokens"] == 8),
+                    "{fault}: {rows:?}"
+                );
+            }
+            Some(class) => {
+                assert_code(&output, 5);
+                for row in &rows {
+                    assert_eq!(row["error_class"], class, "{fault}: {row}");
+                }
+                assert!(
+                    stderr(&output).contains(&format!("8 requests failed ({class})")),
+                    "{fault}: {}",
+                    stderr(&output)
+                );
+                assert_eq!(summary["Number of Errored Requests"], 8, "{fault}");
+            }
+        }
+    }
+}
+
+/// A thousand streams at a time, all cut at one instant: each is a failure of its own, and the run goes on with the rest.
+#[test]
+fn a_thousand_streams_cut_at_once_are_a_thousand_failures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let profile = scenario(
+        folder.path(),
+        "profile.yml",
+        "prefill_base_ms: 1\nprefill_ms_per_token: 0\ndecode_base_ms: 50\ndecode_ms_per_sequence: 0\nmax_batch: 4096\n\
+         noise_cv: 0\nfaults: { cut_at_ms: 3000 }\n",
+    );
+    let more = [
+        "--traffic_scheduler.target_concurrent_sessions",
+        "1000",
+        "--runtime.max_sessions",
+        "1000",
+        "--set",
+        "session_generator.output_spec.text.output_length_generator={type: fixed, value: 400}",
+        "--client.request_timeout",
+        "60",
+    ];
+    let output = run(folder.path(), &format!("sim://{profile}"), &more);
+    assert_code(&output, 5);
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 1000);
+    assert!(
+        rows.iter()
+            .all(|row| row["error_class"] == "truncated" || row["error_class"] == "connect"),
+        "{:?}",
+        rows.iter().find(|row| row["error_class"] != "truncated")
+    );
+    let ids: std::collections::HashSet<&str> =
+        rows.iter().filter_map(|row| row["request_id"].as_str()).collect();
+    assert_eq!(ids.len(), 1000);
+}
+
+/// Fewer files than streams: the limit is named, and how to raise it.
+#[test]
+fn a_limit_of_open_files_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sim = Sim::start(&["--profile", "slow"]);
+    let file = scenario(folder.path(), "small.yml", SMALL);
+    let program = env!("CARGO_BIN_EXE_veeksha-host");
+    let command = format!(
+        "ulimit -n 60; exec {program} run {file} --output_dir {} --client.api_base {} --traffic_scheduler.target_concurrent_sessions 100 \
+         --runtime.max_sessions 100",
+        folder.path().display(),
+        sim.api_base
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .expect("a shell");
+    let said = stderr(&output);
+    assert!(
+        said.contains("file descriptor") && said.contains("60") && said.contains("ulimit -n"),
+        "{said}"
+    );
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 100, "every request has its row");
+    assert!(rows.iter().any(|row| row["error_class"] == "connect"));
+    sim.stop();
+}

@@ -9,16 +9,22 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod certificate;
+mod connections;
+mod dialects;
+mod doctor;
 mod documents;
 mod faults;
 mod guests;
 mod interrupts;
+mod limits;
 mod llama;
 mod published;
 mod quickstart;
 mod replay;
 mod results;
 mod server;
+mod soak;
 mod trace_content;
 mod traces;
 mod truth;

@@ -29,6 +29,13 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     /// Serve the simulated engine over HTTP (OpenAI-compatible).
     Sim(SimArgs),
+    /// Look at this machine and say what stands in the way of an accurate measurement.
+    Doctor(DoctorArgs),
+    /// Measure this program: what the client costs and how far it is off, beside the least that any client can cost.
+    Bench(BenchArgs),
+    /// A child process of `bench`.
+    #[command(hide = true)]
+    BenchServer,
     /// Print the JSON schema of scenarios, or the annotations for Lua editors.
     Schema(SchemaArgs),
     /// Print a completion script for a shell.
@@ -67,6 +74,10 @@ pub(crate) struct RunArgs {
         hide_default_value = true
     )]
     pub(crate) shard: Part,
+    /// After the run, measure a twin whose timings are known, on this machine and at the run's own rate: its error becomes the bound
+    /// printed beside each metric.
+    #[arg(long)]
+    pub(crate) self_test: bool,
     /// Print neither progress nor the summary table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -192,6 +203,52 @@ pub(crate) struct SimArgs {
     /// On exit, write the true send time of every chunk to this file (JSON lines).
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<PathBuf>,
+    /// In place of a profile: every first token after so many nanoseconds, whatever the load (for self-tests).
+    #[arg(
+        long,
+        value_name = "NANOS",
+        requires = "twin_gap",
+        conflicts_with = "profile",
+        hide = true
+    )]
+    pub(crate) twin_ttft: Option<u64>,
+    /// And every further token after so many.
+    #[arg(long, value_name = "NANOS", requires = "twin_ttft", hide = true)]
+    pub(crate) twin_gap: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// How many answers will stream at a time.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) streams: u32,
+    /// How many requests a second will be sent.
+    #[arg(long, value_name = "R", default_value_t = 100.0, value_parser = positive)]
+    pub(crate) rate: f64,
+    /// Print JSON in place of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Take only these figures, for example `P1,P4`. Default: all of P1 to P11.
+    #[arg(long, value_name = "FIGURES")]
+    pub(crate) only: Option<String>,
+    /// How often each cost is measured; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub(crate) repeats: u32,
+    /// Print JSON in place of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A rate or a time: a finite number above 0.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("expected a number above 0".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

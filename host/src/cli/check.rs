@@ -11,6 +11,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::mode::Mode;
 use crate::say;
+use crate::target;
 use crate::wire_up::{self, Wired};
 
 /// Sessions that are made to estimate the size of the workload.
@@ -19,11 +20,12 @@ const SAMPLE: u32 = 100;
 pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
     let mut loaded = wire_up::load(args, overrides)?;
     let wired = wire_up::wire(&mut loaded, Mode::Check)?;
+    target::check(&loaded, &wired)?;
     let scenario = &loaded.scenario;
     let sections = [
         workload(&wired, scenario)?,
         traffic(scenario),
-        target(scenario, &wired),
+        servers(scenario, &wired),
         plugin(&wired),
     ];
     say::out(summary_table(&sections, 110, Colour::of_stdout()));
@@ -162,6 +164,14 @@ fn traffic(scenario: &Scenario) -> Section {
             row("Ramp", format!("{} s", number(concurrent.rampup_seconds))),
         ],
     };
+    let limits = scenario.traffic_scheduler.limits();
+    for (name, limit) in [
+        ("At most sessions at a time", limits.sessions),
+        ("At most requests in flight", limits.requests_in_flight),
+        ("At most requests in prefill", limits.requests_in_prefill),
+    ] {
+        rows.extend(limit.map(|limit| row(name, limit.to_string())));
+    }
     let timeout = scenario.runtime.timeout();
     rows.push(row(
         "Ends after",
@@ -194,16 +204,20 @@ fn recorded(schedule: &FixedSchedule) -> Vec<Row> {
     rows
 }
 
-fn target(scenario: &Scenario, wired: &Wired) -> Section {
+fn servers(scenario: &Scenario, wired: &Wired) -> Section {
     let client = &scenario.client;
+    let addresses = match client.targets.as_slice() {
+        [] => client
+            .api_base
+            .clone()
+            .unwrap_or_else(|| "none: set client.api_base".into()),
+        several => {
+            let several: Vec<&str> = several.iter().map(|server| server.api_base.as_str()).collect();
+            several.join(", ")
+        }
+    };
     let rows = vec![
-        row(
-            "Target",
-            client
-                .api_base
-                .clone()
-                .unwrap_or_else(|| "none: set client.api_base".into()),
-        ),
+        row("Target", addresses),
         row("Dialect", client.kind.name()),
         row(
             "Model",

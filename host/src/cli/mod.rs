@@ -1,10 +1,12 @@
 //! One file per command.
 
 pub(crate) mod args;
+mod bench;
 mod check;
+mod doctor;
 mod run;
 mod schema;
-mod sim;
+pub(crate) mod sim;
 mod simulate;
 mod trace;
 
@@ -71,6 +73,9 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Command::Simulate(args) => simulate::simulate(&args, &overrides),
         Command::Trace(command) => trace::trace(&command),
         Command::Sim(args) => sim::sim(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Bench(args) => bench::bench(&args),
+        Command::BenchServer => bench::child(),
         Command::Schema(args) => schema::schema(args.format),
         Command::Completions { shell } => {
             let mut script = Vec::new();

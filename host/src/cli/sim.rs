@@ -5,20 +5,25 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use veeksha_clock::RunClock;
 use veeksha_scenario::Document;
-use veeksha_simulator::{Profile, SimOptions, SimServer, TruthOutcome, TruthRecord};
+use veeksha_simulator::{Profile, SimOptions, SimServer, truth_line};
 
 use crate::cli::args::SimArgs;
 use crate::exit;
 use crate::failure::Failure;
 use crate::say;
 
+/// Answers that a twin streams at a time without slowing down.
+const TWIN_STREAMS: u32 = 100_000;
+
 pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
-    let profile = profile(&args.profile, Path::new(""))?;
+    let profile = match (args.twin_ttft, args.twin_gap) {
+        (Some(ttft), Some(gap)) => Profile::twin(ttft, gap, TWIN_STREAMS),
+        _ => profile(&args.profile, Path::new(""))?,
+    };
     let mut options = options(profile, args.seed)?;
     if args.truth.is_none() {
         options.truth_capacity = 0;
@@ -34,7 +39,7 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.truth {
         let lines: String = server.truth().iter().fold(String::new(), |mut lines, record| {
             // Writing to a string cannot fail.
-            let _ = writeln!(lines, "{}", line(record));
+            let _ = writeln!(lines, "{}", truth_line(record));
             lines
         });
         std::fs::write(path, lines)
@@ -45,7 +50,7 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
 }
 
 /// A server that tokenizes as the host does by default.
-pub(super) fn options(profile: Profile, seed: u64) -> Result<SimOptions, Failure> {
+pub(crate) fn options(profile: Profile, seed: u64) -> Result<SimOptions, Failure> {
     let tokenizer = veeksha_prompt::Tokenizer::embedded().map_err(Failure::internal)?;
     let tokenize = Arc::new(move |text: &str| tokenizer.encode(text).unwrap_or_default());
     Ok(SimOptions {
@@ -54,41 +59,8 @@ pub(super) fn options(profile: Profile, seed: u64) -> Result<SimOptions, Failure
     })
 }
 
-/// Seconds on the machine's monotonic clock.
-fn line(record: &TruthRecord) -> serde_json::Value {
-    let seconds = |nanos: u64| nanos as f64 / 1e9;
-    let chunks: Vec<_> = record
-        .chunks
-        .iter()
-        .map(|(at, kind)| json!({ "at": seconds(*at), "kind": kind.name() }))
-        .collect();
-    json!({
-        "request_id": record.request_id,
-        "ordinal": record.ordinal,
-        "connection": record.connection,
-        "arrived_at": seconds(record.arrived_at),
-        "headers_sent_at": record.headers_sent_at.map(seconds),
-        "chunks": chunks,
-        "finished_at": record.finished_at.map(seconds),
-        "outcome": outcome(record.outcome),
-    })
-}
-
-fn outcome(outcome: TruthOutcome) -> String {
-    match outcome {
-        TruthOutcome::InFlight => "in_flight".into(),
-        TruthOutcome::Finished(reason) => reason.name().into(),
-        TruthOutcome::Status(status) => status.to_string(),
-        TruthOutcome::Refused => "refused".into(),
-        TruthOutcome::Dropped => "dropped".into(),
-        TruthOutcome::MidStreamError => "mid_stream_error".into(),
-        TruthOutcome::Truncated => "truncated".into(),
-        TruthOutcome::Disconnected => "disconnected".into(),
-    }
-}
-
 /// A profile by its name, or a YAML file with a profile's keys, below `folder` if it is relative.
-pub(super) fn profile(name: &str, folder: &Path) -> Result<Profile, Failure> {
+pub(crate) fn profile(name: &str, folder: &Path) -> Result<Profile, Failure> {
     if let Some(profile) = Profile::named(name) {
         return Ok(profile);
     }

@@ -45,7 +45,11 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
         &folder,
         collector.finish(),
         &end,
-        results::Clock::Virtual,
+        &results::Judged {
+            clock: results::Clock::Virtual,
+            thresholds: results::thresholds(&scenario),
+            self_test: None,
+        },
         args.run.quiet,
     )
 }

@@ -132,6 +132,17 @@ impl Template {
     /// # Errors
     /// If a placeholder or a pointer in it means nothing; the message names it.
     pub fn new(spec: TemplateSpec) -> Result<Self, TemplateError> {
+        if spec.answer.text.is_none() && spec.answer.reasoning.is_none() {
+            return Err(TemplateError::NothingGenerated);
+        }
+        Template::of_requests(spec)
+    }
+
+    /// As [`Template::new`], for an API whose answers a plugin reads: the description need not say where an answer has its parts.
+    ///
+    /// # Errors
+    /// As [`Template::new`].
+    pub fn of_requests(spec: TemplateSpec) -> Result<Self, TemplateError> {
         let TemplateSpec {
             path,
             headers,
@@ -139,9 +150,6 @@ impl Template {
             framing,
             answer,
         } = spec;
-        if answer.text.is_none() && answer.reasoning.is_none() {
-            return Err(TemplateError::NothingGenerated);
-        }
         Ok(Template {
             path,
             headers: headers

@@ -1,0 +1,70 @@
+//! The certificate on the terminal: how far the run's figures can be trusted, in words.
+
+use veeksha_evaluate::{CertFinding, Certificate, ErrorSource, Metric, Verdict};
+use veeksha_report::{Mark, Row, Section, duration, share};
+
+/// How the table calls a metric that can have an error.
+pub(crate) fn name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Ttfc => "Time to First Chunk",
+        Metric::TtfcFromIntended => "Time to First Chunk from Intended",
+        Metric::Tbc => "Time Between Chunks",
+        Metric::Tpot => "Time per Output Token",
+        Metric::EndToEnd => "End to End Latency",
+        Metric::EndToEndFromIntended => "End to End Latency from Intended",
+        other => other.name(),
+    }
+}
+
+/// The errors of the metrics, then what else there is to say.
+pub(crate) fn section(certificate: &Certificate) -> Section {
+    let errors = certificate.bounds.iter().map(|bound| {
+        let of_p50 = bound.relative_to_p50.map_or("-".to_owned(), share);
+        let cells = vec![duration(bound.p50_error), duration(bound.p99_error), of_p50];
+        Row {
+            name: name(bound.metric).into(),
+            cells,
+            mark: mark(verdict_of(certificate, bound.metric)),
+            note: (bound.source == ErrorSource::SelfTest).then(|| "measured by the self-test".to_owned()),
+        }
+    });
+    let said = certificate
+        .findings
+        .iter()
+        // What only repeats the table above.
+        .filter(|finding| finding.metric.is_none() || finding.verdict != Verdict::Valid)
+        .map(|finding| Row {
+            name: words(finding),
+            mark: mark(finding.verdict),
+            ..Row::default()
+        });
+    Section {
+        title: format!("Certificate: {}", certificate.verdict),
+        columns: ["mean error", "P99 error", "of P50"].map(String::from).to_vec(),
+        rows: errors.chain(said).collect(),
+    }
+}
+
+/// What a finding says, and what can be done about it.
+pub(crate) fn words(finding: &CertFinding) -> String {
+    match &finding.remedy {
+        Some(remedy) => format!("{}; {remedy}", finding.what),
+        None => finding.what.clone(),
+    }
+}
+
+fn verdict_of(certificate: &Certificate, metric: Metric) -> Verdict {
+    let of_metric = certificate
+        .findings
+        .iter()
+        .filter(|finding| finding.metric == Some(metric));
+    of_metric.map(|finding| finding.verdict).max().unwrap_or_default()
+}
+
+fn mark(verdict: Verdict) -> Mark {
+    match verdict {
+        Verdict::Valid => Mark::Plain,
+        Verdict::Degraded => Mark::Warning,
+        Verdict::Invalid => Mark::Bad,
+    }
+}

@@ -1,0 +1,109 @@
+//! `veeksha-host doctor`: what to improve on this machine before something is measured on it.
+
+use serde_json::json;
+use veeksha_machine::{ExpectedLoad, Facts, Finding, Machine, State};
+
+use crate::cli::args::DoctorArgs;
+use crate::exit;
+use crate::failure::Failure;
+use crate::say;
+
+/// Looks at the machine, and says what it finds. What stands in the way of the expected load makes the exit code that of an
+/// invalid measurement.
+pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
+    let load = ExpectedLoad {
+        streams: args.streams,
+        requests_per_second: args.rate,
+    };
+    let machine = Machine::here();
+    let (facts, findings) = (machine.facts(), machine.findings(&load));
+    let worst = findings.iter().map(|finding| finding.state).max();
+    if args.json {
+        let report = json!({
+            "expected": { "streams": load.streams, "requests_per_second": load.requests_per_second },
+            "machine": facts,
+            "findings": findings,
+        });
+        let text = serde_json::to_string_pretty(&report).map_err(Failure::internal)?;
+        say::out(text);
+    } else {
+        say::out(table(&load, &facts, &findings));
+    }
+    Ok(match worst {
+        Some(State::Bad) => exit::INVALID,
+        _ => exit::DONE,
+    })
+}
+
+fn table(load: &ExpectedLoad, facts: &Facts, findings: &[Finding]) -> String {
+    let mut lines = vec![heading(facts)];
+    lines.push(format!(
+        "for {} streams at a time and {} requests a second:",
+        load.streams, load.requests_per_second
+    ));
+    lines.push(String::new());
+    let width = findings
+        .iter()
+        .map(|finding| finding.name.len())
+        .max()
+        .unwrap_or(0);
+    for finding in findings {
+        let mark = match finding.state {
+            State::Good => "✓",
+            State::Advice => "·",
+            State::Bad => "✗",
+        };
+        lines.push(format!("{mark} {:width$}  {}", finding.name, finding.found));
+        if finding.state != State::Good {
+            let indent = " ".repeat(width + 4);
+            lines.push(format!("{indent}{}", finding.why));
+            lines.extend(
+                finding
+                    .remedy
+                    .iter()
+                    .map(|remedy| format!("{indent}do: {remedy}")),
+            );
+        }
+    }
+    let count = |state| findings.iter().filter(|finding| finding.state == state).count() as u64;
+    lines.push(String::new());
+    lines.push(match (count(State::Bad), count(State::Advice)) {
+        (0, 0) => "This machine is ready.".to_owned(),
+        (0, advice) => format!("This machine is ready; {} (·).", could_be_better(advice)),
+        (bad, _) => format!("{} in the way of this load (✗).", stand(bad)),
+    });
+    lines.join("\n")
+}
+
+fn could_be_better(count: u64) -> String {
+    match count {
+        1 => "one thing could be better".to_owned(),
+        _ => format!("{count} things could be better"),
+    }
+}
+
+fn stand(count: u64) -> String {
+    match count {
+        1 => "One thing stands".to_owned(),
+        _ => format!("{count} things stand"),
+    }
+}
+
+fn heading(facts: &Facts) -> String {
+    let mut parts = vec![
+        facts
+            .processor
+            .clone()
+            .unwrap_or_else(|| "processor unknown".into()),
+    ];
+    parts.push(say::counted(facts.cores as u64, "core"));
+    parts.extend(
+        facts
+            .memory
+            .map(|bytes| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))),
+    );
+    parts.extend(facts.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
+    parts.extend(facts.hypervisor.clone());
+    parts.extend(facts.container.map(str::to_owned));
+    parts.join(", ")
+}

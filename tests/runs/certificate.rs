@@ -1,0 +1,192 @@
+//! What a run says of its own accuracy, and what follows from it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::results::{json, latest, lines};
+use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
+
+const STEADY: &str = r#"
+session_generator:
+  type: synthetic
+  session_graph: { type: single_request }
+  channels: [ { type: text, body_length_generator: { type: fixed, value: 20 } } ]
+  output_spec: { text: { output_length_generator: { type: fixed, value: 8 } } }
+traffic_scheduler: { type: rate, interval_generator: { type: fixed, interval: 0.01 } }
+client: { api_base: "sim://fast" }
+runtime: { max_sessions: 60, benchmark_timeout: 0 }
+"#;
+
+fn run(folder: &Path, command: &str, flags: &[&str]) -> std::process::Output {
+    let file = scenario(folder, "steady.yml", STEADY);
+    let output_dir = folder.to_str().expect("UTF-8");
+    let mut arguments = vec![command, &file, "--output_dir", output_dir];
+    arguments.extend(flags);
+    veeksha(arguments)
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("a number, not {value}"))
+}
+
+#[test]
+fn every_run_states_its_errors_beside_its_metrics() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(folder.path(), "run", &[]);
+    assert_code(&output, 0);
+    let certificate = json(&latest(folder.path()), "certificate.json");
+    assert_eq!(certificate["verdict"], "VALID", "{certificate}");
+    assert_eq!(certificate["basis"], "record");
+    for metric in ["ttfc", "ttfc_from_intended", "tbc", "end_to_end_latency"] {
+        let bound = &certificate["bounds"][metric];
+        assert!(number(&bound["count"]) >= 60.0, "{metric}: {bound}");
+        assert!(
+            number(&bound["p50_error"]) >= 0.0 && number(&bound["p99_error"]) >= 0.0,
+            "{bound}"
+        );
+        assert_eq!(bound["source"], "estimated");
+    }
+    let table = stdout(&output);
+    assert!(
+        table.contains("Certificate: VALID") && table.contains("± "),
+        "{table}"
+    );
+    // The busiest threads are looked at while the run goes on.
+    let trace = lines(&latest(folder.path()), "traces/trace.jsonl");
+    let sampled = |name: &str| {
+        let mut samples = trace.iter().filter(|line| line["event"] == "thread_sampled");
+        samples.any(|line| {
+            line["thread"]
+                .as_str()
+                .is_some_and(|thread| thread.starts_with(name))
+        })
+    };
+    assert!(sampled("client-") && sampled("dispatcher-"));
+}
+
+#[test]
+fn a_run_that_does_not_trust_itself_says_which_metric_and_ends_with_6() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // No client is within a millionth of a millionth.
+    let flags = [
+        "--certificate.degraded",
+        "1e-12",
+        "--certificate.invalid",
+        "1e-12",
+    ];
+    let output = run(folder.path(), "run", &flags);
+    assert_code(&output, 6);
+    let said = stderr(&output);
+    assert!(
+        said.contains("the measurement is INVALID") && said.contains("TTFC"),
+        "{said}"
+    );
+    let certificate = json(&latest(folder.path()), "certificate.json");
+    assert_eq!(certificate["verdict"], "INVALID");
+    let finding = certificate["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .find(|finding| finding["metric"] == "ttfc")
+        .expect("a finding on the TTFC");
+    assert_eq!(finding["verdict"], "INVALID");
+    // The results are there all the same.
+    assert_eq!(
+        lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl").len(),
+        60
+    );
+    let degraded = [
+        "--certificate.degraded",
+        "1e-12",
+        "--certificate.invalid",
+        "1000000",
+    ];
+    let output = run(folder.path(), "run", &degraded);
+    assert_code(&output, 0);
+    assert!(
+        stdout(&output).contains("Certificate: DEGRADED"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn an_interrupted_or_unmet_run_keeps_its_own_exit_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slo = "evaluators=[{type: performance, slos: [{metric: ttfc, value: 1e-9}]}]";
+    let output = run(folder.path(), "run", &["--set", slo]);
+    assert_code(&output, 3);
+    // What is invalid is no failed objective.
+    let flags = [
+        "--set",
+        slo,
+        "--certificate.degraded",
+        "1e-12",
+        "--certificate.invalid",
+        "1e-12",
+    ];
+    assert_code(&run(folder.path(), "run", &flags), 6);
+}
+
+#[test]
+fn simulated_time_is_exact() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_code(&run(folder.path(), "simulate", &[]), 0);
+    let certificate = json(&latest(folder.path()), "certificate.json");
+    assert_eq!(certificate["verdict"], "VALID");
+    assert_eq!(certificate["basis"], "simulated");
+}
+
+/// A twin whose times are known is measured after the run; what the client says of it is held against what it wrote down.
+#[test]
+fn the_self_test_measures_the_error_that_stands_beside_each_metric() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for interface in ["openai_chat_completions", "anthropic_messages"] {
+        let flags = [
+            "--self-test",
+            "--certificate.self_test_seconds",
+            "2",
+            "--client.type",
+            interface,
+            "--certificate.degraded",
+            "1000000",
+            "--certificate.invalid",
+            "1000000",
+        ];
+        let output = run(folder.path(), "run", &flags);
+        assert_code(&output, 0);
+        let certificate = json(&latest(folder.path()), "certificate.json");
+        assert_eq!(certificate["basis"], "self_test", "{certificate}");
+        let test = &certificate["self_test"];
+        // At the run's own rate: a hundred a second.
+        let requests = number(&test["requests"]);
+        assert!((150.0..=260.0).contains(&requests), "{test}");
+        assert_eq!(
+            test["matched"], test["requests"],
+            "every request is known to the twin"
+        );
+        assert_eq!(test["unmatched_truth"], 0);
+        assert_eq!(test["chunks_differ"], 0, "client and twin count the same chunks");
+        for metric in ["ttfc", "tbc", "end_to_end_latency", "dispatch"] {
+            let errors = &test[metric];
+            assert!(
+                number(&errors["p50"]) <= number(&errors["p99"]),
+                "{metric}: {errors}"
+            );
+            assert!(
+                number(&errors["p99"]) <= number(&errors["max"]),
+                "{metric}: {errors}"
+            );
+            assert!(number(&errors["mean_abs"]) > 0.0, "{metric}: {errors}");
+        }
+        // The records of the run are the run's alone.
+        assert_eq!(
+            lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl").len(),
+            60
+        );
+        let table = stdout(&output);
+        assert!(stderr(&output).contains("self-test: "), "{}", stderr(&output));
+        assert!(table.contains("Certificate"), "{table}");
+    }
+}

@@ -1,0 +1,55 @@
+//! What the doctor says of the machine that the tests run on: its form, not its verdict.
+
+use serde_json::Value;
+
+use crate::support::{stdout, veeksha};
+
+#[test]
+fn every_finding_says_what_is_why_it_matters_and_what_to_do() {
+    let output = veeksha(["doctor", "--json", "--streams", "100", "--rate", "10"]);
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(report["expected"]["streams"], 100);
+    let findings = report["findings"].as_array().expect("findings");
+    let named = |name: &str| findings.iter().find(|finding| finding["name"] == name);
+    for name in ["open files", "local ports", "real-time priority"] {
+        assert!(named(name).is_some(), "{name} is looked at: {findings:?}");
+    }
+    let mut bad = false;
+    for finding in findings {
+        assert!(
+            finding["found"].as_str().is_some_and(|text| !text.is_empty()),
+            "{finding}"
+        );
+        assert!(
+            finding["why"].as_str().is_some_and(|text| !text.is_empty()),
+            "{finding}"
+        );
+        bad |= finding["state"] == "bad";
+    }
+    assert_eq!(output.status.code(), Some(if bad { 6 } else { 0 }));
+    let table = stdout(&veeksha(["doctor"]));
+    assert!(
+        table.contains("open files") && table.contains("for 1000 streams"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_load_that_the_machine_cannot_drive_is_named_with_its_remedy() {
+    // More streams than any process may have files, or any address has ports.
+    let output = veeksha(["doctor", "--streams", "4000000000", "--rate", "10"]);
+    assert_eq!(output.status.code(), Some(6));
+    let table = stdout(&output);
+    assert!(
+        table.contains("✗ open files") && table.contains("do: "),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_load_is_a_number_above_zero() {
+    for wrong in ["0", "-1", "NaN", "inf", "x"] {
+        let output = veeksha(["doctor", &format!("--rate={wrong}")]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
