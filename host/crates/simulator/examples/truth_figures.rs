@@ -1,8 +1,8 @@
 //! Prints how far the truth log is from what a client's kernel stamps, how late the server writes, and what a chunk costs.
 //!
-//! `truth_figures [STREAMS [GAP_MS [TOKENS [REQUESTS]]]]`: so many threads each send chat requests one after another over a
+//! `truth_figures [STREAMS [GAP_MS [TOKENS [REQUESTS [BATCH]]]]]`: so many threads each send chat requests one after another over a
 //! plain socket with `SO_TIMESTAMPNS` and read the events. Client and server share the machine, as they do in a self-test.
-//! Nothing is asserted: the figures depend on the machine.
+//! With `BATCH` 1 all streams share the steps of a batch, else each has constant times of its own. Nothing is asserted: the figures depend on the machine.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd as _;
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use veeksha_clock::{RunClock, wall_nanos};
-use veeksha_simulator::{SimOptions, SimServer};
+use veeksha_simulator::{Profile, SimOptions, SimServer};
 
 fn main() {
     let mut numbers = std::env::args()
@@ -25,7 +25,21 @@ fn main() {
     let (streams, gap_ms, tokens, requests) = (next(64), next(10), next(200), next(2));
     let clock = RunClock::with_origin(0);
     let gap = gap_ms * 1_000_000;
-    let options = SimOptions::twin(gap, gap, u32::MAX);
+    let options = match next(0) {
+        0 => SimOptions::twin(gap, gap, u32::MAX),
+        _ => SimOptions::new(
+            Profile {
+                prefill_base_ms: gap_ms as f64,
+                prefill_ms_per_token: 0.0,
+                decode_base_ms: gap_ms as f64,
+                decode_ms_per_sequence: 0.0,
+                noise_cv: 0.0,
+                max_batch: 4096,
+                ..Profile::default()
+            },
+            1,
+        ),
+    };
     let server = SimServer::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options, clock).unwrap();
     let addr = server.addr();
     let before = Cost::of_server();
@@ -61,6 +75,15 @@ fn main() {
         }
     }
     print_quantiles("kernel stamp - truth", &mut lag);
+    let pacing = server.stats().pacing;
+    let us = |nanos: u64| nanos as f64 / 1e3;
+    println!(
+        "write - deadline: p50 {:.1} p99 {:.1} max {:.1} us of {} tokens",
+        us(pacing.p50),
+        us(pacing.p99),
+        us(pacing.max),
+        pacing.count
+    );
     println!(
         "requests {}, chunks {chunks}, compared {}",
         truth.len(),
