@@ -22,6 +22,7 @@ mod report;
 mod role;
 mod server;
 mod stats;
+mod timer;
 
 pub use bench::run;
 pub use error::BenchError;

@@ -35,12 +35,12 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
         spin: SPIN,
         ..Runtime::default()
     };
-    let (spinning, _) = run(REQUESTS, spin)?;
+    let spinning = run(REQUESTS, spin);
     let two = Runtime {
         dispatchers: 2,
         ..Runtime::default()
     };
-    let (split, _) = run(COMPARED, two)?;
+    let split = run(COMPARED, two);
 
     let mut rows = Vec::new();
     let bare = WakeUps::measure();
@@ -61,34 +61,30 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
             .floor(bare(|wake_ups| wake_ups.p99))
             .at_most(150.0),
     ]);
-    let late = lateness(&spinning.files.requests)?;
-    rows.extend([
-        Row::of(
-            Figure::P4,
-            format!("the same, spinning for {SPIN} µs, P50"),
-            "µs",
-            late.p50,
-        )
-        .at_most(5.0),
-        Row::of(
-            Figure::P4,
-            format!("the same, spinning for {SPIN} µs, P99"),
-            "µs",
-            late.p99,
-        )
-        .at_most(30.0),
-    ]);
+    let spinning = spinning.and_then(|(ran, _)| lateness(&ran.files.requests));
+    for (name, of, goal) in [
+        ("P50", (|late| late.p50) as fn(&Spread) -> f64, 5.0),
+        ("P99", |late| late.p99, 30.0),
+    ] {
+        let what = format!("the same {name}, spinning for {SPIN} µs");
+        rows.push(match &spinning {
+            Ok(late) => Row::of(Figure::P4, what, "µs", of(late)).at_most(goal),
+            Err(error) => Row::absent(Figure::P4, what, error.to_string()),
+        });
+    }
     rows.extend(arrivals(&asleep.files, &log)?);
-    rows.push(
-        Row::of(
+    let what = "arrivals that differ with two dispatcher threads";
+    rows.push(match &split {
+        Ok((split, _)) => Row::of(
             Figure::P5,
-            "arrivals that differ with two dispatcher threads",
+            what,
             "",
             differing(&asleep.files, &split.files) as f64,
         )
         .at_most(0.0)
         .note(format!("of {COMPARED}")),
-    );
+        Err(error) => Row::absent(Figure::P5, what, error.to_string()),
+    });
     Ok(rows)
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Rows;
 use crate::child::Serving;
+use crate::floor::Floor;
+use crate::load::Pace;
 use crate::program::{RequestLine, Runtime, Traffic, run_program, scenario};
 use crate::report::Row;
 use crate::server::{Plan, Served};
@@ -13,6 +15,9 @@ use crate::{BenchError, BenchOptions, Figure};
 const REQUESTS: u64 = 1_000;
 const RATE: f64 = 100.0;
 const TOKENS: u32 = 32;
+
+/// Connections of the floor client: some 18 are used at the same time, and more while it is held up.
+const CONNECTIONS: u32 = 128;
 
 pub(super) fn take(options: &BenchOptions) -> Rows {
     let mut serving = Serving::start(&options.exe, None, Plan::paced(20, 5, TOKENS))?;
@@ -25,8 +30,9 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
     );
     let ran = run_program(&options.exe, &scenario)?;
     let errors = errors(&ran.files.requests, &serving.log()?)?;
+    let floor = floor(&mut serving)?;
     let mut note = format!(
-        "reported minus the server's first write after the arrival, of {} requests of a run",
+        "reported minus the server's first write after the arrival, of {} requests of a run; the floor sends from the thread that waits, with the times of its reads",
         errors.count
     );
     if ran.called_invalid {
@@ -34,14 +40,47 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
     }
     Ok(vec![
         Row::of(Figure::P6, "TTFC error P50, 100 requests/s", "µs", errors.p50)
+            .floor(Some(floor.p50))
             .at_most(60.0)
             .note(note),
-        Row::of(Figure::P6, "TTFC error P99", "µs", errors.p99).at_most(300.0),
+        Row::of(Figure::P6, "TTFC error P99", "µs", errors.p99)
+            .floor(Some(floor.p99))
+            .at_most(300.0),
     ])
+}
+
+/// The same of the floor client, at even intervals.
+fn floor(serving: &mut Serving) -> Result<Spread, BenchError> {
+    let pace = Pace {
+        interval: (1e9 / RATE) as u64,
+        requests: REQUESTS / 2,
+    };
+    let seen = Floor::connect(serving.address, CONNECTIONS, TOKENS)?.run_open(pace)?;
+    errors_of(
+        seen.iter().filter_map(|answer| {
+            Some((
+                answer.request.as_str(),
+                difference(*answer.stamps.first()?, answer.asked),
+            ))
+        }),
+        &serving.log()?,
+    )
 }
 
 /// How far the reported times are from the server's, whichever way.
 fn errors(requests: &[RequestLine], log: &[Served]) -> Result<Spread, BenchError> {
+    let answered = requests.iter().filter(|request| request.success);
+    errors_of(
+        answered.filter_map(|request| Some((request.request_id.as_str(), request.ttfc? * 1e9))),
+        log,
+    )
+}
+
+/// The same, of names of requests and their times in nanoseconds.
+fn errors_of<'a>(
+    reported: impl Iterator<Item = (&'a str, f64)>,
+    log: &[Served],
+) -> Result<Spread, BenchError> {
     let truth: BTreeMap<&str, f64> = log
         .iter()
         .filter_map(|served| {
@@ -49,14 +88,8 @@ fn errors(requests: &[RequestLine], log: &[Served]) -> Result<Spread, BenchError
             Some((served.request.as_deref()?, difference(first, served.arrived)))
         })
         .collect();
-    let errors = requests
-        .iter()
-        .filter(|request| request.success)
-        .filter_map(|request| {
-            let truth = truth.get(request.request_id.as_str())?;
-            Some((request.ttfc? * 1e9 - truth).abs())
-        });
-    Spread::of(errors).ok_or(BenchError::Empty("no request of the run is in the server's log"))
+    let errors = reported.filter_map(|(request, ttfc)| Some((ttfc - truth.get(request)?).abs()));
+    Spread::of(errors).ok_or(BenchError::Empty("no request is in the server's log"))
 }
 
 #[cfg(test)]

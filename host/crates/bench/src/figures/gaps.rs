@@ -10,6 +10,7 @@ use veeksha_ports::Outcome;
 use super::Rows;
 use super::cores::Cores;
 use crate::child::Serving;
+use crate::floor::{Floor, Seen};
 use crate::load::{Client, Pace, drive_open};
 use crate::report::Row;
 use crate::server::{Plan, Served};
@@ -25,6 +26,9 @@ const PACE: Pace = Pace {
     requests: 400,
 };
 
+/// Connections of the floor client: some 18 are used at the same time, and more while it is held up.
+const CONNECTIONS: u32 = 256;
+
 /// Busy loops on the client's core.
 const LOOPS: usize = 2;
 
@@ -39,7 +43,13 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
     ] {
         let outcomes = cores.on_client(move || beside_loops(loops, || drive(address)))?;
         let compared = compare(&outcomes, &serving.log()?);
-        rows.extend(compared.rows(what, bound, cores)?);
+        let seen = cores.on_client(move || {
+            beside_loops(loops, || {
+                Floor::connect(address, CONNECTIONS, TOKENS)?.run_open(PACE)
+            })
+        })?;
+        let floor = floor_errors(&seen, &serving.log()?);
+        rows.extend(compared.rows(what, bound, floor, cores)?);
     }
     Ok(rows)
 }
@@ -73,6 +83,37 @@ fn beside_loops<T>(loops: usize, work: impl FnOnce() -> Result<T, BenchError>) -
     })
 }
 
+/// Errors of all gaps that the floor client saw: it flags nothing.
+fn floor_errors(seen: &[Seen], log: &[Served]) -> Option<Spread> {
+    let truth = truth(log);
+    let errors = seen.iter().flat_map(|answer| {
+        let writes = truth.get(answer.request.as_str()).copied().unwrap_or_default();
+        answer
+            .stamps
+            .windows(2)
+            .zip(writes.windows(2))
+            .filter_map(gap_error)
+    });
+    Spread::of(errors)
+}
+
+/// How far a gap of the client is from the server's, whichever way.
+fn gap_error((stamps, writes): (&[u64], &[u64])) -> Option<f64> {
+    match (stamps, writes) {
+        ([before, after], [wrote_before, wrote_after]) => {
+            Some((difference(*after, *before) - difference(*wrote_after, *wrote_before)).abs())
+        }
+        _ => None,
+    }
+}
+
+/// When the server wrote each token of each request.
+fn truth(log: &[Served]) -> BTreeMap<&str, &[u64]> {
+    log.iter()
+        .filter_map(|served| Some((served.request.as_deref()?, served.writes.as_slice())))
+        .collect()
+}
+
 /// Gaps of the client and of the server, compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Compared {
@@ -80,20 +121,20 @@ struct Compared {
     clear: Vec<f64>,
     /// Gaps at a chunk that shared a read.
     shared: usize,
-    /// Of the clear ones, those off by more than half an interval: two chunks came together, and nothing says so.
+    /// Of the clear ones, those without any length: two chunks came together, and nothing says so.
     unflagged: usize,
     failed: usize,
 }
 
 impl Compared {
-    fn rows(self, what: &str, bound: f64, cores: Cores) -> Rows {
+    fn rows(self, what: &str, bound: f64, floor: Option<Spread>, cores: Cores) -> Rows {
         let all = self.clear.len() + self.shared;
         let share = 100.0 * self.shared as f64 / all.max(1) as f64;
         let unflagged = self.unflagged;
         let failed = self.failed;
         let spread = Spread::of(self.clear).ok_or(BenchError::Empty("no chunk had a read to itself"))?;
         let mut note = format!(
-            "of {} gaps, {share:.2} % more are at chunks that shared a read and say so; {}",
+            "of {} gaps, {share:.2} % more are at chunks that shared a read and say so; the floor has the times of its reads; {}",
             spread.count,
             cores.words()
         );
@@ -102,6 +143,7 @@ impl Compared {
         }
         Ok(vec![
             Row::of(Figure::P7, what, "µs", spread.p99)
+                .floor(floor.map(|floor| floor.p99))
                 .at_most(bound)
                 .note(note),
             Row::of(
@@ -116,10 +158,7 @@ impl Compared {
 }
 
 fn compare(outcomes: &[Outcome], log: &[Served]) -> Compared {
-    let truth: BTreeMap<&str, &[u64]> = log
-        .iter()
-        .filter_map(|served| Some((served.request.as_deref()?, served.writes.as_slice())))
-        .collect();
+    let truth = truth(log);
     let mut compared = Compared::default();
     for outcome in outcomes {
         let id = outcome.job.id.to_string();
@@ -135,18 +174,17 @@ fn compare(outcomes: &[Outcome], log: &[Served]) -> Compared {
 impl Compared {
     /// One answer: its chunks, and when the server wrote each token.
     fn add(&mut self, chunks: &[Chunk], writes: &[u64]) {
-        let half = (ITL_MS * 1_000_000 / 2) as f64;
         let tokens: Vec<(u64, bool)> = tokens(chunks);
         for (pair, times) in tokens.windows(2).zip(writes.windows(2)) {
-            let ([before, after], [wrote_before, wrote_after]) = (pair, times) else {
-                continue;
-            };
+            let [before, after] = pair else { continue };
             if before.1 || after.1 {
                 self.shared += 1;
                 continue;
             }
-            let error = (difference(after.0, before.0) - difference(*wrote_after, *wrote_before)).abs();
-            self.unflagged += usize::from(error > half);
+            let Some(error) = gap_error((&[before.0, after.0], times)) else {
+                continue;
+            };
+            self.unflagged += usize::from(after.0 == before.0);
             self.clear.push(error);
         }
     }
@@ -228,7 +266,29 @@ mod tests {
         let mut compared = Compared::default();
         let chunks = answer(&[(0, false), (10 * MS, false), (10 * MS, false), (15 * MS, false)]);
         compared.add(&chunks, &[0, 5 * MS, 10 * MS, 15 * MS]);
-        assert_eq!(compared.unflagged, 2);
+        assert_eq!(compared.unflagged, 1);
+    }
+
+    #[test]
+    fn the_floor_s_gaps_are_compared_by_name() {
+        let seen = [Seen {
+            request: "floor-1".into(),
+            asked: 0,
+            stamps: vec![0, 5 * MS, 12 * MS],
+        }];
+        let served = |name: &str, writes: &[u64]| Served {
+            request: Some(name.into()),
+            connection: 0,
+            arrived: 0,
+            writes: writes.to_vec(),
+        };
+        let log = [
+            served("floor-2", &[0, 1, 2]),
+            served("floor-1", &[0, 5 * MS, 10 * MS]),
+        ];
+        let spread = floor_errors(&seen, &log).expect("errors");
+        assert_eq!((spread.count, spread.p50), (2, 1_000.0));
+        assert_eq!(floor_errors(&seen, &[]), None);
     }
 
     #[test]

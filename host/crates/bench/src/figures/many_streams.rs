@@ -7,7 +7,7 @@ use crate::child::{Child, Serving};
 use crate::load::{Cost, Load};
 use crate::report::Row;
 use crate::role::{Begin, Role, Which};
-use crate::server::{Counts, Plan};
+use crate::server::{Counts, Keep, Plan};
 use crate::{BenchError, BenchOptions, Figure};
 
 /// Streams that are asked for.
@@ -24,7 +24,7 @@ const SPARE: u64 = 256;
 pub(super) fn take(options: &BenchOptions) -> Rows {
     let (streams, bounded) = allowed(STREAMS)?;
     let plan = Plan {
-        keep: crate::server::Keep::Nothing,
+        keep: Keep::Nothing,
         ..Plan::paced(4_000, 400, TOKENS)
     };
     let drive = |client| -> Result<(Cost, Counts), BenchError> {

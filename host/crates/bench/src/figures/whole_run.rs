@@ -4,7 +4,7 @@ use super::Rows;
 use crate::child::Serving;
 use crate::program::{Ran, Runtime, Traffic, run_program, scenario};
 use crate::report::Row;
-use crate::server::{Counts, Plan, Writes};
+use crate::server::{Counts, Keep, Plan, Writes};
 use crate::stats::difference;
 use crate::{BenchError, BenchOptions, Figure};
 
@@ -43,7 +43,7 @@ pub(super) fn memory(options: &BenchOptions) -> Rows {
     const STREAMS: u32 = 256;
     const TOKENS: u32 = 64;
     let plan = Plan {
-        keep: crate::server::Keep::Nothing,
+        keep: Keep::Nothing,
         ..Plan::paced(200, 20, TOKENS)
     };
     let mut serving = Serving::start(&options.exe, None, plan)?;

@@ -8,10 +8,15 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use veeksha_clock::RunClock;
+use veeksha_model::Nanos;
 
 use super::answer::Answer;
 use crate::BenchError;
-use crate::load::{Cost, Meter};
+use crate::load::{Cost, Meter, Pace};
+use crate::timer::Timer;
+
+/// The place of the timer in the event queue.
+const TIMER: u64 = u64::MAX;
 
 /// A connection and the answer on it.
 #[derive(Debug)]
@@ -25,8 +30,21 @@ struct Stream {
 pub(crate) struct Floor {
     queue: OwnedFd,
     streams: Vec<Stream>,
-    request: Vec<u8>,
+    request: (String, String),
+    written: Vec<u8>,
     buffer: Vec<u8>,
+    clock: RunClock,
+}
+
+/// An answer that was asked for at an instant, as this client saw it: with the times of its own reads, on `CLOCK_MONOTONIC`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// The name of its request in the server's log.
+    pub(crate) request: String,
+    /// Right before the request was written.
+    pub(crate) asked: Nanos,
+    /// When each token was read.
+    pub(crate) stamps: Vec<Nanos>,
 }
 
 impl Floor {
@@ -59,19 +77,20 @@ impl Floor {
             queue,
             streams,
             request: request(address, tokens),
+            written: Vec::new(),
             buffer: vec![0; 64 << 10],
+            clock: RunClock::with_origin(0),
         })
     }
 
     /// Drives so many answers to their ends, as many at the same time as there are connections.
     pub(crate) fn run(&mut self, replies: u64) -> Result<Cost, BenchError> {
-        let clock = RunClock::starting_now();
         let meter = Meter::start();
         let mut cost = Cost::default();
         let mut reads = 0;
         let mut begun = replies.min(self.streams.len() as u64);
         for place in 0..begun as usize {
-            self.ask(place)?;
+            self.ask(place, "floor")?;
         }
         let mut events = Vec::with_capacity(1_024);
         while cost.replies < replies {
@@ -82,32 +101,15 @@ impl Floor {
             }
             for event in &events {
                 let place = event.data.u64() as usize;
-                let Some(stream) = self.streams.get_mut(place) else {
+                let (true, Some(stream)) = (self.read(place, &mut reads)?, self.streams.get(place)) else {
                     continue;
                 };
-                let count = match stream.socket.read(&mut self.buffer) {
-                    Ok(0) => return Err(BenchError::Floor("was left by the server".to_owned())),
-                    Ok(count) => count,
-                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                        continue;
-                    }
-                    Err(error) => return Err(BenchError::io("the floor client's read")(error)),
-                };
-                reads += 1;
-                let bytes = self.buffer.get(..count).unwrap_or_default();
-                if !stream
-                    .answer
-                    .receive(bytes, clock.now())
-                    .map_err(BenchError::Floor)?
-                {
-                    continue;
-                }
                 cost.replies += 1;
                 cost.events += stream.answer.events;
                 cost.tokens += stream.answer.stamps.len() as u64;
                 if begun < replies {
                     begun += 1;
-                    self.ask(place)?;
+                    self.ask(place, "floor")?;
                 }
             }
         }
@@ -116,30 +118,112 @@ impl Floor {
         Ok(cost)
     }
 
-    fn ask(&mut self, place: usize) -> Result<(), BenchError> {
+    /// Asks for an answer at every interval, each on a connection that is free then.
+    pub(crate) fn run_open(&mut self, pace: Pace) -> Result<Vec<Seen>, BenchError> {
+        let mut timer = Timer::new()?;
+        epoll::add(&self.queue, &timer, EventData::new_u64(TIMER), EventFlags::IN)
+            .map_err(|error| BenchError::io("the floor client's event queue")(error.into()))?;
+        let mut free: Vec<usize> = (0..self.streams.len()).collect();
+        let mut asked: Vec<(String, Nanos)> = vec![(String::new(), 0); self.streams.len()];
+        let mut seen = Vec::new();
+        let (begin, mut begun, mut reads) = (self.clock.now(), 0, 0);
+        let mut events = Vec::with_capacity(1_024);
+        while (seen.len() as u64) < pace.requests {
+            let due = begin + begun * pace.interval;
+            if begun < pace.requests && due <= self.clock.now() {
+                let place = free
+                    .pop()
+                    .ok_or_else(|| BenchError::Floor("has no connection that is free".to_owned()))?;
+                let request = format!("floor-{begun}");
+                let now = self.clock.now();
+                self.ask(place, &request)?;
+                if let Some(slot) = asked.get_mut(place) {
+                    *slot = (request, now);
+                }
+                begun += 1;
+                continue;
+            }
+            timer.arm((begun < pace.requests).then_some(due))?;
+            events.clear();
+            match epoll::wait(&self.queue, spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(BenchError::io("the floor client's event queue")(error.into())),
+            }
+            for event in &events {
+                if event.data.u64() == TIMER {
+                    timer.told();
+                    continue;
+                }
+                let place = event.data.u64() as usize;
+                if !self.read(place, &mut reads)? {
+                    continue;
+                }
+                if let (Some(stream), Some((request, at))) =
+                    (self.streams.get_mut(place), asked.get_mut(place))
+                {
+                    seen.push(Seen {
+                        request: std::mem::take(request),
+                        asked: *at,
+                        stamps: std::mem::take(&mut stream.answer.stamps),
+                    });
+                    free.push(place);
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Reads once; true if an answer is complete with it.
+    fn read(&mut self, place: usize, reads: &mut u64) -> Result<bool, BenchError> {
+        let Some(stream) = self.streams.get_mut(place) else {
+            return Ok(false);
+        };
+        let count = match stream.socket.read(&mut self.buffer) {
+            Ok(0) => return Err(BenchError::Floor("was left by the server".to_owned())),
+            Ok(count) => count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(BenchError::io("the floor client's read")(error)),
+        };
+        *reads += 1;
+        let bytes = self.buffer.get(..count).unwrap_or_default();
+        stream
+            .answer
+            .receive(bytes, self.clock.now())
+            .map_err(BenchError::Floor)
+    }
+
+    fn ask(&mut self, place: usize, id: &str) -> Result<(), BenchError> {
         let Some(stream) = self.streams.get_mut(place) else {
             return Ok(());
         };
         stream.answer.begin();
+        self.written.clear();
+        let (head, rest) = &self.request;
+        for part in [head.as_str(), id, rest.as_str()] {
+            self.written.extend_from_slice(part.as_bytes());
+        }
         // A request is far smaller than an empty socket's buffer.
         stream
             .socket
-            .write_all(&self.request)
+            .write_all(&self.written)
             .map_err(BenchError::io("the floor client's request"))
     }
 }
 
-/// The request, made once.
-fn request(address: SocketAddr, tokens: u32) -> Vec<u8> {
+/// The request, made once: what stands before its name, and what stands behind.
+fn request(address: SocketAddr, tokens: u32) -> (String, String) {
     let body = format!(
         r#"{{"model":"bench","messages":[{{"role":"user","content":"{}"}}],"stream":true,"stream_options":{{"include_usage":true}},"max_completion_tokens":{tokens}}}"#,
         crate::load::PROMPT
     );
-    format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: text/event-stream\r\nx-request-id: floor\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
+    (
+        format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: text/event-stream\r\nx-request-id: "
+        ),
+        format!("\r\ncontent-length: {}\r\n\r\n{body}", body.len()),
     )
-    .into_bytes()
 }
 
 #[cfg(test)]
@@ -168,6 +252,34 @@ mod tests {
             assert!((1..=8).contains(&counts.peak_in_flight));
             server.end().expect("an end");
         }
+    }
+
+    #[test]
+    fn an_open_loop_keeps_its_pace_and_its_times() {
+        let (mut server, address) = server(Plan::paced(3, 1, 4));
+        let mut floor = Floor::connect(address, 16, 4).expect("connections");
+        let pace = Pace {
+            interval: 2_000_000,
+            requests: 20,
+        };
+        let seen = floor.run_open(pace).expect("answers");
+        let log = server.log();
+        assert_eq!((seen.len(), log.len()), (20, 20));
+        for answer in &seen {
+            let truth = log
+                .iter()
+                .find(|served| served.request.as_deref() == Some(&answer.request))
+                .expect("in the log");
+            assert!(answer.asked <= truth.arrived);
+            assert_eq!(answer.stamps.len(), 4);
+            for (stamp, write) in answer.stamps.iter().zip(&truth.writes) {
+                assert!(stamp >= write);
+            }
+        }
+        let mut asked: Vec<u64> = seen.iter().map(|answer| answer.asked).collect();
+        asked.sort_unstable();
+        assert!(asked[19] - asked[0] >= 19 * 2_000_000 - 2_000_000, "{asked:?}");
+        server.end().expect("an end");
     }
 
     #[test]

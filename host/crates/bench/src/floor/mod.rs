@@ -5,4 +5,4 @@
 mod answer;
 mod client;
 
-pub(crate) use client::Floor;
+pub(crate) use client::{Floor, Seen};

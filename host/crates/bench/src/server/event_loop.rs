@@ -1,6 +1,6 @@
 //! The server's one thread: an event queue over the listening socket, a timer, the commands and the connections.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
@@ -9,9 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
+use rustix::time::Timespec;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
@@ -21,6 +19,7 @@ use super::reply::Reply;
 use super::schedule::{Schedule, Turn};
 use crate::BenchError;
 use crate::lines::{Lines, tell};
+use crate::timer::Timer;
 
 /// Places of the event queue that are no connections.
 const LISTENER: u64 = u64::MAX;
@@ -37,8 +36,7 @@ pub(crate) struct Server<C, W> {
     listener: TcpListener,
     /// Whether the queue tells of new connections; not while no more files can be opened.
     listens: bool,
-    timer: OwnedFd,
-    armed: Option<Nanos>,
+    timer: Timer,
     commands: Lines<C>,
     answers: W,
     connections: Vec<Option<Connection>>,
@@ -71,11 +69,7 @@ impl<C: AsFd, W: Write> Server<C, W> {
             .local_addr()
             .map_err(BenchError::io("the bench server's address"))?;
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
-        let timer = timerfd_create(
-            TimerfdClockId::Monotonic,
-            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
-        )
-        .map_err(failed)?;
+        let timer = Timer::new()?;
         let add = |source: &dyn AsFd, place| {
             epoll::add(&queue, source.as_fd(), EventData::new_u64(place), EventFlags::IN).map_err(failed)
         };
@@ -90,7 +84,6 @@ impl<C: AsFd, W: Write> Server<C, W> {
             listener,
             listens: true,
             timer,
-            armed: None,
             commands,
             answers,
             connections: Vec::new(),
@@ -122,11 +115,8 @@ impl<C: AsFd, W: Write> Server<C, W> {
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.accept(),
-                    TIMER => {
-                        // Until it is read, an expired timer goes on telling. Whose turn it is, is seen below.
-                        let _ = rustix::io::read(&self.timer, &mut [0; 8]);
-                        self.armed = None;
-                    }
+                    // Whose turn it is, is seen below.
+                    TIMER => self.timer.told(),
                     COMMANDS => {
                         if !self.obey()? {
                             return Ok(());
@@ -142,7 +132,7 @@ impl<C: AsFd, W: Write> Server<C, W> {
                 let now = self.clock.now();
                 self.turn(turn, now);
             }
-            self.arm()?;
+            self.timer.arm(self.schedule.next_due())?;
         }
     }
 
@@ -315,29 +305,6 @@ impl<C: AsFd, W: Write> Server<C, W> {
             let data = EventData::new_u64(LISTENER);
             self.listens = epoll::add(&self.queue, &self.listener, data, EventFlags::IN).is_ok();
         }
-    }
-
-    fn arm(&mut self) -> Result<(), BenchError> {
-        let next = self.schedule.next_due();
-        if next == self.armed {
-            return Ok(());
-        }
-        // Zero switches a timer off; nothing was ever due at the first nanosecond of the machine.
-        let due = next.map_or(0, |due| due.max(1));
-        let setting = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: Timespec {
-                tv_sec: (due / 1_000_000_000) as i64,
-                tv_nsec: (due % 1_000_000_000) as _,
-            },
-        };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &setting)
-            .map_err(|error| BenchError::io("the bench server's timer")(io::Error::from(error)))?;
-        self.armed = next;
-        Ok(())
     }
 }
 
