@@ -11,6 +11,8 @@ use veeksha_ports::{Outcome, Returned};
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
+use crate::dispatcher::Notice;
+use crate::inbox::Line;
 use crate::part::Part;
 use crate::{Content, Control, Entry};
 
@@ -21,7 +23,8 @@ pub(crate) struct Completion {
     pub(crate) transport_lead: Nanos,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) part: Part,
-    pub(crate) dispatchers: Vec<Sender<Input<Prepared>>>,
+    pub(crate) dispatchers: Vec<Line<Input<Prepared>>>,
+    pub(crate) notices: Sender<Notice>,
     pub(crate) events: Sender<Entry>,
     pub(crate) include_content: bool,
     pub(crate) target: Arc<TargetWatch>,
@@ -33,6 +36,10 @@ pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Box<dyn Re
         let processed_at = lines.clock.now();
         let mut outcome = returned.outcome();
         put_on_the_runs_clock(&mut outcome, lines.transport_lead);
+        if let Some(failure) = outcome.codec_failure.take() {
+            // The coordinator outlives the completion threads.
+            let _ = lines.notices.send(Notice::CodecFailed(failure));
+        }
         let answer = count_output(&lines.tokenizer, outcome);
         lines.target.saw(&answer.result);
         // The scheduler first: a child may be due at once.
@@ -50,8 +57,8 @@ pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Box<dyn Re
                 at,
             },
         };
-        // A dispatcher that has ended wants no more answers, and the collector outlives the run.
-        let _ = lines.dispatchers[lines.part.dispatcher(request.session)].send(input);
+        // The collector outlives the run.
+        lines.dispatchers[lines.part.dispatcher(request.session)].send(input);
         let content = match &answer.result {
             Ok(response) if lines.include_content => Some(Content::Answered(response.clone())),
             _ => None,
@@ -107,7 +114,10 @@ impl TargetWatch {
 
     fn saw(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
         if !matches!(result, Err(reason) if reason.class == ErrorClass::Connect) {
-            self.refused.store(0, Ordering::Relaxed);
+            // Looked at first: a store on every answer would take the line away from the other threads.
+            if self.refused.load(Ordering::Relaxed) > 0 {
+                self.refused.store(0, Ordering::Relaxed);
+            }
         } else if self.refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
             self.control.stop_for_a_lost_target();
         }

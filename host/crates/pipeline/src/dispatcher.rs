@@ -1,19 +1,19 @@
 //! A dispatcher: owns a scheduler, waits for the next instant or input, carries out actions.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
-use veeksha_ports::{Job, Transport};
+use veeksha_ports::{Job, PluginFailure, Transport};
 use veeksha_scheduler::{Action, Input, Scheduler};
 
+use crate::inbox::{Heard, Inbox};
 use crate::pieces::Prompt;
-use crate::{Content, Entry};
+use crate::{Content, Entry, OnDispatcherStart};
 
-/// What a dispatcher tells the coordinator.
+/// What the coordinator is told.
 pub(crate) enum Notice {
     /// A session began: one more may be made.
     SessionStarted,
@@ -26,6 +26,8 @@ pub(crate) enum Notice {
     },
     /// An agent's session is over.
     Forget { session: SessionId },
+    /// The plugin that reads answers failed on one.
+    CodecFailed(Box<PluginFailure>),
     /// This dispatcher wants nothing more to be in flight.
     CancelInFlight,
     /// This dispatcher has ended.
@@ -34,51 +36,48 @@ pub(crate) enum Notice {
 
 /// What a dispatcher talks to.
 pub(crate) struct Lines {
+    pub(crate) index: u32,
     pub(crate) clock: RunClock,
-    pub(crate) inbox: Receiver<Input<Prepared>>,
+    pub(crate) inbox: Inbox<Input<Prepared>>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) events: Sender<Entry>,
     pub(crate) include_content: bool,
     pub(crate) track_prefixes: bool,
-    /// Whether this dispatcher writes down what all of them see at the same time.
-    pub(crate) speaks_for_all: bool,
+    pub(crate) on_start: Option<OnDispatcherStart>,
     pub(crate) notices: Sender<Notice>,
+    /// Closed when the thread may go: until then it can be looked at.
+    pub(crate) release: Receiver<()>,
 }
 
-/// The work of one dispatcher thread: ends when its scheduler is done.
-pub(crate) fn dispatch(mut scheduler: Scheduler<Prepared>, lines: &Lines) {
+/// The work of one dispatcher thread: ends when its scheduler is done. `due` is what was decided before the clock's zero, and is
+/// carried out then.
+pub(crate) fn dispatch(mut scheduler: Scheduler<Prepared>, due: Vec<Action<Prepared>>, lines: &Lines) {
     // Refused in some sandboxes; waits then end up to 50 µs later, which the lateness figures show.
     veeksha_clock::minimal_timer_slack();
-    let mut actions = Vec::new();
-    // What is due at zero is decided before zero, and carried out then.
-    while let Ok(input) = lines.inbox.try_recv() {
+    if let Some(on_start) = &lines.on_start {
+        on_start(lines.index);
+    }
+    let mut actions = due;
+    // What comes until zero is decided at zero, and nothing is sent before.
+    while let Heard::Input(input) = lines.inbox.wait(Some(0)) {
         scheduler.on(0, input, &mut actions);
-    }
-    veeksha_clock::sleep_until(lines.clock, 0);
-    if carry_out(&mut actions, lines) == Progress::Done {
-        let _ = lines.notices.send(Notice::Done);
-        return;
-    }
-    loop {
-        let now = lines.clock.now();
-        let input = match scheduler.next_wake() {
-            Some(wake) if wake <= now => Input::Tick,
-            Some(wake) => match lines.inbox.recv_timeout(Duration::from_nanos(wake - now)) {
-                Ok(input) => input,
-                Err(RecvTimeoutError::Timeout) => Input::Tick,
-                Err(RecvTimeoutError::Disconnected) => break,
-            },
-            None => match lines.inbox.recv() {
-                Ok(input) => input,
-                Err(_) => break,
-            },
-        };
-        scheduler.on(lines.clock.now(), input, &mut actions);
-        if carry_out(&mut actions, lines) == Progress::Done {
+        if lines.clock.now() > 0 {
             break;
         }
     }
+    let mut hands = Hands::default();
+    let mut progress = hands.carry_out(&mut actions, lines);
+    while progress == Progress::Running {
+        let input = match lines.inbox.wait(scheduler.next_wake()) {
+            Heard::Input(input) => input,
+            Heard::Deadline => Input::Tick,
+            Heard::Nobody => break,
+        };
+        scheduler.on(lines.clock.now(), input, &mut actions);
+        progress = hands.carry_out(&mut actions, lines);
+    }
     let _ = lines.notices.send(Notice::Done);
+    let _ = lines.release.recv();
 }
 
 #[derive(PartialEq)]
@@ -87,95 +86,114 @@ enum Progress {
     Done,
 }
 
-fn carry_out(actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
-    let mut progress = Progress::Running;
-    for action in actions.drain(..) {
-        // Neither the collector of events nor the coordinator ends before the dispatchers do.
-        match action {
-            Action::Dispatch {
-                id,
-                intended,
-                held,
-                payload,
-                history,
-                measured,
-                session_requests,
-            } => {
-                let content = lines.include_content.then(|| Content::Sent {
-                    request: payload.clone(),
-                    history: history.clone(),
-                });
-                let prompt = lines.track_prefixes.then(|| Prompt::Sent {
-                    request: payload.clone(),
-                    history: history.clone(),
-                });
-                let at = lines.clock.now();
-                let job = Job {
-                    id,
-                    intended,
-                    held,
-                    dispatched_at: at,
-                    request: payload,
-                    history,
-                    session_requests,
-                    measured,
-                };
-                lines.transport.submit(job);
-                let event = Event::Dispatched {
-                    request: id,
-                    intended,
+/// What is left to tell once everything that is due has been sent. Kept between calls for its memory.
+#[derive(Default)]
+struct Hands {
+    later: Vec<Entry>,
+}
+
+impl Hands {
+    /// Sends first. Telling the coordinator and the collector may wake their threads, which costs more than a dispatch.
+    fn carry_out(&mut self, actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
+        // Most calls bring nothing.
+        if actions.is_empty() {
+            return Progress::Running;
+        }
+        let mut progress = Progress::Running;
+        let mut started = 0;
+        let mut notices = Vec::new();
+        for action in actions.drain(..) {
+            match action {
+                Action::Dispatch { .. } => self.later.extend(sent(action, lines)),
+                Action::SessionStarted {
+                    session,
                     at,
-                };
-                let _ = lines.events.send(Entry {
-                    event,
-                    content,
-                    prompt,
-                });
-            }
-            Action::SessionStarted {
-                session,
-                at,
-                requests,
-            } => {
-                let _ = lines.notices.send(Notice::SessionStarted);
-                let _ = lines.events.send(
-                    Event::SessionStarted {
+                    requests,
+                } => {
+                    started += 1;
+                    let event = Event::SessionStarted {
                         session,
                         at,
                         requests,
-                    }
-                    .into(),
-                );
-            }
-            Action::AskAgent {
-                session,
-                node,
-                answer,
-                at,
-            } => {
-                let _ = lines.notices.send(Notice::Ask {
+                    };
+                    self.later.push(event.into());
+                }
+                Action::AskAgent {
                     session,
                     node,
                     answer,
                     at,
-                });
-            }
-            Action::ForgetAgent { session } => {
-                let _ = lines.notices.send(Notice::Forget { session });
-            }
-            Action::CancelInFlight => {
-                let _ = lines.notices.send(Notice::CancelInFlight);
-            }
-            Action::Done => progress = Progress::Done,
-            Action::TimeoutReached { .. } if !lines.speaks_for_all => {}
-            other => {
-                if let Some(event) = recorded(other) {
-                    let _ = lines.events.send(event.into());
-                }
+                } => notices.push(Notice::Ask {
+                    session,
+                    node,
+                    answer,
+                    at,
+                }),
+                Action::ForgetAgent { session } => notices.push(Notice::Forget { session }),
+                Action::CancelInFlight => notices.push(Notice::CancelInFlight),
+                Action::Done => progress = Progress::Done,
+                // All dispatchers see the timeout at the same time: one of them writes it down.
+                Action::TimeoutReached { .. } if lines.index > 0 => {}
+                other => self.later.extend(recorded(other).map(Entry::from)),
             }
         }
+        // Neither the collector of events nor the coordinator ends before the dispatchers do.
+        for entry in self.later.drain(..) {
+            let _ = lines.events.send(entry);
+        }
+        for _ in 0..started {
+            let _ = lines.notices.send(Notice::SessionStarted);
+        }
+        for notice in notices {
+            let _ = lines.notices.send(notice);
+        }
+        progress
     }
-    progress
+}
+
+/// Sends a request, and gives back what is to be told of it.
+fn sent(action: Action<Prepared>, lines: &Lines) -> Option<Entry> {
+    let Action::Dispatch {
+        id,
+        intended,
+        held,
+        payload,
+        history,
+        measured,
+        session_requests,
+    } = action
+    else {
+        return None;
+    };
+    let content = lines.include_content.then(|| Content::Sent {
+        request: payload.clone(),
+        history: history.clone(),
+    });
+    let prompt = lines.track_prefixes.then(|| Prompt::Sent {
+        request: payload.clone(),
+        history: history.clone(),
+    });
+    let at = lines.clock.now();
+    lines.transport.submit(Job {
+        id,
+        intended,
+        held,
+        dispatched_at: at,
+        request: payload,
+        history,
+        session_requests,
+        measured,
+    });
+    let event = Event::Dispatched {
+        request: id,
+        intended,
+        at,
+    };
+    Some(Entry {
+        event,
+        content,
+        prompt,
+    })
 }
 
 /// The actions that are only to be written down.

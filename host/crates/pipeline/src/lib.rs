@@ -21,6 +21,8 @@ mod control;
 mod dispatcher;
 mod entry;
 mod fallback;
+mod first_chunks;
+mod inbox;
 mod lookahead;
 mod part;
 mod pieces;
@@ -32,6 +34,7 @@ mod schedule;
 mod virtual_time;
 mod warm_transport;
 mod warmup;
+mod watch;
 
 pub use control::Control;
 pub use entry::{Content, Entry};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 use veeksha_clock::RunClock;
 use veeksha_model::Prepared;
 use veeksha_ports::PluginFailure;
@@ -35,6 +35,8 @@ pub(crate) struct Lookahead {
     batch: u32,
     /// The first position at which there is no session, once known.
     end: u64,
+    /// Sessions that the workload has, where it says so.
+    length: Option<u64>,
     made: BTreeMap<u64, MadeSession>,
     delivered: u64,
     /// Sessions that have begun.
@@ -61,6 +63,7 @@ impl Lookahead {
             batches: 0,
             batch: 1,
             end,
+            length: None,
             made: BTreeMap::new(),
             delivered: 0,
             started: 0,
@@ -95,6 +98,11 @@ impl Lookahead {
         }
     }
 
+    /// How many sessions there are in the whole run, where the workload says so.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
     /// Takes in what has been made in the meantime, before the clock starts.
     pub(crate) fn catch_up(&mut self, workers: &Workers, made: &Receiver<Made>) {
         while let Ok(message) = made.try_recv() {
@@ -114,6 +122,7 @@ impl Lookahead {
         match message {
             Made::Open { kind, length } => {
                 self.kind = Some(kind);
+                self.length = length;
                 self.end = self.end.min(self.part.below(length.unwrap_or(u64::MAX)));
                 None
             }
@@ -170,25 +179,26 @@ impl Lookahead {
         }
     }
 
-    /// Hands the sessions that are next in order to their dispatchers.
-    pub(crate) fn deliver(&mut self, inboxes: &[Sender<Input<Prepared>>]) {
+    /// Hands the sessions that are next in order to their dispatchers; `put` takes the dispatcher's number.
+    pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, Input<Prepared>)) {
         while let Some(session) = self.made.remove(&self.delivered) {
             let MadeSession { plan, done } = session;
-            let (session, inbox) = (plan.id, &inboxes[self.part.dispatcher(plan.id)]);
-            let _ = inbox.send(Input::Session(plan));
+            let (session, dispatcher) = (plan.id, self.part.dispatcher(plan.id));
+            put(dispatcher, Input::Session(plan));
             if done {
-                let _ = inbox.send(Input::Step {
+                let nothing = Input::Step {
                     session,
                     nodes: Vec::new(),
                     done,
-                });
+                };
+                put(dispatcher, nothing);
             }
             self.delivered += 1;
         }
         if self.delivered >= self.end && !self.source_ended {
             self.source_ended = true;
-            for inbox in inboxes {
-                let _ = inbox.send(Input::SourceEnded);
+            for dispatcher in 0..self.part.dispatchers() as usize {
+                put(dispatcher, Input::SourceEnded);
             }
         }
     }

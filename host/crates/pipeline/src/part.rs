@@ -17,17 +17,29 @@ pub(crate) struct Part {
 
 impl Part {
     /// The part that a plan asks for, with as many dispatchers as have something to do: each needs a place of its own in a
-    /// concurrency target.
+    /// concurrency target, and a part of every limit.
     pub(crate) fn of(plan: &Plan) -> Result<Part, PipelineError> {
         let Shard { index, count } = plan.shard;
         if index >= count {
             return Err(PipelineError::NoSuchShard { index, count });
         }
-        let most = plan.scheduler.traffic.most_shards();
-        if let Traffic::Concurrent { target, .. } = plan.scheduler.traffic
-            && count > target.max(1)
-        {
-            return Err(PipelineError::TooManyShards { count, target });
+        let most = plan.scheduler.most_shards();
+        let target = match plan.scheduler.traffic {
+            // A target of nothing is a run of nothing, for one shard.
+            Traffic::Concurrent { target, .. } => Some(target.max(1)),
+            Traffic::Rate(_) | Traffic::Scheduled => None,
+        };
+        let limits = plan.scheduler.limits;
+        let shared = [
+            (target, "concurrent sessions"),
+            (limits.sessions, "sessions at a time"),
+            (limits.in_flight, "requests in flight"),
+            (limits.in_prefill, "requests in prefill"),
+        ];
+        for (most, what) in shared {
+            if let Some(most) = most.filter(|most| count > *most) {
+                return Err(PipelineError::TooManyShards { count, most, what });
+            }
         }
         // Dispatcher `d` is shard `index + count * d` of all, and must stand below `most`.
         let room = most.saturating_sub(index).div_ceil(count).min(u32::MAX / count);

@@ -86,14 +86,16 @@ pub enum PipelineError {
     },
     /// Sessions of some shards would never be sent.
     #[error(
-        "{count} shards cannot share {target} concurrent sessions, because each needs at least one: use no more than {target} \
-         shards, or raise the target"
+        "{count} shards cannot share {most} {what}, because each needs at least one: use no more than {most} shards, or raise \
+         that number"
     )]
     TooManyShards {
         /// How many there are.
         count: u32,
-        /// The concurrency target of the whole run.
-        target: u32,
+        /// The concurrency target or the limit of the whole run.
+        most: u32,
+        /// What it is that there are so few of.
+        what: &'static str,
     },
     /// A thread could not be made.
     #[error("cannot start the thread `{name}`: {source}")]

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use crossbeam_channel::{Receiver, Sender, select, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RunInfo};
-use veeksha_model::{Prepared, SessionId};
+use veeksha_model::{Nanos, Prepared, SessionId};
 use veeksha_ports::{PluginFailure, Returned, Sinks, Transport, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
-use veeksha_scheduler::{Input, Scheduler};
+use veeksha_scheduler::{Action, Input, Scheduler, SchedulerConfig};
 
 use crate::completion::{Completion, TargetWatch, complete};
 use crate::dispatcher::{Lines, Notice, dispatch};
+use crate::first_chunks::FirstChunks;
+use crate::inbox::{Inbox, Line};
 use crate::lookahead::Lookahead;
 use crate::part::Part;
 use crate::plan::spawn;
@@ -20,19 +22,24 @@ use crate::prepare::Preparer;
 use crate::schedule::Timing;
 use crate::warm_transport::WarmUp;
 use crate::warmup::Warmth;
+use crate::watch::Watching;
 use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
 /// The clock's zero lies this far ahead of the moment at which the threads are started, so that the first arrival finds
 /// them waiting.
-const START_LEAD_NANOS: u64 = 3_000_000;
+const START_LEAD_NANOS: Nanos = 3_000_000;
+
+/// What must be left of that when the threads are started: they are up in a fraction of it.
+const THREADS_LEAD_NANOS: Nanos = 1_000_000;
 
 /// Failures kept for the report; a plugin that fails on every session would fill memory with the same words.
 const KEPT_FAILURES: usize = 20;
 
 /// Runs a workload against a transport until it ends, and returns how.
 ///
-/// `start_transport` is given a clock and the place to put outcomes. The clock is the run's, unless there is a warm-up: then the
-/// transport's begins earlier, and its stamps are put on the run's clock when its outcomes come in. `events` receives everything
+/// `start_transport` is given a clock and the place to put outcomes. The clock is the run's, unless there is a warm-up or the
+/// transport and the first sessions take more than a moment to be set up: then the transport's begins earlier, and its stamps are put
+/// on the run's clock when its outcomes come in. `events` receives everything
 /// that happens; its receiver must be drained by another thread.
 ///
 /// # Errors
@@ -64,12 +71,16 @@ pub fn run(
     }
 
     let (outcomes, outcome_inbox) = unbounded::<Option<Box<dyn Returned>>>();
+    let first_chunks = FirstChunks::default();
     let sinks = {
         let outcomes = outcomes.clone();
         Sinks {
             // The completion threads outlive the transport's last outcome.
             returned: Arc::new(move |returned| drop(outcomes.send(Some(returned)))),
-            first_chunk: None,
+            first_chunk: plan.scheduler.limits.in_prefill.map(|_| {
+                let first_chunks = first_chunks.clone();
+                Arc::new(move |request, at| first_chunks.came(request, at)) as Arc<_>
+            }),
         }
     };
     let transport_clock = if plan.warmup.is_empty() {
@@ -78,8 +89,8 @@ pub fn run(
         RunClock::starting_now()
     };
     let transport = start_transport(transport_clock, sinks)?;
-    let (clock, warmth) = if plan.warmup.is_empty() {
-        (transport_clock, Warmth::default())
+    let warmth = if plan.warmup.is_empty() {
+        Warmth::default()
     } else {
         let warm_up = WarmUp {
             preparer: &maker.preparer,
@@ -89,70 +100,80 @@ pub fn run(
             clock: transport_clock,
         };
         match warm_up.run(&plan.warmup) {
-            Ok(warmth) => (soon(), warmth),
+            Ok(warmth) => warmth,
             Err(failure) => {
                 workers.stop();
                 return Err(failure.into());
             }
         }
     };
+
+    // What is due at zero is decided before the clock is started, however many sessions there are.
+    let mut starts = starts(plan, part, lookahead.length());
+    lookahead.catch_up(&workers, &made);
+    if !control.is_stopped() {
+        lookahead.deliver(|dispatcher, input| {
+            let Start { scheduler, due } = &mut starts[dispatcher];
+            scheduler.on(0, input, due);
+        });
+    }
+    let clock = match plan.warmup.is_empty() && until_zero(transport_clock) >= THREADS_LEAD_NANOS {
+        true => transport_clock,
+        false => soon(),
+    };
+    let transport_lead = clock.origin() - transport_clock.origin();
     let _ = events.send(
         Event::RunStarted(RunInfo {
-            epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + wall_lead(clock),
+            epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + until_zero(clock),
             epoch_monotonic_nanos: clock.origin(),
         })
         .into(),
     );
 
     let (notices, notice_inbox) = unbounded();
+    let (hold, release) = bounded(0);
     let mut inboxes = Vec::new();
-    let mut dispatchers = Vec::new();
-    for index in 0..part.dispatchers() {
-        let (inbox, receiver) = unbounded();
-        let scheduler = Scheduler::new(veeksha_scheduler::SchedulerConfig {
-            shard: part.shard(index),
-            ..plan.scheduler.clone()
-        });
+    let mut threads = Vec::new();
+    for (index, Start { scheduler, due }) in (0..).zip(starts) {
+        let (slot, inbox) = Inbox::new(clock, plan.spin);
         let lines = Lines {
+            index,
             clock,
-            inbox: receiver,
+            inbox,
             transport: transport.clone(),
             events: events.clone(),
             notices: notices.clone(),
             include_content: plan.include_content,
             track_prefixes: plan.track_prefixes,
-            speaks_for_all: index == 0,
+            on_start: plan.on_dispatcher_start.clone(),
+            release: release.clone(),
         };
-        dispatchers.push((scheduler, lines));
-        inboxes.push(inbox);
+        let thread = spawn(format!("dispatcher-{index}"), move || {
+            dispatch(scheduler, due, &lines);
+        })?;
+        inboxes.push(slot.of(thread.thread()));
+        threads.push(thread);
     }
-    lookahead.catch_up(&workers, &made);
-    if !control.is_stopped() {
-        lookahead.deliver(&inboxes);
-    }
-    let mut threads = Vec::new();
-    for (index, (scheduler, lines)) in dispatchers.into_iter().enumerate() {
-        threads.push(spawn(format!("dispatcher-{index}"), move || {
-            dispatch(scheduler, &lines)
-        })?);
-    }
+    first_chunks.begin(part, &inboxes, transport_lead);
     let mut completions = Vec::new();
-    let watch = Arc::new(TargetWatch::new(control.clone()));
+    let target = Arc::new(TargetWatch::new(control.clone()));
     for index in 0..plan.completion_threads.max(1) {
         let lines = Completion {
             clock,
-            transport_lead: clock.origin() - transport_clock.origin(),
+            transport_lead,
             tokenizer: tokenizer.clone(),
             part,
             dispatchers: inboxes.clone(),
+            notices: notices.clone(),
             events: events.clone(),
             include_content: plan.include_content,
-            target: watch.clone(),
+            target: target.clone(),
         };
         let inbox = outcome_inbox.clone();
         let body = move || complete(&lines, &inbox);
         completions.push(spawn(format!("completion-{index}"), body)?);
     }
+    let watching = Watching::start(plan.thread_watch.as_ref(), clock, events)?;
 
     let coordinator = Coordinator {
         workers: &workers,
@@ -165,6 +186,9 @@ pub fn run(
     };
     let mut end = coordinator.drive(&mut lookahead, &made, &notice_inbox);
 
+    // The last look, while the threads are still there.
+    watching.end();
+    drop(hold);
     for thread in threads {
         let _ = thread.join();
     }
@@ -174,6 +198,11 @@ pub fn run(
     }
     for thread in completions {
         let _ = thread.join();
+    }
+    for notice in notice_inbox.try_iter() {
+        if let Notice::CodecFailed(failure) = notice {
+            keep(&mut end, *failure);
+        }
     }
     drop(transport);
     workers.stop();
@@ -189,8 +218,31 @@ fn soon() -> RunClock {
     RunClock::with_origin(RunClock::starting_now().origin() + START_LEAD_NANOS)
 }
 
+/// A dispatcher's scheduler, and what it has decided before the clock starts.
+struct Start {
+    scheduler: Scheduler<Prepared>,
+    due: Vec<Action<Prepared>>,
+}
+
+fn starts(plan: &Plan, part: Part, length: Option<u64>) -> Vec<Start> {
+    let ends = [plan.scheduler.max_sessions, length];
+    let scheduler = |dispatcher| {
+        Scheduler::new(SchedulerConfig {
+            shard: part.shard(dispatcher),
+            // Sessions that do not exist are not missed.
+            max_sessions: ends.into_iter().flatten().min(),
+            ..plan.scheduler.clone()
+        })
+    };
+    let start = |dispatcher| Start {
+        scheduler: scheduler(dispatcher),
+        due: Vec::new(),
+    };
+    (0..part.dispatchers()).map(start).collect()
+}
+
 /// What is still to pass until the clock's zero.
-fn wall_lead(clock: RunClock) -> u64 {
+fn until_zero(clock: RunClock) -> u64 {
     clock.origin().saturating_sub(RunClock::with_origin(0).now())
 }
 
@@ -198,7 +250,7 @@ fn wall_lead(clock: RunClock) -> u64 {
 struct Coordinator<'a> {
     workers: &'a Workers,
     transport: &'a dyn Transport,
-    inboxes: &'a [Sender<Input<Prepared>>],
+    inboxes: &'a [Line<Input<Prepared>>],
     events: &'a Sender<Entry>,
     control: &'a Control,
     clock: RunClock,
@@ -223,7 +275,7 @@ impl Coordinator<'_> {
                     if let Some(message) = lookahead.take(message) {
                         self.pass_on(message, &mut end);
                     }
-                    lookahead.deliver(self.inboxes);
+                    lookahead.deliver(|dispatcher, input| self.inboxes[dispatcher].send(input));
                 },
                 recv(notices) -> notice => match notice {
                     Ok(Notice::SessionStarted) => lookahead.started += 1,
@@ -234,6 +286,7 @@ impl Coordinator<'_> {
                     Ok(Notice::Forget { session }) => {
                         self.workers.tell(self.part.position(session), Command::Forget { session });
                     }
+                    Ok(Notice::CodecFailed(failure)) => keep(&mut end, *failure),
                     // One dispatcher may be done measuring before another: only when all are is nothing wanted any more.
                     Ok(Notice::CancelInFlight) => unwilling += 1,
                     Ok(Notice::Done) => running -= 1,
@@ -260,7 +313,7 @@ impl Coordinator<'_> {
             let _ = self.events.send(Event::Interrupted { at }.into());
         }
         for inbox in self.inboxes {
-            let _ = inbox.send(Input::Stop);
+            inbox.send(Input::Stop);
         }
     }
 
@@ -277,7 +330,7 @@ impl Coordinator<'_> {
     }
 
     fn tell(&self, session: SessionId, input: Input<Prepared>) {
-        let _ = self.inboxes[self.part.dispatcher(session)].send(input);
+        self.inboxes[self.part.dispatcher(session)].send(input);
     }
 }
 

@@ -49,12 +49,15 @@ pub fn simulate(
     let part = Part::of(plan)?.undivided();
     let mut config = plan.scheduler.clone();
     config.shard = part.shard(0);
-    let (seed, max_sessions) = (config.seed, config.max_sessions.unwrap_or(u64::MAX));
+    let seed = config.seed;
     let mut workload = factory.open()?;
     let length = match &mut workload {
         Workload::Planned(source) => source.length()?,
         Workload::Reactive(agents) => agents.length()?,
     };
+    // Sessions that do not exist are not missed.
+    config.max_sessions = config.max_sessions.into_iter().chain(length).min();
+    let end = part.below(config.max_sessions.unwrap_or(u64::MAX));
     let writer = Writer {
         tokenizer,
         block_size: target.profile.block_size,
@@ -85,7 +88,7 @@ pub fn simulate(
             writer: &writer,
             sentence,
             next: 0,
-            end: part.below(length.unwrap_or(u64::MAX).min(max_sessions)),
+            end,
             told: false,
             done: Vec::new(),
         },
@@ -305,6 +308,12 @@ impl Simulation<'_> {
             }
             EngineEvent::Token { id, at, .. } => {
                 if let Some(flight) = self.flights.get_mut(&id) {
+                    if flight.chunks.is_empty() && self.plan.scheduler.limits.in_prefill.is_some() {
+                        inputs.push_back(Input::FirstChunk {
+                            request: flight.id,
+                            at,
+                        });
+                    }
                     flight.chunks.push(Chunk {
                         lag: 0,
                         at,

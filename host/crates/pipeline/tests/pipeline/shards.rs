@@ -201,7 +201,14 @@ fn a_part_that_cannot_be_is_refused() {
     for index in 0..3 {
         let error = refused(two, index, 3).unwrap();
         assert!(
-            matches!(error, PipelineError::TooManyShards { count: 3, target: 2 }),
+            matches!(
+                error,
+                PipelineError::TooManyShards {
+                    count: 3,
+                    most: 2,
+                    ..
+                }
+            ),
             "{error}"
         );
         assert!(error.to_string().contains("no more than 2 shards"), "{error}");

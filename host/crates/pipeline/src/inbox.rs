@@ -1,0 +1,167 @@
+//! How a dispatcher waits: for its next deadline, or for an input, whichever comes first.
+//!
+//! `examples/wait_precision.rs` compares the ways of waiting. On the machine where this was chosen (two cores of a virtual machine,
+//! slack of 1 ns, medians of interleaved rounds) a bare `clock_nanosleep` woke up 34 µs after its deadline, parking 36 µs, and the
+//! channel's own `recv_timeout` 43 µs, because it yields its core several times before it sleeps; an input woke both within 20 to
+//! 23 µs, and a bare sleep not at all. Parking is a futex with an absolute deadline on the monotonic clock. With the last 100 µs
+//! spun, every way is within 0.2 µs at the median.
+
+use std::thread::Thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
+use veeksha_clock::RunClock;
+use veeksha_model::Nanos;
+
+/// The longest sleep. A dispatcher that nobody can wake any more finds that out.
+const LONGEST: Nanos = 1_000_000_000;
+
+/// What a dispatcher hears with.
+pub(crate) struct Inbox<T> {
+    inputs: Receiver<T>,
+    clock: RunClock,
+    /// The last stretch before a deadline, in which it does not sleep.
+    spin: Nanos,
+}
+
+/// What ended a wait.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard<T> {
+    Input(T),
+    /// The deadline has passed.
+    Deadline,
+    /// No input will ever come.
+    Nobody,
+}
+
+/// Puts inputs into an inbox whose thread is not known yet.
+pub(crate) struct Slot<T>(Sender<T>);
+
+/// Puts inputs into a dispatcher's inbox, and wakes it. Never blocks.
+pub(crate) struct Line<T> {
+    inputs: Sender<T>,
+    dispatcher: Thread,
+}
+
+impl<T> Clone for Line<T> {
+    fn clone(&self) -> Self {
+        Line {
+            inputs: self.inputs.clone(),
+            dispatcher: self.dispatcher.clone(),
+        }
+    }
+}
+
+impl<T> Inbox<T> {
+    pub(crate) fn new(clock: RunClock, spin: Nanos) -> (Slot<T>, Inbox<T>) {
+        let (sender, inputs) = unbounded();
+        (Slot(sender), Inbox { inputs, clock, spin })
+    }
+
+    /// Waits on the thread that owns the inbox, until the deadline if there is one. Inputs come before deadlines: a deadline is
+    /// looked at with every input as well.
+    pub(crate) fn wait(&self, deadline: Option<Nanos>) -> Heard<T> {
+        loop {
+            match self.inputs.try_recv() {
+                Ok(input) => return Heard::Input(input),
+                Err(TryRecvError::Disconnected) => return Heard::Nobody,
+                Err(TryRecvError::Empty) => {}
+            }
+            let now = self.clock.now();
+            let sleep = match deadline {
+                Some(deadline) if deadline <= now => return Heard::Deadline,
+                Some(deadline) => (deadline - now).saturating_sub(self.spin),
+                None => LONGEST,
+            };
+            match sleep {
+                0 => std::hint::spin_loop(),
+                // A token that was left by an input already taken ends this at once; then it is tried again.
+                _ => std::thread::park_timeout(Duration::from_nanos(sleep.min(LONGEST))),
+            }
+        }
+    }
+}
+
+impl<T> Slot<T> {
+    /// Now it is known who waits.
+    pub(crate) fn of(self, dispatcher: &Thread) -> Line<T> {
+        Line {
+            inputs: self.0,
+            dispatcher: dispatcher.clone(),
+        }
+    }
+}
+
+impl<T> Line<T> {
+    /// A dispatcher that has ended wants no more inputs.
+    pub(crate) fn send(&self, input: T) {
+        if self.inputs.send(input).is_ok() {
+            self.dispatcher.unpark();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inbox(spin: Nanos) -> (Line<u32>, Inbox<u32>) {
+        let (slot, inbox) = Inbox::new(RunClock::starting_now(), spin);
+        (slot.of(&std::thread::current()), inbox)
+    }
+
+    #[test]
+    fn a_deadline_is_never_early_and_inputs_come_first() {
+        for spin in [0, 300_000, u64::MAX] {
+            let (line, inbox) = inbox(spin);
+            let deadline = inbox.clock.now() + 2_000_000;
+            assert_eq!(inbox.wait(Some(deadline)), Heard::Deadline);
+            assert!(inbox.clock.now() >= deadline);
+            line.send(7);
+            assert_eq!(inbox.wait(Some(0)), Heard::Input(7));
+            assert_eq!(inbox.wait(Some(0)), Heard::Deadline);
+        }
+    }
+
+    /// An input ends a sleep that has an hour to go, and one that has no end.
+    #[test]
+    fn an_input_wakes_who_sleeps_or_spins() {
+        for (spin, deadline) in [
+            (0, Some(3_600_000_000_000)),
+            (u64::MAX, Some(3_600_000_000_000)),
+            (0, None),
+        ] {
+            let (line, inbox) = inbox(spin);
+            let other = std::thread::spawn(move || {
+                for input in 0..200 {
+                    veeksha_clock::sleep_until(RunClock::starting_now(), 20_000);
+                    line.send(input);
+                }
+            });
+            for input in 0..200 {
+                assert_eq!(inbox.wait(deadline), Heard::Input(input));
+            }
+            other.join().unwrap();
+            assert_eq!(inbox.wait(deadline), Heard::Nobody);
+        }
+    }
+
+    /// Many senders at once: nothing is lost, whatever sleeps it meets.
+    #[test]
+    fn every_input_is_heard() {
+        let (line, inbox) = inbox(0);
+        let senders: Vec<_> = (0..4)
+            .map(|_| {
+                let line = line.clone();
+                std::thread::spawn(move || (0..5_000).for_each(|input| line.send(input)))
+            })
+            .collect();
+        drop(line);
+        let mut sum = 0;
+        while let Heard::Input(input) = inbox.wait(None) {
+            sum += u64::from(input);
+        }
+        assert_eq!(sum, 4 * 5_000 * 4_999 / 2);
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+    }
+}

@@ -1,0 +1,56 @@
+//! The thread that looks at the machine while a run goes on.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use veeksha_clock::RunClock;
+
+use crate::Entry;
+use crate::plan::{PipelineError, Watch, spawn};
+
+/// Time between two looks.
+const PACE: Duration = Duration::from_secs(1);
+
+/// A watch at work, if the plan has one.
+pub(crate) struct Watching {
+    end: Sender<()>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Watching {
+    pub(crate) fn start(
+        watch: Option<&Watch>,
+        clock: RunClock,
+        events: &Sender<Entry>,
+    ) -> Result<Watching, PipelineError> {
+        let (end, ended) = bounded(0);
+        let Some(watch) = watch.cloned() else {
+            return Ok(Watching { end, thread: None });
+        };
+        let events = events.clone();
+        let body = move || {
+            loop {
+                let waited = ended.recv_timeout(PACE);
+                // A watch that panicked once says nothing more; the run is not its business.
+                let mut look = watch.lock().unwrap_or_else(PoisonError::into_inner);
+                for event in look(clock.now()) {
+                    let _ = events.send(event.into());
+                }
+                if waited != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        };
+        let thread = Some(spawn("watch".to_owned(), body)?);
+        Ok(Watching { end, thread })
+    }
+
+    /// Looks once more, and ends.
+    pub(crate) fn end(self) {
+        drop(self.end);
+        if let Some(thread) = self.thread {
+            let _ = thread.join();
+        }
+    }
+}
