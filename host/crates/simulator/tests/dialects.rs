@@ -281,9 +281,9 @@ fn responses_come_in_the_order_of_their_description() {
 /// <https://platform.claude.com/docs/en/build-with-claude/streaming>
 #[test]
 fn messages_come_in_the_order_of_their_description() {
-    // Prompts take 60 ms: the announcements come before the first text.
+    // Prompts take 400 ms: the announcements come before the first text.
     let sim = Sim::start(Profile {
-        prefill_base_ms: 60.0,
+        prefill_base_ms: 400.0,
         ..fast(Faults::default(), 0)
     });
     let mut connection = sim.connect();
@@ -318,7 +318,7 @@ fn messages_come_in_the_order_of_their_description() {
     }
     let truth = sim.truth(0);
     assert!(
-        truth.chunks[0].0 + 50_000_000 < truth.chunks[3].0,
+        truth.chunks[0].0 + 100_000_000 < truth.chunks[3].0,
         "announced at admission"
     );
     sim.server.stop();

@@ -1,6 +1,12 @@
 //! The document of the simulated engine against the keys that a profile has.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "the functions that the tests share are tests too"
+)]
+
 use serde_json::Value;
+use veeksha_scenario::Document;
 use veeksha_simulator::{Profile, WireFault};
 
 const DOCUMENT: &str = include_str!("../../../../docs/simulated-engine.md");
@@ -25,11 +31,16 @@ fn every_key_and_every_fault_of_the_wire_is_told() {
 /// The profile that the document shows is one.
 #[test]
 fn the_example_is_a_valid_profile() {
-    let text = DOCUMENT.split("```").nth(1).unwrap();
-    assert!(text.contains("reset, every: 10") && text.contains("drip, probability: 0.05"));
-    let profile: Profile = serde_json::from_str(
-        r#"{"faults": {"stall_ms": 200, "wire": [{"fault": "reset", "every": 10}, {"fault": "drip", "probability": 0.05}]}}"#,
-    )
-    .unwrap();
+    let text = DOCUMENT
+        .split("```yaml")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let document = Document::from_yaml(text, "the example").unwrap();
+    let profile: Profile = serde_json::from_value(document.root.to_json()).unwrap();
     assert_eq!(profile.check(), Ok(()));
+    let faults: Vec<WireFault> = profile.faults.wire.iter().map(|rule| rule.fault).collect();
+    assert_eq!(faults, [WireFault::Reset, WireFault::Drip]);
 }

@@ -435,7 +435,7 @@ fn a_rule_takes_every_so_many_th_request() {
 #[test]
 fn all_connections_are_cut_at_one_time_and_later_ones_live() {
     let sim = faulty(Faults {
-        cut_at_ms: Some(150.0),
+        cut_at_ms: Some(400.0),
         ..Faults::default()
     });
     let mut streams: Vec<Connection> = (0..4).map(|_| sim.connect()).collect();
