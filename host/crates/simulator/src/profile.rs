@@ -96,7 +96,7 @@ pub struct Faults {
     pub api_key: Option<String>,
     /// Requests that name another model than [`Profile::model`] are answered with status 404 instead of being served.
     pub strict_model: bool,
-    /// What happens to the bytes of answers; at most one of these per request. Only a server over sockets has a wire: in
+    /// What happens to the bytes of answers, but not of errors; at most one of these per request. Only a server over sockets has a wire: in
     /// virtual time they count for nothing, and neither do `cut_at_ms` and `accept_delay_ms`.
     pub wire: Vec<WireRule>,
     /// That long after the server's start it closes every connection at once, as a crash would; then it goes on.

@@ -384,6 +384,37 @@ fn a_reset_and_a_half_close_come_in_the_middle_of_an_event() {
     }
 }
 
+/// A fault has a place in every answer, however short, and none in errors.
+#[test]
+fn short_answers_break_too_and_errors_do_not() {
+    let reset = sim(WireFault::Reset);
+    let mut connection = reset.connect();
+    connection.send("POST", CHAT, "", &chat(1));
+    assert_eq!(to_the_end(&mut connection).1, End::Reset);
+    connection = reset.connect();
+    connection.send("POST", CHAT, "", &whole(1));
+    assert_eq!(to_the_end(&mut connection).1, End::Reset);
+    reset.server.stop();
+    for fault in [
+        WireFault::Gzip,
+        WireFault::Drip,
+        WireFault::Reset,
+        WireFault::StallMiddle,
+    ] {
+        let sim = sim(fault);
+        let mut connection = sim.connect();
+        for (ordinal, body) in [chat(0), "{".to_owned(), whole(0)].into_iter().enumerate() {
+            let reply = connection.post(CHAT, "", &body);
+            assert_eq!(
+                (reply.status, reply.json()["error"]["code"].as_u64()),
+                (400, Some(400))
+            );
+            assert_eq!(sim.truth(ordinal).fault, None);
+        }
+        sim.server.stop();
+    }
+}
+
 #[test]
 fn a_stall_holds_back_the_head_or_half_an_event() {
     let head = sim(WireFault::StallHead);

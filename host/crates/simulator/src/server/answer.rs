@@ -90,7 +90,10 @@ pub(super) struct Terms {
     /// Whether the client takes chunks.
     pub(super) takes_chunks: bool,
     pub(super) fault: Option<WireFault>,
+    /// Tokens before a fault that breaks or pauses the answer.
     pub(super) fault_after: u32,
+    /// The token that a huge event is made of.
+    pub(super) huge_token: u32,
     pub(super) stall: Nanos,
     pub(super) prompt: u32,
 }
@@ -99,7 +102,7 @@ impl Answer {
     pub(super) fn new(socket: Arc<TcpStream>, recorder: Recorder, terms: Terms, mut story: Story) -> Self {
         let mut line = Line::new(socket, recorder);
         if let Some(fault) = terms.fault {
-            line.recorder().fault(fault);
+            line.recorder().fault(Some(fault));
         }
         let framing = match terms.fault {
             Some(WireFault::CloseDelimited) => Framing::Close,
@@ -115,7 +118,8 @@ impl Answer {
         match terms.fault {
             Some(WireFault::Gzip) => line.compress(),
             Some(WireFault::Drip) => line.drip(),
-            Some(WireFault::HugeEvent) => story.huge = Some(terms.fault_after),
+            // The first token, unless the profile says otherwise: how many there will be is not known yet.
+            Some(WireFault::HugeEvent) => story.huge = Some(terms.huge_token),
             _ => {}
         }
         Answer {
@@ -201,7 +205,9 @@ impl Answer {
                 }
                 let last = matches!(next, Some(EngineEvent::Finished { .. }));
                 self.script.token(scratch, *index, last);
-                if *index == self.fault_after && self.break_wire(scratch) {
+                // In a shorter answer the last token is the place.
+                let place = *index == self.fault_after || (last && *index < self.fault_after);
+                if place && self.break_wire(scratch) {
                     return None;
                 }
                 if scratch.bytes.is_empty() && !last {
@@ -392,7 +398,11 @@ impl Answer {
             TruthOutcome::Status(_) => TruthOutcome::Status(status),
             other => other,
         };
-        self.line.frame(Framing::Length);
+        // Faults of the wire happen to answers, not to errors.
+        self.line.plain();
+        if self.fault.take().is_some() {
+            self.line.recorder().fault(None);
+        }
         let head = self.head.of_error(status, body.len(), self.keep_alive);
         self.line.head_with_body(head);
         self.line.last_events(&Events {

@@ -139,6 +139,13 @@ impl Line {
         self.gzip = Some(GzEncoder::new(Vec::new(), Compression::fast()));
     }
 
+    /// As an answer without faults has it, in one piece.
+    pub(super) fn plain(&mut self) {
+        self.framing = Framing::Length;
+        self.gzip = None;
+        self.most = usize::MAX;
+    }
+
     /// Every byte is a write of its own from now on.
     pub(super) fn drip(&mut self) {
         self.most = 1;

@@ -44,8 +44,8 @@ impl Recorder {
         self.service.clock.now()
     }
 
-    pub(super) fn fault(&self, fault: WireFault) {
-        self.entry.update(|record| record.fault = Some(fault));
+    pub(super) fn fault(&self, fault: Option<WireFault>) {
+        self.entry.update(|record| record.fault = fault);
     }
 
     /// The head of the answer was written.

@@ -184,7 +184,7 @@ impl<'a> Visit<'a> {
 
     fn redirect(mut self, path: &str) -> Reply {
         let bytes = self.head.of_redirect(path, self.keep_alive);
-        self.recorder.fault(WireFault::Redirect);
+        self.recorder.fault(Some(WireFault::Redirect));
         let now = self.recorder.now();
         self.recorder.head(now);
         self.recorder.finish(TruthOutcome::Status(307), None);
@@ -278,6 +278,7 @@ impl<'a> Visit<'a> {
             takes_chunks: self.takes_chunks,
             fault: self.fault,
             fault_after: profile.faults.after_tokens.unwrap_or(1),
+            huge_token: profile.faults.after_tokens.unwrap_or(0),
             stall: (profile.faults.stall_ms * 1e6).round() as u64,
             prompt,
         };
