@@ -96,6 +96,11 @@ impl AnswerStream {
         self
     }
 
+    /// How many of the events seen so far were understood without a parser.
+    pub fn fitted_events(&self) -> u64 {
+        self.skeleton.fitted()
+    }
+
     /// Takes the next bytes of the body. Returns false once the rest is of no use: the answer cannot be understood and the
     /// connection is better given up.
     pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
@@ -232,7 +237,7 @@ pub fn whole_answer(dialect: &Dialect, stamp: ReadStamp, body: &[u8]) -> Verdict
     if answer.any_event
         && answer.failure.is_none()
         && !answer.finished
-        && answer.response == Response::default()
+        && answer.is_empty()
     {
         let text = shorten(&String::from_utf8_lossy(body), QUOTED_CHARS);
         let missing = reader.whole_has();

@@ -23,7 +23,7 @@ pub struct SseDecoder {
     has_data: bool,
     /// Whether the current event is called `error`.
     is_error: bool,
-    /// What was handed out last lies in `line` and `data`, and is of no more use.
+    /// What was handed out last lies in `line` or `data`, and is of no more use.
     handed_out: bool,
     /// The last byte was a CR: an LF that follows belongs to it.
     after_cr: bool,
@@ -75,7 +75,10 @@ impl SseDecoder {
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<Item<'s>>, EventTooLarge> {
         if std::mem::take(&mut self.handed_out) {
             self.line.clear();
-            self.data.clear();
+            // A comment may stand between two data lines.
+            if !self.has_data {
+                self.data.clear();
+            }
         }
         if self.after_cr && !input.is_empty() {
             self.after_cr = false;

@@ -13,7 +13,12 @@ use crate::failure::{one_line, shorten};
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(super) chunks: Vec<Chunk>,
-    pub(super) response: Response,
+    /// All of it but its texts.
+    response: Response,
+    /// Visible text: valid UTF-8, checked piece by piece.
+    text: Vec<u8>,
+    /// Reasoning text, likewise.
+    reasoning: Vec<u8>,
     /// Server indices of `response.tool_calls`.
     tool_indices: Vec<u32>,
     pub(super) finished: bool,
@@ -78,8 +83,8 @@ impl Answer {
         }
         self.said.text = Some(Span::of(text));
         match kind {
-            ChunkKind::Reasoning => self.response.reasoning.push_str(text),
-            _ => self.response.text.push_str(text),
+            ChunkKind::Reasoning => self.reasoning.extend_from_slice(text.as_bytes()),
+            _ => self.text.extend_from_slice(text.as_bytes()),
         }
     }
 
@@ -197,7 +202,12 @@ impl Answer {
 
     /// Whether text was generated before.
     pub(crate) fn has_text(&self) -> bool {
-        !self.response.text.is_empty()
+        !self.text.is_empty()
+    }
+
+    /// Whether nothing was found that belongs to an answer.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.reasoning.is_empty() && self.response == Response::default()
     }
 
     pub(crate) fn part(&mut self, part: AnswerPart) {
@@ -277,11 +287,11 @@ impl Answer {
     #[inline]
     pub(super) fn fitted(&mut self, stamp: ReadStamp, merged: bool, fit: &Fit<'_>) -> bool {
         let text = match fit.kind {
-            ChunkKind::Reasoning => &mut self.response.reasoning,
-            _ => &mut self.response.text,
+            ChunkKind::Reasoning => &mut self.reasoning,
+            _ => &mut self.text,
         };
         if !fit.escaped {
-            text.push_str(fit.text);
+            text.extend_from_slice(fit.text);
         } else if !unescape(text, fit.text) {
             return false;
         }
@@ -297,6 +307,11 @@ impl Answer {
         end: BodyEnd,
         beginning: &[u8],
     ) -> Verdict {
+        let response = || Response {
+            text: into_text(self.text),
+            reasoning: into_text(self.reasoning),
+            ..self.response
+        };
         let last_event = self.chunks.last().map(|chunk| chunk.at);
         let generated = || {
             self.chunks
@@ -307,12 +322,12 @@ impl Answer {
         let (result, completed_at) = match (self.failure, end) {
             (Some((failure, at)), _) => (Err(failure), Some(at)),
             (None, _) if self.finished || (rule == EndRule::Marker && self.done) => {
-                (Ok(self.response), last_event)
+                (Ok(response()), last_event)
             }
             (None, BodyEnd::Broken(failure)) => (Err(failure), None),
             (None, BodyEnd::Complete) if !self.any_event => (Err(no_event(content_type, beginning)), None),
             (None, BodyEnd::Complete) if rule == EndRule::Body && generated() > 0 => {
-                (Ok(self.response), last_event)
+                (Ok(response()), last_event)
             }
             (None, BodyEnd::Complete) => {
                 let missing = match rule {
@@ -338,6 +353,11 @@ impl Answer {
             completed_at,
         }
     }
+}
+
+/// Every piece was UTF-8, so the whole is.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// What shows that an answer is complete.

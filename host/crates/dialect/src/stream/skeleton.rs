@@ -108,6 +108,8 @@ pub(super) struct Skeleton {
     /// It has fitted an event.
     of_use: bool,
     useless: u8,
+    /// Events that fitted, in all.
+    fitted: u64,
     /// Nothing is learnt: to show that it makes no difference.
     off: bool,
 }
@@ -116,8 +118,8 @@ pub(super) struct Skeleton {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fit<'a> {
     pub(super) kind: ChunkKind,
-    /// The inside of the JSON string.
-    pub(super) text: &'a str,
+    /// The inside of the JSON string: valid UTF-8.
+    pub(super) text: &'a [u8],
     /// Whether it has escapes.
     pub(super) escaped: bool,
     /// Bytes of the event's data.
@@ -127,6 +129,10 @@ pub(super) struct Fit<'a> {
 }
 
 impl Skeleton {
+    pub(super) fn fitted(&self) -> u64 {
+        self.fitted
+    }
+
     pub(super) fn turn_off(&mut self) {
         self.off = true;
         self.holes.clear();
@@ -176,36 +182,41 @@ impl Skeleton {
         let kind = self.kind?;
         let mut rest = input;
         let mut from = 0;
-        let mut text = None;
+        let mut text = Inside::default();
+        let mut start = 0;
         for hole in &self.holes {
             rest = rest.strip_prefix(self.raw.get(from..hole.start)?)?;
             let length = match hole.kind {
                 HoleKind::Text => {
-                    let (length, escaped) = string_length(rest)?;
-                    text = Some((rest.get(..length)?, escaped));
-                    length
+                    text = inside(rest)?;
+                    start = input.len() - rest.len();
+                    text.length
                 }
                 HoleKind::Number => number_length(rest)?,
                 HoleKind::Opaque => {
-                    let (length, escaped) = string_length(rest)?;
-                    std::str::from_utf8(rest.get(..length)?).ok()?;
-                    if escaped {
+                    let opaque = inside(rest)?;
+                    if opaque.escaped || !opaque.ascii {
                         return None;
                     }
-                    length
+                    opaque.length
                 }
             };
             rest = rest.get(length..)?;
             from = hole.end;
         }
         let behind = rest.strip_prefix(self.raw.get(from..)?)?;
-        let (text, escaped) = text?;
-        if text.is_empty() {
+        let raw_bytes = input.len() - behind.len();
+        let Inside {
+            length,
+            escaped,
+            ascii,
+        } = text;
+        let text = input.get(start..start + length)?;
+        if text.is_empty() || (!ascii && std::str::from_utf8(text).is_err()) {
             return None;
         }
-        let text = std::str::from_utf8(text).ok()?;
         self.of_use = true;
-        let raw_bytes = input.len() - behind.len();
+        self.fitted += 1;
         Some(Fit {
             kind,
             text,
@@ -239,21 +250,44 @@ fn ignored_hole(raw: &[u8], span: Span) -> Option<Hole> {
     })
 }
 
-/// The bytes up to the quote that ends a JSON string, and whether escapes are among them; `None`: there is none, or a control
-/// character comes first.
+/// The inside of a JSON string.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Inside {
+    /// Bytes up to the quote that ends it.
+    length: usize,
+    /// Whether there are escapes.
+    escaped: bool,
+    /// Whether all bytes are ASCII.
+    ascii: bool,
+}
+
+/// The inside of the string that goes on here; `None`: it does not end, or a control character comes first.
 #[inline]
-fn string_length(bytes: &[u8]) -> Option<(usize, bool)> {
+fn inside(bytes: &[u8]) -> Option<Inside> {
     let mut escaped = false;
-    let mut at = 0;
+    let mut all = 0;
+    let mut length = 0;
     loop {
-        match *bytes.get(at)? {
-            b'"' => return Some((at, escaped)),
+        let byte = *bytes.get(length)?;
+        match byte {
+            b'"' => {
+                return Some(Inside {
+                    length,
+                    escaped,
+                    ascii: all < 0x80,
+                });
+            }
             b'\\' => {
                 escaped = true;
-                at += 2;
+                // What is escaped is looked at when it is read; here it only must not end the string.
+                all |= *bytes.get(length + 1)?;
+                length += 2;
             }
             0..0x20 => return None,
-            _ => at += 1,
+            _ => {
+                all |= byte;
+                length += 1;
+            }
         }
     }
 }
@@ -289,7 +323,7 @@ fn number_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Appends the value of a JSON string, given its inside; false, and nothing appended: an escape in it is none.
-pub(super) fn unescape(out: &mut String, inside: &str) -> bool {
+pub(super) fn unescape(out: &mut Vec<u8>, inside: &[u8]) -> bool {
     let start = out.len();
     let whole = append_unescaped(out, inside);
     if whole.is_none() {
@@ -298,40 +332,39 @@ pub(super) fn unescape(out: &mut String, inside: &str) -> bool {
     whole.is_some()
 }
 
-fn append_unescaped(out: &mut String, inside: &str) -> Option<()> {
+fn append_unescaped(out: &mut Vec<u8>, inside: &[u8]) -> Option<()> {
     let mut rest = inside;
-    while let Some((plain, escape)) = rest.split_once('\\') {
-        out.push_str(plain);
-        let mut after = escape.chars();
-        let c = match after.next()? {
-            c @ ('"' | '\\' | '/') => c,
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'u' => {
-                let (c, behind) = unicode(after.as_str())?;
-                out.push(c);
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        out.extend_from_slice(rest.get(..at)?);
+        let byte = match *rest.get(at + 1)? {
+            byte @ (b'"' | b'\\' | b'/') => byte,
+            b'b' => 0x8,
+            b'f' => 0xC,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let (c, behind) = unicode(rest.get(at + 2..)?)?;
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                 rest = behind;
                 continue;
             }
             _ => return None,
         };
-        out.push(c);
-        rest = after.as_str();
+        out.push(byte);
+        rest = rest.get(at + 2..)?;
     }
-    out.push_str(rest);
+    out.extend_from_slice(rest);
     Some(())
 }
 
 /// The character behind `\u`, for which a surrogate needs its other half.
-fn unicode(digits: &str) -> Option<(char, &str)> {
+fn unicode(digits: &[u8]) -> Option<(char, &[u8])> {
     let (first, rest) = hex4(digits)?;
     if !(0xD800..0xDC00).contains(&first) {
         return Some((char::from_u32(first)?, rest));
     }
-    let (second, rest) = hex4(rest.strip_prefix("\\u")?)?;
+    let (second, rest) = hex4(rest.strip_prefix(b"\\u")?)?;
     if !(0xDC00..0xE000).contains(&second) {
         return None;
     }
@@ -339,10 +372,10 @@ fn unicode(digits: &str) -> Option<(char, &str)> {
     Some((char::from_u32(code)?, rest))
 }
 
-fn hex4(text: &str) -> Option<(u32, &str)> {
-    let digits = text.get(..4)?;
-    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    Some((u32::from_str_radix(digits, 16).ok()?, text.get(4..)?))
+fn hex4(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = text.split_at_checked(4)?;
+    let value = digits.iter().try_fold(0, |value, digit| {
+        Some(value << 4 | (*digit as char).to_digit(16)?)
+    })?;
+    Some((value, rest))
 }

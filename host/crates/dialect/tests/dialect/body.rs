@@ -2,33 +2,45 @@
 
 use std::sync::Arc;
 
-use crate::support::*;
 use serde_json::{Value, json};
+use veeksha_dialect::{Api, Dialect, Failure, request_body};
 use veeksha_model::{
-    ErrorClass, History, MediaKind, OutputSpec, Prepared, PreparedMessage, Response, Role, ToolCall,
+    ErrorClass, History, MediaKind, NodeId, OutputSpec, Prepared, PreparedMessage, Request, Response, Role,
+    ToolCall,
 };
-use veeksha_ports::Job;
-use veeksha_transport::{Dialect, Target, request_body};
 
-fn chat() -> Target {
-    target("http://h/v1")
+/// A request and the conversation before it.
+pub(crate) struct Job {
+    request: Prepared,
+    history: Option<Arc<History<Prepared>>>,
 }
 
-fn completions() -> Target {
-    Target {
+pub(crate) fn chat() -> Api {
+    Api {
+        model: "tiny".into(),
+        ..Api::default()
+    }
+}
+
+pub(crate) fn completions() -> Api {
+    Api {
         dialect: Dialect::Completions,
         max_tokens_param: Some("max_tokens".into()),
         ..chat()
     }
 }
 
-fn body(target: &Target, job: &Job) -> Value {
-    let bytes = request_body(target, job).unwrap();
+pub(crate) fn written(api: &Api, job: &Job) -> Result<Vec<u8>, Failure> {
+    request_body(api, &job.request, &job.history)
+}
+
+pub(crate) fn body(api: &Api, job: &Job) -> Value {
+    let bytes = written(api, job).unwrap();
     serde_json::from_slice(&bytes)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&bytes)))
 }
 
-fn message(role: Role, text: &str) -> PreparedMessage {
+pub(crate) fn message(role: Role, text: &str) -> PreparedMessage {
     PreparedMessage {
         role,
         text: text.into(),
@@ -37,23 +49,42 @@ fn message(role: Role, text: &str) -> PreparedMessage {
     }
 }
 
-/// A job with these messages; `change` may alter the rest.
-fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Prepared)) -> Job {
-    let mut request = prepared("");
-    request.messages = messages;
+/// A job with these messages and an answer of two tokens; `change` may alter the rest.
+pub(crate) fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Prepared)) -> Job {
+    let mut request = Prepared {
+        request: Request {
+            node: NodeId(0),
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            messages: Vec::new(),
+            output: OutputSpec {
+                target_tokens: Some(2),
+                exact: false,
+            },
+            body: None,
+            labels: Vec::new(),
+            replay: None,
+        },
+        messages,
+        target_tokens: 0,
+        prompt_tokens: 0,
+        template_tokens: 0,
+        recorded_answer: None,
+    };
     change(&mut request);
     Job {
-        request: Arc::new(request),
-        ..job(0, "")
+        request,
+        history: None,
     }
 }
 
-fn turn(
+pub(crate) fn turn(
     before: Option<Arc<History<Prepared>>>,
     messages: Vec<PreparedMessage>,
     response: Option<Response>,
 ) -> Option<Arc<History<Prepared>>> {
-    let request = Arc::clone(&job_of(messages, |_| ()).request);
+    let request = Arc::new(job_of(messages, |_| ()).request);
     Some(Arc::new(History {
         before,
         request,
@@ -61,7 +92,7 @@ fn turn(
     }))
 }
 
-fn text_answer(text: &str) -> Option<Response> {
+pub(crate) fn text_answer(text: &str) -> Option<Response> {
     Some(Response {
         text: text.to_owned(),
         reasoning: "not sent back".to_owned(),
@@ -165,7 +196,7 @@ fn answers_with_text_and_calls_are_sent_whole() {
 }
 
 /// A template of four letters: enough to see who spoke and that it was asked for the next answer.
-fn templated() -> Target {
+fn templated() -> Api {
     let render = |messages: &[(Role, &str)]| {
         if messages.iter().any(|(_, text)| *text == "refuse") {
             return Err("the chat template tiny: no".to_owned());
@@ -175,7 +206,7 @@ fn templated() -> Target {
             .map(|(role, text)| format!("<{}>{text}", role.name()));
         Ok(lines.collect::<String>() + "<assistant>")
     };
-    Target {
+    Api {
         render: Some(Arc::new(render)),
         ..completions()
     }
@@ -206,7 +237,7 @@ fn a_completion_is_the_conversation_as_the_template_writes_it() {
     let single = job_of(vec![message(Role::User, "x")], |_| ());
     assert_eq!(body(&templated(), &single)["prompt"], "<user>x<assistant>");
     // Chat completions are wrapped by the server.
-    let chat = Target {
+    let chat = Api {
         dialect: Dialect::ChatCompletions,
         ..templated()
     };
@@ -224,14 +255,14 @@ fn a_completion_is_the_conversation_as_the_template_writes_it() {
 #[test]
 fn what_the_template_or_the_api_refuses_is_not_sent() {
     let refused = job_of(vec![message(Role::User, "refuse")], |_| ());
-    let failure = request_body(&templated(), &refused).unwrap_err();
+    let failure = written(&templated(), &refused).unwrap_err();
     assert_eq!(failure.class, ErrorClass::Protocol);
     assert_eq!(failure.message, "the chat template tiny: no");
     let picture = PreparedMessage {
         media: vec![(MediaKind::Audio, "data:audio/wav;base64,AAAA".into())],
         ..message(Role::User, "listen")
     };
-    let failure = request_body(&templated(), &job_of(vec![picture], |_| ())).unwrap_err();
+    let failure = written(&templated(), &job_of(vec![picture], |_| ())).unwrap_err();
     assert_eq!(
         failure.message,
         "the completions API cannot carry audio; use chat completions"
@@ -255,7 +286,7 @@ fn a_single_message_is_the_prompt_of_a_completion() {
 
 #[test]
 fn the_output_is_asked_for_as_configured() {
-    let ask = |target: &Target, tokens, exact| {
+    let ask = |target: &Api, tokens, exact| {
         let job = job_of(vec![message(Role::User, "x")], |request| {
             request.request.output = OutputSpec {
                 target_tokens: tokens,
@@ -269,7 +300,7 @@ fn the_output_is_asked_for_as_configured() {
         }
         value
     };
-    let configured = Target {
+    let configured = Api {
         min_tokens_param: Some("min_tokens".into()),
         ignore_eos: Some(true),
         ..chat()
@@ -286,7 +317,7 @@ fn the_output_is_asked_for_as_configured() {
     assert_eq!(ask(&configured, None, false), json!({}));
     assert_eq!(ask(&chat(), Some(7), true), json!({"max_completion_tokens": 7}));
     assert_eq!(ask(&completions(), Some(7), true), json!({"max_tokens": 7}));
-    let omitted = Target {
+    let omitted = Api {
         max_tokens_param: None,
         ..configured.clone()
     };
@@ -295,7 +326,7 @@ fn the_output_is_asked_for_as_configured() {
         json!({"min_tokens": 7, "ignore_eos": true})
     );
     // A field that `sampling` brings is the user's own business.
-    let own = Target {
+    let own = Api {
         sampling: json!({"min_tokens": 1, "ignore_eos": false, "max_completion_tokens": 99})
             .as_object()
             .unwrap()
@@ -307,7 +338,7 @@ fn the_output_is_asked_for_as_configured() {
         json!({"max_completion_tokens": 99, "min_tokens": 1, "ignore_eos": false})
     );
     // Each can be left out without the others.
-    let no_minimum = Target {
+    let no_minimum = Api {
         min_tokens_param: None,
         ..configured.clone()
     };
@@ -315,7 +346,7 @@ fn the_output_is_asked_for_as_configured() {
         ask(&no_minimum, Some(7), true),
         json!({"max_completion_tokens": 7, "ignore_eos": true})
     );
-    let no_ignoring = Target {
+    let no_ignoring = Api {
         ignore_eos: None,
         ..configured.clone()
     };
@@ -323,7 +354,7 @@ fn the_output_is_asked_for_as_configured() {
         ask(&no_ignoring, Some(7), true),
         json!({"max_completion_tokens": 7, "min_tokens": 7})
     );
-    let nothing = Target {
+    let nothing = Api {
         max_tokens_param: None,
         min_tokens_param: None,
         ignore_eos: None,
@@ -331,7 +362,7 @@ fn the_output_is_asked_for_as_configured() {
     };
     assert_eq!(ask(&nothing, Some(7), true), json!({}));
     // One field for both is written once.
-    let same = Target {
+    let same = Api {
         min_tokens_param: Some("max_completion_tokens".into()),
         ..configured
     };
@@ -339,7 +370,7 @@ fn the_output_is_asked_for_as_configured() {
         ask(&same, Some(7), true),
         json!({"max_completion_tokens": 7, "ignore_eos": true})
     );
-    let named = Target {
+    let named = Api {
         max_tokens_param: Some("n_predict".into()),
         ignore_eos: Some(false),
         ..completions()
@@ -362,7 +393,7 @@ fn sampling_wins_over_the_host_and_the_request_wins_over_both() {
         request.request.body =
             Some(r#" {"temperature": 0, "model": "other", "tools": [{"a": 1.0}], "big": 12345678901234567890123} "#.into());
     });
-    let bytes = String::from_utf8(request_body(&target, &job).unwrap()).unwrap();
+    let bytes = String::from_utf8(written(&target, &job).unwrap()).unwrap();
     // A number too large for any type is passed on as it was written.
     let bytes = bytes.replace("12345678901234567890123", "\"as written\"");
     assert_eq!(
@@ -388,7 +419,7 @@ fn a_body_that_is_not_an_object_is_refused() {
         let job = job_of(vec![message(Role::User, "x")], |request| {
             request.request.body = Some(text.into())
         });
-        let failure = request_body(&chat(), &job).unwrap_err();
+        let failure = written(&chat(), &job).unwrap_err();
         assert_eq!(failure.class, ErrorClass::Protocol);
         assert!(
             failure.message.contains("not a JSON object"),
@@ -433,12 +464,12 @@ fn media_become_blocks_after_the_text() {
 
 #[test]
 fn media_that_cannot_be_sent_are_named() {
-    let refused = |target: &Target, kind, source: &str| {
+    let refused = |target: &Api, kind, source: &str| {
         let message = PreparedMessage {
             media: vec![(kind, source.into())],
             ..message(Role::User, "look")
         };
-        let failure = request_body(target, &job_of(vec![message], |_| ())).unwrap_err();
+        let failure = written(target, &job_of(vec![message], |_| ())).unwrap_err();
         assert_eq!(failure.class, ErrorClass::Protocol);
         failure.message
     };

@@ -2,8 +2,10 @@
 //! parser (split at blank lines, a JSON library), not from this crate.
 
 use proptest::prelude::*;
-use veeksha_model::{ChunkKind, ErrorClass, Usage};
-use veeksha_transport::stream::{AnswerStream, BodyEnd, ReadStamp, Verdict, whole_answer};
+use veeksha_dialect::{Dialect, Verdict, whole_answer};
+use veeksha_model::{ErrorClass, Usage};
+
+use crate::support::{bytes_of as fixture, letters, parse_as, stamp};
 
 /// File, text, usage (prompt, completion, cached), one letter for each event.
 /// r role, c content, R reasoning, f finish, u usage, D `[DONE]`.
@@ -178,41 +180,12 @@ const GOOD: [Good; 28] = [
 ];
 
 fn bytes_of(name: &str) -> Vec<u8> {
-    std::fs::read(format!(
-        "{}/tests/fixtures/sse/{name}",
-        env!("CARGO_MANIFEST_DIR")
-    ))
-    .unwrap()
+    fixture(&format!("sse/{name}"))
 }
 
 /// Feeds the pieces as one read each, at the times 1, 2, ...
 fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Verdict {
-    let mut stream = AnswerStream::default();
-    let mut stamp = ReadStamp { at: 0, read: 0 };
-    for piece in pieces {
-        stamp = ReadStamp {
-            at: stamp.at + 1,
-            read: stamp.read + 1,
-        };
-        if !piece.is_empty() && !stream.on_bytes(stamp, piece) {
-            break;
-        }
-    }
-    stream.finish(stamp, Some("text/event-stream"), BodyEnd::Complete)
-}
-
-fn letters(verdict: &Verdict) -> String {
-    let letter = |kind| match kind {
-        ChunkKind::Role => 'r',
-        ChunkKind::Reasoning => 'R',
-        ChunkKind::Content => 'c',
-        ChunkKind::Tool => 't',
-        ChunkKind::Finish => 'f',
-        ChunkKind::Usage => 'u',
-        ChunkKind::Done => 'D',
-        ChunkKind::Comment => ':',
-    };
-    verdict.chunks.iter().map(|chunk| letter(chunk.kind)).collect()
+    parse_as(&Dialect::ChatCompletions, pieces)
 }
 
 /// Cuts a recording in two at `at` and compares with the whole, except for what the cut must change.
@@ -358,7 +331,7 @@ fn answers_that_were_not_streamed_are_one_chunk() {
     ];
     for (name, text, prompt) in cases {
         let bytes = bytes_of(name);
-        let verdict = whole_answer(ReadStamp { at: 7, read: 3 }, &bytes);
+        let verdict = whole_answer(&Dialect::ChatCompletions, stamp(7), &bytes);
         let response = verdict
             .result
             .clone()

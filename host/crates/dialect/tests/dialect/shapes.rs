@@ -1,25 +1,18 @@
 //! The shapes of events that the recordings do not show, as they were seen at other servers.
 
+use veeksha_dialect::{AnswerStream, BodyEnd, Dialect, Failure, Verdict};
 use veeksha_model::{ErrorClass, ToolCall, Usage};
-use veeksha_transport::Failure;
-use veeksha_transport::stream::{AnswerStream, BodyEnd, ReadStamp, Verdict};
+
+use crate::support::stamp;
 
 /// Parses `data: ` lines, one read each.
 fn parse(lines: &[&str]) -> Verdict {
-    let mut stream = AnswerStream::default();
-    for (index, line) in lines.iter().enumerate() {
-        let stamp = ReadStamp {
-            at: index as u64 + 1,
-            read: index as u64 + 1,
-        };
-        stream.on_bytes(stamp, format!("data: {line}\n\n").as_bytes());
+    let mut stream = AnswerStream::new(&Dialect::ChatCompletions);
+    for (read, line) in (1..).zip(lines) {
+        stream.on_bytes(stamp(read), format!("data: {line}\n\n").as_bytes());
     }
     let last = lines.len() as u64;
-    stream.finish(
-        ReadStamp { at: last, read: last },
-        Some("text/event-stream"),
-        BodyEnd::Complete,
-    )
+    stream.finish(stamp(last), Some("text/event-stream"), BodyEnd::Complete)
 }
 
 fn kinds(verdict: &Verdict) -> Vec<&'static str> {
@@ -180,8 +173,8 @@ fn a_lost_connection_matters_only_before_the_finish_reason() {
         ),
         (r#"{"choices":[{"delta":{"content":"a"}}]}"#, false),
     ] {
-        let mut stream = AnswerStream::default();
-        let stamp = ReadStamp { at: 5, read: 1 };
+        let mut stream = AnswerStream::new(&Dialect::ChatCompletions);
+        let stamp = stamp(5);
         stream.on_bytes(stamp, format!("data: {event}\n\n").as_bytes());
         let verdict = stream.finish(stamp, None, BodyEnd::Broken(lost.clone()));
         assert_eq!(verdict.result.is_ok(), answered);
@@ -192,8 +185,8 @@ fn a_lost_connection_matters_only_before_the_finish_reason() {
 
 #[test]
 fn a_split_character_and_a_missing_blank_line_are_forgiven() {
-    let mut stream = AnswerStream::default();
-    let stamp = ReadStamp { at: 1, read: 1 };
+    let mut stream = AnswerStream::new(&Dialect::ChatCompletions);
+    let stamp = stamp(1);
     stream.on_bytes(
         stamp,
         b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xF0\x9F\"}}]}\n\n",

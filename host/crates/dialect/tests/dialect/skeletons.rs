@@ -1,0 +1,334 @@
+//! Understanding events without a parser gives the same as with one, whatever the events are.
+
+use proptest::prelude::*;
+use veeksha_dialect::{AnswerStream, Dialect, Pointers, Verdict};
+use veeksha_model::Framing;
+
+use crate::dialects::{llama_completion, ollama, template};
+use crate::support::{bytes_of, parse_with};
+
+/// Every dialect there is, and templates of both framings.
+pub(crate) fn dialects() -> Vec<Dialect> {
+    let nested = Pointers {
+        text: Some("/choices/*/delta/content".into()),
+        reasoning: Some("/choices/0/delta/reasoning".into()),
+        finish_reason: Some("/choices/0/finish_reason".into()),
+        output_tokens: Some("/usage/completion_tokens".into()),
+        error: Some("/error".into()),
+        done: Some("[DONE]".into()),
+        ..Pointers::default()
+    };
+    vec![
+        Dialect::ChatCompletions,
+        Dialect::Completions,
+        Dialect::Responses,
+        Dialect::AnthropicMessages,
+        Dialect::TgiGenerateStream,
+        llama_completion(),
+        ollama(),
+        template(Framing::EventStream, nested),
+    ]
+}
+
+/// Every fixture that is a body.
+pub(crate) fn fixtures() -> Vec<String> {
+    let mut names = Vec::new();
+    for folder in ["sse", "written"] {
+        let path = format!("{}/tests/fixtures/{folder}", env!("CARGO_MANIFEST_DIR"));
+        for entry in std::fs::read_dir(path).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if !name.ends_with(".headers") {
+                names.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    names.sort();
+    assert!(names.len() > 70, "{names:?}");
+    names
+}
+
+fn both(dialect: &Dialect, pieces: &[&[u8]]) -> (Verdict, Verdict) {
+    let with = parse_with(AnswerStream::new(dialect), pieces.iter().copied());
+    let without = parse_with(
+        AnswerStream::new(dialect).without_skeletons(),
+        pieces.iter().copied(),
+    );
+    (with, without)
+}
+
+/// Cuts bytes into pieces of these sizes, again and again.
+pub(crate) fn cut<'a>(bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    for size in sizes.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (piece, left) = rest.split_at((*size).min(rest.len()));
+        pieces.push(piece);
+        rest = left;
+    }
+    pieces
+}
+
+#[test]
+fn every_fixture_is_understood_alike_in_every_dialect() {
+    for name in fixtures() {
+        let bytes = bytes_of(&name);
+        for dialect in dialects() {
+            let (with, without) = both(&dialect, &[&bytes]);
+            assert_eq!(with, without, "{name} as {dialect:?}");
+            let events = cut(&bytes, &[97, 512]);
+            let (with, without) = both(&dialect, &events);
+            assert_eq!(with, without, "{name} in pieces, as {dialect:?}");
+        }
+    }
+}
+
+/// Of a hundred events of one shape with different texts, how many need no parser.
+fn fitted(dialect: &Dialect, event: impl Fn(usize) -> String) -> u64 {
+    let mut stream = AnswerStream::new(dialect);
+    for index in 0..100 {
+        let stamp = crate::support::stamp(index as u64);
+        assert!(stream.on_bytes(stamp, event(index).as_bytes()));
+    }
+    assert_eq!(stream.chunks().len(), 100);
+    stream.fitted_events()
+}
+
+#[test]
+fn a_steady_stream_of_any_dialect_is_parsed_once() {
+    // The very first line of a stream may begin with a byte order mark, so nothing is learnt from it.
+    let chat = |index: usize, created: usize| {
+        format!(
+            "data: {{\"id\":\"c\",\"created\":{created},\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"t {index}\"}}}}]}}\n\n"
+        )
+    };
+    assert_eq!(fitted(&Dialect::ChatCompletions, |index| chat(index, 7)), 98);
+    // Each second another stamp: ten events are parsed.
+    assert_eq!(
+        fitted(&Dialect::ChatCompletions, |index| chat(index, index / 10)),
+        89
+    );
+    // With every event another one: no skeleton is ever of use, and soon none is made.
+    assert_eq!(fitted(&Dialect::ChatCompletions, |index| chat(index, index)), 0);
+    let responses = |index: usize| {
+        format!(
+            "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{index},\
+             \"delta\":\"t\\n{index}\",\"obfuscation\":\"{}\"}}\r\n\r\n",
+            "x".repeat(index % 7)
+        )
+    };
+    // The first has an escape: its text is not borrowed. Their lines end with LF and CRLF mixed, so nothing is kept before either.
+    assert_eq!(fitted(&Dialect::Responses, responses), 0);
+    let responses = |index: usize| responses(index).replace("\\n", ["-", "\\n", "\\u00e9"][index % 3]);
+    assert_eq!(fitted(&Dialect::Responses, responses), 96);
+    let anthropic = |index: usize| {
+        format!(
+            "data: {{\"type\":\"content_block_delta\",\"delta\":{{\"type\":\"text_delta\",\"text\":\"t{index}\"}}}}\n\n"
+        )
+    };
+    assert_eq!(fitted(&Dialect::AnthropicMessages, anthropic), 98);
+    let tgi = |index: usize| {
+        format!(
+            "data:{{\"index\":{index},\"token\":{{\"id\":{index},\"text\":\"é{index}\",\"logprob\":-{index}.5e-3,\"special\":false}}}}\n\n"
+        )
+    };
+    assert_eq!(fitted(&Dialect::TgiGenerateStream, tgi), 98);
+    assert_eq!(
+        fitted(&llama_completion(), |index| format!(
+            "data: {{\"content\":\"{index}\"}}\n\n"
+        )),
+        98
+    );
+    // Lines have no byte order mark.
+    assert_eq!(
+        fitted(&ollama(), |index| format!(
+            "{{\"message\":{{\"content\":\"{index}\"}}}}\n"
+        )),
+        99
+    );
+}
+
+/// The inside of a JSON string: plain text, all escapes, surrogates whole and broken, members that look like others, and what no
+/// JSON string may have.
+fn inside() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        8 => "[a-zA-Z ,.!]{1,6}",
+        2 => "[äöü😀中\u{7f}\u{a0}\u{2028}]{1,3}",
+        2 => prop::sample::select(vec!["\\n", "\\\"", "\\\\", "\\/", "\\b", "\\f", "\\r", "\\t"]).prop_map(str::to_owned),
+        2 => prop::sample::select(vec![
+            "\\u00e9", "\\u4F60", "\\ud83d\\ude00", "\\uD83D\\uDE00", "\\u0000", "\\u0022", "\\u005c",
+        ]).prop_map(str::to_owned),
+        1 => prop::sample::select(vec![
+            "\\ud83d", "\\ude00", "\\ud83d\\u0041", "\\ud83dx", "\\u12", "\\u12g4", "\\x", "\\u+123", "\\U0041", "\u{1}", "\t", "\"",
+        ]).prop_map(str::to_owned),
+        1 => prop::sample::select(vec![
+            "\\\"content\\\":\\\"", "\",\"content\":\"x", "\"}}],\"x\":[{\"delta\":{\"content\":\"y", "\\\\\"", "data: [DONE]", "[DONE]",
+        ]).prop_map(str::to_owned),
+    ];
+    prop_oneof![
+        6 => prop::collection::vec(piece, 1..4).prop_map(|pieces| pieces.concat()),
+        1 => Just(String::new()),
+    ]
+}
+
+/// An event of a stream of one kind: its shape, and a number that may change.
+type Event = (usize, u64, String, String);
+
+/// Shapes of events. `T` is a text, `N` a number, `U` a second text.
+const SHAPES: [(usize, &[&str]); 8] = [
+    // Chat completions, also with members in another order, twice, inside one another, and with text in two places.
+    (
+        0,
+        &[
+            r#"data: {"id":"c","created":N,"choices":[{"index":0,"delta":{"content":"T"},"finish_reason":null}]}"#,
+            r#"data: {"id":"c","created":7,"choices":[{"index":0,"delta":{"content":"T"},"finish_reason":null}]}"#,
+            r#"data: {"choices":[{"delta":{"reasoning_content":"T"},"index":0}],"id":"c"}"#,
+            r#"data: {"choices":[{"delta":{"reasoning_content":"T","reasoning":"U"},"index":0}],"id":"c"}"#,
+            r#"data: {"choices":[{"delta":{"content":"T","content":"U"},"index":0}],"id":"c"}"#,
+            r#"data: {"id":"c","id":"d","x":{"content":"U"},"choices":[{"index":0,"delta":{"content":"T"}}]}"#,
+            r#"data: {"choices":[{"index":N,"delta":{"content":"T"}}]}"#,
+            r#"data: {"choices":[{"index":0,"delta":{"content":"T"},"finish_reason":"U"}]}"#,
+            r#"data: {"choices":[{"index":0,"text":"T"}],"usage":{"completion_tokens":N}}"#,
+            r#"data: {"choices":[{"index":0,"delta":{"content":"x","tool_calls":[{"function":{"arguments":"T"}}]}}]}"#,
+            r#"data: {"choices":[{"index":0,"delta":{"content":"T"}},{"index":1,"delta":{"content":"U"}}]}"#,
+            r#"data: {"choices":[{"index":0,"delta":{"refusal":"T"}}],"error":null}"#,
+            "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"T\"}}]}",
+            "id: N\ndata: {\"choices\":[{\"delta\":{\"content\":\"T\"}}]}",
+        ],
+    ),
+    (
+        1,
+        &[
+            r#"data: {"choices":[{"index":0,"text":"T","finish_reason":null}]}"#,
+            r#"data: {"choices":[{"text":"T"}],"x":"U"}"#,
+        ],
+    ),
+    (
+        2,
+        &[
+            "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"T\",\"sequence_number\":N}",
+            r#"data: {"type":"response.output_text.delta","sequence_number":N,"delta":"T","obfuscation":"U"}"#,
+            r#"data: {"type":"response.reasoning_text.delta","sequence_number":"U","delta":"T"}"#,
+            r#"data: {"sequence_number":-N.5e3,"delta":"T","type":"response.output_text.delta"}"#,
+            r#"data: {"type":"T","delta":"x"}"#,
+            r#"data: {"type":"response.function_call_arguments.delta","delta":"T"}"#,
+            r#"data: {"type":"response.output_text.delta","delta":"T","delta":"U"}"#,
+            r#"data: {"type":"response.output_text.delta","delta":N}"#,
+        ],
+    ),
+    (
+        3,
+        &[
+            r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"T"}}"#,
+            "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"thinking\":\"T\"}}",
+            r#"data: {"type":"content_block_delta","delta":{"partial_json":"T"}}"#,
+            r#"data: {"type":"content_block_delta","delta":{"text":"T","stop_reason":"U"}}"#,
+            r#"data: {"type":"T","delta":{"text":"U"}}"#,
+        ],
+    ),
+    (
+        4,
+        &[
+            r#"data:{"index":N,"token":{"id":N,"text":"T","logprob":-0.N,"special":false},"generated_text":null,"details":null}"#,
+            r#"data:{"token":{"id":"U","text":"T","logprob":null}}"#,
+            r#"data:{"token":{"id":1,"text":"T","special":true}}"#,
+            r#"data:{"token":{"id":01,"text":"T","logprob":N.}}"#,
+        ],
+    ),
+    (
+        5,
+        &[
+            r#"data: {"content":"T","stop":false,"tokens_predicted":N}"#,
+            r#"data: {"content":"T","stop":false}"#,
+            r#"data: {"content":"T","content":"U"}"#,
+            r#"data: {"content":"x","stop_type":"T"}"#,
+        ],
+    ),
+    (
+        6,
+        &[
+            r#"{"message":{"content":"T"},"done":false}"#,
+            r#"{"message":{"thinking":"T"},"at":"U"}"#,
+            r#"{"message":{"content":"","thinking":"T"},"at":"x"}"#,
+        ],
+    ),
+    (
+        7,
+        &[
+            r#"data: {"choices":[{"delta":{"content":"T"}}],"x":1}"#,
+            r#"data: {"choices":[{"delta":{"reasoning":"T"}}]}"#,
+            r#"data: {"choices":[{"delta":{"content":"T"}}],"error":"U"}"#,
+            r#"data: {"choices":[{"delta":{"content":"T"}}],"usage":{"completion_tokens":N}}"#,
+        ],
+    ),
+];
+
+fn written(which: usize, events: &[Event], line_end: &str) -> (usize, Vec<u8>) {
+    let (dialect, shapes) = SHAPES[which];
+    let mut text = String::new();
+    // A first event, so that a byte order mark is out of the question, and an end.
+    for (shape, number, inside, other) in events {
+        let event = shapes[shape % shapes.len()]
+            .replace('N', &number.to_string())
+            .replace("\"U\"", &format!("\"{other}\""))
+            .replace("\"T\"", &format!("\"{inside}\""));
+        text.push_str(&event);
+        text.push_str("\n\n");
+    }
+    (dialect, text.replace('\n', line_end).into_bytes())
+}
+
+/// A stream that keeps a shape for a while, as streams do.
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let run = (
+        0usize..14,
+        any::<bool>(),
+        0u64..2_000,
+        prop::collection::vec((inside(), inside()), 1..6),
+    );
+    prop::collection::vec(run, 1..5).prop_map(|runs| {
+        let mut events = Vec::new();
+        for (shape, steady, number, texts) in runs {
+            for (step, (text, other)) in (0..).zip(texts) {
+                let number = if steady { number } else { number + step };
+                events.push((shape, number, text, other));
+            }
+        }
+        events
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn any_stream_is_understood_alike(
+        which in 0..SHAPES.len(),
+        events in events(),
+        line_end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
+        sizes in prop::collection::vec(prop_oneof![4 => 200usize..2_000, 1 => 1usize..200], 1..6),
+    ) {
+        let (dialect, bytes) = written(which, &events, line_end);
+        let dialect = &dialects()[dialect];
+        let (with, without) = both(dialect, &cut(&bytes, &sizes));
+        prop_assert_eq!(with, without, "{}", String::from_utf8_lossy(&bytes));
+    }
+
+    /// The same with bytes changed anywhere.
+    #[test]
+    fn damaged_streams_are_understood_alike(
+        which in 0..SHAPES.len(),
+        events in events(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let (dialect, mut bytes) = written(which, &events, "\n");
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let (with, without) = both(&dialects()[dialect], &[&bytes]);
+        prop_assert_eq!(with, without, "{}", String::from_utf8_lossy(&bytes));
+    }
+}
