@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
@@ -67,16 +68,19 @@ pub(crate) struct H2Io {
     wire: Wire,
     clock: RunClock,
     outbox: Rc<Outbox>,
+    /// Told of the first read.
+    begun: Rc<Notify>,
     /// Pauses that are still due.
     pauses: u8,
 }
 
 impl H2Io {
-    pub(crate) fn new(wire: Wire, clock: RunClock, outbox: Rc<Outbox>) -> Self {
+    pub(crate) fn new(wire: Wire, clock: RunClock, outbox: Rc<Outbox>, begun: Rc<Notify>) -> Self {
         H2Io {
             wire,
             clock,
             outbox,
+            begun,
             pauses: 0,
         }
     }
@@ -96,6 +100,9 @@ impl AsyncRead for H2Io {
         let size = ready!(self.wire.poll_receive(cx, buffer.initialize_unfilled()))?;
         buffer.advance(size);
         self.pauses = PAUSES;
+        if self.wire.newest().stamp().read > 0 {
+            self.begun.notify_one();
+        }
         Poll::Ready(Ok(()))
     }
 }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -16,6 +16,7 @@ use hyper::client::conn::http2;
 use hyper::header::HOST;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::TokioIo;
+use tokio::sync::Notify;
 use veeksha_dialect::{Failure, one_line, request_body};
 use veeksha_model::ErrorClass;
 
@@ -32,9 +33,6 @@ use crate::wire::Wire;
 
 /// Owners of connections that one thread remembers; only sessions with connections of their own can make it so many.
 const MAX_OWNERS: usize = 8 * 1024;
-
-/// Streams that are opened before the server has said how many it allows.
-const FIRST_STREAMS: usize = 100;
 
 /// Bytes of a body that are handed over at once: one frame of the usual size.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -53,19 +51,33 @@ struct Group {
     opening: tokio::sync::Mutex<()>,
 }
 
+/// What moves what is not the socket's: requests to streams.
+type Driver = Pin<Box<http2::Connection<TokioIo<H2Io>, RequestBody, ThisThread>>>;
+
 struct Connection {
     sender: http2::SendRequest<RequestBody>,
     newest: Rc<Newest>,
     outbox: Rc<Outbox>,
-    /// Streams that the server allows at a time.
-    limit: Rc<Cell<usize>>,
+    /// Knows how many streams the server allows at a time; gone with the connection, and with it the requests that
+    /// wait there.
+    driver: Rc<RefCell<Option<Driver>>>,
+    /// Why the connection ended, if not well.
+    ended_by: Rc<RefCell<Option<hyper::Error>>>,
     streams: Cell<usize>,
     used: Cell<bool>,
 }
 
 impl Connection {
+    /// A server that allows none at the moment is given one, which waits there.
+    fn limit(&self) -> usize {
+        match &*self.driver.borrow() {
+            Some(driver) => driver.current_max_send_streams().max(1),
+            None => 0,
+        }
+    }
+
     fn has_room(&self) -> bool {
-        !self.sender.is_closed() && self.streams.get() < self.limit.get().max(1)
+        !self.sender.is_closed() && self.streams.get() < self.limit()
     }
 }
 
@@ -196,28 +208,45 @@ async fn open(
     route.counters.opened.fetch_add(1, Ordering::Relaxed);
     let newest = Rc::clone(wire.newest());
     let outbox = Rc::new(Outbox::default());
-    let io = TokioIo::new(H2Io::new(wire, route.clock, Rc::clone(&outbox)));
+    let begun = Rc::new(Notify::new());
+    let io = TokioIo::new(H2Io::new(
+        wire,
+        route.clock,
+        Rc::clone(&outbox),
+        Rc::clone(&begun),
+    ));
     let (sender, driver) = http2::Builder::new(ThisThread)
-        .initial_max_send_streams(FIRST_STREAMS)
         .handshake(io)
         .await
         .map_err(|error| failure(place, &error, Where::Head))?;
-    let limit = Rc::new(Cell::new(FIRST_STREAMS));
-    let told = Rc::clone(&limit);
+    let driver = Rc::new(RefCell::new(Some(Box::pin(driver))));
+    let moved = Rc::clone(&driver);
+    let ended = Rc::clone(&begun);
+    let ended_by = Rc::new(RefCell::new(None));
+    let why = Rc::clone(&ended_by);
     tokio::task::spawn_local(async move {
-        let mut driver = pin!(driver);
-        poll_fn(|cx| {
-            let over = driver.as_mut().poll(cx);
-            told.set(driver.current_max_send_streams());
-            over
+        // How the connection ended is told to whoever waits for an answer.
+        let end = poll_fn(|cx| match moved.borrow_mut().as_mut() {
+            Some(driver) => driver.as_mut().poll(cx),
+            None => Poll::Ready(Ok(())),
         })
-        .await
+        .await;
+        *why.borrow_mut() = end.err();
+        *moved.borrow_mut() = None;
+        ended.notify_one();
     });
+    // The server's first words say how many streams it allows; until they are understood, a second request would wait
+    // where nobody sees it.
+    begun.notified().await;
+    for _ in 0..4 {
+        tokio::task::yield_now().await;
+    }
     Ok(Rc::new(Connection {
         sender,
         newest,
         outbox,
-        limit,
+        driver,
+        ended_by,
         streams: Cell::new(0),
         used: Cell::new(false),
     }))
@@ -274,9 +303,16 @@ async fn converse(
     let mut response = match answer {
         Ok(response) => response,
         Err(error) => {
-            let failure = failure(place, &error, Where::Head);
+            let ended_by = connection.ended_by.borrow();
+            // A request that found the connection closed does not know why.
+            let error = ended_by
+                .as_ref()
+                .filter(|_| error.is_canceled())
+                .unwrap_or(&error);
+            let failure = failure(place, error, Where::Head);
             // Only what the loss of the connection has cost is sent again, not what the server refused.
-            return Err(match stream.reused && connection.sender.is_closed() {
+            let lost = failure.class == ErrorClass::Truncated && !failure.message.contains("stream error");
+            return Err(match stream.reused && lost {
                 true => Lost::Unanswered(failure),
                 false => Lost::Failed(failure),
             });

@@ -11,6 +11,7 @@ mod connections;
 mod endings;
 mod failures;
 mod faults;
+mod http2;
 mod stamps;
 mod support;
 mod tls;

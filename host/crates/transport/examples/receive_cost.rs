@@ -1,0 +1,179 @@
+//! What a streamed chunk costs the client thread: 64 streams from a server that writes as fast as it can, once with one write for
+//! each chunk and once with whole answers in one write.
+//!
+//! `cargo run --release -p veeksha-transport --example receive_cost`. The project's own figures are made by `veeksha-host bench`, which
+//! compares with a client that does nothing else; this is for a look while working on the receive path.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, mpsc};
+
+use veeksha_clock::RunClock;
+use veeksha_dialect::Api;
+use veeksha_model::{NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, SessionId};
+use veeksha_ports::{Job, Returned, Sinks, Transport};
+use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};
+
+const STREAMS: u64 = 64;
+const TOKENS: usize = 64;
+const ROUNDS: u64 = 60;
+
+/// How a server writes.
+#[derive(Clone, Copy, Debug)]
+enum Writes {
+    EachChunk,
+    WholeAnswers,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for writes in [Writes::EachChunk, Writes::WholeAnswers] {
+        measure(writes)?;
+    }
+    Ok(())
+}
+
+fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let base = format!("http://{}/v1", listener.local_addr()?);
+    std::thread::spawn(move || serve(&listener, writes));
+    let (sender, outcomes) = mpsc::channel::<Box<dyn Returned>>();
+    let sender = Mutex::new(sender);
+    let sinks = Sinks {
+        returned: Arc::new(move |returned| {
+            // What is received after the end of a measurement is of no interest.
+            let _ = sender.lock().map(|sender| sender.send(returned));
+        }),
+        first_chunk: None,
+    };
+    let thread = Arc::new(Mutex::new(String::new()));
+    let told = Arc::clone(&thread);
+    let config = TransportConfig {
+        on_thread_start: Some(Arc::new(move |_| {
+            let path = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+            if let Ok(mut told) = told.lock() {
+                *told = format!("/proc/{}/schedstat", path.display());
+            }
+        })),
+        ..TransportConfig::new(Target::single(Server::at(base), Api::default()))
+    };
+    let transport = HttpTransport::start(config, RunClock::starting_now(), sinks)?;
+    let path = thread.lock().map_err(|_| "no thread")?.clone();
+    let cpu = || -> Result<u64, Box<dyn Error>> {
+        let text = std::fs::read_to_string(&path)?;
+        Ok(text.split(' ').next().unwrap_or_default().parse()?)
+    };
+    let mut chunks = 0;
+    let mut begun = 0;
+    for round in 0..ROUNDS {
+        if round == 1 {
+            // The first round opens connections.
+            begun = cpu()?;
+        }
+        (0..STREAMS).for_each(|session| transport.submit(job(session)));
+        for _ in 0..STREAMS {
+            let outcome = outcomes.recv()?.outcome();
+            outcome.result.map_err(|failure| failure.message)?;
+            if round > 0 {
+                chunks += outcome.chunks.len() as u64;
+            }
+        }
+    }
+    let figures = transport.figures();
+    println!(
+        "{writes:?}: {} ns of CPU for each of {chunks} chunks; {} reads, {} of them merged",
+        (cpu()? - begun) / chunks,
+        figures.reads,
+        figures.merged_reads
+    );
+    Ok(())
+}
+
+/// Serves all streams from one thread: a round begins when each has sent its request.
+fn serve(listener: &TcpListener, writes: Writes) -> std::io::Result<()> {
+    let text = r#"data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1790000000,"model":"tiny","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null,"token_ids":null}]}"#;
+    let event = format!("{:x}\r\n{text}\n\n\r\n", text.len() + 2);
+    let finish = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":64}}\n\ndata: [DONE]\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let end = format!("{:x}\r\n{finish}\r\n0\r\n\r\n", finish.len());
+    let mut streams: Vec<TcpStream> = Vec::new();
+    loop {
+        while streams.len() < STREAMS as usize {
+            let (stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            streams.push(stream);
+        }
+        for stream in &mut streams {
+            let mut request = Vec::new();
+            let mut piece = [0; 4096];
+            while !request.ends_with(b"}}") {
+                let size = stream.read(&mut piece)?;
+                if size == 0 {
+                    return Ok(());
+                }
+                request.extend_from_slice(&piece[..size]);
+            }
+        }
+        match writes {
+            Writes::EachChunk => {
+                for stream in &mut streams {
+                    stream.write_all(head.as_bytes())?;
+                }
+                for _ in 0..TOKENS {
+                    for stream in &mut streams {
+                        stream.write_all(event.as_bytes())?;
+                    }
+                }
+                for stream in &mut streams {
+                    stream.write_all(end.as_bytes())?;
+                }
+            }
+            Writes::WholeAnswers => {
+                let answer = format!("{head}{}{end}", event.repeat(TOKENS));
+                for stream in &mut streams {
+                    stream.write_all(answer.as_bytes())?;
+                }
+            }
+        }
+    }
+}
+
+fn job(session: u64) -> Job {
+    let request = Request {
+        node: NodeId(0),
+        parents: Vec::new(),
+        history_parent: None,
+        wait_after_ready: 0,
+        messages: Vec::new(),
+        output: OutputSpec::default(),
+        body: None,
+        labels: Vec::new(),
+        replay: None,
+    };
+    let message = PreparedMessage {
+        role: Role::User,
+        text: "hi".into(),
+        media: Vec::new(),
+        tool_call_id: None,
+    };
+    Job {
+        id: RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        },
+        intended: 0,
+        held: Default::default(),
+        dispatched_at: 0,
+        request: Arc::new(Prepared {
+            request,
+            messages: vec![message],
+            target_tokens: 1,
+            prompt_tokens: 1,
+            template_tokens: 0,
+            recorded_answer: None,
+        }),
+        history: None,
+        session_requests: 1,
+        measured: true,
+    }
+}
