@@ -186,7 +186,7 @@ impl Report {
     /// The figures as a table for a terminal, with notes below.
     pub fn table(&self) -> String {
         let mut cells = vec![["", "", "here", "floor", "goal", ""].map(str::to_owned)];
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = Vec::new();
         for row in &self.rows {
             let mut verdict = match row.verdict {
                 Verdict::Met => "met",
@@ -196,8 +196,12 @@ impl Report {
             }
             .to_owned();
             if let Some(note) = &row.note {
-                notes.push(note.as_str());
-                let _ = write!(verdict, " [{}]", notes.len());
+                let note = one_line(note);
+                let place = notes.iter().position(|known| *known == note).unwrap_or_else(|| {
+                    notes.push(note);
+                    notes.len() - 1
+                });
+                let _ = write!(verdict, " [{}]", place + 1);
             }
             let unit = if row.unit.is_empty() {
                 String::new()
@@ -239,6 +243,19 @@ impl Report {
         }
         let _ = writeln!(text, "; taken in {:.0} s", self.seconds);
         text
+    }
+}
+
+/// Letters of a note that a table has room for; JSON has all of them.
+const NOTE_CHARS: usize = 400;
+
+/// The words of a note, which may be those of another program, on one line.
+fn one_line(note: &str) -> String {
+    let words: Vec<&str> = note.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(NOTE_CHARS) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None => line,
     }
 }
 
@@ -405,6 +422,23 @@ mod tests {
             line.chars().count() - line.split_once("met").map_or(0, |(_, rest)| rest.chars().count())
         };
         assert_eq!(column(lines[2]), column(lines[4]));
+    }
+
+    #[test]
+    fn notes_are_told_once_and_on_one_line() {
+        let why = format!("it said:\n  {}", "é ".repeat(500));
+        let report = Report {
+            rows: vec![
+                Row::absent(Figure::P3, "a", why.clone()),
+                Row::absent(Figure::P3, "b", why),
+            ],
+            ..report()
+        };
+        let table = report.table();
+        let lines: Vec<&str> = table.lines().skip(2).collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].ends_with("[1]") && lines[1].ends_with("[1]"));
+        assert!(lines[2].starts_with("[1] it said: é é") && lines[2].ends_with("..."));
     }
 
     #[test]

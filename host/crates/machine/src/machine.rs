@@ -205,6 +205,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
         /// Whatever stands in the files, looking at them ends, and ends in words.
         #[test]
         fn garbage_is_survived(texts in proptest::collection::vec(".{0,60}|[0-9 \\-:,/\n\t]{0,60}|(cpu|Max open files|TCP:|0::/|cpu.max) [0-9]{0,25} [0-9]{0,25} [0-9 ]{0,60}", 16)) {
