@@ -39,3 +39,72 @@ impl FirstChunks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use veeksha_clock::RunClock;
+    use veeksha_model::{NodeId, SessionId};
+    use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
+
+    use crate::inbox::{Heard, Inbox};
+    use crate::{Plan, Schedule};
+
+    fn plan() -> Plan {
+        Plan {
+            scheduler: SchedulerConfig {
+                traffic: Traffic::Rate(Interval::Fixed { interval: 1.0 }),
+                limits: Limits::default(),
+                cancel_session_on_failure: true,
+                max_sessions: None,
+                benchmark_timeout: None,
+                grace: Grace::Unbounded,
+                seed: 0,
+                shard: Shard::WHOLE,
+            },
+            spin: 0,
+            on_dispatcher_start: None,
+            thread_watch: None,
+            shard: Shard { index: 1, count: 2 },
+            schedule: Schedule::default(),
+            warmup: Vec::new(),
+            dispatchers: 2,
+            completion_threads: 1,
+            plugin_threads: 1,
+            pregenerate: false,
+            min_tokens_prompt: None,
+            include_content: false,
+            track_prefixes: false,
+        }
+    }
+
+    /// Sessions 1, 5, 9 are those of the first dispatcher, 3, 7, 11 those of the second.
+    #[test]
+    fn a_first_chunk_reaches_its_dispatcher_on_the_runs_clock() {
+        let (first_chunks, clock) = (FirstChunks::default(), RunClock::starting_now());
+        let request = |session| RequestId {
+            session: SessionId(session),
+            node: NodeId(2),
+        };
+        // Of the warm-up: nobody's.
+        first_chunks.came(request(1), 50);
+        let (lines, inboxes): (Vec<_>, Vec<_>) = (0..2)
+            .map(|_| {
+                let (slot, inbox) = Inbox::new(clock, 0);
+                (slot.of(&std::thread::current()), inbox)
+            })
+            .unzip();
+        first_chunks.begin(Part::of(&plan()).unwrap(), &lines, 1_000);
+        first_chunks.came(request(7), 1_700);
+        first_chunks.came(request(9), 1_900);
+        for (inbox, session, expected) in [(&inboxes[0], 9, 900), (&inboxes[1], 7, 700)] {
+            match inbox.wait(Some(0)) {
+                Heard::Input(Input::FirstChunk { request: told, at }) => {
+                    assert_eq!((told, at), (request(session), expected));
+                }
+                other => unreachable!("{other:?}"),
+            }
+            assert!(matches!(inbox.wait(Some(0)), Heard::Deadline));
+        }
+    }
+}

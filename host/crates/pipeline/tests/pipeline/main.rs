@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by panicking")]
 
 mod fakes;
+mod hooks;
+mod limits;
 mod prefixes;
 mod real_time;
 mod replay;
 mod shards;
+mod soak;
 mod virtual_time;
 mod warm_up;
 mod words;
