@@ -60,6 +60,8 @@ pub struct AnswerStream {
     cutter: Cutter,
     skeleton: Skeleton,
     answer: Answer,
+    /// Nothing is half read and nothing is over: the next event may fit the skeleton.
+    ready: bool,
     /// The read that completed the last event.
     last_read: Option<u64>,
     /// The first bytes, for the message about an answer that is no event stream.
@@ -85,6 +87,7 @@ impl AnswerStream {
             cutter: Cutter::new(dialect.framing()),
             skeleton: Skeleton::default(),
             answer: Answer::default(),
+            ready: false,
             last_read: None,
             beginning: Vec::new(),
         }
@@ -104,18 +107,33 @@ impl AnswerStream {
     /// Takes the next bytes of the body. Returns false once the rest is of no use: the answer cannot be understood and the
     /// connection is better given up.
     pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
+        if !self.ready {
+            return self.parse_events(stamp, bytes);
+        }
+        let rest = self.fit_events(stamp, bytes);
+        rest.is_empty() || self.parse_events(stamp, rest)
+    }
+
+    /// Takes in the events at the front that fit the skeleton; returns what is left.
+    #[inline]
+    fn fit_events<'a>(&mut self, stamp: ReadStamp, mut input: &'a [u8]) -> &'a [u8] {
+        while !input.is_empty()
+            && let Some(fit) = self.skeleton.fit(input)
+        {
+            let merged = self.last_read == Some(stamp.read);
+            if !self.answer.fitted(stamp, merged, &fit) {
+                break;
+            }
+            self.last_read = Some(stamp.read);
+            input = input.get(fit.raw_bytes..).unwrap_or_default();
+        }
+        input
+    }
+
+    fn parse_events(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
         let mut input = bytes;
         while !input.is_empty() && !self.answer.is_over() {
-            let merged = self.last_read == Some(stamp.read);
-            let between = self.cutter.is_between_events();
-            if between
-                && let Some(fit) = self.skeleton.fit(input)
-                && self.answer.fitted(stamp, merged, &fit)
-            {
-                self.last_read = Some(stamp.read);
-                input = input.get(fit.raw_bytes..).unwrap_or_default();
-                continue;
-            }
+            let begins = self.cutter.begins_event(input);
             let before = input;
             let item = match self.cutter.next(&mut input) {
                 Ok(Some(item)) => item,
@@ -126,19 +144,28 @@ impl AnswerStream {
                     break;
                 }
             };
-            self.last_read = Some(stamp.read);
+            let merged = self.last_read.replace(stamp.read) == Some(stamp.read);
             let plain = take_in(&mut self.reader, &mut self.answer, stamp, merged, item);
-            if let (Some(plain), Item::Data(data), true) = (plain, item, between)
-                && self.skeleton.learns()
-                && self.reader.may_repeat(data)
-            {
-                let data_bytes = data.len();
-                if self.cutter.is_between_events() {
-                    let raw = before.get(..before.len() - input.len()).unwrap_or_default();
-                    self.skeleton.learn(raw, data_bytes, &plain);
+            let learnt = match (plain, item) {
+                (Some(plain), Item::Data(data))
+                    if begins && self.skeleton.learns() && self.reader.may_repeat(data) =>
+                {
+                    Some((plain, data.len()))
                 }
+                _ => None,
+            };
+            let between = self.cutter.is_between_events();
+            if let Some((plain, data_bytes)) = learnt
+                && between
+            {
+                let raw = before.get(..before.len() - input.len()).unwrap_or_default();
+                self.skeleton.learn(raw, data_bytes, &plain);
+            }
+            if between && !self.answer.is_over() {
+                input = self.fit_events(stamp, input);
             }
         }
+        self.ready = self.cutter.is_between_events() && !self.answer.is_over();
         if !self.answer.any_event {
             let room = (4 * QUOTED_CHARS).saturating_sub(self.beginning.len());
             self.beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -210,8 +237,11 @@ fn take_in(
         }
         Item::Data(data) => {
             answer.any_event = true;
-            // A server may cut a character in two; the standard then wants U+FFFD, not an error.
-            reader.read(&String::from_utf8_lossy(data), answer);
+            match std::str::from_utf8(data) {
+                Ok(data) => reader.read(data, answer),
+                // A server may cut a character in two; the standard then wants U+FFFD, not an error.
+                Err(_) => reader.read(&String::from_utf8_lossy(data), answer),
+            }
             answer.end_event(stamp, merged, data.len())
         }
         Item::Error(data) => {
@@ -234,11 +264,7 @@ pub fn whole_answer(dialect: &Dialect, stamp: ReadStamp, body: &[u8]) -> Verdict
         reader.read_whole(&String::from_utf8_lossy(body), &mut answer);
         answer.end_event(stamp, false, body.len());
     }
-    if answer.any_event
-        && answer.failure.is_none()
-        && !answer.finished
-        && answer.is_empty()
-    {
+    if answer.any_event && answer.failure.is_none() && !answer.finished && answer.is_empty() {
         let text = shorten(&String::from_utf8_lossy(body), QUOTED_CHARS);
         let missing = reader.whole_has();
         answer.fail(

@@ -89,6 +89,15 @@ impl Cutter {
         }
     }
 
+    /// Whether `input` begins an event, as any later event of the stream would.
+    pub(crate) fn begins_event(&self, input: &[u8]) -> bool {
+        match self {
+            Cutter::EventStream(decoder) => decoder.begins_event(input),
+            Cutter::Lines(decoder) => decoder.is_between_events(),
+            Cutter::Whole { .. } => false,
+        }
+    }
+
     /// Whether nothing of what has come so far bears on what comes next.
     pub(crate) fn is_between_events(&self) -> bool {
         match self {

@@ -68,6 +68,13 @@ impl SseDecoder {
             && !self.at_start
     }
 
+    /// Whether `input` begins an event, and a byte order mark is out of the question.
+    pub(crate) fn begins_event(&self, input: &[u8]) -> bool {
+        let at_start =
+            self.at_start && self.line.is_empty() && !self.has_data && !self.is_error && !self.after_cr;
+        self.is_between_events() || (at_start && input.first() != Some(&0xEF))
+    }
+
     /// Takes bytes off the front of the input up to the end of the next item and returns that; `None`: the input is used up.
     ///
     /// # Errors
@@ -90,6 +97,7 @@ impl SseDecoder {
                 self.check(line.len())?;
                 if let Some((value, behind)) = self.whole_event(line, rest) {
                     *input = behind;
+                    self.at_start = false;
                     return Ok(Some(if std::mem::take(&mut self.is_error) {
                         Item::Error(value)
                     } else {
@@ -146,9 +154,10 @@ impl SseDecoder {
 
     /// The data of an event that ends with this line, if this line is all its data: nothing has to be kept then.
     fn whole_event<'a>(&self, line: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-        if self.has_data || self.at_start {
+        if self.has_data {
             return None;
         }
+        // A line with a byte order mark begins otherwise.
         let value = line.strip_prefix(b"data:")?;
         let behind = match rest {
             [b'\n', b'\n', behind @ ..] => behind,
