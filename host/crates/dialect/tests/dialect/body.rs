@@ -11,8 +11,8 @@ use veeksha_model::{
 
 /// A request and the conversation before it.
 pub(crate) struct Job {
-    request: Prepared,
-    history: Option<Arc<History<Prepared>>>,
+    pub(crate) request: Prepared,
+    pub(crate) history: Option<Arc<History<Prepared>>>,
 }
 
 pub(crate) fn chat() -> Api {
