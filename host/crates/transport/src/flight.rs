@@ -62,7 +62,9 @@ impl Ticket {
     /// Pays what `make` builds of the job.
     pub(crate) fn deliver(mut self, make: impl FnOnce(Job) -> Box<dyn Returned>) {
         if let Some(job) = self.job.take() {
-            let _settled = Settled(&self.delivery, self.server);
+            // Before it is told: what follows from it is to find the server with one request less.
+            self.delivery.spread.end(self.server);
+            let _settled = Settled(&self.delivery);
             (self.delivery.sinks.returned)(make(job));
         }
     }
@@ -90,7 +92,8 @@ impl Drop for Ticket {
             message: message.to_owned(),
             at,
         };
-        let _settled = Settled(&self.delivery, self.server);
+        self.delivery.spread.end(self.server);
+        let _settled = Settled(&self.delivery);
         (self.delivery.sinks.returned)(Box::new(Outcome {
             job,
             timings: Timings {
@@ -393,11 +396,10 @@ impl Flight {
 }
 
 /// Counts an outcome as paid once the sink has returned, even if it panics.
-struct Settled<'a>(&'a Delivery, u16);
+struct Settled<'a>(&'a Delivery);
 
 impl Drop for Settled<'_> {
     fn drop(&mut self) {
-        self.0.spread.end(self.1);
         self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }

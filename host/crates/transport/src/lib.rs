@@ -1,20 +1,37 @@
-//! HTTP clients, SSE decoding, endpoint dialects, per-chunk timestamps.
+//! HTTP clients for the servers under test: every event of an answer with the time at which the kernel received it.
 //!
-//! [`HttpTransport`] is the [`veeksha_ports::Transport`] of a real run. Each of its client threads owns one current-thread
-//! runtime and one connection pool; the requests of a session stay on one thread. On the way of a request through this
-//! crate, each part is one file:
+//! [`HttpTransport`] is the [`veeksha_ports::Transport`] of a real run. Each of its client threads owns a current-thread
+//! runtime, its idle connections and *one* buffer for all reads; the requests of a session stay on one thread and go to one
+//! server. On the way of a request through this crate, each part is one file:
 //!
-//! 1. `http_transport` picks the thread and hands the job over without blocking;
-//! 2. `client_thread` takes it from its queue and starts a task; `flight` guarantees exactly one outcome;
-//! 3. `veeksha_dialect` writes the request as JSON;
-//! 4. `pool` gives an idle connection that is still alive, or `connection` opens one (`tls` where asked for);
-//! 5. `stamped_io` notes the time of each read and of the last write at the socket;
-//! 6. `exchange` sends, reads the answer to the very end of its body, retries once where that is safe;
-//! 7. `veeksha_dialect` cuts the bytes into events and makes chunks and a response of them. Both are pure: bytes and times go
-//!    in, chunks and a verdict come out.
+//! 1. `http_transport` picks the thread and hands the job over without blocking; `balance` picks the server;
+//! 2. `client_thread` starts a task and knows every flight: deadlines, cancellation, and answers whose data have ended without
+//!    their body ending. `flight` guarantees exactly one outcome;
+//! 3. `exchange` writes the request (`veeksha_dialect`), takes an idle connection from the `pool` or has one opened
+//!    (`connecting`: name, TCP, `proxy`, `tls`, each measured apart), and retries once where that is safe;
+//! 4. `connection` sends and reads within the poll of one task: `receiver` reads the socket and its kernel stamp, `kernel_time` brings
+//!    that onto the run's clock, `veeksha_http1` finds the body's bytes. With `http2`, hyper does the framing above the same
+//!    reads (`h2_io`);
+//! 5. `received` has the bytes understood at once until the first generated chunk, and gathers them (`raw`) after that;
+//! 6. `landed` is what leaves the thread: it finishes understanding wherever [`veeksha_ports::Returned::outcome`] is called.
 //!
-//! What is deliberately not here: no retry of a fresh connection, no redirect, no compression, no HTTP/2, no proxy. Each of
-//! them would blur what a latency means.
+//! # Rules that are not obvious
+//!
+//! * **A failure before anything was sent is `Connect` or `Tls`; the request's own deadline is `Timeout`**, wherever it passes;
+//!   the message says where. The limit for connecting alone (`connect_timeout`) is `Connect`, or `Tls` in the handshake.
+//! * **The body is read to its end** after the data have ended, so that the connection can be used again, but for no longer than
+//!   `linger` (and the half of it that lies between two looks). What is waited there is not measured. That the data have ended
+//!   is known from what was understood; the bytes that wait are understood when their end looks like the dialect's, when the
+//!   stream has been quiet for `linger`, or at every twentieth look.
+//! * **An answer may come before the whole request is sent** (413): it is heard, and the connection is not used again.
+//! * **Only the loss of a reused connection before any byte of an answer is retried**, once. That failure is nobody's: the server
+//!   closed an idle connection while a request was on its way.
+//! * **`sent_at` is never later than `first_byte_at`**: the kernel may have the answer before this thread gets to its clock.
+//! * With HTTP/2, `sent_at` is the flush after the last piece of the body was taken, and the library ends a connection whose server
+//!   sends more than 100 empty frames that end nothing.
+//!
+//! What is deliberately not here: no retry of a fresh connection, no redirect, no compression. Each of them would blur what a
+//! latency means.
 #![forbid(unsafe_code)]
 
 mod balance;

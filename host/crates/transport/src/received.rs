@@ -6,7 +6,7 @@
 //! answer has ended.
 
 use veeksha_dialect::stream::{AnswerStream, BodyEnd, RawStream, ReadStamp, Verdict, whole_answer};
-use veeksha_dialect::{Dialect, Failure, MAX_EVENT_BYTES};
+use veeksha_dialect::{Failure, MAX_EVENT_BYTES};
 use veeksha_model::{ErrorClass, Framing, Nanos};
 use veeksha_ports::PluginFailure;
 
@@ -69,6 +69,10 @@ pub(crate) struct Stream {
 
 /// Who knows what the events mean.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the usual one, and a stream is on the heap as a whole"
+)]
 enum Events {
     /// The dialect.
     Understood(AnswerStream),
@@ -160,8 +164,7 @@ impl Received {
         let tail = &waiting[waiting.len().saturating_sub(TAIL_BYTES)..];
         let ends = match &stream.events {
             Events::Understood(_) => target.api.dialect.ends_with(tail),
-            // What plugins' servers end with is not known, but this says nothing else anywhere.
-            Events::Kept(_) => Dialect::ChatCompletions.ends_with(tail),
+            Events::Kept(_) => ends_as_usual(tail),
         };
         stream.end_suspected_at = ends.then_some(stamp.at);
         if waiting.len() > MIN_BUDGET {
@@ -233,6 +236,19 @@ impl Received {
     }
 }
 
+/// Whether the last line says `[DONE]`. How a plugin's server ends its streams is not known here, but where an event is just
+/// that, it means the end.
+fn ends_as_usual(tail: &[u8]) -> bool {
+    let line = tail.trim_ascii_end();
+    let Some(before) = line
+        .strip_suffix(b"data: [DONE]")
+        .or(line.strip_suffix(b"data:[DONE]"))
+    else {
+        return false;
+    };
+    tail.len() > line.len() && before.last().is_none_or(|byte| matches!(byte, b'\n' | b'\r'))
+}
+
 /// What a body is, by its head and its first bytes.
 fn begin(target: &Target, stamp: ReadStamp, bytes: &[u8], content_type: Option<&str>) -> Received {
     // A server that was asked for a stream and says JSON may mean either; the first byte tells.
@@ -293,4 +309,29 @@ impl Stream {
 /// The stream itself knows why.
 fn useless() -> Failure {
     Failure::new(ErrorClass::Protocol, "the rest of the answer was not read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_end_is_a_whole_last_line() {
+        for end in [
+            "data: [DONE]\n\n",
+            "\ndata:[DONE]\r\n\r\n",
+            "data: x\n\ndata: [DONE]\n",
+        ] {
+            assert!(ends_as_usual(end.as_bytes()), "{end}");
+        }
+        for other in [
+            "data: [DONE]",
+            "data: \"data: [DONE]\n",
+            "data: [DONE]\n\ndata: x\n\n",
+            "[DONE]\n",
+            "",
+        ] {
+            assert!(!ends_as_usual(other.as_bytes()), "{other}");
+        }
+    }
 }

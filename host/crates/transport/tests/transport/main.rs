@@ -2,17 +2,20 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::panic,
     reason = "a test may panic, also in its functions"
 )]
 
 mod answers;
+mod codecs;
 mod connections;
 mod endings;
 mod failures;
 mod faults;
 mod http2;
+mod property;
+mod proxies;
 mod stamps;
 mod support;
+mod targets;
 mod tls;
 mod untimed;

@@ -4,16 +4,17 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::support::*;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use veeksha_model::ErrorClass;
-use veeksha_transport::{Target, untimed};
+use veeksha_transport::{Target, TransportConfig, untimed};
 
 /// A server that speaks TLS for the given name; returns its certificate as PEM.
-fn tls_server(name: &str, answers: Vec<String>) -> (Server, String) {
+pub(crate) fn tls_server(name: &str, answers: Vec<String>) -> (Server, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec![name.to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -39,12 +40,12 @@ fn tls_server(name: &str, answers: Vec<String>) -> (Server, String) {
     (server, cert.pem())
 }
 
-fn https(server: &Server) -> Target {
+pub(crate) fn https(server: &Server) -> Target {
     target(&format!("https://localhost:{}/v1", server.address.port()))
 }
 
 /// A file in the test's own folder.
-fn file(name: &str, text: &str) -> PathBuf {
+pub(crate) fn file(name: &str, text: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("{}-{name}", std::process::id()));
     std::fs::write(&path, text).unwrap();
@@ -179,4 +180,125 @@ fn the_models_are_listed_over_tls_too() {
         untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap(),
         ["tiny"]
     );
+}
+
+#[test]
+fn a_handshake_that_stalls_is_given_up_and_where_it_was_is_told() {
+    let stalled = || {
+        Server::start(|_, mut stream, _| {
+            let _ = stream.read(&mut [0u8; 4096]);
+            std::thread::sleep(PATIENCE);
+        })
+    };
+    let limit = Duration::from_millis(300);
+    let server = stalled();
+    let outcome = Client::of(TransportConfig {
+        connect_timeout: Some(limit),
+        ..TransportConfig::new(https(&server))
+    })
+    .ask(0);
+    assert_eq!(class(&outcome), ErrorClass::Tls);
+    assert!(
+        message(&outcome).ends_with("the limit of 300ms for connecting passed in the TLS handshake"),
+        "{}",
+        message(&outcome)
+    );
+    assert!(outcome.connection.connect.is_some() && outcome.connection.tls.is_none());
+
+    // Without a limit of its own, it is the request's deadline that passes.
+    let outcome = Client::with(https(&stalled()), limit, 1).ask(0);
+    assert_eq!(class(&outcome), ErrorClass::Timeout);
+    assert_eq!(
+        message(&outcome),
+        "the total deadline of 300ms passed in the TLS handshake"
+    );
+}
+
+/// A server that asks for a certificate and trusts one.
+fn strict_server(trusted: &CertifiedKey<rcgen::KeyPair>) -> (Server, String) {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(trusted.cert.der().clone()).unwrap();
+    let verifier =
+        rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()
+            .unwrap();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(vec![cert.der().clone()], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let server = Server::start(move |_, stream, log| {
+        let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream: StreamOwned<_, TcpStream> = StreamOwned::new(connection, stream);
+        while let Some(request) = read_request(&mut stream) {
+            log.lock().unwrap().push(request);
+            stream.write_all(good_answer().as_bytes()).unwrap();
+        }
+    });
+    (server, cert.pem())
+}
+
+#[test]
+fn a_server_that_asks_for_a_certificate_gets_ours() {
+    let ours = generate_simple_self_signed(vec!["client".to_owned()]).unwrap();
+    let (server, pem) = strict_server(&ours);
+    let mut target = https(&server);
+    target.servers[0].tls.ca_file = Some(file("strict.pem", &pem));
+    let refused = Client::new(target.clone()).ask(0);
+    assert!(refused.result.is_err() && server.requests().is_empty());
+
+    target.servers[0].tls.client_certificate = Some(file("client.pem", &ours.cert.pem()));
+    target.servers[0].tls.client_key = Some(file("client.key", &ours.signing_key.serialize_pem()));
+    assert!(Client::new(target.clone()).ask(0).result.is_ok());
+
+    // Both in one file.
+    let both = ours.cert.pem() + &ours.signing_key.serialize_pem();
+    target.servers[0].tls.client_certificate = Some(file("both.pem", &both));
+    target.servers[0].tls.client_key = None;
+    assert!(Client::new(target).ask(0).result.is_ok());
+}
+
+#[test]
+fn a_certificate_of_ours_that_is_of_no_use_is_refused_at_the_start() {
+    let one = generate_simple_self_signed(vec!["one".to_owned()]).unwrap();
+    let other = generate_simple_self_signed(vec!["other".to_owned()]).unwrap();
+    let certificate = file("one.pem", &one.cert.pem());
+    let cases = [
+        (Some(certificate.clone()), None, "no private key"),
+        (None, Some(certificate.clone()), "without a certificate"),
+        (Some(file("empty.pem", "")), None, "no certificate"),
+        (
+            Some(certificate),
+            Some(file("other.key", &other.signing_key.serialize_pem())),
+            "do not go together",
+        ),
+    ];
+    for (client_certificate, client_key, words) in cases {
+        let mut target = target("https://localhost:1/v1");
+        target.servers[0].tls.client_certificate = client_certificate;
+        target.servers[0].tls.client_key = client_key;
+        let error = untimed::list_models(&target, &target.servers[0], PATIENCE)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn arrivals_under_tls_are_the_kernels() {
+    let (server, pem) = tls_server("localhost", two_events());
+    let mut target = https(&server);
+    target.servers[0].tls.ca_file = Some(file("stamps.pem", &pem));
+    let client = Client::new(target);
+    for _ in 0..2 {
+        let outcome = client.ask(0);
+        assert_eq!(outcome.timings.stamps, veeksha_model::StampSource::Kernel);
+        assert!(outcome.chunks.iter().all(|chunk| chunk.lag > 0));
+    }
 }

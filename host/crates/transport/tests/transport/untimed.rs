@@ -48,7 +48,7 @@ fn recorded_lists_of_models_are_read() {
         assert_eq!(request.header("authorization").as_deref(), Some("Bearer sk-1"));
     }
     let server = Server::answering(plain_answer("200 OK", "application/json", r#"{"data":[]}"#));
-    assert!(models_at(&&server.base(), PATIENCE).unwrap().is_empty());
+    assert!(models_at(&server.base(), PATIENCE).unwrap().is_empty());
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn what_is_no_list_of_models_is_an_error_without_the_key() {
         read_request(&mut stream);
         std::thread::sleep(PATIENCE);
     });
-    let message = models_at(&&hanging.base(), Duration::from_millis(200))
+    let message = models_at(&hanging.base(), Duration::from_millis(200))
         .unwrap_err()
         .to_string();
     assert!(message.contains("no answer in time"), "{message}");

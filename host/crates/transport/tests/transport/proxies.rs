@@ -1,0 +1,199 @@
+//! Requests by a proxy.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+
+use veeksha_model::ErrorClass;
+use veeksha_transport::{HttpVersion, Target, TransportConfig, untimed};
+
+use crate::http2::{H2Server, streamed};
+use crate::support::*;
+
+fn by(proxy: &Server, mut target: Target) -> Target {
+    target.servers[0].proxy = Some(format!("http://user:hidden-pass@{}", proxy.address));
+    target
+}
+
+/// A proxy that opens tunnels to where it is asked to.
+fn tunnelling() -> Server {
+    Server::start(|_, mut client, log| {
+        let Some(request) = read_request(&mut client) else {
+            return;
+        };
+        let to = request.head.split(' ').nth(1).unwrap().to_owned();
+        log.lock().unwrap().push(request);
+        let server = TcpStream::connect(to).unwrap();
+        server.set_nodelay(true).unwrap();
+        client
+            .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            .unwrap();
+        let pass = |mut from: TcpStream, mut to: TcpStream| {
+            std::thread::spawn(move || {
+                let mut piece = [0; 4096];
+                while let Ok(size) = from.read(&mut piece) {
+                    if size == 0 || to.write_all(&piece[..size]).is_err() {
+                        break;
+                    }
+                }
+                let _ = to.shutdown(std::net::Shutdown::Write);
+            })
+        };
+        let there = pass(client.try_clone().unwrap(), server.try_clone().unwrap());
+        let _ = pass(server, client).join();
+        let _ = there.join();
+    })
+}
+
+#[test]
+fn a_plain_request_names_the_whole_address_and_who_asks() {
+    let proxy = Server::answering(good_answer());
+    let target = by(&proxy, target("http://model.invalid:8000/v1"));
+    let client = Client::new(target);
+    for turn in 0..2 {
+        let outcome = client.ask(0);
+        assert_eq!(outcome.result.unwrap().text, "Hello world");
+        assert_eq!(outcome.connection.reused, turn > 0);
+    }
+    let seen = &proxy.requests()[0];
+    assert!(
+        seen.head
+            .starts_with("POST http://model.invalid:8000/v1/chat/completions HTTP/1.1\r\n"),
+        "{}",
+        seen.head
+    );
+    assert_eq!(seen.header("host").as_deref(), Some("model.invalid:8000"));
+    // `printf 'user:hidden-pass' | base64`
+    assert_eq!(
+        seen.header("proxy-authorization").as_deref(),
+        Some("Basic dXNlcjpoaWRkZW4tcGFzcw==")
+    );
+}
+
+#[test]
+fn a_tls_connection_goes_through_a_tunnel_and_the_server_sees_nothing_of_it() {
+    let (server, pem) = crate::tls::tls_server("localhost", vec![good_answer()]);
+    let proxy = tunnelling();
+    let mut target = by(&proxy, crate::tls::https(&server));
+    target.servers[0].tls.ca_file = Some(crate::tls::file("tunnel.pem", &pem));
+    let client = Client::new(target.clone());
+    for _ in 0..2 {
+        let outcome = client.ask(0);
+        assert_eq!(outcome.result.unwrap().text, "Hello world");
+    }
+    let asked = proxy.requests();
+    assert_eq!(asked.len(), 1);
+    let place = format!("localhost:{}", server.address.port());
+    assert!(
+        asked[0]
+            .head
+            .starts_with(&format!("CONNECT {place} HTTP/1.1\r\n"))
+    );
+    assert!(asked[0].header("proxy-authorization").is_some());
+    let seen = &server.requests()[0];
+    assert!(
+        seen.head.starts_with("POST /v1/chat/completions"),
+        "{}",
+        seen.head
+    );
+    assert_eq!(seen.header("proxy-authorization"), None);
+}
+
+#[test]
+fn http2_goes_through_a_tunnel_too() {
+    let server = H2Server::start(10, |_| streamed([(0, text_event("a") + FINISH)]));
+    let proxy = tunnelling();
+    let mut config = server.config();
+    config.target = by(&proxy, config.target);
+    assert_eq!(config.http, HttpVersion::Http2);
+    assert_eq!(Client::of(config).ask(0).result.unwrap().text, "a");
+    assert!(proxy.requests()[0].head.starts_with("CONNECT "));
+}
+
+#[test]
+fn a_proxy_that_refuses_is_named_and_its_password_is_not() {
+    let refusals: Vec<(&str, &str)> = vec![
+        (
+            "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n",
+            "user and a password",
+        ),
+        (
+            "HTTP/1.1 503 hidden-pass\r\ncontent-length: 0\r\n\r\n",
+            "HTTP 503",
+        ),
+        ("SSH-2.0-hidden-pass\r\n", "does not answer in HTTP"),
+        ("", "closed the connection when asked for a tunnel"),
+    ];
+    for (answer, words) in refusals {
+        let proxy = Server::start(move |_, mut stream, _| {
+            read_request(&mut stream);
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let outcome = Client::new(by(&proxy, target("https://model.invalid/v1"))).ask(0);
+        assert_eq!(class(&outcome), ErrorClass::Connect, "{answer}");
+        let message = message(&outcome);
+        assert!(
+            message.contains(words) && message.contains(&proxy.address.to_string()),
+            "{message}"
+        );
+        assert!(!message.contains("hidden"), "{message}");
+    }
+}
+
+#[test]
+fn a_proxy_that_is_gone_is_named() {
+    let gone = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let mut target = target("http://model.invalid/v1");
+    target.servers[0].proxy = Some(format!("http://u:hidden-pass@{gone}"));
+    let outcome = Client::new(target.clone()).ask(0);
+    assert_eq!(class(&outcome), ErrorClass::Connect);
+    let words = message(&outcome);
+    assert!(
+        words.contains(&gone.to_string()) && words.contains("model.invalid:80"),
+        "{words}"
+    );
+    assert!(!format!("{words}{target:?}").contains("hidden"));
+}
+
+#[test]
+fn the_models_are_listed_by_the_proxy_as_well() {
+    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+    let log = Arc::clone(&seen);
+    let proxy = Server::start(move |_, mut stream, _| {
+        let request = read_request(&mut stream).unwrap();
+        log.lock().unwrap().push(request);
+        let answer = plain_answer("200 OK", "application/json", r#"{"data":[{"id":"tiny"}]}"#);
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    let target = by(&proxy, target("http://model.invalid/v1"));
+    let models = untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap();
+    assert_eq!(models, ["tiny"]);
+    let seen = &seen.lock().unwrap()[0];
+    assert!(
+        seen.head.starts_with("GET http://model.invalid/v1/models"),
+        "{}",
+        seen.head
+    );
+    assert!(seen.header("proxy-authorization").is_some());
+}
+
+#[test]
+fn a_proxy_that_cannot_be_one_does_not_start() {
+    let mut target = target("http://h/v1");
+    target.servers[0].proxy = Some("socks5://u:hidden-pass@p".to_owned());
+    let error = veeksha_transport::HttpTransport::start(
+        TransportConfig::new(target),
+        veeksha_clock::RunClock::starting_now(),
+        veeksha_ports::Sinks::outcomes(|_| ()),
+    )
+    .err()
+    .unwrap()
+    .to_string();
+    assert!(
+        error.contains("http://proxy:3128") && !error.contains("hidden"),
+        "{error}"
+    );
+}
