@@ -15,8 +15,8 @@ use crate::{Content, Entry, OnDispatcherStart};
 
 /// What the coordinator is told.
 pub(crate) enum Notice {
-    /// A session began: one more may be made.
-    SessionStarted,
+    /// So many sessions began: as many more may be made.
+    SessionsStarted(u64),
     /// An agent has to be asked.
     Ask {
         session: SessionId,
@@ -45,6 +45,8 @@ pub(crate) struct Lines {
     pub(crate) track_prefixes: bool,
     pub(crate) on_start: Option<OnDispatcherStart>,
     pub(crate) notices: Sender<Notice>,
+    /// Sessions that begin before the coordinator is told: it is woken up for it.
+    pub(crate) tell_after: u64,
     /// Closed when the thread may go: until then it can be looked at.
     pub(crate) release: Receiver<()>,
 }
@@ -90,6 +92,8 @@ enum Progress {
 #[derive(Default)]
 struct Hands {
     later: Vec<Entry>,
+    /// Sessions that began and that the coordinator does not know of.
+    started: u64,
 }
 
 impl Hands {
@@ -100,7 +104,6 @@ impl Hands {
             return Progress::Running;
         }
         let mut progress = Progress::Running;
-        let mut started = 0;
         let mut notices = Vec::new();
         for action in actions.drain(..) {
             match action {
@@ -110,7 +113,7 @@ impl Hands {
                     at,
                     requests,
                 } => {
-                    started += 1;
+                    self.started += 1;
                     let event = Event::SessionStarted {
                         session,
                         at,
@@ -141,8 +144,10 @@ impl Hands {
         for entry in self.later.drain(..) {
             let _ = lines.events.send(entry);
         }
-        for _ in 0..started {
-            let _ = lines.notices.send(Notice::SessionStarted);
+        if self.started >= lines.tell_after {
+            let _ = lines
+                .notices
+                .send(Notice::SessionsStarted(std::mem::take(&mut self.started)));
         }
         for notice in notices {
             let _ = lines.notices.send(notice);

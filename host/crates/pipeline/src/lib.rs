@@ -6,6 +6,9 @@
 //!       └──── answers (agents) ──┘      └───────────────── answered / failed ──────┘
 //! ```
 //!
+//! Where requests in prefill are limited, client threads tell the dispatchers of first chunks as well. A thread of its own looks at
+//! the machine about once a second ([`Plan::thread_watch`]).
+//!
 //! A dispatcher owns a [`veeksha_scheduler::Scheduler`] and does nothing but feed it the time and carry out its actions.
 //! Plugins run on the workers only; a plugin that is late shows as starvation, never as a late thread.
 //!

@@ -72,6 +72,12 @@ impl Lookahead {
         }
     }
 
+    /// How many sessions a dispatcher may begin before it says so. All dispatchers together keep back less than half of the
+    /// look-ahead, so that it never runs out for want of news.
+    pub(crate) fn tell_after(part: Part) -> u64 {
+        (LOOKAHEAD / 2 / u64::from(part.dispatchers())).clamp(1, 8)
+    }
+
     /// Waits until the workers are open and enough sessions are there to begin.
     pub(crate) fn fill(
         &mut self,

@@ -143,6 +143,7 @@ pub fn run(
             transport: transport.clone(),
             events: events.clone(),
             notices: notices.clone(),
+            tell_after: Lookahead::tell_after(part),
             include_content: plan.include_content,
             track_prefixes: plan.track_prefixes,
             on_start: plan.on_dispatcher_start.clone(),
@@ -278,7 +279,7 @@ impl Coordinator<'_> {
                     lookahead.deliver(|dispatcher, input| self.inboxes[dispatcher].send(input));
                 },
                 recv(notices) -> notice => match notice {
-                    Ok(Notice::SessionStarted) => lookahead.started += 1,
+                    Ok(Notice::SessionsStarted(count)) => lookahead.started += count,
                     Ok(Notice::Ask { session, node, answer, at }) => {
                         let worker = self.part.position(session);
                         self.workers.tell(worker, Command::Answer { session, node, answer, at });

@@ -29,11 +29,14 @@ struct Random {
     clients: Vec<Sender<Told>>,
     submitted: Arc<Mutex<Vec<RequestId>>>,
     in_flight: Arc<AtomicUsize>,
+    /// Requests in flight at once, at most.
+    most: Arc<AtomicUsize>,
 }
 
 impl Transport for Random {
     fn submit(&self, job: Job) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        let in_flight = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(in_flight, Ordering::Relaxed);
         self.submitted.lock().unwrap().push(job.id);
         let client = job.id.session.0 as usize % self.clients.len();
         self.clients[client].send(Told::Job(Box::new(job))).unwrap();
@@ -152,7 +155,8 @@ fn soak(plan: &Plan) {
         },
         only: Shard::WHOLE,
     };
-    let seen = submitted.clone();
+    let (seen, most) = (submitted.clone(), Arc::<AtomicUsize>::default());
+    let most_seen = most.clone();
     let start = move |clock: RunClock, sinks: Sinks| {
         let in_flight = Arc::new(AtomicUsize::new(0));
         let clients = (0..3).map(|_| {
@@ -165,6 +169,7 @@ fn soak(plan: &Plan) {
             clients: clients.collect(),
             submitted: seen,
             in_flight: in_flight.clone(),
+            most: most_seen,
         };
         Ok(Arc::new(transport) as Arc<dyn Transport>)
     };
@@ -181,6 +186,15 @@ fn soak(plan: &Plan) {
     .unwrap();
     drop(events);
     assert!(end.plugin_failures.is_empty());
+    let limit = plan
+        .scheduler
+        .limits
+        .in_flight
+        .map_or(usize::MAX, |most| most as usize);
+    assert!(
+        most.load(Ordering::Relaxed) <= limit,
+        "more in flight than {limit}"
+    );
 
     let submitted = submitted.lock().unwrap();
     let sent: BTreeSet<RequestId> = submitted.iter().copied().collect();
