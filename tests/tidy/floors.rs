@@ -35,7 +35,7 @@ const FLOORS: [(&str, u8); 23] = [
 const WITHIN_FLOOR_ONE: [(&str, &str); 1] = [("veeksha-clock", "veeksha-model")];
 
 /// Library, and the only crate that may depend on it.
-const OWNERS: [(&str, &str); 10] = [
+const OWNERS: [(&str, &str); 9] = [
     ("wasmtime", "veeksha-wasm"),
     ("wasmtime-wasi", "veeksha-wasm"),
     ("mlua", "veeksha-lua"),
@@ -44,7 +44,6 @@ const OWNERS: [(&str, &str); 10] = [
     ("tokenizers", "veeksha-prompt"),
     ("saphyr", "veeksha-scenario"),
     ("indicatif", "veeksha-report"),
-    ("nix", "veeksha-transport"),
     ("thread-priority", "veeksha-machine"),
 ];
 

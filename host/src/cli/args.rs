@@ -61,8 +61,9 @@ pub(crate) struct ScenarioArgs {
     pub(crate) no_cache: bool,
 }
 
+/// What every command that carries a scenario out takes.
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct DriveArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
     /// Do only one part of the sessions, for example 1/4: the parts of one scenario, each in a process of its own, send
@@ -74,19 +75,25 @@ pub(crate) struct RunArgs {
         hide_default_value = true
     )]
     pub(crate) shard: Part,
-    /// After the run, measure a twin whose timings are known, on this machine and at the run's own rate: its error becomes the bound
-    /// printed beside each metric.
-    #[arg(long)]
-    pub(crate) self_test: bool,
     /// Print neither progress nor the summary table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) drive: DriveArgs,
+    /// After the run, measure a twin whose timings are known, on this machine and at the run's own rate: its error becomes the bound
+    /// printed beside each metric.
+    #[arg(long)]
+    pub(crate) self_test: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
-    pub(crate) run: RunArgs,
+    pub(crate) run: DriveArgs,
     /// The engine to simulate: the name of a profile or a YAML file. Default: that of a `sim://` target, else `default`.
     #[arg(long)]
     pub(crate) profile: Option<String>,

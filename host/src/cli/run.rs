@@ -12,9 +12,9 @@ use crate::say;
 use crate::{interrupt, prompts, results, rooted, self_test, target, wire_up};
 
 pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let mut loaded = wire_up::load(&args.scenario, overrides)?;
-    let (mut target, simulated) = target::settle(&mut loaded, &args.scenario.scenario)?;
-    let mut wired = wire_up::wire(&mut loaded, Mode::Run(args.shard))?;
+    let mut loaded = wire_up::load(&args.drive.scenario, overrides)?;
+    let (mut target, simulated) = target::settle(&mut loaded, &args.drive.scenario.scenario)?;
+    let mut wired = wire_up::wire(&mut loaded, Mode::Run(args.drive.shard))?;
     target::complete(&mut target, &loaded, &wired)?;
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
     let collector = Collector::new(&scenario, &wired, &folder)?;
-    let live = if args.quiet {
+    let live = if args.drive.quiet {
         Live::Quiet
     } else {
         collect::live_of(&scenario)
@@ -58,6 +58,6 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         thresholds: results::thresholds(&scenario),
         self_test,
     };
-    let code = results::conclude(&folder, collected, &ended, &judged, args.quiet)?;
+    let code = results::conclude(&folder, collected, &ended, &judged, args.drive.quiet)?;
     failed.map_or(Ok(code), Err)
 }
