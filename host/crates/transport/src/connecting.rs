@@ -261,7 +261,10 @@ async fn tunnel(proxy: &Proxy, server: &str, mut socket: StampedSocket) -> Resul
                 return Err(fail("closed the connection when asked for a tunnel".to_owned()));
             }
             Tunnel::More => {}
-            Tunnel::Open => return Ok(socket),
+            Tunnel::Open(rest) => {
+                socket.give_back(rest);
+                return Ok(socket);
+            }
             Tunnel::Refused(words) => return Err(fail(words)),
         }
     }

@@ -193,7 +193,7 @@ impl Connection {
                 Some(Part::Interim(_)) => {}
             }
         }
-        flight.after_read(stamp, || exchange.thread.budget())?;
+        flight.after_read(|| exchange.thread.budget())?;
         Ok(Heard::More)
     }
 

@@ -332,19 +332,16 @@ impl Flight {
     }
 
     /// All that a read brought was taken. What waits is understood if it is more than `budget` bytes.
-    pub(crate) fn after_read(
-        &mut self,
-        stamp: ReadStamp,
-        budget: impl FnOnce() -> usize,
-    ) -> Result<(), Failure> {
-        self.received.after_read(&self.route.target, stamp, budget)
+    #[inline]
+    pub(crate) fn after_read(&mut self, budget: impl FnOnce() -> usize) -> Result<(), Failure> {
+        self.received.after_read(budget)
     }
 
     /// A look from time to time: whether the answer's data have ended long enough ago to give up its open body.
     pub(crate) fn has_lingered(&mut self, now: Nanos) -> bool {
         let linger = u64::try_from(self.route.linger.as_nanos()).unwrap_or(u64::MAX);
-        let quiet_since = self.newest.at.saturating_add(u64::from(self.newest.lag));
-        self.received.has_lingered(now, quiet_since, linger)
+        let target = &self.route.target;
+        self.received.has_lingered(target, now, self.newest, linger)
     }
 
     fn phase(&self) -> Phase {

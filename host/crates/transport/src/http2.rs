@@ -356,7 +356,7 @@ fn hear_body(
     let mut flight = flight.borrow_mut();
     flight.on_read(stamp, connection.newest.all_kernel());
     let wanted = flight.on_body(stamp, bytes)?;
-    flight.after_read(stamp, || thread.budget())?;
+    flight.after_read(|| thread.budget())?;
     Ok(wanted)
 }
 

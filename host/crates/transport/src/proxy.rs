@@ -88,8 +88,8 @@ impl Proxy {
 pub(crate) enum Tunnel {
     /// Not all of it yet.
     More,
-    /// The tunnel is open.
-    Open,
+    /// The tunnel is open, and these bytes have come through it: with HTTP/2 the server speaks at once.
+    Open(Vec<u8>),
     /// It is refused, or the answer is none.
     Refused(String),
 }
@@ -106,10 +106,7 @@ impl TunnelAnswer {
         loop {
             match self.0.next(&mut bytes) {
                 Ok(Some(Part::Head(head))) if (200..300).contains(&head.status) => {
-                    return match bytes {
-                        [] => Tunnel::Open,
-                        _ => Tunnel::Refused("sent bytes before the tunnel was used".to_owned()),
-                    };
+                    return Tunnel::Open(bytes.to_vec());
                 }
                 Ok(Some(Part::Head(head))) => {
                     let remedy = match head.status {
@@ -201,7 +198,7 @@ mod tests {
         for cut in 0..answer.len() {
             let mut tunnel = TunnelAnswer::new();
             assert!(matches!(tunnel.take(&answer[..cut]), Tunnel::More));
-            assert!(matches!(tunnel.take(&answer[cut..]), Tunnel::Open));
+            assert!(matches!(tunnel.take(&answer[cut..]), Tunnel::Open(rest) if rest.is_empty()));
         }
         let refused = |answer: &[u8]| match TunnelAnswer::new().take(answer) {
             Tunnel::Refused(words) => words,
@@ -210,6 +207,7 @@ mod tests {
         assert!(refused(b"HTTP/1.1 407 No\r\n\r\n").contains("user:password@"));
         assert!(refused(b"HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\nno").contains("HTTP 503"));
         assert!(refused(b"SSH-2.0-x\r\n").contains("HTTP"));
-        assert!(refused(b"HTTP/1.1 200 OK\r\n\r\nSSH-").contains("before"));
+        let early = TunnelAnswer::new().take(b"HTTP/1.1 200 OK\r\n\r\nSETT");
+        assert!(matches!(early, Tunnel::Open(rest) if rest == b"SETT"));
     }
 }

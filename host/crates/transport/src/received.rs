@@ -61,7 +61,7 @@ pub(crate) struct Stream {
     begun: bool,
     /// The rest cannot be understood.
     useless: bool,
-    /// When bytes came that look like the end of the data, if none came after them.
+    /// When bytes came that a look took for the end of the data.
     end_suspected_at: Option<Nanos>,
     /// Looks for the end since the bytes were last understood.
     looks: u32,
@@ -147,56 +147,55 @@ impl Received {
         }
     }
 
-    /// After a read: notes whether it looks like the end, and understands what waits if that is more than `budget` bytes.
-    pub(crate) fn after_read(
-        &mut self,
-        target: &Target,
-        stamp: ReadStamp,
-        budget: impl FnOnce() -> usize,
-    ) -> Result<(), Failure> {
-        let Received::Stream(stream) = self else {
-            return Ok(());
-        };
-        let waiting = stream.raw.bytes();
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let tail = &waiting[waiting.len().saturating_sub(TAIL_BYTES)..];
-        let ends = match &stream.events {
-            Events::Understood(_) => target.api.dialect.ends_with(tail),
-            Events::Kept(_) => ends_as_usual(tail),
-        };
-        stream.end_suspected_at = ends.then_some(stamp.at);
-        if waiting.len() > MIN_BUDGET {
-            let budget = budget();
-            if stream.raw.bytes().len() > budget {
-                return stream.understand(budget);
+    /// After a read: understands what waits if that is more than `budget` bytes.
+    #[inline]
+    pub(crate) fn after_read(&mut self, budget: impl FnOnce() -> usize) -> Result<(), Failure> {
+        match self {
+            Received::Stream(stream) if stream.raw.bytes().len() > MIN_BUDGET => {
+                let budget = budget();
+                if stream.raw.bytes().len() > budget {
+                    return stream.understand(budget);
+                }
+                Ok(())
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// A look from time to time: whether the data ended at least `linger` ago although the body has not. `quiet_since` is when
-    /// the newest bytes came.
-    pub(crate) fn has_lingered(&mut self, now: Nanos, quiet_since: Nanos, linger: Nanos) -> bool {
+    /// A look from time to time: whether the data ended at least `linger` ago although the body has not. `newest` is the newest
+    /// read.
+    pub(crate) fn has_lingered(
+        &mut self,
+        target: &Target,
+        now: Nanos,
+        newest: ReadStamp,
+        linger: Nanos,
+    ) -> bool {
         let Received::Stream(stream) = self else {
             return false;
         };
         stream.looks += 1;
-        let suspected = stream.end_suspected_at;
-        let quiet = now.saturating_sub(quiet_since) >= linger;
-        let worth_it = quiet || suspected.is_some() || stream.looks >= MAX_LOOKS;
-        // Failures are in the verdict, when the answer ends.
-        if worth_it && !stream.raw.is_empty() && stream.understand(MIN_BUDGET).is_err() {
-            return false;
+        let waiting = stream.raw.bytes();
+        if !waiting.is_empty() {
+            let tail = &waiting[waiting.len().saturating_sub(TAIL_BYTES)..];
+            let ends = match &stream.events {
+                Events::Understood(_) => target.api.dialect.ends_with(tail),
+                Events::Kept(_) => ends_as_usual(tail),
+            };
+            stream.end_suspected_at = ends.then_some(newest.at);
+            let quiet_since = newest.at.saturating_add(u64::from(newest.lag));
+            let quiet = now.saturating_sub(quiet_since) >= linger;
+            // Failures are in the verdict, when the answer ends.
+            if (quiet || ends || stream.looks >= MAX_LOOKS) && stream.understand(MIN_BUDGET).is_err() {
+                return false;
+            }
         }
         let ended_at = match &stream.events {
             Events::Understood(answer) if answer.is_done() => answer.chunks().last().map(|last| last.at),
             Events::Understood(_) => None,
-            Events::Kept(_) => {
-                stream.end_suspected_at = suspected;
-                suspected
-            }
+            // Nothing has come since, or it would wait.
+            Events::Kept(_) if stream.raw.is_empty() => stream.end_suspected_at,
+            Events::Kept(_) => None,
         };
         ended_at.is_some_and(|at| now.saturating_sub(at) >= linger)
     }

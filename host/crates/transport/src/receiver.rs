@@ -146,6 +146,8 @@ pub(crate) struct StampedSocket {
     socket: TcpStream,
     receiver: Rc<Receiver>,
     newest: Rc<Newest>,
+    /// Bytes that were read too early; they keep the stamp of their read.
+    unread: Vec<u8>,
 }
 
 impl StampedSocket {
@@ -154,6 +156,7 @@ impl StampedSocket {
             socket,
             receiver,
             newest: Newest::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -165,8 +168,28 @@ impl StampedSocket {
         &self.socket
     }
 
+    /// Takes back bytes of the newest read, for whoever reads next.
+    pub(crate) fn give_back(&mut self, bytes: Vec<u8>) {
+        self.unread = bytes;
+    }
+
+    #[cold]
+    fn take_unread(&mut self, buffer: &mut [u8]) -> usize {
+        let size = self.unread.len().min(buffer.len());
+        buffer[..size].copy_from_slice(&self.unread[..size]);
+        self.unread.drain(..size);
+        size
+    }
+
     /// Waits for bytes and reads them once; 0 is the end.
-    pub(crate) fn poll_receive(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        if !self.unread.is_empty() {
+            return Poll::Ready(Ok(self.take_unread(buffer)));
+        }
         loop {
             ready!(self.socket.poll_read_ready(cx))?;
             let mut read = None;
@@ -198,7 +221,7 @@ impl StampedSocket {
 
 impl AsyncRead for StampedSocket {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {

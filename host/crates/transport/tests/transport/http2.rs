@@ -167,9 +167,13 @@ fn requests_share_a_connection_and_each_gets_its_answer() {
         let timings = outcome.timings;
         assert!(timings.picked_up_at <= timings.sent_at && timings.sent_at <= timings.first_byte_at);
         assert!(timings.first_byte_at <= Some(outcome.chunks[0].at));
-        let gap = outcome.chunks[1].at - outcome.chunks[0].at;
-        assert!((120_000_000..2_000_000_000).contains(&gap), "{gap}");
-        assert!(!outcome.chunks[1].merged && outcome.chunks[2].merged && !outcome.chunks[3].merged);
+        assert!(outcome.chunks[2].merged);
+        // A client that a busy machine kept from reading knows only the time of the newest segment.
+        if outcome.chunks.iter().all(|chunk| chunk.lag < 10_000_000) {
+            let gap = outcome.chunks[1].at - outcome.chunks[0].at;
+            assert!((120_000_000..2_000_000_000).contains(&gap), "{gap}");
+            assert!(!outcome.chunks[1].merged && !outcome.chunks[3].merged);
+        }
         assert_eq!(timings.stamps, StampSource::Kernel);
     }
     let fresh = outcomes.iter().filter(|outcome| !outcome.connection.reused);
