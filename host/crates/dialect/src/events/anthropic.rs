@@ -122,12 +122,9 @@ pub(super) fn read(data: &str, counts: &mut Counts, answer: &mut Answer) {
     match event.kind.as_deref() {
         Some("message_start") => {
             answer.role();
-            // `output_tokens` is a placeholder here: the counts are an answer's only with its end.
+            // `output_tokens` is a placeholder here: the counts become the answer's with its end.
             if let Some(usage) = event.message.and_then(|message| message.usage) {
-                counts.update(Counts {
-                    output_tokens: None,
-                    ..usage
-                });
+                counts.update(usage);
             }
         }
         Some("content_block_start") => {

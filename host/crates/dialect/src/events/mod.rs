@@ -86,13 +86,13 @@ impl Reader {
     }
 
     /// Whether an event that differs from this one only in its text could not be the end marker, which is compared as a whole.
+    /// `[DONE]` differs in its first byte from every event that has a text.
     pub(crate) fn may_repeat(&self, data: &[u8]) -> bool {
-        let first = data.trim_ascii().first();
         match self {
             Reader::Template(template) => template
                 .end_marker()
-                .is_none_or(|marker| marker.as_bytes().first() != first),
-            _ => first != Some(&b'['),
+                .is_none_or(|marker| marker.as_bytes().first() != data.trim_ascii().first()),
+            _ => true,
         }
     }
 

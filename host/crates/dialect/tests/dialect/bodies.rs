@@ -234,6 +234,15 @@ fn tgi_has_its_parameters_inside() {
         value,
         json!({"inputs": "<9>", "parameters": {"max_new_tokens": 9, "details": false}})
     );
+    api.sampling = json!({"inputs": 1}).as_object().unwrap().clone();
+    assert_eq!(
+        body(&api, &conversation()),
+        json!({"inputs": "<9>", "parameters": {"details": true, "max_new_tokens": 2, "inputs": 1}})
+    );
+    api.sampling = json!({"max_new_tokens": 9, "details": false})
+        .as_object()
+        .unwrap()
+        .clone();
     // The request's own fields win whole.
     let own = job_of(vec![message(Role::User, "x")], |request| {
         request.request.body = Some(r#"{"parameters": {"a": 1}, "inputs": "mine"}"#.into());

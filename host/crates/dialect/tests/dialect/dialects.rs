@@ -144,6 +144,32 @@ fn anthropic_with_thinking_and_calls() {
     assert_eq!(response.usage, usage(15, 20, Some(5), None));
 }
 
+/// The count at the start is a placeholder: without one at the end, the answer has no counts.
+#[test]
+fn anthropic_counts_come_with_the_end() {
+    let answer = |usage: &str| {
+        let text = format!(
+            "data: {{\"type\":\"message_start\",\"message\":{{\"usage\":{{\"input_tokens\":3,\"output_tokens\":1}}}}}}\n\n\
+             data: {{\"type\":\"content_block_delta\",\"delta\":{{\"text\":\"a\"}}}}\n\n\
+             data: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}}{usage}}}\n\n"
+        );
+        parse_as(&Dialect::AnthropicMessages, [text.as_bytes()])
+            .result
+            .unwrap()
+            .usage
+    };
+    assert_eq!(answer(""), None);
+    assert_eq!(answer(",\"usage\":{\"input_tokens\":3}"), None);
+    assert_eq!(
+        answer(",\"usage\":{\"output_tokens\":5}"),
+        usage(3, 5, None, None)
+    );
+    assert_eq!(
+        answer(",\"usage\":{\"input_tokens\":4,\"cache_read_input_tokens\":2,\"output_tokens\":5}"),
+        usage(6, 5, Some(2), None)
+    );
+}
+
 #[test]
 fn responses_as_llamacpp_speaks_it() {
     let response = good(

@@ -148,31 +148,52 @@ fn a_steady_stream_of_any_dialect_is_parsed_once() {
     );
 }
 
-/// The inside of a JSON string: plain text, all escapes, surrogates whole and broken, members that look like others, and what no
+/// The inside of a JSON string: plain text, all escapes, surrogates, members that look like others; if `broken`, also what no
 /// JSON string may have.
-fn inside() -> impl Strategy<Value = String> {
+fn inside(broken: bool) -> impl Strategy<Value = String> {
+    let list = |pieces: &'static [&'static str]| prop::sample::select(pieces).prop_map(str::to_owned);
     let piece = prop_oneof![
         8 => "[a-zA-Z ,.!]{1,6}",
         2 => "[äöü😀中\u{7f}\u{a0}\u{2028}]{1,3}",
-        2 => prop::sample::select(vec!["\\n", "\\\"", "\\\\", "\\/", "\\b", "\\f", "\\r", "\\t"]).prop_map(str::to_owned),
-        2 => prop::sample::select(vec![
-            "\\u00e9", "\\u4F60", "\\ud83d\\ude00", "\\uD83D\\uDE00", "\\u0000", "\\u0022", "\\u005c",
-        ]).prop_map(str::to_owned),
-        1 => prop::sample::select(vec![
-            "\\ud83d", "\\ude00", "\\ud83d\\u0041", "\\ud83dx", "\\u12", "\\u12g4", "\\x", "\\u+123", "\\U0041", "\u{1}", "\t", "\"",
-        ]).prop_map(str::to_owned),
-        1 => prop::sample::select(vec![
-            "\\\"content\\\":\\\"", "\",\"content\":\"x", "\"}}],\"x\":[{\"delta\":{\"content\":\"y", "\\\\\"", "data: [DONE]", "[DONE]",
-        ]).prop_map(str::to_owned),
+        4 => list(&["\\n", "\\\"", "\\\\", "\\/", "\\b", "\\f", "\\r", "\\t"]),
+        2 => list(&[
+            "\\u00e9", "\\u4F60", "\\ud83d\\ude00", "\\uD83D\\uDE00", "\\u0000", "\\u0022", "\\u005c", "\\ufffd",
+        ]),
+        1 => list(&["\\\"content\\\":\\\"", "\\\\\\\"", "data: [DONE]", "[DONE]", "\\\"}}]}"]),
+        u32::from(broken) => list(&[
+            "\\ud83d", "\\ude00", "\\ud83d\\u0041", "\\ud83dx", "\\u12", "\\u12g4", "\\x", "\\u+123", "\\U0041", "\u{1}", "\t",
+            "\"", "\",\"content\":\"x", "\"}}],\"x\":[{\"delta\":{\"content\":\"y", "\\\\\"",
+        ]),
     ];
     prop_oneof![
-        6 => prop::collection::vec(piece, 1..4).prop_map(|pieces| pieces.concat()),
+        8 => prop::collection::vec(piece, 1..4).prop_map(|pieces| pieces.concat()),
         1 => Just(String::new()),
     ]
 }
 
-/// An event of a stream of one kind: its shape, and a number that may change.
-type Event = (usize, u64, String, String);
+/// An event of a stream of one kind: its shape, a number that may change, its text and a second one. Some shapes are the same for
+/// all streams.
+#[derive(Clone, Debug)]
+struct Event {
+    shape: usize,
+    number: u64,
+    text: String,
+    other: String,
+}
+
+/// Events that may stand in any stream.
+const COMMON: [&str; 10] = [
+    ": ping",
+    "data:",
+    "event: ping",
+    "data: [DONE]",
+    "event: error\ndata: {\"message\":\"U\"}",
+    "data: {\"error\":{\"message\":\"U\",\"code\":N}}",
+    "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}",
+    "data: {\"type\":\"message_stop\"}",
+    "data: {\"type\":\"response.completed\"}",
+    "\u{feff}data: {\"content\":\"T\"}",
+];
 
 /// Shapes of events. `T` is a text, `N` a number, `U` a second text.
 const SHAPES: [(usize, &[&str]); 8] = [
@@ -192,6 +213,9 @@ const SHAPES: [(usize, &[&str]); 8] = [
             r#"data: {"choices":[{"index":0,"delta":{"content":"x","tool_calls":[{"function":{"arguments":"T"}}]}}]}"#,
             r#"data: {"choices":[{"index":0,"delta":{"content":"T"}},{"index":1,"delta":{"content":"U"}}]}"#,
             r#"data: {"choices":[{"index":0,"delta":{"refusal":"T"}}],"error":null}"#,
+            r#"data: {"choices":[{"index":0,"delta":{"content":"T","refusal":"U"}}]}"#,
+            r#"data: {"choices":[{"index":0,"delta":{"content":"T","reasoning":"U"}}]}"#,
+            r#"data: {"choices":[{"index":0,"delta":{"content":"T"}},{"index":0,"delta":{"content":"U"}}]}"#,
             "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"T\"}}]}",
             "id: N\ndata: {\"choices\":[{\"delta\":{\"content\":\"T\"}}]}",
         ],
@@ -263,39 +287,65 @@ const SHAPES: [(usize, &[&str]); 8] = [
     ),
 ];
 
-fn written(which: usize, events: &[Event], line_end: &str) -> (usize, Vec<u8>) {
+/// The bytes of a stream, event by event.
+fn written(which: usize, events: &[Event], line_end: &str) -> (Dialect, Vec<Vec<u8>>) {
     let (dialect, shapes) = SHAPES[which];
-    let mut text = String::new();
-    // A first event, so that a byte order mark is out of the question, and an end.
-    for (shape, number, inside, other) in events {
-        let event = shapes[shape % shapes.len()]
-            .replace('N', &number.to_string())
-            .replace("\"U\"", &format!("\"{other}\""))
-            .replace("\"T\"", &format!("\"{inside}\""));
-        text.push_str(&event);
-        text.push_str("\n\n");
-    }
-    (dialect, text.replace('\n', line_end).into_bytes())
+    let written = events.iter().map(|event| {
+        let shape = match event.shape.checked_sub(20) {
+            Some(common) => COMMON[common % COMMON.len()],
+            None => shapes[event.shape % shapes.len()],
+        };
+        let text = shape
+            .replace('N', &event.number.to_string())
+            .replace("\"U\"", &format!("\"{}\"", event.other))
+            .replace("\"T\"", &format!("\"{}\"", event.text));
+        format!("{text}\n\n").replace('\n', line_end).into_bytes()
+    });
+    let written = written.collect();
+    (dialects().swap_remove(dialect), written)
 }
 
-/// A stream that keeps a shape for a while, as streams do.
+/// A stream that keeps a shape for a while, as streams do, and repeats itself now and then.
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let run = (
-        0usize..14,
-        any::<bool>(),
-        0u64..2_000,
-        prop::collection::vec((inside(), inside()), 1..6),
-    );
-    prop::collection::vec(run, 1..5).prop_map(|runs| {
+    let runs = prop::bool::weighted(0.3).prop_flat_map(|broken| {
+        let run = (
+            prop_oneof![12 => 0usize..17, 1 => 20usize..30],
+            any::<bool>(),
+            0u64..2_000,
+            prop::collection::vec(inside(broken), 1..6),
+            inside(broken),
+            any::<bool>(),
+        );
+        prop::collection::vec(run, 1..6)
+    });
+    runs.prop_map(|runs| {
         let mut events = Vec::new();
-        for (shape, steady, number, texts) in runs {
-            for (step, (text, other)) in (0..).zip(texts) {
-                let number = if steady { number } else { number + step };
-                events.push((shape, number, text, other));
+        for (shape, steady, number, texts, other, same) in runs {
+            let count = if shape < 20 { texts.len() * 2 } else { 1 };
+            for (step, text) in (0..count).zip(texts.iter().cycle()) {
+                events.push(Event {
+                    shape,
+                    number: if steady { number } else { number + step as u64 },
+                    text: text.clone(),
+                    other: if same {
+                        other.clone()
+                    } else {
+                        texts[step / 2].clone()
+                    },
+                });
             }
         }
         events
     })
+}
+
+/// Reads: all at once, an event each, or any.
+fn reads<'a>(events: &'a [Vec<u8>], bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
+    match sizes {
+        [] => vec![bytes],
+        [0] => events.iter().map(Vec::as_slice).collect(),
+        sizes => cut(bytes, sizes),
+    }
 }
 
 proptest! {
@@ -305,12 +355,16 @@ proptest! {
     fn any_stream_is_understood_alike(
         which in 0..SHAPES.len(),
         events in events(),
-        line_end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
-        sizes in prop::collection::vec(prop_oneof![4 => 200usize..2_000, 1 => 1usize..200], 1..6),
+        line_end in prop_oneof![4 => Just("\n"), 2 => Just("\r\n"), 1 => Just("\r")],
+        sizes in prop_oneof![
+            Just(vec![]),
+            Just(vec![0]),
+            prop::collection::vec(prop_oneof![4 => 200usize..2_000, 1 => 1usize..200], 1..6),
+        ],
     ) {
-        let (dialect, bytes) = written(which, &events, line_end);
-        let dialect = &dialects()[dialect];
-        let (with, without) = both(dialect, &cut(&bytes, &sizes));
+        let (dialect, events) = written(which, &events, line_end);
+        let bytes = events.concat();
+        let (with, without) = both(&dialect, &reads(&events, &bytes, &sizes));
         prop_assert_eq!(with, without, "{}", String::from_utf8_lossy(&bytes));
     }
 
@@ -321,12 +375,129 @@ proptest! {
         events in events(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
-        let (dialect, mut bytes) = written(which, &events, "\n");
+        let (dialect, events) = written(which, &events, "\n");
+        let mut bytes = events.concat();
         for (at, byte) in damage {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        let (with, without) = both(&dialects()[dialect], &[&bytes]);
+        let (with, without) = both(&dialect, &[&bytes]);
         prop_assert_eq!(with, without, "{}", String::from_utf8_lossy(&bytes));
     }
+}
+
+/// An event that is learnt, then one that looks the same and is not.
+#[test]
+fn what_only_looks_alike_is_not_taken_for_it() {
+    let responses = |number: &str, noise: &str| {
+        format!(
+            "data: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{number},\"delta\":\"t\",\"obfuscation\":\"{noise}\"}}\n\n"
+        )
+    };
+    let tgi = |number: &str| {
+        format!(
+            "data: {{\"token\":{{\"id\":{number},\"text\":\"t\",\"logprob\":{number},\"special\":false}}}}\n\n"
+        )
+    };
+    let numbers = [
+        "0",
+        "-0",
+        "7",
+        "01",
+        "-01",
+        "00",
+        "1.",
+        ".5",
+        "1.5",
+        "1.50e+3",
+        "1e",
+        "1e+",
+        "1E5",
+        "1e-",
+        "-",
+        "+1",
+        "1 ",
+        " 1",
+        "",
+        "1_0",
+        "NaN",
+        "null",
+        "\"7\"",
+        "[7]",
+        "1e999",
+        "123456789012345678901234567890",
+    ];
+    for number in numbers {
+        for (dialect, events) in [
+            (
+                Dialect::Responses,
+                [responses("7", "x"), responses(number, "x"), responses("8", "yy")],
+            ),
+            (Dialect::TgiGenerateStream, [tgi("7"), tgi(number), tgi("8")]),
+        ] {
+            let pieces: Vec<&[u8]> = events.iter().map(String::as_bytes).collect();
+            let (with, without) = both(&dialect, &pieces);
+            assert_eq!(with, without, "{number}");
+        }
+    }
+    for noise in [
+        "",
+        "ü",
+        "\\n",
+        "\\",
+        "\\ud800",
+        "\\u12",
+        "\u{1}",
+        "\"",
+        "\",\"delta\":\"u",
+    ] {
+        let events = [responses("7", "x"), responses("8", noise), responses("9", "z")].concat();
+        let (with, without) = both(&Dialect::Responses, &[events.as_bytes()]);
+        assert_eq!(with, without, "{noise}");
+    }
+
+    let event = |text: &[u8]| {
+        [
+            b"data: {\"choices\":[{\"delta\":{\"content\":\"",
+            text,
+            b"\"}}]}\n\n",
+        ]
+        .concat()
+    };
+    let (learnt, next) = (event(b"a"), event(b"b"));
+    let chat = Dialect::ChatCompletions;
+    for between in [
+        // The event that follows is no event of its own, or not one of that kind.
+        &b": "[..],
+        b":\n",
+        b"id: ",
+        b"data: {}",
+        b"data: {}\n",
+        b"event: error\n",
+        b"event: error",
+        b"error: x\n",
+        b"data: [DONE]\n\n",
+        b"data: [DONE]\r",
+        b"event: error\ndata: x\n\n",
+        b"data: {\"error\":\"x\"}\n\n",
+        b"\xEF\xBB\xBF",
+        b"\r",
+        b"\n",
+        // Half a character: it must not be made whole by the next event's text.
+        &event(b"\xF0\x9F"),
+        &event(b"\xC3"),
+    ] {
+        for tail in [&next[..], &event(b"\x98\x80"), &event(b"\xA4")] {
+            let (with, without) = both(&chat, &[&learnt, between, tail, &next]);
+            assert_eq!(with, without, "{}", String::from_utf8_lossy(between));
+            let together = [&learnt, between, tail, &next].concat();
+            let (with, without) = both(&chat, &[&together]);
+            assert_eq!(with, without, "{}", String::from_utf8_lossy(between));
+        }
+    }
+    // A byte order mark belongs to the first event alone.
+    let marked = [b"\xEF\xBB\xBF", &learnt[..]].concat();
+    let (with, without) = both(&chat, &[&marked, &marked, &learnt, &marked]);
+    assert_eq!(with, without);
+    assert_eq!(with.chunks.len(), 2);
 }
