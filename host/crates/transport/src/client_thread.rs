@@ -6,7 +6,7 @@
 //! come, and aborts their tasks.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,6 +20,8 @@ use veeksha_dialect::Failure;
 use veeksha_model::{ErrorClass, Nanos};
 
 use crate::HttpVersion;
+use crate::alarm::Alarm;
+use crate::connecting::Step;
 use crate::exchange;
 use crate::figures::ThreadFigures;
 use crate::flight::{Delivery, Flight, Ticket};
@@ -77,16 +79,20 @@ impl ClientThread {
             .name(format!("client-{index}"))
             .spawn(move || {
                 let runtime = Builder::new_current_thread()
-                    .enable_all()
+                    .enable_io()
                     .max_blocking_threads(MAX_RESOLVERS)
                     .build_local(LocalOptions::default());
-                match runtime {
-                    Ok(runtime) => {
+                let alarmed = runtime.and_then(|runtime| {
+                    let alarm = runtime.block_on(async { Alarm::new(route.clock) })?;
+                    Ok((runtime, alarm))
+                });
+                match alarmed {
+                    Ok((runtime, alarm)) => {
                         if let Some(on_start) = on_start {
                             on_start(index);
                         }
                         let _ = started.send(Ok(()));
-                        run(runtime, inbox, Thread::new(route, delivery, counted));
+                        run(runtime, inbox, Thread::new(route, delivery, counted, alarm));
                     }
                     Err(error) => {
                         let _ = started.send(Err(error));
@@ -110,7 +116,9 @@ impl ClientThread {
 fn run(runtime: LocalRuntime, mut inbox: mpsc::UnboundedReceiver<Command>, thread: Rc<Thread>) {
     runtime.block_on(async {
         loop {
-            let wake = thread.next_look();
+            if let Some(at) = thread.next_look() {
+                thread.alarm.ring_by(at);
+            }
             tokio::select! {
                 biased;
                 command = inbox.recv() => match command {
@@ -118,7 +126,7 @@ fn run(runtime: LocalRuntime, mut inbox: mpsc::UnboundedReceiver<Command>, threa
                     Some(Command::CancelAll) => thread.cancel_all(),
                     Some(Command::Stop) | None => break,
                 },
-                () = tokio::time::sleep(wake.unwrap_or_default()), if wake.is_some() => thread.look(),
+                _ = thread.alarm.rings() => thread.look(),
             }
         }
         inbox.close();
@@ -140,6 +148,7 @@ pub(crate) struct Thread {
     delivery: Arc<Delivery>,
     figures: Arc<ThreadFigures>,
     flights: RefCell<Flights>,
+    alarm: Alarm,
 }
 
 /// Every flight of a thread. All have the same time, so the first is the first whose deadline passes.
@@ -148,6 +157,8 @@ struct Flights {
     entries: BTreeMap<u64, Entry>,
     next: u64,
     looked_at: Nanos,
+    /// Flights whose connections are being opened, or were, by the time that they have for it.
+    opening: VecDeque<(Nanos, u64)>,
 }
 
 struct Entry {
@@ -157,7 +168,12 @@ struct Entry {
 }
 
 impl Thread {
-    fn new(route: Arc<Route>, delivery: Arc<Delivery>, figures: Arc<ThreadFigures>) -> Rc<Self> {
+    fn new(
+        route: Arc<Route>,
+        delivery: Arc<Delivery>,
+        figures: Arc<ThreadFigures>,
+        alarm: Alarm,
+    ) -> Rc<Self> {
         let receiver = Receiver::new(route.clock, route.realtime, Arc::clone(&figures));
         Rc::new(Thread {
             receiver,
@@ -168,6 +184,7 @@ impl Thread {
             pool: RefCell::default(),
             http2: RefCell::default(),
             flights: RefCell::default(),
+            alarm,
         })
     }
 
@@ -180,10 +197,11 @@ impl Thread {
     fn launch(self: &Rc<Self>, ticket: Ticket) {
         let picked_up_at = self.route.clock.now();
         let (route, figures) = (Arc::clone(&self.route), Arc::clone(&self.figures));
-        let flight = Rc::new(RefCell::new(Flight::new(ticket, route, figures, picked_up_at)));
         let mut flights = self.flights.borrow_mut();
         let number = flights.next;
         flights.next += 1;
+        let flight = Flight::new(ticket, number, route, figures, picked_up_at);
+        let flight = Rc::new(RefCell::new(flight));
         let landing = Landing {
             thread: Rc::clone(self),
             number,
@@ -201,8 +219,8 @@ impl Thread {
         flights.entries.insert(number, Entry { flight, task });
     }
 
-    /// How long until a flight's time is over, or until the flights are to be looked at; `None` if there is none.
-    fn next_look(&self) -> Option<Duration> {
+    /// When a flight's time is over, or the flights are to be looked at; `None` if there is none.
+    fn next_look(&self) -> Option<Nanos> {
         let flights = self.flights.borrow();
         let (_, first) = flights.entries.first_key_value()?;
         let deadline = first
@@ -211,9 +229,19 @@ impl Thread {
             .began_at()
             .saturating_add(nanos(self.route.request_timeout));
         let look = flights.looked_at.saturating_add(self.look_every());
-        let wait = deadline.min(look).saturating_sub(self.route.clock.now());
-        // The runtime's timer counts in milliseconds.
-        Some(Duration::from_nanos(wait) + Duration::from_micros(500))
+        let opened = flights.opening.front().map_or(Nanos::MAX, |(by, _)| *by);
+        Some(deadline.min(look).min(opened))
+    }
+
+    /// A connection is about to be opened for a flight, which has only so much time for it.
+    pub(crate) fn on_opening(&self, flight: &Flight) {
+        let Some(limit) = self.route.connect_timeout else {
+            return;
+        };
+        let by = self.route.clock.now().saturating_add(nanos(limit));
+        flight.opening().by.set(Some(by));
+        self.flights.borrow_mut().opening.push_back((by, flight.number()));
+        self.alarm.ring_by(by);
     }
 
     fn look_every(&self) -> Nanos {
@@ -232,6 +260,10 @@ impl Thread {
             let words = format!("the total deadline of {:?} passed", self.route.request_timeout);
             entry.end(Err(Failure::new(ErrorClass::Timeout, words)));
         }
+        while let Some(entry) = self.take_unopened(now) {
+            let failure = self.not_opened(&entry.flight.borrow());
+            entry.end(Err(failure));
+        }
         let mut flights = self.flights.borrow_mut();
         if now.saturating_sub(flights.looked_at) < self.look_every() {
             return;
@@ -249,6 +281,35 @@ impl Thread {
             .collect();
         drop(flights);
         over.into_iter().for_each(|entry| entry.end(Ok(())));
+    }
+
+    /// A flight whose connection has not come in time.
+    fn take_unopened(&self, now: Nanos) -> Option<Entry> {
+        let mut flights = self.flights.borrow_mut();
+        loop {
+            let (by, number) = flights.opening.front().copied().filter(|(by, _)| *by <= now)?;
+            flights.opening.pop_front();
+            let entry = flights.entries.get(&number);
+            if entry.is_some_and(|entry| entry.flight.borrow().opening().by.get() == Some(by)) {
+                return flights.entries.remove(&number);
+            }
+        }
+    }
+
+    fn not_opened(&self, flight: &Flight) -> Failure {
+        let opening = flight.opening();
+        let (step, server) = (opening.step.get(), opening.used.get().server);
+        let class = match step {
+            Step::Handshaking => ErrorClass::Tls,
+            _ => ErrorClass::Connect,
+        };
+        let place = self.route.places[usize::from(server)].endpoint.place();
+        let limit = self.route.connect_timeout.unwrap_or_default();
+        let words = step.words();
+        Failure::new(
+            class,
+            format!("{place}: the limit of {limit:?} for connecting passed {words}"),
+        )
     }
 
     fn cancel_all(&self) {

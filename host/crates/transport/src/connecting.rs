@@ -46,38 +46,8 @@ impl Step {
     }
 }
 
-/// Opens a connection to a server within the time for that, and writes down what it took.
+/// Opens a connection to a server and writes down what that took. How long it may take is the thread's business.
 pub(crate) async fn open(
-    route: &Route,
-    place: &Place,
-    receiver: &Rc<Receiver>,
-    used: &Cell<ConnectionUse>,
-    step: &Cell<Step>,
-) -> Result<Wire, Failure> {
-    let opening = open_untimed(route, place, receiver, used, step);
-    let Some(limit) = route.connect_timeout else {
-        return opening.await;
-    };
-    match tokio::time::timeout(limit, opening).await {
-        Ok(opened) => opened,
-        Err(_) => {
-            let class = match step.get() {
-                Step::Handshaking => ErrorClass::Tls,
-                _ => ErrorClass::Connect,
-            };
-            Err(Failure::new(
-                class,
-                format!(
-                    "{}: the limit of {limit:?} for connecting passed {}",
-                    place.endpoint.place(),
-                    step.get().words()
-                ),
-            ))
-        }
-    }
-}
-
-async fn open_untimed(
     route: &Route,
     place: &Place,
     receiver: &Rc<Receiver>,

@@ -181,7 +181,7 @@ impl Connection {
                 .map_err(|error| undecodable(exchange.place, &flight, &error))?;
             match part {
                 Some(Part::Body(bytes)) => {
-                    if !flight.on_body(stamp, bytes)? {
+                    if !flight.on_body(stamp, bytes, || exchange.thread.budget())? {
                         self.spoiled = true;
                         return Ok(Heard::Ended);
                     }

@@ -47,6 +47,7 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
         }
     }
     let opening = Rc::clone(flight.borrow().opening());
+    thread.on_opening(&flight.borrow());
     // On the heap for as long as it takes: the steps of a handshake are large, and a stream lives long.
     let wire = Box::pin(connecting::open(
         route,

@@ -142,12 +142,15 @@ impl Phase {
 pub(crate) struct Opening {
     pub(crate) used: Cell<ConnectionUse>,
     pub(crate) step: Cell<Step>,
+    /// Until when it has to be open; `None` once it is, and where only the request's own deadline counts.
+    pub(crate) by: Cell<Option<Nanos>>,
 }
 
 /// A request under way. It outlives the exchange when a deadline or a cancellation ends that.
 pub(crate) struct Flight {
     /// `None` once it has landed.
     ticket: Option<Ticket>,
+    number: u64,
     route: Arc<Route>,
     figures: Arc<ThreadFigures>,
     picked_up_at: Nanos,
@@ -168,6 +171,7 @@ pub(crate) struct Flight {
 impl Flight {
     pub(crate) fn new(
         ticket: Ticket,
+        number: u64,
         route: Arc<Route>,
         figures: Arc<ThreadFigures>,
         picked_up_at: Nanos,
@@ -179,6 +183,7 @@ impl Flight {
         });
         Flight {
             ticket: Some(ticket),
+            number,
             route,
             figures,
             picked_up_at,
@@ -208,6 +213,11 @@ impl Flight {
         &self.opening
     }
 
+    /// Its number on its thread.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// When it was picked up.
     pub(crate) fn began_at(&self) -> Nanos {
         self.picked_up_at
@@ -216,6 +226,7 @@ impl Flight {
     /// A connection takes it.
     pub(crate) fn on_carried(&mut self, reused: bool) {
         self.carried = true;
+        self.opening.by.set(None);
         let used = self.opening.used.get();
         self.opening.used.set(ConnectionUse { reused, ..used });
     }
@@ -313,11 +324,19 @@ impl Flight {
     }
 
     /// Bytes of the answer's body. False: no more of them are wanted.
-    pub(crate) fn on_body(&mut self, stamp: ReadStamp, bytes: &[u8]) -> Result<bool, Failure> {
-        match self
-            .received
-            .take(&self.route.target, stamp, bytes, self.content_type.as_deref())?
-        {
+    pub(crate) fn on_body(
+        &mut self,
+        stamp: ReadStamp,
+        bytes: &[u8],
+        budget: impl FnOnce() -> usize,
+    ) -> Result<bool, Failure> {
+        match self.received.take(
+            &self.route.target,
+            stamp,
+            bytes,
+            self.content_type.as_deref(),
+            budget,
+        )? {
             Taken::More => Ok(true),
             Taken::Enough => Ok(false),
             Taken::First(at) => {

@@ -195,6 +195,7 @@ async fn open(
 ) -> Result<Rc<Connection>, Failure> {
     let route = &thread.route;
     let opening = Rc::clone(flight.borrow().opening());
+    thread.on_opening(&flight.borrow());
     let wire = connecting::open(route, place, &thread.receiver, &opening.used, &opening.step).await?;
     if let Wire::Tls(stream) = &wire
         && stream.get_ref().1.alpn_protocol() != Some(b"h2")
@@ -355,7 +356,7 @@ fn hear_body(
     let stamp = connection.newest.stamp();
     let mut flight = flight.borrow_mut();
     flight.on_read(stamp, connection.newest.all_kernel());
-    let wanted = flight.on_body(stamp, bytes)?;
+    let wanted = flight.on_body(stamp, bytes, || thread.budget())?;
     flight.after_read(|| thread.budget())?;
     Ok(wanted)
 }

@@ -34,6 +34,7 @@
 //! latency means.
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod balance;
 mod client_thread;
 mod config;

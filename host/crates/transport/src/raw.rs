@@ -30,6 +30,12 @@ impl Mark {
 }
 
 impl Raw {
+    /// Makes room for so many bytes at once: growing by doubling would copy them again and again.
+    pub(crate) fn reserve(&mut self, room: usize) {
+        self.bytes.reserve(room);
+        self.marks.reserve(room / 256);
+    }
+
     /// Keeps bytes. The owner's limit lies far below the 4 GiB that a mark can tell.
     pub(crate) fn push(&mut self, stamp: ReadStamp, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -71,7 +77,7 @@ impl Raw {
         if self.bytes.capacity() > 2 * room {
             self.bytes.shrink_to(room);
         }
-        self.marks.shrink_to(64);
+        self.marks.shrink_to(room / 128);
     }
 }
 

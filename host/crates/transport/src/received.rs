@@ -110,18 +110,21 @@ pub(crate) enum Taken {
 
 impl Received {
     /// The next bytes of a 2xx body, or of a refusal's.
+    ///
+    /// `budget` says how many bytes may wait; it is asked when the first generated chunk has come.
     pub(crate) fn take(
         &mut self,
         target: &Target,
         stamp: ReadStamp,
         bytes: &[u8],
         content_type: Option<&str>,
+        budget: impl FnOnce() -> usize,
     ) -> Result<Taken, Failure> {
         if let Received::Nothing = self {
             *self = begin(target, stamp, bytes, content_type);
         }
         match self {
-            Received::Stream(stream) => stream.take(stamp, bytes),
+            Received::Stream(stream) => stream.take(stamp, bytes, budget),
             Received::Whole {
                 bytes: whole,
                 stamp: newest,
@@ -278,7 +281,13 @@ impl Stream {
         }
     }
 
-    fn take(&mut self, stamp: ReadStamp, bytes: &[u8]) -> Result<Taken, Failure> {
+    #[inline]
+    fn take(
+        &mut self,
+        stamp: ReadStamp,
+        bytes: &[u8],
+        budget: impl FnOnce() -> usize,
+    ) -> Result<Taken, Failure> {
         if self.begun {
             self.raw.push(stamp, bytes);
             return Ok(Taken::More);
@@ -289,6 +298,10 @@ impl Stream {
         }
         let first = self.events.first_at();
         self.begun = first.is_some();
+        if self.begun {
+            // The chunk that exceeds the budget fits as well, if it is of the usual size.
+            self.raw.reserve(budget() + MIN_BUDGET / 2);
+        }
         Ok(first.map_or(Taken::More, Taken::First))
     }
 
