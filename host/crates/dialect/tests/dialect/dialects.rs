@@ -476,4 +476,7 @@ fn a_template_finds_errors_by_its_pointer_and_in_the_usual_shapes() {
             (ErrorClass::InStream, status, message)
         );
     }
+    // An event with a part of the answer may have members that look like an error's.
+    let event = "{\"t\":\"a\",\"message\":\"m\",\"error\":\"usual\"}\n";
+    assert_eq!(parse_as(&dialect, [event.as_bytes()]).result.unwrap().text, "a");
 }

@@ -287,6 +287,18 @@ const SHAPES: [(usize, &[&str]); 8] = [
     ),
 ];
 
+/// How a stream of each of [`dialects`] ends well, so that its texts count.
+const ENDS: [&str; 8] = [
+    r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+    r#"data: {"choices":[{"text":"","finish_reason":"stop"}]}"#,
+    r#"data: {"type":"response.completed","response":{"status":"completed"}}"#,
+    r#"data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+    r#"data:{"generated_text":"x","details":{"finish_reason":"length"}}"#,
+    r#"data: {"content":"","stop_type":"eos"}"#,
+    r#"{"message":{"content":""},"done_reason":"stop"}"#,
+    r#"data: {"choices":[{"finish_reason":"stop"}]}"#,
+];
+
 /// The bytes of a stream, event by event.
 fn written(which: usize, events: &[Event], line_end: &str) -> (Dialect, Vec<Vec<u8>>) {
     let (dialect, shapes) = SHAPES[which];
@@ -301,7 +313,10 @@ fn written(which: usize, events: &[Event], line_end: &str) -> (Dialect, Vec<Vec<
             .replace("\"T\"", &format!("\"{}\"", event.text));
         format!("{text}\n\n").replace('\n', line_end).into_bytes()
     });
-    let written = written.collect();
+    let end = format!("{}\n\n", ENDS[dialect])
+        .replace('\n', line_end)
+        .into_bytes();
+    let written = written.chain([end]).collect();
     (dialects().swap_remove(dialect), written)
 }
 
@@ -435,7 +450,13 @@ fn what_only_looks_alike_is_not_taken_for_it() {
             ),
             (Dialect::TgiGenerateStream, [tgi("7"), tgi(number), tgi("8")]),
         ] {
-            let pieces: Vec<&[u8]> = events.iter().map(String::as_bytes).collect();
+            let end = if matches!(dialect, Dialect::Responses) {
+                2
+            } else {
+                4
+            };
+            let end = format!("{}\n\n", ENDS[end]);
+            let pieces: Vec<&[u8]> = events.iter().chain([&end]).map(String::as_bytes).collect();
             let (with, without) = both(&dialect, &pieces);
             assert_eq!(with, without, "{number}");
         }
@@ -451,7 +472,14 @@ fn what_only_looks_alike_is_not_taken_for_it() {
         "\"",
         "\",\"delta\":\"u",
     ] {
-        let events = [responses("7", "x"), responses("8", noise), responses("9", "z")].concat();
+        let end = format!("{}\n\n", ENDS[2]);
+        let events = [
+            responses("7", "x"),
+            responses("8", noise),
+            responses("9", "z"),
+            end,
+        ]
+        .concat();
         let (with, without) = both(&Dialect::Responses, &[events.as_bytes()]);
         assert_eq!(with, without, "{noise}");
     }
@@ -466,6 +494,7 @@ fn what_only_looks_alike_is_not_taken_for_it() {
     };
     let (learnt, next) = (event(b"a"), event(b"b"));
     let chat = Dialect::ChatCompletions;
+    let end = format!("{}\n\n", ENDS[0]).into_bytes();
     for between in [
         // The event that follows is no event of its own, or not one of that kind.
         &b": "[..],
@@ -488,16 +517,17 @@ fn what_only_looks_alike_is_not_taken_for_it() {
         &event(b"\xC3"),
     ] {
         for tail in [&next[..], &event(b"\x98\x80"), &event(b"\xA4")] {
-            let (with, without) = both(&chat, &[&learnt, between, tail, &next]);
+            let (with, without) = both(&chat, &[&learnt, between, tail, &next, &end]);
             assert_eq!(with, without, "{}", String::from_utf8_lossy(between));
-            let together = [&learnt, between, tail, &next].concat();
+            let together = [&learnt, between, tail, &next, &end].concat();
             let (with, without) = both(&chat, &[&together]);
             assert_eq!(with, without, "{}", String::from_utf8_lossy(between));
         }
     }
     // A byte order mark belongs to the first event alone.
     let marked = [b"\xEF\xBB\xBF", &learnt[..]].concat();
-    let (with, without) = both(&chat, &[&marked, &marked, &learnt, &marked]);
+    let (with, without) = both(&chat, &[&marked, &marked, &learnt, &marked, &end]);
     assert_eq!(with, without);
-    assert_eq!(with.chunks.len(), 2);
+    assert_eq!(with.chunks.len(), 3);
+    assert_eq!(with.result.unwrap().text, "aa");
 }
