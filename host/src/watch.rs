@@ -13,11 +13,11 @@ const THREADS: [&str; 4] = ["dispatcher-", "client-", "completion-", "plugin-"];
 /// Time servers slew by at most 500 µs in the second between two looks; a reading that was interrupted is off by less than this.
 const STEP_NANOS: Nanos = 2_000_000;
 
-/// Looks at threads and clock. The first look is what the second is compared with.
+/// Looks at threads and clock.
 pub(crate) struct Watch {
     /// Of its own: only differences matter.
     clock: RunClock,
-    threads: Option<ThreadWatch>,
+    threads: ThreadWatch,
     steps: ClockWatch,
 }
 
@@ -26,20 +26,15 @@ impl Watch {
     pub(crate) fn of_a_run() -> veeksha_pipeline::Watch {
         let mut watch = Watch {
             clock: RunClock::starting_now(),
-            threads: None,
+            // Before the run's threads are there: what the first look sees of them is all that they have done.
+            threads: ThreadWatch::new(&THREADS, 0),
             steps: ClockWatch::new(STEP_NANOS),
         };
         Arc::new(Mutex::new(move |now| watch.look(now)))
     }
 
     fn look(&mut self, now: Nanos) -> Vec<Event> {
-        let samples = match &mut self.threads {
-            Some(threads) => threads.sample(now),
-            None => {
-                self.threads = Some(ThreadWatch::new(&THREADS, now));
-                Vec::new()
-            }
-        };
+        let samples = self.threads.sample(now);
         let samples = samples.into_iter().map(|sample| {
             Event::ThreadSampled(ThreadSample {
                 thread: sample.thread,

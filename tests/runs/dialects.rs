@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::results::{latest, lines};
 use crate::server::Sim;
-use crate::support::{assert_code, scenario, veeksha};
+use crate::support::{assert_code, scenario, stderr, veeksha};
 use crate::truth::{contents, seconds};
 
 const PLAIN: &str = r#"
 session_generator:
   type: synthetic
-  session_graph: { type: linear, num_request_generator: { type: fixed, value: 2 }, request_wait_generator: { type: fixed, value: 0 } }
+  session_graph: { type: linear, num_request_generator: { type: fixed, value: 2 }, request_wait_generator: { type: fixed, interval: 0 } }
   channels: [ { type: text, body_length_generator: { type: uniform, min: 10, max: 40 } } ]
   output_spec: { text: { output_length_generator: { type: uniform, min: 4, max: 12 } } }
 traffic_scheduler: { type: rate, interval_generator: { type: poisson, arrival_rate: 40 } }
@@ -154,10 +154,23 @@ fn a_described_interface_is_measured_as_the_server_says() {
     hold_against_the_truth("template", &measure(folder.path(), &flags, "/v1"));
 }
 
-/// The same through HTTP/2: other framing, the same times.
+/// The simulated engine speaks HTTP/1.1 only: a server that does not know HTTP/2 is told apart from one that fails.
 #[test]
-fn http_2_is_measured_as_the_server_says() {
+fn a_server_without_http_2_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    let flags = ["--client.http_version", "http2"];
-    hold_against_the_truth("http2", &measure(folder.path(), &flags, "/v1"));
+    let file = scenario(folder.path(), "plain.yml", PLAIN);
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    let arguments = [
+        "run",
+        &file,
+        "--output_dir",
+        output_dir,
+        "--client.api_base",
+        "sim://fast",
+        "--client.http_version",
+        "http2",
+    ];
+    let output = veeksha(arguments);
+    assert_code(&output, 5);
+    assert!(stderr(&output).contains("HTTP/2"), "{}", stderr(&output));
 }

@@ -8,11 +8,11 @@ use crate::support::{assert_code, scenario, veeksha};
 const BUSY: &str = r#"
 session_generator:
   type: synthetic
-  session_graph: { type: linear, num_request_generator: { type: fixed, value: 2 }, request_wait_generator: { type: fixed, value: 0 } }
+  session_graph: { type: linear, num_request_generator: { type: fixed, value: 2 }, request_wait_generator: { type: fixed, interval: 0 } }
   channels: [ { type: text, body_length_generator: { type: fixed, value: 30 } } ]
   output_spec: { text: { output_length_generator: { type: fixed, value: 8 } } }
-traffic_scheduler: { type: rate, interval_generator: { type: fixed, interval: 0.004 } }
-client: { api_base: "sim://fast" }
+traffic_scheduler: { type: rate, interval_generator: { type: fixed, interval: 0.01 } }
+client: { api_base: "sim://default" }
 runtime: { max_sessions: 60, benchmark_timeout: 0 }
 "#;
 
@@ -73,10 +73,10 @@ fn requests_in_flight_are_capped_and_keep_their_instants() {
     for row in &rows {
         // Roots are meant for the instants of the arrival process, whatever they had to wait for.
         if row["node_id"] == 0 {
-            let arrival = time(row, "session_id") * 0.004;
+            let arrival = time(row, "session_id") * 0.01;
             let intended = time(row, "scheduler_ready_at");
             assert!(
-                (intended - arrival - 0.004).abs() < 1e-9 || (intended - arrival).abs() < 1e-9,
+                (intended - arrival - 0.01).abs() < 1e-9 || (intended - arrival).abs() < 1e-9,
                 "{row}"
             );
         }

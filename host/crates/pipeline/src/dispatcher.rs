@@ -60,13 +60,8 @@ pub(crate) fn dispatch(mut scheduler: Scheduler<Prepared>, due: Vec<Action<Prepa
         on_start(lines.index);
     }
     let mut actions = due;
-    // What comes until zero is decided at zero, and nothing is sent before.
-    while let Heard::Input(input) = lines.inbox.wait(Some(0)) {
-        scheduler.on(0, input, &mut actions);
-        if lines.clock.now() > 0 {
-            break;
-        }
-    }
+    // The clock reads 0 until it begins, so it cannot tell when that is: the wait is for the instant itself.
+    veeksha_clock::sleep_until(lines.clock, 0);
     let mut hands = Hands::default();
     let mut progress = hands.carry_out(&mut actions, lines);
     while progress == Progress::Running {

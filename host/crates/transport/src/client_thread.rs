@@ -24,12 +24,13 @@ use crate::alarm::Alarm;
 use crate::connecting::Step;
 use crate::exchange;
 use crate::figures::ThreadFigures;
-use crate::flight::{Delivery, Flight, Ticket};
+use crate::flight::Flight;
 use crate::http2;
 use crate::pool::Pool;
 use crate::received::MIN_BUDGET;
 use crate::receiver::Receiver;
 use crate::route::Route;
+use crate::ticket::{Delivery, Ticket};
 use crate::{ThreadStart, TransportError};
 
 /// Threads that one client thread may use to resolve names; each new connection resolves its own.

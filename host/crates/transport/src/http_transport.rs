@@ -8,8 +8,8 @@ use veeksha_ports::{Job, Sinks, Transport};
 
 use crate::balance::Spread;
 use crate::client_thread::{ClientThread, Command};
-use crate::flight::{Delivery, Ticket};
 use crate::route::Route;
+use crate::ticket::{Delivery, Ticket};
 use crate::{ReceiveFigures, TransportConfig, TransportError};
 
 /// How connections were used, over all client threads.

@@ -6,7 +6,8 @@
 //!
 //! 1. `http_transport` picks the thread and hands the job over without blocking; `balance` picks the server;
 //! 2. `client_thread` starts a task and knows every flight: deadlines, cancellation, and answers whose data have ended without
-//!    their body ending. `flight` guarantees exactly one outcome;
+//!    their body ending. `flight` is what is known of a request, and
+//!    `ticket` guarantees exactly one outcome;
 //! 3. `exchange` writes the request (`veeksha_dialect`), takes an idle connection from the `pool` or has one opened
 //!    (`connecting`: name, TCP, `proxy`, `tls`, each measured apart), and retries once where that is safe;
 //! 4. `connection` sends and reads within the poll of one task: `receiver` reads the socket and its kernel stamp, `kernel_time` brings
@@ -59,6 +60,7 @@ mod route;
 mod secret;
 mod status;
 mod target;
+mod ticket;
 mod tls;
 pub mod untimed;
 mod url;

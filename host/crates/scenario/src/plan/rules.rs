@@ -131,6 +131,10 @@ pub(super) fn wrong_address(address: &str) -> Option<String> {
     {
         return Some("an address has no blanks".to_owned());
     }
+    // A profile is a name or a file.
+    if scheme.eq_ignore_ascii_case("sim") && !rest.is_empty() {
+        return None;
+    }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if host.is_empty() || host.starts_with(':') {

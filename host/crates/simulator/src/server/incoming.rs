@@ -140,7 +140,12 @@ impl Reader {
             Ok(httparse::Status::Partial) => return Ok(None),
             Err(error) => return Err((400, format!("this is no HTTP/1.1 request: {error}"))),
         };
+        // A proxy asks for the whole address (RFC 9112, section 3.2.2); only what is behind the host matters here.
         let target = request.path.unwrap_or_default();
+        let target = match target.split_once("://") {
+            Some((_, rest)) => rest.find('/').map_or("/", |path| &rest[path..]),
+            None => target,
+        };
         let newer = request.version == Some(1);
         let mut asked = Asked {
             method: request.method.unwrap_or_default().into(),
