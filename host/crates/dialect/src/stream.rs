@@ -25,7 +25,7 @@ use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, Response};
 pub(crate) use self::answer::{Answer, EndRule, unreadable};
 pub use self::raw::RawStream;
 use self::skeleton::Skeleton;
-use crate::cut::{Cutter, Item};
+use crate::cut::{Cutter, Item, MAX_EVENT_BYTES};
 use crate::events::Reader;
 use crate::failure::shorten;
 use crate::{Dialect, Failure};
@@ -84,7 +84,7 @@ impl AnswerStream {
     pub fn new(dialect: &Dialect) -> Self {
         AnswerStream {
             reader: Reader::new(dialect),
-            cutter: Cutter::new(dialect.framing()),
+            cutter: Cutter::with_limit(dialect.framing(), MAX_EVENT_BYTES),
             skeleton: Skeleton::default(),
             answer: Answer::default(),
             ready: false,

@@ -44,12 +44,13 @@ pub(crate) enum Cutter {
 }
 
 impl Cutter {
-    pub(crate) fn new(framing: Framing) -> Self {
+    /// Refuses events above `limit` bytes.
+    pub(crate) fn with_limit(framing: Framing, limit: usize) -> Self {
         match framing {
-            Framing::EventStream => Cutter::EventStream(SseDecoder::with_limit(MAX_EVENT_BYTES)),
-            Framing::Lines => Cutter::Lines(LineDecoder::with_limit(MAX_EVENT_BYTES)),
+            Framing::EventStream => Cutter::EventStream(SseDecoder::with_limit(limit)),
+            Framing::Lines => Cutter::Lines(LineDecoder::with_limit(limit)),
             Framing::Whole => Cutter::Whole {
-                limit: MAX_EVENT_BYTES,
+                limit,
                 body: Vec::new(),
                 handed_out: false,
             },

@@ -5,7 +5,7 @@ use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Nanos};
 use super::answer::{Answer, EndRule};
 use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
 use crate::Failure;
-use crate::cut::{Cutter, EventTooLarge, Item};
+use crate::cut::{Cutter, EventTooLarge, Item, MAX_EVENT_BYTES};
 
 /// The events of one answer as the server sent them.
 #[derive(Debug)]
@@ -37,7 +37,8 @@ impl RawStream {
     /// The state before the first byte. Events of more than `limit_bytes` in all are refused.
     pub fn new(framing: Framing, limit_bytes: usize) -> Self {
         RawStream {
-            cutter: Cutter::new(framing),
+            // Room for what stands around the data of an event.
+            cutter: Cutter::with_limit(framing, limit_bytes.saturating_add(64).min(MAX_EVENT_BYTES)),
             limit: limit_bytes,
             data: Vec::new(),
             marks: Vec::new(),
@@ -62,7 +63,9 @@ impl RawStream {
                     Ok((data.len(), false))
                 }
                 Ok(Some(_)) => Err(EventTooLarge { limit: self.limit }),
-                Err(error) => Err(error),
+                Err(_) => Err(EventTooLarge {
+                    limit: self.limit.min(MAX_EVENT_BYTES),
+                }),
             };
             match kept {
                 Ok((bytes, comment)) => self.mark(stamp, bytes, comment),

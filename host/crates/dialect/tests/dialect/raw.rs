@@ -117,6 +117,10 @@ fn the_first_event_is_known_before_it_is_understood() {
 
 #[test]
 fn what_is_kept_is_bounded() {
+    // An event that does not end.
+    let mut stream = RawStream::new(Framing::EventStream, 50);
+    assert!(stream.on_bytes(stamp(1), b"data: x"));
+    assert!(!stream.on_bytes(stamp(2), &[b'x'; 200]));
     let event = b"data: {\"choices\":[]}\n\n";
     for framing in [Framing::EventStream, Framing::Lines, Framing::Whole] {
         let mut stream = RawStream::new(framing, 50);
