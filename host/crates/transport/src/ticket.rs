@@ -1,0 +1,241 @@
+//! The promise of exactly one outcome for each job, kept by ownership: a ticket delivers when it is spent, and if it is lost
+//! (cancelled before it started, a panic, a thread that ended) its destructor delivers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use veeksha_clock::RunClock;
+use veeksha_model::{ErrorClass, FailureReason, Nanos};
+use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings};
+
+use crate::balance::Spread;
+
+/// Where outcomes go, and how many are still owed.
+pub(crate) struct Delivery {
+    pub(crate) sinks: Sinks,
+    pub(crate) in_flight: AtomicUsize,
+    pub(crate) spread: Spread,
+    pub(crate) clock: RunClock,
+}
+
+/// A job whose outcome is owed.
+pub(crate) struct Ticket {
+    job: Option<Job>,
+    server: u16,
+    delivery: Arc<Delivery>,
+}
+
+impl Ticket {
+    /// Takes a job in; from now on its outcome is owed.
+    pub(crate) fn new(job: Job, delivery: &Arc<Delivery>) -> Self {
+        delivery.in_flight.fetch_add(1, Ordering::SeqCst);
+        Ticket {
+            server: delivery.spread.begin(job.id.session),
+            job: Some(job),
+            delivery: Arc::clone(delivery),
+        }
+    }
+
+    /// The job; present until the ticket is spent.
+    pub(crate) fn job(&self) -> Option<&Job> {
+        self.job.as_ref()
+    }
+
+    /// Which of the target's servers it goes to.
+    pub(crate) fn server(&self) -> u16 {
+        self.server
+    }
+
+    /// Tells whoever wants to know that the first generated chunk arrived.
+    pub(crate) fn tell_first_chunk(&self, at: Nanos) {
+        if let (Some(job), Some(sink)) = (&self.job, &self.delivery.sinks.first_chunk) {
+            sink(job.id, at);
+        }
+    }
+
+    /// Pays what `make` builds of the job.
+    pub(crate) fn deliver(mut self, make: impl FnOnce(Job) -> Box<dyn Returned>) {
+        if let Some(job) = self.job.take() {
+            // Before it is told: what follows from it is to find the server with one request less.
+            self.delivery.spread.end(self.server);
+            let _settled = Settled(&self.delivery);
+            (self.delivery.sinks.returned)(make(job));
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let Some(job) = self.job.take() else { return };
+        let at = self.delivery.clock.now();
+        let (class, message) = if std::thread::panicking() {
+            (
+                ErrorClass::Protocol,
+                "the client task failed on an internal error; please report it",
+            )
+        } else {
+            (
+                ErrorClass::Cancelled,
+                "the request was withdrawn before it was sent",
+            )
+        };
+        let reason = FailureReason {
+            request: job.id,
+            class,
+            status: None,
+            message: message.to_owned(),
+            at,
+        };
+        self.delivery.spread.end(self.server);
+        let _settled = Settled(&self.delivery);
+        (self.delivery.sinks.returned)(Box::new(Outcome {
+            job,
+            timings: Timings {
+                completed_at: at,
+                ..Timings::default()
+            },
+            connection: ConnectionUse {
+                server: self.server,
+                ..ConnectionUse::default()
+            },
+            status: None,
+            chunks: Vec::new(),
+            result: Err(reason),
+            codec_failure: None,
+        }));
+    }
+}
+
+/// Counts an outcome as paid once the sink has returned, even if it panics.
+struct Settled<'a>(&'a Delivery);
+
+impl Drop for Settled<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use veeksha_model::{NodeId, OutputSpec, Prepared, Request, RequestId, SessionId};
+
+    use super::*;
+
+    fn job() -> Job {
+        let request = Request {
+            node: NodeId(0),
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            messages: Vec::new(),
+            output: OutputSpec::default(),
+            body: None,
+            labels: Vec::new(),
+            replay: None,
+        };
+        Job {
+            id: RequestId {
+                session: SessionId(1),
+                node: NodeId(0),
+            },
+            intended: 0,
+            held: Default::default(),
+            dispatched_at: 0,
+            request: Arc::new(Prepared {
+                request,
+                messages: Vec::new(),
+                target_tokens: 0,
+                prompt_tokens: 0,
+                template_tokens: 0,
+                recorded_answer: None,
+            }),
+            history: None,
+            session_requests: 1,
+            measured: true,
+        }
+    }
+
+    /// A delivery that collects, and what it collected.
+    fn delivery() -> (Arc<Delivery>, Arc<Mutex<Vec<Outcome>>>) {
+        let outcomes = Arc::new(Mutex::new(Vec::new()));
+        let collected = Arc::clone(&outcomes);
+        let sinks = Sinks::outcomes(move |outcome| collected.lock().unwrap().push(outcome));
+        let delivery = Delivery {
+            sinks,
+            in_flight: AtomicUsize::new(0),
+            spread: Spread::new(crate::Balance::RoundRobin, 1),
+            clock: RunClock::starting_now(),
+        };
+        (Arc::new(delivery), outcomes)
+    }
+
+    #[test]
+    fn a_spent_ticket_pays_once() {
+        let (delivery, outcomes) = delivery();
+        let ticket = Ticket::new(job(), &delivery);
+        assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 1);
+        ticket.deliver(|job| {
+            Box::new(Outcome {
+                job,
+                timings: Timings::default(),
+                connection: ConnectionUse::default(),
+                status: Some(200),
+                chunks: Vec::new(),
+                result: Ok(Default::default()),
+                codec_failure: None,
+            })
+        });
+        assert_eq!(outcomes.lock().unwrap().len(), 1);
+        assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_lost_ticket_pays_that_it_was_cancelled() {
+        let (delivery, outcomes) = delivery();
+        drop(Ticket::new(job(), &delivery));
+        let outcomes = outcomes.lock().unwrap();
+        assert_eq!(
+            outcomes[0].result.as_ref().unwrap_err().class,
+            ErrorClass::Cancelled
+        );
+        assert_eq!(
+            (outcomes.len(), delivery.in_flight.load(Ordering::SeqCst)),
+            (1, 0)
+        );
+    }
+
+    #[test]
+    fn a_panic_pays_that_there_was_a_fault() {
+        let (delivery, outcomes) = delivery();
+        let ticket = Ticket::new(job(), &delivery);
+        let panicked = std::thread::spawn(move || {
+            let _ticket = ticket;
+            panic!("a fault in the client, on purpose");
+        });
+        assert!(panicked.join().is_err());
+        let outcomes = outcomes.lock().unwrap();
+        let failure = outcomes[0].result.as_ref().unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Protocol);
+        assert!(failure.message.contains("internal error"), "{}", failure.message);
+        assert_eq!(
+            (outcomes.len(), delivery.in_flight.load(Ordering::SeqCst)),
+            (1, 0)
+        );
+    }
+
+    #[test]
+    fn a_sink_that_panics_does_not_leave_a_debt() {
+        let sinks = Sinks::outcomes(|_| panic!("a sink that fails, on purpose"));
+        let delivery = Arc::new(Delivery {
+            sinks,
+            in_flight: AtomicUsize::new(0),
+            spread: Spread::new(crate::Balance::RoundRobin, 1),
+            clock: RunClock::starting_now(),
+        });
+        let ticket = Ticket::new(job(), &delivery);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(ticket))).is_err());
+        assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 0);
+    }
+}
