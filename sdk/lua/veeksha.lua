@@ -305,7 +305,7 @@ function AgentSession:sleep(time) end
 ---@field wrap_mode? boolean|nil Whether the trace begins again at its end, with new text, as often as it takes. Null: yes, but not for traffic that replays recorded arrivals.
 
 ---What makes sessions of a trace's rows.
----@alias veeksha.TraceFlavor veeksha.TraceFlavor.azure|veeksha.TraceFlavor.bailian|veeksha.TraceFlavor.burstgpt|veeksha.TraceFlavor.inputs_json|veeksha.TraceFlavor.mooncake|veeksha.TraceFlavor.multi_turn|veeksha.TraceFlavor.rag|veeksha.TraceFlavor.random_pool|veeksha.TraceFlavor.request_log|veeksha.TraceFlavor.shared_prefix|veeksha.TraceFlavor.sharegpt|veeksha.TraceFlavor.single_turn|veeksha.TraceFlavor.timed_synthetic_session|veeksha.TraceFlavor.untimed_content_multi_turn|veeksha.TraceFlavor.weka|veeksha.TraceFlavor.wildchat|veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
+---@alias veeksha.TraceFlavor veeksha.TraceFlavor.azure|veeksha.TraceFlavor.bailian|veeksha.TraceFlavor.burstgpt|veeksha.TraceFlavor.inputs_json|veeksha.TraceFlavor.mooncake|veeksha.TraceFlavor.multi_turn|veeksha.TraceFlavor.ollama|veeksha.TraceFlavor.rag|veeksha.TraceFlavor.random_pool|veeksha.TraceFlavor.request_log|veeksha.TraceFlavor.shared_prefix|veeksha.TraceFlavor.sharegpt|veeksha.TraceFlavor.single_turn|veeksha.TraceFlavor.timed_synthetic_session|veeksha.TraceFlavor.untimed_content_multi_turn|veeksha.TraceFlavor.weka|veeksha.TraceFlavor.wildchat|veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
 
 ---Functions of this Lua scenario.
 ---@class veeksha.TraceFlavor.lua
@@ -436,6 +436,15 @@ function AgentSession:sleep(time) end
 ---@field num_documents? integer How many documents are kept: those with the most rows. Default: `10`.
 ---@field type "rag"
 ---@field warmup? boolean Whether the first row of each kept document is sent before the run begins. Default: `true`.
+
+---The endpoint codec `ollama`.
+---@class veeksha.TraceFlavor.ollama
+---@field api? "chat"|"generate" Which of the two APIs is spoken. Default: `"chat"`.
+---@field keep_alive? string|nil How long the server keeps the model in memory after a request: `5m`, `-1s` for ever. Left to the server if it is absent.
+---@field options? table<string, any> Ollama's options of a model, such as `temperature` or `num_ctx`. `num_predict` is the host's: it is the length asked for.
+---@field raw? boolean Only with `generate`: the prompt is sent to the model as it is, without the server's template. Default: `false`.
+---@field think? "off"|"on"|"low"|"medium"|"high"|nil Whether a model that can reason does. Left to the server if it is absent.
+---@field type "ollama"
 
 ---The trace flavor `multi_turn`.
 ---@class veeksha.TraceFlavor.multi_turn
@@ -765,7 +774,7 @@ function AgentSession:sleep(time) end
 ---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
 ---@field headers? table<string, string> Further headers of every request.
 ---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none.
 ---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_new_tokens"`.
 ---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
@@ -793,7 +802,7 @@ function AgentSession:sleep(time) end
 ---@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
 ---@field headers? table<string, string> Further headers of every request.
 ---@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
+---@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none.
 ---@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_tokens"`.
 ---@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.

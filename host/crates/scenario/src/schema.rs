@@ -178,6 +178,7 @@ fn client_choice(client: &Json) -> Json {
             variant["properties"]["type"] = json!({"type": "string", "const": kind.name()});
             variant["properties"]["address_append_value"]["default"] = kind.default_path().into();
             variant["properties"]["max_tokens_param"]["default"] = kind.default_max_tokens_param().into();
+            variant["properties"]["ignore_eos"]["default"] = kind.default_ignore_eos().into();
             let mut required: Vec<&str> = Vec::new();
             if kind != ClientKind::default() {
                 required.push("type");

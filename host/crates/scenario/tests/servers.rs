@@ -66,6 +66,11 @@ fn every_interface_has_its_path_and_its_limit_of_tokens() {
             ),
             (kind, path, Some(limit))
         );
+        let asks = !matches!(
+            kind,
+            ClientKind::AnthropicMessages | ClientKind::TgiGenerateStream
+        );
+        assert_eq!(client.ignore_eos, asks.then_some(true), "{name}");
     }
 }
 

@@ -86,6 +86,14 @@ impl ClientKind {
         }
     }
 
+    /// What is sent as `ignore_eos` unless the scenario says otherwise: nothing to a server that would refuse to be asked.
+    pub fn default_ignore_eos(self) -> Option<bool> {
+        match self {
+            ClientKind::AnthropicMessages | ClientKind::TgiGenerateStream => None,
+            _ => Some(true),
+        }
+    }
+
     /// The member of the request that limits the answer's length. Where the request is described, its description says so.
     pub fn default_max_tokens_param(self) -> Option<&'static str> {
         match self {
@@ -205,7 +213,7 @@ impl Default for Client {
             additional_sampling_params: Map::new(),
             max_tokens_param: kind.default_max_tokens_param().map(str::to_owned),
             min_tokens_param: None,
-            ignore_eos: Some(true),
+            ignore_eos: kind.default_ignore_eos(),
             use_min_tokens_prompt_fallback: false,
             min_tokens_prompt: "\n\nGenerate at least {tokens} tokens.".to_owned(),
             headers: BTreeMap::new(),
