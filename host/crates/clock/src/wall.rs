@@ -1,4 +1,4 @@
-//! Wall-clock time: read once per run, never used to measure.
+//! Wall-clock time. Nothing is measured with it: it dates a run, and tells how the kernel's receive times lie to the run's clock.
 
 use rustix::time::{ClockId, clock_gettime};
 

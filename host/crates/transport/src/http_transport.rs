@@ -102,8 +102,9 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn submit(&self, job: Job) {
-        // Sessions are numbered in order, so the remainder spreads them evenly.
-        let index = (job.id.session.0 % self.threads.len() as u64) as usize;
+        // Sessions are numbered in order, or, in a part of a run, in equal steps: Fibonacci hashing spreads both evenly.
+        let spread = job.id.session.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let index = (spread % self.threads.len() as u64) as usize;
         let ticket = Box::new(Ticket::new(job, &self.delivery));
         // If the thread is gone, the ticket comes back inside the error, is dropped, and pays.
         let _ = self.threads[index].commands.send(Command::Send(ticket));
