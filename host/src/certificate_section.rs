@@ -1,6 +1,6 @@
 //! The certificate on the terminal: how far the run's figures can be trusted, in words.
 
-use veeksha_evaluate::{CertFinding, Certificate, ErrorSource, Metric, Verdict};
+use veeksha_evaluate::{Certificate, ErrorSource, Metric, Verdict};
 use veeksha_report::{Mark, Row, Section, duration, share};
 
 /// How the table calls a metric that can have an error.
@@ -20,7 +20,7 @@ pub(crate) fn name(metric: Metric) -> &'static str {
 pub(crate) fn section(certificate: &Certificate) -> Section {
     let errors = certificate.bounds.iter().map(|bound| {
         let of_p50 = bound.relative_to_p50.map_or("-".to_owned(), share);
-        let cells = vec![duration(bound.p50_error), duration(bound.p99_error), of_p50];
+        let cells = vec![duration(bound.mean_error), duration(bound.p99_error), of_p50];
         Row {
             name: name(bound.metric).into(),
             cells,
@@ -33,23 +33,35 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
         .iter()
         // What only repeats the table above.
         .filter(|finding| finding.metric.is_none() || finding.verdict != Verdict::Valid)
-        .map(|finding| Row {
-            name: words(finding),
-            mark: mark(finding.verdict),
-            ..Row::default()
-        });
+        .map(|finding| sentence(finding.what.clone(), mark(finding.verdict)));
+    // Several findings often have one remedy.
+    let mut remedies: Vec<&String> = Vec::new();
+    for remedy in certificate
+        .findings
+        .iter()
+        .filter_map(|finding| finding.remedy.as_ref())
+    {
+        if !remedies.contains(&remedy) {
+            remedies.push(remedy);
+        }
+    }
+    let advice = remedies
+        .into_iter()
+        .map(|remedy| sentence(format!("to do: {remedy}"), Mark::Plain));
     Section {
         title: format!("Certificate: {}", certificate.verdict),
-        columns: ["mean error", "P99 error", "of P50"].map(String::from).to_vec(),
-        rows: errors.chain(said).collect(),
+        columns: ["mean error", "P99 error", "mean of P50"]
+            .map(String::from)
+            .to_vec(),
+        rows: errors.chain(said).chain(advice).collect(),
     }
 }
 
-/// What a finding says, and what can be done about it.
-pub(crate) fn words(finding: &CertFinding) -> String {
-    match &finding.remedy {
-        Some(remedy) => format!("{}; {remedy}", finding.what),
-        None => finding.what.clone(),
+fn sentence(name: String, mark: Mark) -> Row {
+    Row {
+        name,
+        mark,
+        ..Row::default()
     }
 }
 

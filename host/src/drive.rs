@@ -1,6 +1,7 @@
 //! Drives a target through a plan with the real clock: what `run` does, and what a self-test does once more with a twin.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
 use veeksha_model::Nanos;
@@ -14,13 +15,18 @@ use crate::watch::Watch;
 use crate::wire_up::{self, Wired};
 use crate::{say, target};
 
-/// Runs a plan against a target until it ends. Everything that happens goes into `events`.
+/// What threads were refused, in words, by whichever thread met it first.
+pub(crate) type Refused = Arc<Mutex<BTreeSet<String>>>;
+
+/// Runs a plan against a target until it ends. Everything that happens goes into `events`; what threads could not have of what was
+/// asked for them, into `refused`.
 pub(crate) fn drive(
     scenario: &Scenario,
     wired: &mut Wired,
     target: Target,
     events: &Sender<Entry>,
     control: &Control,
+    refused: &Refused,
 ) -> Result<RunEnd, Failure> {
     // Every stream is an open file, and the soft limit is often far below what the system allows.
     if let Err(error) = veeksha_machine::raise_open_files() {
@@ -29,10 +35,10 @@ pub(crate) fn drive(
     let runtime = &scenario.runtime;
     let threads = runtime.client_threads(&scenario.traffic_scheduler, wire_up::cores());
     let mut config = target::transport(scenario, target, threads);
-    if let Some(prepare) = prepare(runtime, &runtime.client_cores) {
+    if let Some(prepare) = prepare(runtime, &runtime.client_cores, refused) {
         config.on_thread_start = Some(Arc::new(move |index| prepare(index)));
     }
-    if let Some(prepare) = prepare(runtime, &runtime.dispatcher_cores) {
+    if let Some(prepare) = prepare(runtime, &runtime.dispatcher_cores, refused) {
         wired.plan.on_dispatcher_start = Some(Arc::new(move |index| prepare(index as usize)));
     }
     wired.plan.spin = (runtime.spin_microseconds * 1e3) as Nanos;
@@ -56,20 +62,47 @@ pub(crate) fn drive(
 
 /// What a thread does first, if the scenario asks for anything: its priority, and the core that it stays on. A thread that is refused
 /// says so and goes on without.
-fn prepare(runtime: &Runtime, cores: &[u32]) -> Option<impl Fn(usize) + Send + Sync + use<>> {
+fn prepare(
+    runtime: &Runtime,
+    cores: &[u32],
+    refused: &Refused,
+) -> Option<impl Fn(usize) + Send + Sync + use<>> {
     if runtime.realtime_priority.is_none() && cores.is_empty() {
         return None;
     }
     let priority = runtime.realtime_priority;
     let cores: Vec<usize> = cores.iter().map(|core| *core as usize).collect();
+    let refused = refused.clone();
     Some(move |index: usize| {
         let pinned = match cores.len() {
             0 => Ok(()),
             count => veeksha_machine::pin_to(&[cores[index % count]]),
         };
         let raised = priority.map_or(Ok(()), veeksha_machine::set_realtime);
-        for refused in [pinned, raised].into_iter().filter_map(Result::err) {
-            say::err(format!("warning: {refused}"));
+        for reason in [pinned, raised].into_iter().filter_map(Result::err) {
+            let reason = reason.to_string();
+            let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+            if refused.insert(reason.clone()) {
+                say::err(format!("warning: {reason}"));
+            }
         }
     })
+}
+
+/// Refuses cores that this process may not use before anything is sent.
+pub(crate) fn check_cores(runtime: &Runtime) -> Result<(), Failure> {
+    let usable = veeksha_machine::usable_cores();
+    for (key, cores) in [
+        ("dispatcher_cores", &runtime.dispatcher_cores),
+        ("client_cores", &runtime.client_cores),
+    ] {
+        if let Some(core) = cores.iter().find(|core| !usable.contains(&(**core as usize))) {
+            let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
+            return Err(Failure::usage(format!(
+                "runtime.{key}: this process may not use core {core}; it may use {}",
+                usable.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }

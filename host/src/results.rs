@@ -1,5 +1,7 @@
 //! The end of a run: summary files, the table, and the exit code that says how it went.
 
+use std::sync::PoisonError;
+
 use veeksha_evaluate::{
     CertFinding, Certificate, Evaluation, FidelityReport, Metric, SelfTest, Thresholds, Verdict, certify,
 };
@@ -9,9 +11,11 @@ use veeksha_report::{
     Colour, Mark, ReportError, Row, RunFolder, Section, duration, number, share, summary_table,
 };
 
-use veeksha_scenario::Scenario;
+use serde_json::{Value, json};
+use veeksha_scenario::{Runtime, Scenario};
 
 use crate::collect::Collected;
+use crate::drive::Refused;
 use crate::exit;
 use crate::failure::Failure;
 use crate::{certificate_section, replay_section, say};
@@ -42,6 +46,70 @@ pub(crate) struct Judged {
     pub(crate) thresholds: Thresholds,
     /// What the self-test found, if there was one.
     pub(crate) self_test: Option<SelfTest>,
+    /// What was done for the threads that measure.
+    pub(crate) threads: Threads,
+}
+
+/// What was asked for the threads that dispatch, send and read, and what of it was refused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Threads {
+    spin_microseconds: f64,
+    realtime_priority: Option<u8>,
+    dispatcher_cores: Vec<u32>,
+    client_cores: Vec<u32>,
+    refused: Vec<String>,
+}
+
+impl Threads {
+    pub(crate) fn of(runtime: &Runtime, refused: &Refused) -> Self {
+        let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+        Threads {
+            spin_microseconds: runtime.spin_microseconds,
+            realtime_priority: runtime.realtime_priority,
+            dispatcher_cores: runtime.dispatcher_cores.clone(),
+            client_cores: runtime.client_cores.clone(),
+            refused: refused.iter().cloned().collect(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "spin_microseconds": self.spin_microseconds,
+            "realtime_priority": self.realtime_priority,
+            "dispatcher_cores": self.dispatcher_cores,
+            "client_cores": self.client_cores,
+            "refused": self.refused,
+        })
+    }
+
+    /// A line for each thing that was done, and for each that was refused.
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        if self.spin_microseconds > 0.0 {
+            rows.push(row(
+                "Spun before each arrival",
+                vec![duration(self.spin_microseconds / 1e6)],
+            ));
+        }
+        if let Some(priority) = self.realtime_priority {
+            rows.push(row("Real-time priority", vec![priority.to_string()]));
+        }
+        for (name, cores) in [
+            ("Dispatchers kept on cores", &self.dispatcher_cores),
+            ("Clients kept on cores", &self.client_cores),
+        ] {
+            if !cores.is_empty() {
+                let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+                rows.push(row(name, vec![cores.join(", ")]));
+            }
+        }
+        rows.extend(self.refused.iter().map(|reason| Row {
+            name: reason.clone(),
+            mark: Mark::Warning,
+            ..Row::default()
+        }));
+        rows
+    }
 }
 
 /// When a run of this scenario does not trust itself.
@@ -71,10 +139,13 @@ pub(crate) fn conclude(
         Clock::Real => certify(&evaluation, &judged.thresholds, judged.self_test.as_ref()),
         Clock::Virtual => Certificate::simulated(&evaluation, &judged.thresholds),
     };
-    let summaries = write(folder, &evaluation, fidelity.as_ref())
-        .and_then(|()| folder.write_json("certificate.json", &certificate.json()));
+    let summaries = write(folder, &evaluation, fidelity.as_ref()).and_then(|()| {
+        let mut file = certificate.json();
+        file["threads"] = judged.threads.json();
+        folder.write_json("certificate.json", &file)
+    });
     if !quiet {
-        let mut sections = sections(&evaluation, &certificate, judged.clock);
+        let mut sections = sections(&evaluation, &certificate, judged);
         sections.extend(fidelity.as_ref().map(replay_section::section));
         say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
         say::out(format!("results: {}", folder.path().display()));
@@ -119,7 +190,7 @@ fn worst(certificate: &Certificate) -> String {
         .findings
         .iter()
         .find(invalid)
-        .map_or_else(String::new, certificate_section::words)
+        .map_or_else(String::new, |finding| finding.what.clone())
 }
 
 /// The first of these that holds: interrupted, a plugin failed, the target was lost, nothing was measured, every request failed, the
@@ -160,7 +231,7 @@ fn write(
     folder.write_json("metrics/slo_results.json", &evaluation.slo_results())
 }
 
-fn sections(evaluation: &Evaluation, certificate: &Certificate, clock: Clock) -> Vec<Section> {
+fn sections(evaluation: &Evaluation, certificate: &Certificate, judged: &Judged) -> Vec<Section> {
     let mut sections = vec![
         requests(evaluation),
         latencies(evaluation, certificate),
@@ -168,8 +239,10 @@ fn sections(evaluation: &Evaluation, certificate: &Certificate, clock: Clock) ->
         slos(evaluation),
     ];
     // In virtual time nothing is late, by construction.
-    if clock == Clock::Real {
-        sections.push(accuracy(evaluation));
+    if judged.clock == Clock::Real {
+        let mut accuracy = accuracy(evaluation);
+        accuracy.rows.extend(judged.threads.rows());
+        sections.push(accuracy);
     }
     sections.push(certificate_section::section(certificate));
     sections
@@ -277,7 +350,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
             ..row(name, cells)
         })
     });
-    let columns = ["mean", "P50", "P90", "P99", "max", "error"]
+    let columns = ["mean", "P50", "P90", "P99", "max", "error (P99)"]
         .map(String::from)
         .to_vec();
     Section {

@@ -16,7 +16,7 @@ use veeksha_pipeline::{Control, Entry};
 use veeksha_scenario::{ClientKind, Document, Scenario};
 use veeksha_simulator::TruthRecord;
 
-use crate::drive::drive;
+use crate::drive::{Refused, drive};
 use crate::failure::Failure;
 use crate::mode::{Mode, Part};
 use crate::wire_up::{self, Source};
@@ -195,7 +195,14 @@ fn send(
             (records, origin)
         })
         .map_err(failed)?;
-    let ended = drive(&loaded.scenario, &mut wired, target, &events, control);
+    let ended = drive(
+        &loaded.scenario,
+        &mut wired,
+        target,
+        &events,
+        control,
+        &Refused::default(),
+    );
     drop(events);
     let collected = collector
         .join()
@@ -217,7 +224,8 @@ impl Twin {
             .args(["sim", "--port", "0", "--twin-ttft", &nanos(like.ttfc)])
             .args(["--twin-gap", &nanos(like.gap), "--truth"])
             .arg(truth)
-            .stdin(Stdio::null())
+            // Its end is the twin's: it does not outlive a run that is killed.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(failed)?;

@@ -42,7 +42,7 @@ fn every_run_states_its_errors_beside_its_metrics() {
         let bound = &certificate["bounds"][metric];
         assert!(number(&bound["count"]) >= 60.0, "{metric}: {bound}");
         assert!(
-            number(&bound["p50_error"]) >= 0.0 && number(&bound["p99_error"]) >= 0.0,
+            number(&bound["mean_error"]) >= 0.0 && number(&bound["p99_error"]) >= 0.0,
             "{bound}"
         );
         assert_eq!(bound["source"], "estimated");
@@ -189,4 +189,54 @@ fn the_self_test_measures_the_error_that_stands_beside_each_metric() {
         assert!(stderr(&output).contains("self-test: "), "{}", stderr(&output));
         assert!(table.contains("Certificate"), "{table}");
     }
+}
+
+#[test]
+fn what_was_done_for_the_threads_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = [
+        "--runtime.spin_microseconds",
+        "100",
+        "--set",
+        "runtime.client_cores=[0]",
+    ];
+    let output = run(folder.path(), "run", &flags);
+    assert_code(&output, 0);
+    let threads = &json(&latest(folder.path()), "certificate.json")["threads"];
+    assert_eq!(number(&threads["spin_microseconds"]), 100.0);
+    assert_eq!(threads["client_cores"][0], 0);
+    assert!(threads["realtime_priority"].is_null(), "off unless asked for");
+    assert!(
+        threads["refused"].as_array().is_some_and(Vec::is_empty),
+        "{threads}"
+    );
+    let table = stdout(&output);
+    assert!(
+        table.contains("Spun before each arrival") && table.contains("Clients kept on cores"),
+        "{table}"
+    );
+    let refused = run(
+        folder.path(),
+        "run",
+        &["--set", "runtime.dispatcher_cores=[4000]"],
+    );
+    assert_code(&refused, 2);
+    assert!(stderr(&refused).contains("runtime.dispatcher_cores: this process may not use core 4000"));
+}
+
+/// Asked for and refused is not the same as not asked for. Where it is granted, it is granted.
+#[test]
+fn a_priority_is_granted_or_said_to_be_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(folder.path(), "run", &["--runtime.realtime_priority", "5"]);
+    assert_code(&output, 0);
+    let threads = &json(&latest(folder.path()), "certificate.json")["threads"];
+    assert_eq!(threads["realtime_priority"], 5);
+    let refused = threads["refused"].as_array().expect("a list");
+    assert_eq!(
+        stderr(&output).contains("warning: "),
+        !refused.is_empty(),
+        "{}",
+        stderr(&output)
+    );
 }

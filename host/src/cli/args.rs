@@ -207,7 +207,7 @@ pub(crate) struct SimArgs {
     /// Seed of the engine's noise and faults.
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
-    /// On exit, write the true send time of every chunk to this file (JSON lines).
+    /// Write the true send time of every chunk to this file (JSON lines, one for each request that is over).
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<PathBuf>,
     /// In place of a profile: every first token after so many nanoseconds, whatever the load (for self-tests).

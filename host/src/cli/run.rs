@@ -5,7 +5,7 @@ use veeksha_report::RunFolder;
 
 use crate::cli::args::RunArgs;
 use crate::collect::{self, Collector, Live};
-use crate::drive::drive;
+use crate::drive::{Refused, check_cores, drive};
 use crate::failure::Failure;
 use crate::mode::Mode;
 use crate::say;
@@ -13,6 +13,7 @@ use crate::{interrupt, prompts, results, rooted, self_test, target, wire_up};
 
 pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
     let mut loaded = wire_up::load(&args.drive.scenario, overrides)?;
+    check_cores(&loaded.scenario.runtime)?;
     let (mut target, simulated) = target::settle(&mut loaded, &args.drive.scenario.scenario)?;
     let mut wired = wire_up::wire(&mut loaded, Mode::Run(args.drive.shard))?;
     target::complete(&mut target, &loaded, &wired)?;
@@ -33,7 +34,8 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         collect::live_of(&scenario)
     };
     let (events, thread) = collect::on_a_thread(collector, live, scenario.runtime.session_limit())?;
-    let ended = drive(&scenario, &mut wired, target, &events, &control);
+    let refused = Refused::default();
+    let ended = drive(&scenario, &mut wired, target, &events, &control, &refused);
     drop(events);
     let collected = thread
         .join()
@@ -57,6 +59,7 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         clock: results::Clock::Real,
         thresholds: results::thresholds(&scenario),
         self_test,
+        threads: results::Threads::of(&scenario.runtime, &refused),
     };
     let code = results::conclude(&folder, collected, &ended, &judged, args.drive.quiet)?;
     failed.map_or(Ok(code), Err)

@@ -49,6 +49,7 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
             clock: results::Clock::Virtual,
             thresholds: results::thresholds(&scenario),
             self_test: None,
+            threads: results::Threads::default(),
         },
         args.run.quiet,
     )

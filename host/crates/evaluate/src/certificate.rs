@@ -4,8 +4,8 @@
 //! of how far a percentile of few requests is from that of many.
 //!
 //! **Error.** The error of a metric is the mean over its samples of the absolute time that the client added to each, estimated from
-//! the run's own record (`errors.rs` says how for each metric) or measured by a self-test (`self_test.rs`), whichever is larger. It is
-//! set against the metric's own P50. More than 1 % degrades the run, more than 5 % invalidates it ([`Thresholds`]). The mean and not
+//! the run's own record (`errors.rs` says how for each metric) or measured by a self-test (`self_test.rs`), whichever is larger: a quiet
+//! test does not excuse a disturbed run. It is set against the metric's own P50. More than 1 % degrades the run, more than 5 % invalidates it ([`Thresholds`]). The mean and not
 //! the median, so that rare long stalls count; not the P99, which one stall among a hundred requests decides. The P99 of the error is the
 //! bound that stands beside the metric.
 //!
@@ -174,14 +174,14 @@ pub struct ErrorBound {
     /// Samples of the metric.
     pub count: u64,
     /// The error of its typical value: the mean absolute error of a sample, in the metric's unit. It decides.
-    pub p50_error: f64,
-    /// 99th percentile of the absolute errors: what stands beside the metric.
+    pub mean_error: f64,
+    /// 99th percentile of the absolute errors, by the self-test if one was made: what stands beside the metric.
     pub p99_error: f64,
-    /// Where `p50_error` comes from.
+    /// Where `p99_error` comes from.
     pub source: ErrorSource,
     /// The value that the error is set against: the metric's P50 (for `tbc` in bursts its mean).
     pub reference: f64,
-    /// `p50_error` ÷ `reference`; `None` where the reference is 0.
+    /// `mean_error` ÷ `reference`; `None` where the reference is 0.
     pub relative_to_p50: Option<f64>,
     /// Samples of which a part of the error is not known, and not in the figures.
     pub unknown: u64,

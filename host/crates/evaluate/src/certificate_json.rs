@@ -40,7 +40,7 @@ fn finding(finding: &CertFinding) -> Value {
 fn bound(bound: &ErrorBound) -> Value {
     json!({
         "count": bound.count,
-        "p50_error": bound.p50_error,
+        "mean_error": bound.mean_error,
         "p99_error": bound.p99_error,
         "source": bound.source.name(),
         "reference": bound.reference,

@@ -77,18 +77,32 @@ pub(crate) fn of_metric(
     let bound = ErrorBound {
         metric,
         count: estimate.count,
-        p50_error: error,
-        p99_error: measured.map_or(estimate.p99, |errors| errors.p99.max(estimate.p99)),
-        source: from_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
+        mean_error: error,
+        p99_error: measured.map_or(estimate.p99, |errors| errors.p99),
+        source: measured.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
         reference,
         relative_to_p50: (reference > 0.0).then(|| error / reference),
         // A self-test sees the whole error, also what the run could not.
         unknown: if measured.is_some() { 0 } else { estimate.unknown },
     };
-    (bound, judged(&bound, estimate.main, in_bursts, thresholds))
+    let decided_by = from_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest);
+    let mut finding = judged(&bound, decided_by, estimate.main, in_bursts, thresholds);
+    if let (Some(errors), ErrorSource::Estimated) = (measured, decided_by) {
+        finding.what.push_str(&format!(
+            "; that is by the run's own record, and the self-test measured {}",
+            duration(errors.mean_abs)
+        ));
+    }
+    (bound, finding)
 }
 
-fn judged(bound: &ErrorBound, main: ErrorPart, in_bursts: bool, thresholds: &Thresholds) -> CertFinding {
+fn judged(
+    bound: &ErrorBound,
+    decided_by: ErrorSource,
+    main: ErrorPart,
+    in_bursts: bool,
+    thresholds: &Thresholds,
+) -> CertFinding {
     let name = called(bound.metric);
     let Some(relative) = bound.relative_to_p50 else {
         return CertFinding {
@@ -104,13 +118,13 @@ fn judged(bound: &ErrorBound, main: ErrorPart, in_bursts: bool, thresholds: &Thr
     let mut what = format!(
         "{name}: error {} of its {figure} ({} of {})",
         share(relative),
-        duration(bound.p50_error),
+        duration(bound.mean_error),
         duration(bound.reference)
     );
     let mut verdict = thresholds.of_error(relative);
     let mut remedy = None;
     if verdict > Verdict::Valid {
-        let (cause, cure) = cause(bound.source, main);
+        let (cause, cure) = cause(decided_by, main);
         what.push_str(cause);
         remedy = Some(cure.to_owned());
     }
@@ -157,15 +171,15 @@ fn cause(source: ErrorSource, main: ErrorPart) -> (&'static str, &'static str) {
     match main {
         ErrorPart::Dispatch => (
             "; most of it is late dispatch",
-            "leave a processor to the dispatcher (fewer client threads, or a quieter machine); `veeksha-host doctor` says what to improve",
+            "keep a core for the dispatcher (`runtime.dispatcher_cores`), let it spin (`runtime.spin_microseconds`), or give it `runtime.realtime_priority`",
         ),
         ErrorPart::Send => (
             "; most of it lies between dispatch and the last byte sent",
-            "use more client threads (`runtime.num_client_threads`) or a quieter machine; `veeksha-host doctor` says what to improve",
+            "keep a core for the client threads (`runtime.client_cores`, `runtime.realtime_priority`), or use more of them if they are busy (`runtime.num_client_threads`)",
         ),
         ErrorPart::LateReads => (
             "; most of it is due to reads so late that arrival times were lost",
-            "use more client threads (`runtime.num_client_threads`) or a quieter machine; `veeksha-host doctor` says what to improve",
+            "keep a core for the client threads (`runtime.client_cores`, `runtime.realtime_priority`), or use more of them if they are busy (`runtime.num_client_threads`)",
         ),
         ErrorPart::Lag => (
             "; most of it is the lag of reads, whose times stand for the arrivals",

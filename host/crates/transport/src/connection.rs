@@ -109,6 +109,8 @@ impl Connection {
                     Poll::Pending => Poll::Pending,
                 }
             } else {
+                let now = exchange.thread.route.clock.now();
+                exchange.flight.borrow_mut().on_writing(now);
                 self.wire.poll_send(cx, [first, second])
             };
             let broken = match written {

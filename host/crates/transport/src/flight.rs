@@ -64,6 +64,8 @@ pub(crate) struct Flight {
     carried: bool,
     opening: Rc<Opening>,
     sent_at: Option<Nanos>,
+    /// When the newest write began.
+    writing_at: Option<Nanos>,
     /// Knows that of a request on a shared connection.
     sending: Option<Rc<Sending>>,
     first_byte_at: Option<Nanos>,
@@ -96,6 +98,7 @@ impl Flight {
             carried: false,
             opening: Rc::new(opening),
             sent_at: None,
+            writing_at: None,
             sending: None,
             first_byte_at: None,
             stamps: StampSource::Read,
@@ -141,6 +144,7 @@ impl Flight {
     pub(crate) fn on_lost_unanswered(&mut self) {
         self.carried = false;
         self.sent_at = None;
+        self.writing_at = None;
         self.sending = None;
         self.first_byte_at = None;
         self.opening.used.set(ConnectionUse {
@@ -152,12 +156,19 @@ impl Flight {
 
     /// The last byte of the request was handed to the socket.
     pub(crate) fn on_sent(&mut self, at: Nanos) {
-        self.sent_at = Some(at);
+        // The write that carried the last byte wakes the server, which may well run first: when the write began says more of when
+        // the bytes left than when this thread came back from it.
+        self.sent_at = self.writing_at.or(Some(at));
     }
 
     /// It is sent on a connection that others share; `sending` is told when its last byte was handed to the socket.
     pub(crate) fn on_sending(&mut self, sending: Rc<Sending>) {
         self.sending = Some(sending);
+    }
+
+    /// Bytes of the request are about to be written.
+    pub(crate) fn on_writing(&mut self, at: Nanos) {
+        self.writing_at = Some(at);
     }
 
     fn sent_at(&self) -> Option<Nanos> {

@@ -1,8 +1,11 @@
 //! The transport of a real run: client threads behind the port.
 
+use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::ReceiveTimestampns;
 use veeksha_clock::RunClock;
 use veeksha_ports::{Job, Sinks, Transport};
 
@@ -36,6 +39,16 @@ pub struct HttpTransport {
     threads: Vec<ClientThread>,
     delivery: Arc<Delivery>,
     route: Arc<Route>,
+    /// The kernel stamps what it receives only while some socket asks for it, and begins with a delay. This one asks for as long as
+    /// the transport lives, so that the first answer on a fresh connection is stamped as well.
+    _stamping: Option<UdpSocket>,
+}
+
+/// A socket that asks for receive times and receives nothing; `None` where the platform has none.
+fn stamping() -> Option<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    setsockopt(&socket, ReceiveTimestampns, &true).ok()?;
+    Some(socket)
 }
 
 impl HttpTransport {
@@ -57,6 +70,7 @@ impl HttpTransport {
             threads: Vec::with_capacity(threads),
             delivery,
             route,
+            _stamping: stamping(),
         };
         for index in 0..threads {
             transport.threads.push(ClientThread::start(
