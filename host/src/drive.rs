@@ -36,7 +36,7 @@ pub(crate) fn drive(
     let threads = runtime.client_threads(&scenario.traffic_scheduler, wire_up::cores());
     let mut config = target::transport(scenario, target, threads);
     if let Some(prepare) = prepare(runtime, &runtime.client_cores, refused) {
-        config.on_thread_start = Some(Arc::new(move |index| prepare(index)));
+        config.on_thread_start = Some(Arc::new(prepare));
     }
     if let Some(prepare) = prepare(runtime, &runtime.dispatcher_cores, refused) {
         wired.plan.on_dispatcher_start = Some(Arc::new(move |index| prepare(index as usize)));

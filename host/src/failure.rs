@@ -5,6 +5,8 @@ use std::fmt;
 use veeksha_pipeline::PipelineError;
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 
+use veeksha_transport::TransportError;
+
 use crate::exit;
 
 /// What the user is told when a command cannot do its work.
@@ -79,7 +81,12 @@ impl From<PipelineError> for Failure {
     fn from(error: PipelineError) -> Self {
         match error {
             PipelineError::Plugin(failure) => failure.into(),
-            PipelineError::Transport(source) => Failure::target(source),
+            PipelineError::Transport(source) => match source.downcast_ref::<TransportError>() {
+                Some(TransportError::Thread { .. }) => Failure::internal(source).hinted(
+                    "raise the limits of this process on open files and threads (`ulimit -n`, `ulimit -u`)",
+                ),
+                _ => Failure::target(source),
+            },
             PipelineError::Thread { .. } => Failure::internal(error),
             PipelineError::NoSuchShard { .. } | PipelineError::TooManyShards { .. } => Failure::usage(error),
         }

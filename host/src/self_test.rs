@@ -121,6 +121,16 @@ impl Likeness {
     }
 }
 
+/// Finds out before the run whether a twin can be measured after it.
+pub(crate) fn check() -> Result<(), Failure> {
+    tempfile::tempdir().map(drop).map_err(|error| {
+        Failure::usage(format!(
+            "a self-test needs a temporary folder, and none can be made: {error}"
+        ))
+        .hinted("set TMPDIR to a folder that can be written to")
+    })
+}
+
 /// Measures a twin of a run, unless the run has no answers to be like.
 pub(crate) fn measure(
     scenario: &Scenario,

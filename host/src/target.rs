@@ -12,7 +12,8 @@ use veeksha_scenario::{
 };
 use veeksha_simulator::{SimOptions, SimServer};
 use veeksha_transport::{
-    ConnectionPolicy, Secret, Server, Target, TlsOptions, TransportConfig, TransportError, untimed,
+    ConnectionPolicy, HttpTransport, Secret, Server, Target, TlsOptions, TransportConfig, TransportError,
+    untimed,
 };
 
 use crate::cli::sim;
@@ -28,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option<SimServer>), Failure> {
     let (servers, simulated) = servers(loaded, path)?;
     let mut target = target(loaded, servers)?;
+    check_transport(&loaded.scenario, target.clone())?;
     if simulated.is_none() {
         find_model(&loaded.scenario.client, &mut target)?;
     } else if target.api.model.is_empty() {
@@ -67,10 +69,24 @@ pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
     if client.template.is_some() {
         described(client)?;
     }
-    match &client.codec {
-        Some(file) => codec::open(loaded, file, &wired.tokenizer).map(drop),
-        None => Ok(()),
+    if let Some(file) = &client.codec {
+        codec::open(loaded, file, &wired.tokenizer)?;
     }
+    // A simulated engine has no address yet, and no server of one has been given.
+    let simulated = client
+        .api_base
+        .as_ref()
+        .is_none_or(|base| base.starts_with("sim://"));
+    if client.targets.is_empty() && simulated {
+        return Ok(());
+    }
+    let (servers, _) = servers(loaded, Path::new(""))?;
+    check_transport(&loaded.scenario, target(loaded, servers)?)
+}
+
+/// What is wrong with addresses, headers, certificates and proxies, before anything is sent.
+fn check_transport(scenario: &Scenario, target: Target) -> Result<(), Failure> {
+    HttpTransport::check(transport(scenario, target, 1)).map_err(Failure::usage)
 }
 
 /// The transport of a scenario, aimed at a target.

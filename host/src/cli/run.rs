@@ -6,6 +6,7 @@ use veeksha_report::RunFolder;
 use crate::cli::args::RunArgs;
 use crate::collect::{self, Collector, Live};
 use crate::drive::{Refused, check_cores, drive};
+use crate::exit;
 use crate::failure::Failure;
 use crate::mode::Mode;
 use crate::say;
@@ -17,6 +18,10 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     let (mut target, simulated) = target::settle(&mut loaded, &args.drive.scenario.scenario)?;
     let mut wired = wire_up::wire(&mut loaded, Mode::Run(args.drive.shard))?;
     target::complete(&mut target, &loaded, &wired)?;
+    let wanted = args.self_test || loaded.scenario.certificate.self_test;
+    if wanted {
+        self_test::check()?;
+    }
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario;
     for note in &wired.notes {
@@ -45,14 +50,16 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     }
     prompts::report(&wired.materialiser);
     let ended = ended?;
-    let wanted = args.self_test || scenario.certificate.self_test;
-    let self_test = match wanted && !control.is_stopped() {
+    let stopped_before = control.is_stopped();
+    let self_test = match wanted && !stopped_before {
         true => self_test::measure(&scenario, &collected.evaluation, &control),
         false => Ok(None),
     };
+    let interrupted = control.is_stopped() && !stopped_before;
     // The results of the run itself are written whatever became of the test.
     let (self_test, failed) = match self_test {
-        Ok(found) => (found, None),
+        // What was cut short proves nothing.
+        Ok(found) => (found.filter(|_| !interrupted), None),
         Err(failure) => (None, Some(failure)),
     };
     let judged = results::Judged {
@@ -62,5 +69,9 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         threads: results::Threads::of(&scenario.runtime, &refused),
     };
     let code = results::conclude(&folder, collected, &ended, &judged, args.drive.quiet)?;
+    if interrupted {
+        say::err("the self-test was interrupted; the results of the run are complete");
+        return Ok(exit::INTERRUPTED);
+    }
     failed.map_or(Ok(code), Err)
 }

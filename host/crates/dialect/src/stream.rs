@@ -53,6 +53,12 @@ pub enum BodyEnd {
     Broken(Failure),
 }
 
+/// The most text that an answer may have: some four million tokens.
+pub const MAX_TEXT_BYTES: usize = 16 << 20;
+
+/// The most events that an answer may have.
+pub const MAX_EVENTS: usize = 4_000_000;
+
 /// The state of one streamed answer.
 #[derive(Debug)]
 pub struct AnswerStream {
@@ -107,11 +113,28 @@ impl AnswerStream {
     /// Takes the next bytes of the body. Returns false once the rest is of no use: the answer cannot be understood and the
     /// connection is better given up.
     pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
-        if !self.ready {
-            return self.parse_events(stamp, bytes);
-        }
-        let rest = self.fit_events(stamp, bytes);
-        rest.is_empty() || self.parse_events(stamp, rest)
+        let rest = match self.ready {
+            true => self.fit_events(stamp, bytes),
+            false => bytes,
+        };
+        (rest.is_empty() || self.parse_events(stamp, rest)) && self.is_bounded(stamp)
+    }
+
+    /// An answer without an end must not fill the memory, nor keep the tokenizer busy for minutes.
+    fn is_bounded(&mut self, stamp: ReadStamp) -> bool {
+        let refuse = |what: String| Failure::new(ErrorClass::Protocol, what);
+        let failure = if self.answer.text_bytes() > MAX_TEXT_BYTES {
+            refuse(format!(
+                "the answer has more than {} MiB of text",
+                MAX_TEXT_BYTES >> 20
+            ))
+        } else if self.answer.chunks.len() > MAX_EVENTS {
+            refuse(format!("the answer has more than {MAX_EVENTS} events"))
+        } else {
+            return true;
+        };
+        self.answer.fail(stamp.at, failure);
+        false
     }
 
     /// Takes in the events at the front that fit the skeleton; returns what is left.

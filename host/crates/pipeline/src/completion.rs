@@ -124,6 +124,22 @@ impl TargetWatch {
     }
 }
 
+/// Texts above this are counted in pieces: a tokenizer takes fifty times a text's size in memory.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// Tokens of a text. Pieces of a long one end before a blank, where hardly any tokenizer joins; of an endless word, anywhere.
+fn count(tokenizer: &Tokenizer, mut text: &str) -> u32 {
+    let mut tokens = 0u32;
+    while text.len() > PIECE_BYTES {
+        let limit = text.floor_char_boundary(PIECE_BYTES);
+        let cut = text[..limit].rfind(' ').filter(|cut| *cut > 0).unwrap_or(limit);
+        let (piece, rest) = text.split_at(cut);
+        tokens = tokens.saturating_add(tokenizer.count(piece));
+        text = rest;
+    }
+    tokens.saturating_add(tokenizer.count(text))
+}
+
 struct Answer {
     outcome: Outcome,
     result: Result<Arc<Response>, Arc<FailureReason>>,
@@ -136,7 +152,7 @@ fn count_output(tokenizer: &Tokenizer, mut outcome: Outcome) -> Answer {
     let result = std::mem::replace(&mut outcome.result, Ok(Response::default()));
     let result = result.map_err(Arc::new).map(|mut response| {
         if !from_usage {
-            response.output_tokens = tokenizer.count(&response.reasoning) + tokenizer.count(&response.text);
+            response.output_tokens = count(tokenizer, &response.reasoning) + count(tokenizer, &response.text);
         }
         Arc::new(response)
     });
@@ -294,6 +310,16 @@ mod tests {
         let history = turn(history, prepared(1000, 5), None);
         let sent = Sent::of(&prepared(10_000, 3), &history);
         assert_eq!((sent.template, sent.total), (15, 11_135));
+    }
+
+    #[test]
+    fn a_long_text_has_as_many_tokens_in_pieces_as_whole() {
+        let tokenizer = Tokenizer::embedded().unwrap();
+        let text = "four words of answer ".repeat(40_000);
+        assert!(text.len() > 3 * PIECE_BYTES);
+        assert_eq!(count(&tokenizer, &text), tokenizer.count(&text));
+        // A word without an end, of characters of several bytes: pieces end between characters.
+        assert!(count(&tokenizer, &"ä".repeat(300_000)) > 0);
     }
 
     fn outcome(result: Result<Response, FailureReason>) -> Outcome {

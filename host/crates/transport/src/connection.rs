@@ -14,6 +14,7 @@ use veeksha_model::ErrorClass;
 use crate::client_thread::Thread;
 use crate::flight::Flight;
 use crate::place::Place;
+use crate::tls::alert;
 use crate::wire::Wire;
 
 /// A connection that has no request in flight, or exactly one.
@@ -139,7 +140,7 @@ impl Connection {
                 (Poll::Ready(Ok(Heard::More)), _) => {}
                 (Poll::Ready(Err(lost)), _) => return Poll::Ready(Err(lost)),
                 (Poll::Pending, Some(error)) => {
-                    return Poll::Ready(Err(self.lost(exchange, &error.to_string())));
+                    return Poll::Ready(Err(self.broken(exchange, &error)));
                 }
                 (Poll::Pending, None) => return Poll::Pending,
             }
@@ -167,7 +168,7 @@ impl Connection {
             Ok(size) => self
                 .take_in(exchange, &buffer[..size])
                 .map_err(|failure| self.give_up(failure)),
-            Err(error) => Err(self.lost(exchange, &error.to_string())),
+            Err(error) => Err(self.broken(exchange, &error)),
         })
     }
 
@@ -214,6 +215,17 @@ impl Connection {
     }
 
     /// The connection is gone, and the answer has not ended.
+    /// The socket failed, or the TLS on it.
+    fn broken(&mut self, exchange: Exchange<'_>, error: &io::Error) -> Lost {
+        match alert(error) {
+            Some(words) => {
+                let message = format!("{}: {words}", exchange.place.endpoint.place());
+                self.give_up(Failure::new(ErrorClass::Tls, one_line(&message)))
+            }
+            None => self.lost(exchange, &error.to_string()),
+        }
+    }
+
     fn lost(&mut self, exchange: Exchange<'_>, cause: &str) -> Lost {
         self.spoiled = true;
         let place = exchange.place.endpoint.place();

@@ -52,6 +52,14 @@ fn stamping() -> Option<UdpSocket> {
 }
 
 impl HttpTransport {
+    /// Checks a configuration and reads its certificates; starts nothing.
+    ///
+    /// # Errors
+    /// As [`HttpTransport::start`].
+    pub fn check(config: TransportConfig) -> Result<(), TransportError> {
+        Route::new(config, RunClock::with_origin(0)).map(drop)
+    }
+
     /// Checks the configuration, reads certificates and starts the client threads. Nothing is sent yet.
     pub fn start(config: TransportConfig, clock: RunClock, sinks: Sinks) -> Result<Self, TransportError> {
         if config.threads == 0 {

@@ -1,6 +1,6 @@
 //! How TLS is set up: ring, the system's certificates (the public ones of Mozilla where the system has none), the user's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -75,6 +75,9 @@ fn own_certificate(options: &TlsOptions) -> Result<Option<OwnCertificate>, Trans
         }
         (Some(certificate), key) => (certificate, key.as_ref().unwrap_or(certificate)),
     };
+    for file in [path, key_path] {
+        regular(file).map_err(|reason| refuse(file, reason))?;
+    }
     let certificates = CertificateDer::pem_file_iter(path)
         .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
         .map_err(|error| refuse(path, error.to_string()))?;
@@ -84,6 +87,32 @@ fn own_certificate(options: &TlsOptions) -> Result<Option<OwnCertificate>, Trans
     let key = PrivateKeyDer::from_pem_file(key_path)
         .map_err(|error| refuse(key_path, format!("it holds no private key in PEM form: {error}")))?;
     Ok(Some((path.clone(), certificates, key)))
+}
+
+/// A device or a pipe could go on for ever.
+fn regular(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(about) if about.is_file() && about.len() <= LARGEST_FILE => Ok(()),
+        Ok(about) if about.is_file() => Err(format!("it is larger than {} MiB", LARGEST_FILE >> 20)),
+        Ok(_) => Err("it is not a regular file".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// All the certificates of a system have some hundred KiB.
+const LARGEST_FILE: u64 = 16 << 20;
+
+/// Whether the other side has refused us in the words of TLS: for want of a certificate, say, which with TLS 1.3 comes after the
+/// handshake. Why, in words that help.
+pub(crate) fn alert(error: &std::io::Error) -> Option<String> {
+    let cause = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    match cause {
+        rustls::Error::AlertReceived(alert) => Some(format!(
+            "the server refused the connection in TLS ({alert:?}); if it asks for a certificate of this client, name it as \
+             client.tls.client_certificate (or client_certificate of its entry in client.targets)"
+        )),
+        _ => None,
+    }
 }
 
 fn roots(options: &TlsOptions) -> Result<RootCertStore, TransportError> {
@@ -97,6 +126,7 @@ fn roots(options: &TlsOptions) -> Result<RootCertStore, TransportError> {
             path: path.clone(),
             reason,
         };
+        regular(path).map_err(refuse)?;
         let certificates = CertificateDer::pem_file_iter(path)
             .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
             .map_err(|error| refuse(error.to_string()))?;

@@ -238,6 +238,11 @@ impl Answer {
         }
     }
 
+    /// Bytes of text so far, visible or not.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.text.len() + self.reasoning.len()
+    }
+
     /// Whether nothing that still comes can change the verdict.
     pub(super) fn is_over(&self) -> bool {
         self.done || self.failure.is_some()

@@ -1,6 +1,6 @@
 //! The shapes of events that the recordings do not show, as they were seen at other servers.
 
-use veeksha_dialect::{AnswerStream, BodyEnd, Dialect, Failure, Verdict};
+use veeksha_dialect::{AnswerStream, BodyEnd, Dialect, Failure, ReadStamp, Verdict};
 use veeksha_model::{ErrorClass, ToolCall, Usage};
 
 use crate::support::stamp;
@@ -198,4 +198,31 @@ fn a_split_character_and_a_missing_blank_line_are_forgiven() {
     let verdict = stream.finish(stamp, Some("text/event-stream"), BodyEnd::Complete);
     assert_eq!(kinds(&verdict), ["content", "finish"]);
     assert_eq!(verdict.result.unwrap().text, "a\u{fffd}");
+}
+
+/// A server that does not stop: at 16 MiB of text the answer is given up, with and without skeletons.
+#[test]
+fn an_answer_without_an_end_is_given_up() {
+    let line = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{}\"}}}}]}}\n\n",
+        "x".repeat(1 << 16)
+    );
+    for stream in [
+        AnswerStream::new(&Dialect::ChatCompletions),
+        AnswerStream::new(&Dialect::ChatCompletions).without_skeletons(),
+    ] {
+        let mut stream = stream;
+        let stamp = |read| ReadStamp {
+            at: read,
+            lag: 0,
+            read,
+        };
+        let taken = (1..1000).take_while(|read| stream.on_bytes(stamp(*read), line.as_bytes()));
+        // 256 pieces of 64 KiB are 16 MiB.
+        assert_eq!(taken.count(), 256);
+        let verdict = stream.finish(stamp(1000), Some("text/event-stream"), BodyEnd::Complete);
+        let failure = verdict.result.unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Protocol);
+        assert_eq!(failure.message, "the answer has more than 16 MiB of text");
+    }
 }
