@@ -344,7 +344,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         let bound = certificate.bound(metric);
         cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
         let few = summary.count < P99_SAMPLES;
-        let note = few.then(|| format!("P99 of {}", say::counted(summary.count as u64, "sample")));
+        let note = few.then(|| format!("P99 of {}", summary.count));
         Some(Row {
             note,
             ..row(name, cells)

@@ -305,7 +305,7 @@ function AgentSession:sleep(time) end
 ---@field wrap_mode? boolean|nil Whether the trace begins again at its end, with new text, as often as it takes. Null: yes, but not for traffic that replays recorded arrivals.
 
 ---What makes sessions of a trace's rows.
----@alias veeksha.TraceFlavor veeksha.TraceFlavor.azure|veeksha.TraceFlavor.bailian|veeksha.TraceFlavor.burstgpt|veeksha.TraceFlavor.inputs_json|veeksha.TraceFlavor.mooncake|veeksha.TraceFlavor.multi_turn|veeksha.TraceFlavor.ollama|veeksha.TraceFlavor.rag|veeksha.TraceFlavor.random_pool|veeksha.TraceFlavor.request_log|veeksha.TraceFlavor.shared_prefix|veeksha.TraceFlavor.sharegpt|veeksha.TraceFlavor.single_turn|veeksha.TraceFlavor.timed_synthetic_session|veeksha.TraceFlavor.untimed_content_multi_turn|veeksha.TraceFlavor.weka|veeksha.TraceFlavor.wildchat|veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
+---@alias veeksha.TraceFlavor veeksha.TraceFlavor.azure|veeksha.TraceFlavor.bailian|veeksha.TraceFlavor.burstgpt|veeksha.TraceFlavor.inputs_json|veeksha.TraceFlavor.mooncake|veeksha.TraceFlavor.multi_turn|veeksha.TraceFlavor.rag|veeksha.TraceFlavor.random_pool|veeksha.TraceFlavor.request_log|veeksha.TraceFlavor.shared_prefix|veeksha.TraceFlavor.sharegpt|veeksha.TraceFlavor.single_turn|veeksha.TraceFlavor.timed_synthetic_session|veeksha.TraceFlavor.untimed_content_multi_turn|veeksha.TraceFlavor.weka|veeksha.TraceFlavor.wildchat|veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
 
 ---Functions of this Lua scenario.
 ---@class veeksha.TraceFlavor.lua
@@ -436,15 +436,6 @@ function AgentSession:sleep(time) end
 ---@field num_documents? integer How many documents are kept: those with the most rows. Default: `10`.
 ---@field type "rag"
 ---@field warmup? boolean Whether the first row of each kept document is sent before the run begins. Default: `true`.
-
----The endpoint codec `ollama`.
----@class veeksha.TraceFlavor.ollama
----@field api? "chat"|"generate" Which of the two APIs is spoken. Default: `"chat"`.
----@field keep_alive? string|nil How long the server keeps the model in memory after a request: `5m`, `-1s` for ever. Left to the server if it is absent.
----@field options? table<string, any> Ollama's options of a model, such as `temperature` or `num_ctx`. `num_predict` is the host's: it is the length asked for.
----@field raw? boolean Only with `generate`: the prompt is sent to the model as it is, without the server's template. Default: `false`.
----@field think? "off"|"on"|"low"|"medium"|"high"|nil Whether a model that can reason does. Left to the server if it is absent.
----@field type "ollama"
 
 ---The trace flavor `multi_turn`.
 ---@class veeksha.TraceFlavor.multi_turn
