@@ -43,7 +43,16 @@ pub fn list_models(
         })?;
         builder = builder.proxy(proxy);
     }
-    let mut request = client(builder, &server.tls, &url)?.get(&url);
+    // In plain text, and without following redirects, no certificate is ever looked at: reading those of the system would only hold
+    // up the start.
+    let tls = match endpoint.tls {
+        true => server.tls.clone(),
+        false => TlsOptions {
+            insecure: true,
+            ..TlsOptions::default()
+        },
+    };
+    let mut request = client(builder, &tls, &url)?.get(&url);
     for (name, text) in target.api.dialect.extra_headers() {
         request = request.header(&**name, &**text);
     }
