@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The table of `ARCHITECTURE.md`.
-const FLOORS: [(&str, u8); 23] = [
+const FLOORS: [(&str, u8); 30] = [
     ("veeksha-model", 1),
     ("veeksha-clock", 1),
     ("veeksha-stats", 1),
     ("veeksha-http1", 1),
+    ("veeksha-slo", 1),
     ("veeksha-scenario", 2),
     ("veeksha-ports", 2),
     ("veeksha-events", 2),
@@ -26,8 +27,14 @@ const FLOORS: [(&str, u8); 23] = [
     ("veeksha-trace", 3),
     ("veeksha-study", 3),
     ("veeksha-machine", 3),
+    ("veeksha-record", 3),
+    ("veeksha-health", 3),
+    ("veeksha-compare", 3),
+    ("veeksha-peers", 3),
+    ("veeksha-page", 3),
     ("veeksha-pipeline", 4),
     ("veeksha-bench", 5),
+    ("veeksha-experiments", 5),
     ("veeksha-host", 6),
 ];
 
@@ -35,7 +42,9 @@ const FLOORS: [(&str, u8); 23] = [
 const WITHIN_FLOOR_ONE: [(&str, &str); 1] = [("veeksha-clock", "veeksha-model")];
 
 /// Library, and the only crate that may depend on it.
-const OWNERS: [(&str, &str); 9] = [
+const OWNERS: [(&str, &str); 11] = [
+    ("parquet", "veeksha-record"),
+    ("quick-junit", "veeksha-compare"),
     ("wasmtime", "veeksha-wasm"),
     ("wasmtime-wasi", "veeksha-wasm"),
     ("mlua", "veeksha-lua"),

@@ -89,6 +89,7 @@ fn record(session: u64) -> RequestRecord {
         processed_at: completed_at + 50_000,
         stamps: StampSource::Kernel,
         chunks,
+        chunk_tokens: Vec::new(),
         status: Status::Ok {
             finish_reason: "length".into(),
         },

@@ -24,6 +24,7 @@ pub(crate) fn record() -> RequestRecord {
         processed_at: 0,
         stamps: StampSource::Kernel,
         chunks: Vec::new(),
+        chunk_tokens: Vec::new(),
         status: Status::Ok {
             finish_reason: "stop".into(),
         },

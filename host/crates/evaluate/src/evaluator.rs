@@ -95,7 +95,12 @@ impl Evaluator {
     /// Takes the next event.
     pub fn on(&mut self, event: &Event) {
         match event {
-            Event::RunStarted(_) => {}
+            Event::RunStarted(_)
+            | Event::SessionPlanned { .. }
+            | Event::PluginCalled(_)
+            | Event::MetricDefined(_)
+            | Event::Sampled(_)
+            | Event::Judged { .. } => {}
             Event::ArrivalsMissed { sessions, .. } => self.counts.arrivals_missed += sessions,
             Event::Starved { .. } | Event::ThreadSampled(_) | Event::ClockStepped { .. } => {
                 self.host.on(event)

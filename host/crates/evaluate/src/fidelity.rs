@@ -93,6 +93,11 @@ impl Fidelity {
                 session, requests, ..
             } => self.edges.on_session_finished(*session, *requests),
             Event::RunStarted(_)
+            | Event::SessionPlanned { .. }
+            | Event::PluginCalled(_)
+            | Event::MetricDefined(_)
+            | Event::Sampled(_)
+            | Event::Judged { .. }
             | Event::SessionStarted { .. }
             | Event::Dispatched { .. }
             | Event::Starved { .. }

@@ -1,14 +1,22 @@
 //! The closed set of things that happen in a run.
 
-use veeksha_model::{Nanos, RequestId, SessionId};
-
-use crate::RequestRecord;
+use veeksha_model::{MetricDefinition, MetricSample, Nanos, RequestId, RequestRecord, SessionId};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// The clock started.
     RunStarted(RunInfo),
+    /// A session was planned: what the workload wants of it is settled, whatever the servers will answer.
+    SessionPlanned {
+        /// Which session.
+        session: SessionId,
+        /// A digest of its requests as the workload describes them, before any text is made (of an agent's session: of its first
+        /// step). Equal digests in two runs: the same work.
+        digest: u64,
+    },
+    /// A plugin worked, off the timed path.
+    PluginCalled(PluginCall),
     /// A session's first nodes became known to the scheduler and its start instant was fixed.
     SessionStarted {
         /// Which session.
@@ -49,6 +57,19 @@ pub enum Event {
         /// All nodes it ever had.
         requests: u32,
     },
+    /// A plugin measures a metric.
+    MetricDefined(MetricDefinition),
+    /// A plugin measured something.
+    Sampled(MetricSample),
+    /// A plugin judged a request: part of goodput.
+    Judged {
+        /// The plugin.
+        plugin: String,
+        /// Which request.
+        request: RequestId,
+        /// Whether it was good.
+        good: bool,
+    },
     /// The scheduler wanted a session that the plugin had not delivered yet.
     Starved {
         /// When the session was due.
@@ -87,6 +108,19 @@ pub enum Event {
         /// When.
         at: Nanos,
     },
+}
+
+/// A stretch of a plugin's work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PluginCall {
+    /// The thread: `plugin-0`, `metrics-0`, ...
+    pub thread: String,
+    /// What was done, in a word or two: `sessions 64..128`.
+    pub what: String,
+    /// When it began.
+    pub begin: Nanos,
+    /// When it ended.
+    pub end: Nanos,
 }
 
 /// How busy one thread was in one stretch of time.

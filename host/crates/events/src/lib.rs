@@ -6,9 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod event;
-mod record;
 mod wire;
 
-pub use event::{Event, NeverSentReason, RunInfo, SessionEnd, ThreadSample};
-pub use record::{RequestRecord, Status};
+pub use event::{Event, NeverSentReason, PluginCall, RunInfo, SessionEnd, ThreadSample};
+pub use veeksha_model::{RequestRecord, Status};
 pub use wire::{Latencies, request_line, trace_line};

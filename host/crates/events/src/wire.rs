@@ -16,6 +16,34 @@ enum TraceLine<'a> {
         epoch_unix: f64,
         epoch_monotonic: f64,
     },
+    SessionPlanned {
+        session_id: u64,
+        digest: String,
+    },
+    PluginCalled {
+        thread: &'a str,
+        what: &'a str,
+        begin: f64,
+        end: f64,
+    },
+    MetricDefined {
+        metric: &'a str,
+        unit: &'a str,
+        better: &'static str,
+        summary: &'a str,
+        plugin: &'a str,
+    },
+    Sampled {
+        metric: &'a str,
+        value: f64,
+        weight: f64,
+        request_id: Option<String>,
+    },
+    Judged {
+        plugin: &'a str,
+        request_id: String,
+        good: bool,
+    },
     SessionStarted {
         session_id: u64,
         at: f64,
@@ -90,6 +118,38 @@ pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> s
         Event::RunStarted(info) => TraceLine::RunStarted {
             epoch_unix: seconds(info.epoch_wall_nanos),
             epoch_monotonic: seconds(info.epoch_monotonic_nanos),
+        },
+        Event::SessionPlanned { session, digest } => TraceLine::SessionPlanned {
+            session_id: session.0,
+            digest: format!("{digest:016x}"),
+        },
+        Event::PluginCalled(call) => TraceLine::PluginCalled {
+            thread: &call.thread,
+            what: &call.what,
+            begin: seconds(call.begin),
+            end: seconds(call.end),
+        },
+        Event::MetricDefined(definition) => TraceLine::MetricDefined {
+            metric: &definition.name,
+            unit: &definition.unit,
+            better: definition.better.name(),
+            summary: &definition.summary,
+            plugin: &definition.plugin,
+        },
+        Event::Sampled(sample) => TraceLine::Sampled {
+            metric: &sample.metric,
+            value: sample.value,
+            weight: sample.weight,
+            request_id: sample.request.map(|request| request.to_string()),
+        },
+        Event::Judged {
+            plugin,
+            request,
+            good,
+        } => TraceLine::Judged {
+            plugin,
+            request_id: request.to_string(),
+            good: *good,
         },
         Event::SessionStarted {
             session,
@@ -375,6 +435,7 @@ mod tests {
             first_byte_at: Some(1_500_000_000),
             completed_at: 2_000_000_000,
             processed_at: 2_000_000_001,
+            chunk_tokens: Vec::new(),
             chunks: vec![Chunk {
                 lag: 0,
                 at: 1_500_000_000,

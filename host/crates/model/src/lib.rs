@@ -9,7 +9,9 @@
 mod graph;
 mod held;
 mod ids;
+mod measure;
 mod prompt;
+mod record;
 mod replay;
 mod response;
 mod session;
@@ -17,7 +19,9 @@ mod session;
 pub use graph::{GraphError, check_session};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
+pub use measure::{Better, MetricDefinition, MetricSample};
 pub use prompt::{History, Prepared, PreparedMessage};
+pub use record::{RequestRecord, Status};
 pub use replay::{Answer, HistoryMode, Recorded, Replay};
 pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,

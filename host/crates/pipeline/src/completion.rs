@@ -213,6 +213,7 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
         processed_at,
         stamps: timings.stamps,
         chunks,
+        chunk_tokens: Vec::new(),
         status,
         http_status,
         target_prompt_tokens: job.request.target_tokens,

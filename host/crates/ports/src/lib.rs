@@ -8,6 +8,7 @@ mod codec;
 mod flavor;
 mod group_names;
 mod layout;
+mod measure;
 mod plugin_failure;
 mod transport;
 mod workload;
@@ -19,6 +20,10 @@ pub use flavor::{
 };
 pub use group_names::name_groups;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
+pub use measure::{
+    MetricCollector, MetricFactory, OpenMetric, PluginSample, RequestCheck, RequestCheckFactory, RunResults, SloCheck, SloVerdict,
+    Stats, WindowStats,
+};
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
 pub use transport::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

@@ -35,6 +35,7 @@ pub(crate) fn answered(session: u64, node: u32, intended: u64, completed: u64) -
         completed_at: ms(completed),
         processed_at: ms(completed + 3),
         chunks: Vec::new(),
+        chunk_tokens: Vec::new(),
         status: Status::Ok {
             finish_reason: "stop".into(),
         },

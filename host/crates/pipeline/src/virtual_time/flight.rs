@@ -48,6 +48,7 @@ pub(super) fn record_of(
         completed_at: at,
         processed_at: at,
         chunks: flight.chunks,
+        chunk_tokens: Vec::new(),
         status,
         http_status,
         target_prompt_tokens: flight.prompt_tokens,

@@ -46,6 +46,7 @@ fn record(session: u64) -> RequestRecord {
         first_byte_at: None,
         completed_at: 2_000_000_000,
         processed_at: 2_000_000_000,
+        chunk_tokens: Vec::new(),
         chunks: Vec::new(),
         status: Status::Failed {
             class: ErrorClass::Connect,

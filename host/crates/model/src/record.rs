@@ -1,6 +1,6 @@
 //! Everything known of one request that was sent.
 
-use veeksha_model::{
+use crate::{
     Chunk, ErrorClass, Held, HistoryMode, Label, Nanos, NodeId, Recorded, RequestId, StampSource, Usage,
 };
 
@@ -54,6 +54,9 @@ pub struct RequestRecord {
     pub stamps: StampSource,
     /// Every event of the stream.
     pub chunks: Vec<Chunk>,
+    /// Tokens in each *generated* chunk, in their order, by the host's tokenizer: a token counts where its last character came.
+    /// Empty where each chunk carried one token (as many chunks as output tokens), or where it is not known.
+    pub chunk_tokens: Vec<u32>,
     /// How it ended.
     pub status: Status,
     /// HTTP status, if one came.

@@ -1,0 +1,2 @@
+//! Whether a run did what its scenario asked for: checks over the events. Pure.
+#![forbid(unsafe_code)]

@@ -1,0 +1,53 @@
+//! Metrics that plugins define, and their samples.
+
+use crate::RequestId;
+
+/// Which way a metric is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Less,
+    /// Neither: it describes the load.
+    Neither,
+}
+
+impl Better {
+    /// The name, as it stands in files and in the contract.
+    pub fn name(self) -> &'static str {
+        match self {
+            Better::Higher => "higher",
+            Better::Less => "less",
+            Better::Neither => "neither",
+        }
+    }
+}
+
+/// What a plugin says of a metric that it measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricDefinition {
+    /// Its name in files, plots and SLOs: `[a-z][a-z0-9_]*`, no built-in metric's.
+    pub name: String,
+    /// Its unit (`s`, `tokens`, `1` for a ratio): free text.
+    pub unit: String,
+    /// Which way it is good.
+    pub better: Better,
+    /// One line: what it is and how it is computed.
+    pub summary: String,
+    /// The plugin that measures it.
+    pub plugin: String,
+}
+
+/// One sample of a plugin's metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricSample {
+    /// The metric's name.
+    pub metric: String,
+    /// In the metric's unit; finite.
+    pub value: f64,
+    /// How many samples it stands for; positive and finite, 1 for an ordinary one.
+    pub weight: f64,
+    /// The request that it describes; its labels are the sample's. `None` for a sample of the whole run.
+    pub request: Option<RequestId>,
+}
