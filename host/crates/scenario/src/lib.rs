@@ -32,11 +32,12 @@ pub use document::Document;
 pub use error::ScenarioError;
 pub use flags::{Split, dotted_flags};
 pub use plan::{
-    Balance, Cell, Certificate, Channel, Client, ClientKind, CodecFile, Concurrent, Connections, Evaluator,
-    FixedSchedule, Flavor, Generator, Grace, HttpVersion, IntervalGenerator, Limits, LuaArrival, LuaColumn,
-    LuaKeep, LuaKind, LuaLayout, LuaTree, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck,
-    Runtime, Salt, SaltName, Scenario, Secret, Shuffle, Slo, SloMetric, TargetServer, Template,
-    TemplateAnswer, TemplateFraming, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic,
+    Balance, Cell, Certificate, Channel, Client, ClientKind, CodecFile, Concurrent, Connections,
+    DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines, Generator, Grace, HttpVersion,
+    IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaKeep, LuaKind, LuaLayout, LuaTree, MaxObserved,
+    MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck, Runtime, Salt,
+    SaltName, Scenario, Secret, Shuffle, Slo, SloMap, SloMetric, TargetServer, Template, TemplateAnswer,
+    TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic, WindowSelection,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, json_schema};

@@ -14,6 +14,8 @@ pub struct Shipped {
     pub generators: BTreeMap<String, Json>,
     /// Trace flavors.
     pub flavors: BTreeMap<String, Json>,
+    /// Metrics and checks.
+    pub evaluators: BTreeMap<String, Json>,
 }
 
 /// The schema of scenario files (draft 2020-12), for editors and for [`crate::Document::check`].
@@ -36,6 +38,8 @@ pub fn json_schema(shipped: &Shipped) -> Json {
         &mut definitions,
     );
     definitions.insert("SessionGenerator".to_owned(), generator);
+    let evaluator = evaluator_choice(&shipped.evaluators, &mut definitions);
+    definitions.insert("Evaluator".to_owned(), evaluator);
     for (choice, later) in [
         ("Traffic", &["sequential_launch"][..]),
         ("Client", &["openai_router", "tts", "streaming_tts", "stt"]),
@@ -50,20 +54,18 @@ pub fn json_schema(shipped: &Shipped) -> Json {
     if let Some(endpoint) = definitions.get_mut("Endpoint") {
         later_keys(endpoint, &["engine_type", "health_url", "host", "port"]);
     }
-    if let Some(performance) = definitions
-        .get_mut("Evaluator")
-        .and_then(|choice| choice.pointer_mut("/oneOf/0"))
-    {
-        later_keys(
-            performance,
-            &["text_channel", "image_channel", "audio_channel", "video_channel"],
-        );
-    }
     later_keys(&mut schema, &["server", "wandb"]);
     if let Some(properties) = schema.get_mut("properties") {
         properties["$schema"] = json!({
             "type": "string",
             "description": "For editors: where this schema is. It has no effect on a run.",
+        });
+        properties["evaluators"] = json!({
+            "type": "array",
+            "minItems": 1,
+            "items": {"$ref": "#/$defs/Evaluator"},
+            "default": [{"type": "performance"}],
+            "description": "What measures and judges: the built-in metrics, plugins, functions. The built-in metrics are always measured.",
         });
         properties["session_generator"] = json!({
             "$ref": "#/$defs/SessionGenerator",
@@ -290,6 +292,95 @@ fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json 
     variant.insert("required".to_owned(), json!(required));
     join(&mut variant, &keys);
     Json::Object(variant)
+}
+
+/// What measures and judges: the built-in metrics, the shipped components, a component in a file, functions of a Lua scenario.
+fn evaluator_choice(evaluators: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
+    let mut performance = plan::performance_schema();
+    inline_variants(&mut performance);
+    if let Some(Json::Object(own)) = performance.get_mut("$defs").map(Json::take) {
+        definitions.extend(own);
+    }
+    later_keys(
+        &mut performance,
+        &["image_channel", "audio_channel", "video_channel"],
+    );
+    let mut built_in = Map::new();
+    built_in.insert("type".to_owned(), "object".into());
+    built_in.insert(
+        "properties".to_owned(),
+        json!({"type": {"type": "string", "const": "performance"}}),
+    );
+    join(&mut built_in, &performance);
+    let mut variants = vec![Json::Object(built_in)];
+    for (name, config) in evaluators {
+        variants.push(shipped(name, config, false, definitions));
+    }
+    variants.push(component_in_a_file());
+    variants.push(json!({
+        "description": "Functions of this Lua scenario.",
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "const": "lua"},
+            "name": {
+                "type": ["string", "null"],
+                "minLength": 1,
+                "default": null,
+                "description": "What messages and results call it; null takes its place in the list.",
+            },
+            "metrics": {
+                "type": "object",
+                "additionalProperties": {"$ref": "#/$defs/LuaMetric"},
+                "description": "Metrics by name.",
+            },
+            "good": {
+                "x-function": "fun(request: veeksha.Completion): boolean",
+                "description": "Whether a finished request was good: part of goodput.",
+            },
+            "check": {
+                "x-function": "fun(results: veeksha.Results): veeksha.Verdict[]",
+                "description": "Judges the run by its results: a list of verdicts, each of which can fail the run.",
+            },
+        },
+        "required": ["type"],
+        "additionalProperties": false,
+    }));
+    definitions.insert("LuaMetric".to_owned(), lua_metric());
+    json!({"description": "What measures and judges a run.", "oneOf": variants})
+}
+
+fn lua_metric() -> Json {
+    json!({
+        "description": "A metric of a Lua scenario.",
+        "type": "object",
+        "properties": {
+            "observe": {
+                "x-function": "fun(request: veeksha.Completion): veeksha.Samples",
+                "description": "Is given every finished request, in the order in which they ended, and returns its samples: nil, a number, a list of numbers, or `{ value =, weight = }`.",
+            },
+            "finish": {
+                "x-function": "fun(): veeksha.Samples",
+                "description": "Returns the samples that can only be told at the end.",
+            },
+            "unit": {
+                "type": "string",
+                "default": "1",
+                "description": "The unit of its values: `s` for seconds, `1` for a number or a ratio.",
+            },
+            "better": {
+                "enum": ["higher", "less", "neither"],
+                "default": "neither",
+                "description": "Which way it is good.",
+            },
+            "summary": {
+                "type": "string",
+                "default": "",
+                "description": "One line: what it is and how it is computed.",
+            },
+        },
+        "required": ["observe"],
+        "additionalProperties": false,
+    })
 }
 
 fn generator_choice(

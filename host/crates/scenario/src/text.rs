@@ -6,7 +6,7 @@ use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 use serde_json::{Map, Value as Json, json};
 
 use crate::plan::{REMOVED, is_secret_header, without_secrets};
-use crate::{Client, Flavor, Generator, Place, Scenario};
+use crate::{Client, Evaluator, Flavor, Generator, Place, Scenario};
 
 impl Scenario {
     /// The scenario as a YAML file: every default filled in, secrets replaced by `***`, a Lua function by a note of
@@ -28,7 +28,7 @@ impl Scenario {
                 json(serde_json::to_value(&self.traffic_scheduler)),
             ),
             ("client", client(&self.client)),
-            ("evaluators", json(serde_json::to_value(&self.evaluators))),
+            ("evaluators", self.evaluators.iter().map(evaluator).collect()),
             ("runtime", json(serde_json::to_value(&self.runtime))),
             ("trace_recorder", json(serde_json::to_value(&self.trace_recorder))),
             ("certificate", json(serde_json::to_value(&self.certificate))),
@@ -135,6 +135,44 @@ fn flavor(flavor: &Flavor) -> Json {
             value["session"] = note(place.as_ref()).into();
             if *has_warmup {
                 value["warmup"] = "function".into();
+            }
+            value
+        }
+    }
+}
+
+fn evaluator(evaluator: &Evaluator) -> Json {
+    match evaluator {
+        Evaluator::Performance(performance) => {
+            let mut value = serde_json::to_value(performance).unwrap_or(Json::Null);
+            value["type"] = "performance".into();
+            value
+        }
+        Evaluator::Shipped { name, config } => {
+            let mut value = without_secrets(config);
+            value["type"] = name.clone().into();
+            value
+        }
+        Evaluator::Wasm { path, config, files } => {
+            json!({"type": "wasm", "path": path, "config": without_secrets(config), "files": files})
+        }
+        Evaluator::Lua {
+            name,
+            measures,
+            judges_requests,
+            judges_run,
+            place,
+            ..
+        } => {
+            let mut value = json!({"type": "lua", "name": name});
+            for (key, given) in [
+                ("metrics", measures),
+                ("good", judges_requests),
+                ("check", judges_run),
+            ] {
+                if *given {
+                    value[key] = note(place.as_ref()).into();
+                }
             }
             value
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::with;
-use veeksha_scenario::{Document, Evaluator, Generator, IntervalGenerator, Secret, Traffic, dotted_flags};
+use veeksha_scenario::{Document, Generator, IntervalGenerator, Secret, Traffic, dotted_flags};
 
 fn split(line: &[&str]) -> (Vec<String>, Vec<(String, String)>) {
     dotted_flags(line.iter().map(|word| (*word).to_owned()).collect())
@@ -111,7 +111,7 @@ fn a_word_takes_the_type_of_its_key() {
     assert_eq!(scenario.runtime.num_client_threads, Some(4));
     assert!(!scenario.trace_recorder.enabled);
     assert_eq!(scenario.client.headers["X-Run.Id"], "12");
-    let Evaluator::Performance(performance) = &scenario.evaluators[0];
+    let performance = common::performance(&scenario);
     assert_eq!(performance.target_channels, [veeksha_scenario::Channel::Text]);
 }
 
@@ -198,8 +198,11 @@ fn lists_grow_by_one_and_an_item_can_be_changed() {
         ],
     )
     .unwrap();
-    let Evaluator::Performance(performance) = &scenario.evaluators[0];
-    let veeksha_scenario::Slo::Constant { value, .. } = &performance.slos[0];
+    let performance = common::performance(&scenario);
+    let veeksha_scenario::Slo::Map(veeksha_scenario::SloMap::Constant { value, .. }) = &performance.slos[0]
+    else {
+        panic!("{:?}", performance.slos)
+    };
     assert_eq!((performance.slos.len(), *value), (2, 2.5));
 }
 

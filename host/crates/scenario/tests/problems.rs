@@ -211,7 +211,7 @@ fn what_veeksha_has_and_this_version_not_is_said() {
         ),
         (
             "evaluators: [{type: accuracy_lmeval}]",
-            "s.yml:1: evaluators[0].type: `accuracy_lmeval` is not supported by this version yet; it has `performance`",
+            "s.yml:1: evaluators[0].type: `accuracy_lmeval` is not supported by this version yet; it has `performance`, `fluidity`, `wasm` or `lua`",
         ),
         (
             "server:\n  type: vllm",
@@ -222,8 +222,8 @@ fn what_veeksha_has_and_this_version_not_is_said() {
             "s.yml:1: wandb: not supported by this version yet; remove it",
         ),
         (
-            "evaluators: [{text_channel: {decode_window_enabled: true}}]",
-            "s.yml:1: evaluators[0].text_channel: not supported by this version yet; remove it",
+            "evaluators: [{audio_channel: {interactivity_enabled: true}}]",
+            "s.yml:1: evaluators[0].audio_channel: not supported by this version yet; remove it",
         ),
         (
             "endpoint: {api_base: 'http://h/v1', engine_type: vllm}",

@@ -137,6 +137,7 @@ fn a_shipped_generator_may_have_its_keys_behind_a_reference() {
     let generators = Shipped {
         generators: BTreeMap::from([("other".to_owned(), schema)]),
         flavors: BTreeMap::new(),
+        evaluators: BTreeMap::new(),
     };
     let check = |yaml: &str| Document::from_yaml(yaml, "s.yml").unwrap().check(&generators);
     let good = check("session_generator: {type: other, m: 1}").unwrap();
@@ -315,7 +316,7 @@ fn annotations_hold_every_key() {
         "---@field type \"concurrent\"",
         "---@field type? \"rate\"",
         "---@field interval_generator? veeksha.IntervalGenerator The gaps between the starts of sessions. Default: `poisson`.",
-        "---@field evaluators? veeksha.Evaluator.performance[] What is judged, and against which objectives.",
+        "---@field evaluators? veeksha.Evaluator[] What measures and judges",
         "---@field headers? table<string, string> Further headers of every request.",
         "---@field num_client_threads? integer|nil Threads that send requests",
         "---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session?",

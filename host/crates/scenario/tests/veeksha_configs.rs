@@ -3,7 +3,7 @@
 mod common;
 
 use common::{bad, good};
-use veeksha_scenario::{Evaluator, Generator, Grace, IntervalGenerator, Slo, SloMetric, Traffic};
+use veeksha_scenario::{Generator, Grace, IntervalGenerator, Slo, SloMap, SloMetric, Traffic};
 
 #[test]
 fn the_content_generation_example() {
@@ -129,11 +129,14 @@ trace_recorder:
         Grace::For(std::time::Duration::from_secs(10))
     );
     assert_eq!(scenario.client.additional_sampling_params["temperature"], 0);
-    let Evaluator::Performance(performance) = &scenario.evaluators[0];
+    let performance = common::performance(&scenario);
     let metrics: Vec<SloMetric> = performance
         .slos
         .iter()
-        .map(|Slo::Constant { metric, .. }| *metric)
+        .filter_map(|slo| match slo {
+            Slo::Map(SloMap::Constant { metric, .. }) => Some(*metric),
+            _ => None,
+        })
         .collect();
     assert_eq!(metrics, [SloMetric::Ttfc, SloMetric::EndToEndLatency]);
 }
@@ -162,7 +165,7 @@ fn defaults_are_veekshas_where_they_are_meant_to_be() {
     assert_eq!(scenario.client.ignore_eos, Some(true));
     // Where they are not: no model is assumed, and no objective is judged unasked.
     assert_eq!(scenario.client.model, None);
-    let Evaluator::Performance(performance) = &scenario.evaluators[0];
+    let performance = common::performance(&scenario);
     assert!(performance.slos.is_empty());
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value as Json};
 
 use super::secret::REMOVED;
 use super::{
-    Certificate, Client, Evaluator, Flavor, Generator, LuaKind, LuaLayout, Runtime, Scenario, Secret, Trace,
-    TraceKeys, TraceRecorder, Traffic, rules,
+    Certificate, Client, Evaluator, Flavor, Generator, LuaKind, LuaLayout, Performance, Runtime, Scenario,
+    Secret, Trace, TraceKeys, TraceRecorder, Traffic, rules,
 };
 use crate::{Node, Problem, Problems, Shipped, check, json_schema};
 
@@ -28,9 +28,8 @@ struct Sheet {
     session_generator: Json,
     /// When sessions start.
     traffic_scheduler: Traffic,
-    /// What is judged, and against which objectives.
-    #[schemars(length(min = 1))]
-    evaluators: Vec<Evaluator>,
+    /// What measures and judges: the built-in metrics, plugins, functions.
+    evaluators: Vec<Json>,
     /// The server, and how it is spoken to.
     client: Client,
     /// A server that is already there: its values take the place of the client's.
@@ -50,7 +49,7 @@ impl Default for Sheet {
             seed: 42,
             session_generator: Json::Null,
             traffic_scheduler: Traffic::default(),
-            evaluators: vec![Evaluator::Performance(super::Performance::default())],
+            evaluators: vec![serde_json::json!({"type": PERFORMANCE})],
             client: Client::default(),
             endpoint: None,
             runtime: Runtime::default(),
@@ -77,6 +76,13 @@ struct Endpoint {
 pub(crate) fn sheet_schema() -> Json {
     schemars::SchemaGenerator::default()
         .into_root_schema_for::<Sheet>()
+        .to_value()
+}
+
+/// The schema of [`Performance`], as derived.
+pub(crate) fn performance_schema() -> Json {
+    schemars::SchemaGenerator::default()
+        .into_root_schema_for::<Performance>()
         .to_value()
 }
 
@@ -112,7 +118,12 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         }])
     };
     let sheet: Sheet = serde_json::from_value(resolved).map_err(undecodable)?;
-    let problems = rules::broken(root, &sheet.session_generator, &sheet_of_rules(&sheet));
+    let evaluators = evaluators(root, &sheet.evaluators).map_err(undecodable)?;
+    let problems = rules::broken(
+        root,
+        &sheet.session_generator,
+        &sheet_of_rules(&sheet, &evaluators),
+    );
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
@@ -140,7 +151,7 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         seed: sheet.seed.unsigned_abs(),
         session_generator,
         traffic_scheduler: sheet.traffic_scheduler,
-        evaluators: sheet.evaluators,
+        evaluators,
         client,
         runtime,
         trace_recorder: sheet.trace_recorder,
@@ -160,13 +171,13 @@ fn ends_with_its_trace(generator: &Generator, traffic: &Traffic) -> bool {
     }
 }
 
-fn sheet_of_rules(sheet: &Sheet) -> rules::Sheet<'_> {
+fn sheet_of_rules<'a>(sheet: &'a Sheet, evaluators: &'a [Evaluator]) -> rules::Sheet<'a> {
     rules::Sheet {
         api_base: sheet.client.api_base.as_deref(),
         endpoint: sheet.endpoint.as_ref().map(|endpoint| endpoint.api_base.as_str()),
         client: &sheet.client,
         runtime: &sheet.runtime,
-        evaluators: &sheet.evaluators,
+        evaluators,
         traffic: &sheet.traffic_scheduler,
         certificate: &sheet.certificate,
     }
@@ -224,6 +235,60 @@ fn forget_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<String>) {
             "the password of {at} was removed from this configuration when it was written; the proxy is used without one"
         ));
     }
+}
+
+/// The `type` of the built-in evaluator.
+const PERFORMANCE: &str = "performance";
+
+/// Takes the resolved `evaluators` apart. The built-in metrics are always measured: where the list does not name their evaluator, it
+/// stands in front of the others with its defaults.
+fn evaluators(root: &Node, resolved: &[Json]) -> Result<Vec<Evaluator>, serde_json::Error> {
+    let mut evaluators = resolved
+        .iter()
+        .enumerate()
+        .map(|(index, resolved)| evaluator(root, index, resolved.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    if !evaluators
+        .iter()
+        .any(|evaluator| matches!(evaluator, Evaluator::Performance(_)))
+    {
+        evaluators.insert(0, Evaluator::Performance(Performance::default()));
+    }
+    Ok(evaluators)
+}
+
+fn evaluator(root: &Node, index: usize, resolved: Json) -> Result<Evaluator, serde_json::Error> {
+    let mut map = match resolved {
+        Json::Object(map) => map,
+        _ => Map::new(),
+    };
+    let name = match map.remove("type") {
+        Some(Json::String(name)) => name,
+        _ => PERFORMANCE.to_owned(),
+    };
+    Ok(match name.as_str() {
+        PERFORMANCE => Evaluator::Performance(serde_json::from_value(Json::Object(map))?),
+        "wasm" => {
+            let (path, config, files) = component(&mut map);
+            Evaluator::Wasm { path, config, files }
+        }
+        "lua" => {
+            let at = crate::path::item("evaluators", index);
+            let named = map.get("name").and_then(Json::as_str);
+            Evaluator::Lua {
+                name: named.map_or_else(|| at.clone(), str::to_owned),
+                index,
+                measures: map.contains_key("metrics"),
+                judges_requests: map.contains_key("good"),
+                judges_run: map.contains_key("check"),
+                place: root.nearest_to(&at).place.clone(),
+            }
+        }
+        _ => Evaluator::Shipped {
+            name,
+            config: Json::Object(map),
+        },
+    })
 }
 
 /// Takes the resolved `session_generator` apart. Its schema has made sure of everything that is not there to be handled.

@@ -1,15 +1,50 @@
 //! What is judged.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
-/// What is judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+use crate::Place;
+
+/// What measures and judges a run.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Evaluator {
-    /// Latency, throughput, goodput, and whether they meet their objectives.
-    #[schemars(extend("x-default-variant" = true))]
+    /// The built-in metrics: latency, throughput, goodput, and whether they meet their objectives.
     Performance(Performance),
+    /// A component that is shipped inside the program.
+    Shipped {
+        /// Its name: the scenario's `type`.
+        name: String,
+        /// Its configuration, complete: what stood beside `type`, and the defaults of its schema.
+        config: Json,
+    },
+    /// A component in a file. What it exports says whether it measures, judges requests, judges the run, or several of these.
+    Wasm {
+        /// The file, as typed: relative to the scenario's folder.
+        path: PathBuf,
+        /// Its configuration as typed.
+        config: Json,
+        /// Files that it may read, by the name that it knows them by.
+        files: BTreeMap<String, PathBuf>,
+    },
+    /// Functions of the Lua scenario.
+    Lua {
+        /// What messages call it.
+        name: String,
+        /// Where it stands: `evaluators[1]`.
+        index: usize,
+        /// Whether it has `metrics`.
+        measures: bool,
+        /// Whether it has `good`.
+        judges_requests: bool,
+        /// Whether it has `check`.
+        judges_run: bool,
+        /// Where it was written.
+        place: Option<Place>,
+    },
 }
 
 /// The evaluator of latency and throughput.
@@ -17,13 +52,26 @@ pub enum Evaluator {
 #[serde(default)]
 pub struct Performance {
     /// Objectives: a run that misses one ends with exit code 3. There are none unless you set some (Veeksha judges every
-    /// run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not).
+    /// run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not). An objective is a text such as `p99(ttfc) < 500ms`,
+    /// `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map.
     pub slos: Vec<Slo>,
+    /// What a good request keeps, such as `ttfc <= 500ms`: goodput is the share of all intended requests that keep all of these.
+    /// Without any, a good request is one that keeps the bounds of those `slos` that are about requests.
+    #[schemars(extend("uniqueItems" = true))]
+    pub goodput: Vec<String>,
     /// Whether interim figures are shown while the run goes on.
     pub stream_metrics: bool,
     /// Seconds between interim figures.
     #[schemars(range(min = 0.1, max = 86_400.0))]
     pub stream_metrics_interval: f64,
+    /// Seconds of a time slice: the figures of each stretch of that length are written to `metrics/time_slices.json` and `.csv`.
+    /// Null divides the run into about sixty, none shorter than a second.
+    #[schemars(range(min = 0.1, max = 86_400.0))]
+    pub slice_seconds: Option<f64>,
+    /// The deadlines of the fluidity index.
+    pub fluidity: FluidityDeadlines,
+    /// How text is measured.
+    pub text_channel: TextChannel,
     /// The kinds of content that are measured. Text is the only one so far.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub target_channels: Vec<Channel>,
@@ -33,11 +81,102 @@ impl Default for Performance {
     fn default() -> Self {
         Performance {
             slos: Vec::new(),
+            goodput: Vec::new(),
             stream_metrics: true,
             stream_metrics_interval: 5.0,
+            slice_seconds: None,
+            fluidity: FluidityDeadlines::default(),
+            text_channel: TextChannel::default(),
             target_channels: vec![Channel::Text],
         }
     }
+}
+
+/// The deadlines of the fluidity index: how long a reader waits for the first token, and for each further one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FluidityDeadlines {
+    /// Seconds until the first token is due.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub prefill_deadline: f64,
+    /// Seconds until each further token is due.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub decode_deadline: f64,
+}
+
+impl Default for FluidityDeadlines {
+    fn default() -> Self {
+        FluidityDeadlines {
+            prefill_deadline: 0.5,
+            decode_deadline: 0.05,
+        }
+    }
+}
+
+/// How text is measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TextChannel {
+    /// Whether gaps are also measured in windows in which enough requests decode at a time
+    /// (`metrics/decode_window_metrics.json`).
+    pub decode_window_enabled: bool,
+    /// Which windows.
+    pub decode_window_config: Option<DecodeWindowConfig>,
+}
+
+/// In which windows of the run gaps are measured apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DecodeWindowConfig {
+    /// How many requests decode at a time in such a window, at least: a number, or `max_observed`.
+    pub min_active_requests: MinActiveRequests,
+    /// Which of the windows count.
+    pub selection_strategy: WindowSelection,
+    /// Whether times count from the pick-up by a client; else from the dispatch.
+    pub anchor_to_client_pickup: bool,
+    /// Whether answers that came in one piece are left out.
+    pub require_streaming: bool,
+}
+
+impl Default for DecodeWindowConfig {
+    fn default() -> Self {
+        DecodeWindowConfig {
+            min_active_requests: MinActiveRequests::Number(1),
+            selection_strategy: WindowSelection::Longest,
+            anchor_to_client_pickup: true,
+            require_streaming: true,
+        }
+    }
+}
+
+/// How many requests decode at a time, at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum MinActiveRequests {
+    /// So many.
+    Number(#[schemars(range(min = 1))] u32),
+    /// As many as there ever were.
+    Named(MaxObserved),
+}
+
+/// As many as there ever were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MaxObserved {
+    /// As many as there ever were.
+    #[serde(rename = "max_observed")]
+    MaxObserved,
+}
+
+/// Which of several windows count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowSelection {
+    /// The longest one.
+    Longest,
+    /// The first one.
+    First,
+    /// All of them.
+    All,
 }
 
 /// A kind of content.
@@ -50,8 +189,18 @@ pub enum Channel {
 
 /// A service-level objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(untagged)]
 pub enum Slo {
+    /// As text: `p99(ttfc) < 500ms`.
+    Text(String),
+    /// As a map.
+    Map(SloMap),
+}
+
+/// A service-level objective as a map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SloMap {
     /// A percentile of a metric must be at most a value (at least, for a metric of which more is better).
     #[schemars(extend("x-default-variant" = true))]
     Constant {
@@ -65,6 +214,14 @@ pub enum Slo {
         #[schemars(extend("exclusiveMinimum" = 0))]
         value: f64,
         /// A name for it in results; null makes one of metric and percentile.
+        #[serde(default)]
+        name: Option<String>,
+    },
+    /// An objective as text, with a name.
+    Expression {
+        /// The objective: `p99(ttfc) < 500ms`.
+        objective: String,
+        /// A name for it in results; null takes the text.
         #[serde(default)]
         name: Option<String>,
     },

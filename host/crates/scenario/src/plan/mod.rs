@@ -18,8 +18,11 @@ pub use client::{
     Balance, Client, ClientKind, CodecFile, Connections, HttpVersion, PromptLength, TargetServer, Template,
     TemplateAnswer, TemplateFraming, Tls,
 };
-pub(crate) use decode::{check, lua_layout_schema, sheet_schema, trace_schema};
-pub use evaluator::{Channel, Evaluator, Performance, Slo, SloMetric};
+pub(crate) use decode::{check, lua_layout_schema, performance_schema, sheet_schema, trace_schema};
+pub use evaluator::{
+    Channel, DecodeWindowConfig, Evaluator, FluidityDeadlines, MaxObserved, MinActiveRequests, Performance,
+    Slo, SloMap, SloMetric, TextChannel, WindowSelection,
+};
 pub use generator::{Generator, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use secret::Secret;

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::client::parse_parameters;
 use super::secret::REMOVED;
-use super::{Certificate, Client, Evaluator, PromptLength, Runtime, Secret, Slo, Traffic};
+use super::{Certificate, Client, Evaluator, PromptLength, Runtime, Secret, Slo, SloMap, Traffic};
 use crate::{Node, Problem, Value, path};
 
 /// What the rules look at.
@@ -50,15 +50,7 @@ pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Pr
             "must be -1 (wait for all), 0 or more",
         );
     }
-    if sheet.evaluators.len() > 1 {
-        found.add(
-            "evaluators[1]",
-            "there is a `performance` evaluator already; put all `slos` into one",
-        );
-    }
-    for (index, Evaluator::Performance(performance)) in sheet.evaluators.iter().enumerate() {
-        objectives(&mut found, index, &performance.slos);
-    }
+    evaluators(&mut found, sheet.evaluators);
     if generator.get("type").and_then(Json::as_str) == Some("lua") {
         match (
             generator.get("sessions").is_some(),
@@ -306,26 +298,102 @@ fn groupings(found: &mut Found<'_>, generator: &Json) {
     }
 }
 
-fn objectives(found: &mut Found<'_>, evaluator: usize, slos: &[Slo]) {
-    let label = |slo: &Slo| {
-        let Slo::Constant {
-            metric,
-            percentile,
-            name,
-            ..
-        } = slo;
-        name.clone()
-            .unwrap_or_else(|| format!("{} {percentile}", metric.name()))
-    };
+fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
+    let mut seen_performance = false;
+    let mut names: Vec<&str> = Vec::new();
+    for (index, evaluator) in evaluators.iter().enumerate() {
+        let at = path::item("evaluators", index);
+        match evaluator {
+            Evaluator::Performance(performance) => {
+                if seen_performance {
+                    found.add(
+                        &at,
+                        "there is a `performance` evaluator already; put all `slos` into one",
+                    );
+                }
+                seen_performance = true;
+                objectives(found, &at, &performance.slos);
+                conditions(found, &at, &performance.goodput);
+                if performance.text_channel.decode_window_config.is_some()
+                    && !performance.text_channel.decode_window_enabled
+                {
+                    found.add(
+                        &format!("{at}.text_channel.decode_window_config"),
+                        "has no effect unless `decode_window_enabled` is true",
+                    );
+                }
+            }
+            Evaluator::Lua {
+                name,
+                measures,
+                judges_requests,
+                judges_run,
+                ..
+            } => {
+                if !(*measures || *judges_requests || *judges_run) {
+                    found.add(
+                        &at,
+                        "a `lua` evaluator needs functions: `metrics`, `good` or `check`",
+                    );
+                }
+                if names.contains(&name.as_str()) {
+                    found.add(
+                        &path::join(&at, "name"),
+                        format!("a second evaluator called `{name}`"),
+                    );
+                }
+                names.push(name);
+            }
+            Evaluator::Shipped { .. } | Evaluator::Wasm { .. } => {}
+        }
+    }
+}
+
+/// Objectives can be read, and each has a name of its own.
+fn objectives(found: &mut Found<'_>, evaluator: &str, slos: &[Slo]) {
+    let mut labels: Vec<String> = Vec::new();
     for (index, slo) in slos.iter().enumerate() {
-        if slos[..index].iter().any(|earlier| label(earlier) == label(slo)) {
-            found.add(
-                &format!("evaluators[{evaluator}].slos[{index}]"),
-                format!(
-                    "a second objective called `{}`; give it a `name` of its own",
-                    label(slo)
-                ),
-            );
+        let at = format!("{evaluator}.slos[{index}]");
+        let (text, name) = match slo {
+            Slo::Text(text) => (text, None),
+            Slo::Map(SloMap::Expression { objective, name }) => (objective, name.clone()),
+            Slo::Map(SloMap::Constant {
+                metric,
+                percentile,
+                name,
+                ..
+            }) => {
+                let label = name
+                    .clone()
+                    .unwrap_or_else(|| format!("{} {percentile}", metric.name()));
+                distinct(found, &at, &mut labels, label);
+                continue;
+            }
+        };
+        match parse(text) {
+            Ok(objective) => {
+                let label = name.unwrap_or_else(|| objective.to_string());
+                distinct(found, &at, &mut labels, label);
+            }
+            Err(error) => found.add(&at, error.to_string()),
+        }
+    }
+}
+
+fn distinct(found: &mut Found<'_>, at: &str, labels: &mut Vec<String>, label: String) {
+    if labels.contains(&label) {
+        found.add(
+            at,
+            format!("a second objective called `{label}`; give it a `name` of its own"),
+        );
+    }
+    labels.push(label);
+}
+
+fn conditions(found: &mut Found<'_>, evaluator: &str, goodput: &[String]) {
+    for (index, text) in goodput.iter().enumerate() {
+        if let Err(error) = parse(text) {
+            found.add(&format!("{evaluator}.goodput[{index}]"), error.to_string());
         }
     }
 }
@@ -354,4 +422,8 @@ fn ranges(found: &mut Found<'_>, value: &Json, at: &str) {
         }
         _ => {}
     }
+}
+
+fn parse(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
 }

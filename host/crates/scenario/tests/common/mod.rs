@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
-use veeksha_scenario::{Document, Problems, Scenario, Shipped};
+use veeksha_scenario::{Document, Evaluator, Performance, Problems, Scenario, Shipped};
 
 /// The shipped generators of these tests: one, with Veeksha's keys.
 pub(crate) fn generators() -> Shipped {
@@ -29,7 +29,22 @@ pub(crate) fn generators() -> Shipped {
                 }}),
             ),
         ]),
+        evaluators: BTreeMap::from([(
+            "fluidity".to_owned(),
+            json!({"type": "object", "properties": {
+                "decode_deadline": {"type": "number", "exclusiveMinimum": 0, "default": 0.05},
+            }}),
+        )]),
     }
+}
+
+/// The built-in evaluator, which every scenario has.
+pub(crate) fn performance(scenario: &Scenario) -> &Performance {
+    let built_in = scenario.evaluators.iter().find_map(|evaluator| match evaluator {
+        Evaluator::Performance(performance) => Some(performance),
+        _ => None,
+    });
+    built_in.expect("the built-in metrics are always measured")
 }
 
 fn mooncake() -> Json {
