@@ -20,6 +20,7 @@ mod blank;
 mod certificate;
 mod certificate_json;
 mod counts;
+mod decode_windows;
 mod edges;
 mod errors;
 mod evaluation;
@@ -31,6 +32,7 @@ mod host_figures;
 mod json;
 mod latencies;
 mod metric;
+mod prefill;
 mod reads;
 mod samples;
 mod self_test;
@@ -44,6 +46,9 @@ pub use certificate::{
     Basis, CertFinding, Certificate, ENOUGH, ErrorBound, ErrorSource, FINEST, Thresholds, Verdict, certify,
 };
 pub use counts::{Counts, ServerCounts};
+pub use decode_windows::{
+    DecodeWindowConfig, DecodeWindows, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection,
+};
 pub use errors::{ErrorEstimate, ErrorPart};
 pub use evaluation::{Evaluation, MetricSummary, RunEnd};
 pub use evaluator::{Evaluator, Live};
@@ -52,6 +57,7 @@ pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
 pub use host_figures::{HeldFigures, HostFigures, LagFigures};
 pub use latencies::latencies;
 pub use metric::{Metric, Scope, UnknownMetric};
+pub use prefill::PrefillStats;
 pub use self_test::{ErrorFigures, SelfTest, TwinRequest, compare};
 pub use slo::{Slo, SloResult, SloResults};
 pub use threads::ThreadFigures;

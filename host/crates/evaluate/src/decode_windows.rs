@@ -1,0 +1,566 @@
+//! Time between chunks while enough requests decode at once: `metrics/decode_window_metrics.json`.
+//!
+//! A request *decodes* from its first generated chunk to its last. A *window* is a longest possible stretch of time in which at least
+//! the asked number of requests decode. Where Veeksha cuts such a stretch at every request that begins or ends in it, so that its
+//! longest window is the longest piece between two such instants, a stretch is one window here, and no gap counts twice.
+
+use serde_json::{Value, json};
+use veeksha_events::RequestRecord;
+use veeksha_model::Nanos;
+use veeksha_stats::Summary;
+
+use crate::latencies::seconds_between;
+
+/// How many requests must decode at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MinActiveRequests {
+    /// At least so many.
+    AtLeast(u32),
+    /// As many as ever did in the run.
+    MaxObserved,
+}
+
+/// Which windows count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowSelection {
+    /// The longest; the first of several equally long ones.
+    #[default]
+    Longest,
+    /// The first.
+    First,
+    /// All of them.
+    All,
+}
+
+impl WindowSelection {
+    /// The name in configuration and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            WindowSelection::Longest => "longest",
+            WindowSelection::First => "first",
+            WindowSelection::All => "all",
+        }
+    }
+}
+
+/// Which instant of the host a request must have besides its chunks. All arrivals are on the run's clock, so the anchor shifts
+/// nothing here, where Veeksha adds durations to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowAnchor {
+    /// `client_picked_up_at`.
+    #[default]
+    ClientPickup,
+    /// `scheduler_dispatched_at`, which every request has.
+    Dispatch,
+}
+
+/// What to do with answers that came in one piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WholeAnswers {
+    /// They are told apart, as `non_stream`.
+    #[default]
+    SkipAsNonStream,
+    /// They are requests like others, which have no decode chunks.
+    Take,
+}
+
+/// Veeksha's `decode_window_config`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeWindowConfig {
+    /// `min_active_requests`: a number, or `max_observed`.
+    pub min_active_requests: MinActiveRequests,
+    /// `selection_strategy`.
+    pub selection: WindowSelection,
+    /// `anchor_to_client_pickup`.
+    pub anchor: WindowAnchor,
+    /// `require_streaming`.
+    pub whole_answers: WholeAnswers,
+}
+
+/// Veeksha's defaults.
+impl Default for DecodeWindowConfig {
+    fn default() -> Self {
+        DecodeWindowConfig {
+            min_active_requests: MinActiveRequests::AtLeast(1),
+            selection: WindowSelection::default(),
+            anchor: WindowAnchor::default(),
+            whole_answers: WholeAnswers::default(),
+        }
+    }
+}
+
+/// Collects the decode phases of measured, answered requests. Holds four bytes a chunk and a few numbers a request.
+#[derive(Clone, Debug)]
+pub struct DecodeWindows {
+    config: DecodeWindowConfig,
+    rows: u64,
+    skipped: Skipped,
+    phases: Vec<Phase>,
+    gaps: Vec<u32>,
+    /// Gaps of 4.29 s and more, by their place in `gaps`, ascending.
+    long_gaps: Vec<(usize, Nanos)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Skipped {
+    non_stream: u64,
+    missing_anchor: u64,
+    no_decode_chunks: u64,
+    empty: u64,
+}
+
+/// When a request decoded, and where its gaps end in the list of all.
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    first: Nanos,
+    last: Nanos,
+    gaps_end: usize,
+}
+
+/// In nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    start: Nanos,
+    end: Nanos,
+}
+
+impl Window {
+    fn seconds(self) -> f64 {
+        seconds_between(self.start, self.end)
+    }
+}
+
+impl DecodeWindows {
+    /// Nothing yet.
+    pub fn new(config: DecodeWindowConfig) -> Self {
+        DecodeWindows {
+            config,
+            rows: 0,
+            skipped: Skipped::default(),
+            phases: Vec::new(),
+            gaps: Vec::new(),
+            long_gaps: Vec::new(),
+        }
+    }
+
+    /// Takes a request that ended. Only measured, answered ones count.
+    pub fn on(&mut self, record: &RequestRecord) {
+        if !record.measured || !record.is_ok() {
+            return;
+        }
+        self.rows += 1;
+        let mut arrivals = record.generated_at();
+        let Some(first) = arrivals.next() else {
+            self.skipped.empty += 1;
+            return;
+        };
+        // A stream ends with an event of its own; an answer that came whole is a single one.
+        if self.config.whole_answers == WholeAnswers::SkipAsNonStream && record.chunks.len() == 1 {
+            self.skipped.non_stream += 1;
+            return;
+        }
+        if self.config.anchor == WindowAnchor::ClientPickup && record.picked_up_at.is_none() {
+            self.skipped.missing_anchor += 1;
+            return;
+        }
+        let mut last = first;
+        let before = self.gaps.len();
+        for at in arrivals {
+            let gap = at.saturating_sub(last);
+            last = last.max(at);
+            self.gaps.push(u32::try_from(gap).unwrap_or_else(|_| {
+                self.long_gaps.push((self.gaps.len(), gap));
+                u32::MAX
+            }));
+        }
+        if self.gaps.len() == before {
+            self.skipped.no_decode_chunks += 1;
+            return;
+        }
+        self.phases.push(Phase {
+            first,
+            last,
+            gaps_end: self.gaps.len(),
+        });
+    }
+
+    /// Veeksha's `decode_window_metrics.json`; times in seconds, those of windows since the start of the run.
+    pub fn finish(self) -> Value {
+        let edges = self.edges();
+        let peak = peak(&edges);
+        let wanted = match self.config.min_active_requests {
+            MinActiveRequests::AtLeast(number) => u64::from(number.max(1)),
+            MinActiveRequests::MaxObserved => peak.max(1),
+        };
+        let candidates = windows(&edges, wanted);
+        let selected = select(&candidates, self.config.selection);
+        let mut samples = self.samples(&selected);
+
+        let per_window: Vec<Value> = selected
+            .iter()
+            .zip(&mut samples)
+            .enumerate()
+            .map(|(index, (window, gaps))| window_figures(index, *window, Summary::of(gaps)))
+            .collect();
+        let mut all: Vec<f64> = samples.into_iter().flatten().collect();
+        let mut notes = Vec::new();
+        if self.phases.is_empty() {
+            notes.push("no request has two generated chunks, so none decoded".to_owned());
+        } else if candidates.is_empty() {
+            notes.push(format!(
+                "there is no stretch of time in which {wanted} requests decoded at once; at most {peak} did"
+            ));
+        } else if all.is_empty() {
+            notes.push("no chunk arrived in the selected windows".to_owned());
+        }
+        let min_active = match self.config.min_active_requests {
+            MinActiveRequests::AtLeast(number) => json!(number),
+            MinActiveRequests::MaxObserved => json!("max_observed"),
+        };
+        let mut file = json!({
+            "config": {
+                "min_active_requests": min_active,
+                "resolved_min_active_requests": wanted,
+                "selection_strategy": self.config.selection.name(),
+                "anchor_to_client_pickup": self.config.anchor == WindowAnchor::ClientPickup,
+                "require_streaming": self.config.whole_answers == WholeAnswers::SkipAsNonStream,
+            },
+            "eligible_requests": {
+                "total_request_rows": self.rows,
+                "eligible": self.phases.len(),
+                "skipped": {
+                    "non_stream": self.skipped.non_stream,
+                    "missing_anchor": self.skipped.missing_anchor,
+                    "no_decode_chunks": self.skipped.no_decode_chunks,
+                    "empty": self.skipped.empty,
+                },
+            },
+            "windows": {
+                "num_candidate_segments": candidates.len(),
+                "num_selected_segments": selected.len(),
+                "total_duration_s": selected.iter().map(|window| window.seconds()).fold(0.0, |sum, length| sum + length),
+                "per_window": per_window,
+            },
+            "max_observed_active_requests": peak,
+            "tbc_in_window_stats": stats(Summary::of(&mut all)),
+            "notes": notes,
+        });
+        if let [window] = per_window.as_slice() {
+            file["window"] = window.clone();
+        }
+        file
+    }
+
+    /// When the number of decoding requests changes, and by how much; at one instant, beginnings before ends.
+    fn edges(&self) -> Vec<(Nanos, Edge)> {
+        let mut edges: Vec<_> = self
+            .phases
+            .iter()
+            .flat_map(|phase| [(phase.first, Edge::Begin), (phase.last, Edge::End)])
+            .collect();
+        edges.sort_unstable();
+        edges
+    }
+
+    /// The gaps, in seconds, whose chunk arrived in each window, its bounds included.
+    fn samples(&self, windows: &[Window]) -> Vec<Vec<f64>> {
+        let mut samples = vec![Vec::new(); windows.len()];
+        let mut long_gaps = self.long_gaps.iter().peekable();
+        let mut place = 0;
+        for phase in &self.phases {
+            let mut at = phase.first;
+            while place < phase.gaps_end {
+                let gap = match long_gaps.peek() {
+                    Some((long, gap)) if *long == place => {
+                        long_gaps.next();
+                        *gap
+                    }
+                    _ => Nanos::from(self.gaps[place]),
+                };
+                at += gap;
+                place += 1;
+                // Windows are in order and apart.
+                let window = windows.partition_point(|window| window.end < at);
+                if windows.get(window).is_some_and(|window| window.start <= at) {
+                    samples[window].push(gap as f64 / 1e9);
+                }
+            }
+        }
+        samples
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Edge {
+    Begin,
+    End,
+}
+
+/// How many decoded at once at most.
+fn peak(edges: &[(Nanos, Edge)]) -> u64 {
+    let (mut active, mut peak) = (0u64, 0);
+    for (_, edge) in edges {
+        match edge {
+            Edge::Begin => active += 1,
+            Edge::End => active -= 1,
+        }
+        peak = peak.max(active);
+    }
+    peak
+}
+
+/// The stretches in which at least `wanted` (not 0) decode, in order; those without length are none.
+fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<Window> {
+    let mut windows = Vec::new();
+    let (mut active, mut start) = (0u64, 0);
+    for (at, edge) in edges {
+        match edge {
+            Edge::Begin => {
+                active += 1;
+                if active == wanted {
+                    start = *at;
+                }
+            }
+            Edge::End => {
+                if active == wanted && *at > start {
+                    windows.push(Window { start, end: *at });
+                }
+                active -= 1;
+            }
+        }
+    }
+    windows
+}
+
+fn select(candidates: &[Window], selection: WindowSelection) -> Vec<Window> {
+    let longest = || candidates.iter().map(|window| window.end - window.start).max();
+    match selection {
+        WindowSelection::All => candidates.to_vec(),
+        WindowSelection::First => candidates.first().copied().into_iter().collect(),
+        WindowSelection::Longest => candidates
+            .iter()
+            .find(|window| Some(window.end - window.start) == longest())
+            .copied()
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn window_figures(index: usize, window: Window, tbc: Option<Summary>) -> Value {
+    json!({
+        "window_index": index,
+        "start": window.start as f64 / 1e9,
+        "end": window.end as f64 / 1e9,
+        "duration_s": window.seconds(),
+        "tbc_count": tbc.map_or(0, |tbc| tbc.count),
+        "tbc_mean": tbc.map(|tbc| tbc.mean),
+        "tbc_median": tbc.map(|tbc| tbc.p50),
+        "tbc_p99": tbc.map(|tbc| tbc.p99),
+    })
+}
+
+fn stats(tbc: Option<Summary>) -> Value {
+    json!({
+        "count": tbc.map_or(0, |tbc| tbc.count),
+        "mean": tbc.map(|tbc| tbc.mean),
+        "median": tbc.map(|tbc| tbc.p50),
+        "std": tbc.map(|tbc| tbc.std),
+        "min": tbc.map(|tbc| tbc.min),
+        "max": tbc.map(|tbc| tbc.max),
+        "p90": tbc.map(|tbc| tbc.p90),
+        "p99": tbc.map(|tbc| tbc.p99),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::{Chunk, ChunkKind};
+
+    use super::*;
+    use crate::blank;
+
+    /// Content at these instants (in seconds), then the end of the stream.
+    fn streamed(at: &[u64]) -> RequestRecord {
+        let chunk = |at: u64, kind| Chunk {
+            at: at * 1_000_000_000,
+            lag: 0,
+            bytes: 1,
+            kind,
+            merged: false,
+        };
+        let mut chunks: Vec<_> = at.iter().map(|at| chunk(*at, ChunkKind::Content)).collect();
+        chunks.push(chunk(at.last().copied().unwrap_or(0), ChunkKind::Done));
+        RequestRecord {
+            chunks,
+            output_tokens: at.len() as u32,
+            ..blank::record()
+        }
+    }
+
+    fn of(
+        min_active_requests: MinActiveRequests,
+        selection: WindowSelection,
+        records: &[RequestRecord],
+    ) -> Value {
+        let mut windows = DecodeWindows::new(DecodeWindowConfig {
+            min_active_requests,
+            selection,
+            ..DecodeWindowConfig::default()
+        });
+        records.iter().for_each(|record| windows.on(record));
+        windows.finish()
+    }
+
+    /// Three requests: A decodes 0..10, B 2..6, C 4..20; so one is at it in 0..2, two in 2..4, three in 4..6, two in 6..10, one in
+    /// 10..20.
+    fn three() -> [RequestRecord; 3] {
+        [
+            streamed(&[0, 3, 5, 10]),
+            streamed(&[2, 4, 6]),
+            streamed(&[4, 5, 9, 15, 20]),
+        ]
+    }
+
+    #[test]
+    fn a_stretch_with_enough_requests_is_one_window() {
+        // At least two: 2..10, whatever begins and ends within. Chunks that arrive in it: A's at 3 (gap 3), 5 (2), 10 (5); B's at
+        // 4 (2), 6 (2); C's at 5 (1), 9 (4).
+        let seen = of(MinActiveRequests::AtLeast(2), WindowSelection::Longest, &three());
+        assert_eq!(seen["windows"]["num_candidate_segments"], 1);
+        let window = &seen["window"];
+        assert_eq!((&window["start"], &window["end"]), (&json!(2.0), &json!(10.0)));
+        assert_eq!(window["duration_s"], 8.0);
+        let stats = &seen["tbc_in_window_stats"];
+        // Sorted 1 2 2 2 3 4 5: mean 19/7, median 2, P90 at rank 5.4.
+        assert_eq!((&stats["count"], &stats["median"]), (&json!(7), &json!(2.0)));
+        assert_eq!((&stats["min"], &stats["max"]), (&json!(1.0), &json!(5.0)));
+        assert!((stats["mean"].as_f64().unwrap() - 19.0 / 7.0).abs() < 1e-12);
+        assert!((stats["p90"].as_f64().unwrap() - 4.4).abs() < 1e-12);
+        assert_eq!(window["tbc_count"], 7);
+    }
+
+    #[test]
+    fn max_observed_is_the_most_that_ever_decoded_at_once() {
+        let seen = of(MinActiveRequests::MaxObserved, WindowSelection::All, &three());
+        assert_eq!(seen["config"]["min_active_requests"], "max_observed");
+        assert_eq!(seen["config"]["resolved_min_active_requests"], 3);
+        // 4..6; bounds included: A's 5 (2), B's 4 (2) and 6 (2), C's 5 (1).
+        assert_eq!(
+            (&seen["window"]["start"], &seen["window"]["end"]),
+            (&json!(4.0), &json!(6.0))
+        );
+        assert_eq!(seen["window"]["tbc_count"], 4);
+        assert_eq!(seen["window"]["tbc_mean"], 1.75);
+    }
+
+    #[test]
+    fn windows_are_chosen_as_asked() {
+        // Pairs decode together in 0..2, 10..15 and 20..25.
+        let mut records = Vec::new();
+        for (begin, end) in [(0, 2), (10, 15), (20, 25)] {
+            records.push(streamed(&[begin, end]));
+            records.push(streamed(&[begin, end]));
+        }
+        let of = |selection| of(MinActiveRequests::AtLeast(2), selection, &records);
+        let starts = |seen: &Value| -> Vec<f64> {
+            let windows = seen["windows"]["per_window"].as_array().unwrap();
+            windows
+                .iter()
+                .map(|window| window["start"].as_f64().unwrap())
+                .collect()
+        };
+        assert_eq!(starts(&of(WindowSelection::First)), [0.0]);
+        assert_eq!(starts(&of(WindowSelection::Longest)), [10.0]);
+        let all = of(WindowSelection::All);
+        assert_eq!(starts(&all), [0.0, 10.0, 20.0]);
+        assert_eq!(all["windows"]["num_selected_segments"], 3);
+        assert_eq!(all["windows"]["total_duration_s"], 12.0);
+        assert_eq!(all["tbc_in_window_stats"]["count"], 6);
+        assert_eq!(all.get("window"), None);
+        assert_eq!(all["windows"]["per_window"][2]["window_index"], 2);
+    }
+
+    #[test]
+    fn one_that_begins_as_another_ends_keeps_the_window_open() {
+        let seen = of(
+            MinActiveRequests::AtLeast(1),
+            WindowSelection::All,
+            &[streamed(&[0, 4]), streamed(&[4, 9])],
+        );
+        assert_eq!(
+            (&seen["window"]["start"], &seen["window"]["end"]),
+            (&json!(0.0), &json!(9.0))
+        );
+        // Two were active at the instant 4, which is no stretch of time.
+        let seen = of(
+            MinActiveRequests::AtLeast(2),
+            WindowSelection::All,
+            &[streamed(&[0, 4]), streamed(&[4, 9])],
+        );
+        assert_eq!(seen["windows"]["num_candidate_segments"], 0);
+        assert_eq!(seen["max_observed_active_requests"], 2);
+        assert_eq!(seen["tbc_in_window_stats"]["mean"], Value::Null);
+        assert!(seen["notes"][0].as_str().unwrap().contains("at most 2 did"));
+    }
+
+    #[test]
+    fn long_gaps_are_not_cut() {
+        // 5 s and 6 s do not fit into 32 bits of nanoseconds.
+        let seen = of(
+            MinActiveRequests::AtLeast(1),
+            WindowSelection::All,
+            &[streamed(&[0, 5, 6, 12]), streamed(&[0, 1, 8])],
+        );
+        let stats = &seen["tbc_in_window_stats"];
+        assert_eq!((&stats["count"], &stats["max"]), (&json!(5), &json!(7.0)));
+        // 5 + 1 + 6 and 1 + 7.
+        assert_eq!(stats["mean"], 4.0);
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let whole = RequestRecord {
+            chunks: vec![streamed(&[3]).chunks[0]],
+            ..blank::record()
+        };
+        let unanchored = RequestRecord {
+            picked_up_at: None,
+            ..streamed(&[1, 2])
+        };
+        let drained = RequestRecord {
+            measured: false,
+            ..streamed(&[1, 2])
+        };
+        let records = [whole, unanchored, drained, streamed(&[5]), streamed(&[])];
+        let seen = of(MinActiveRequests::MaxObserved, WindowSelection::All, &records);
+        assert_eq!(
+            seen["eligible_requests"],
+            json!({
+                "total_request_rows": 4, "eligible": 0,
+                "skipped": {"non_stream": 1, "missing_anchor": 1, "no_decode_chunks": 1, "empty": 1},
+            })
+        );
+        assert_eq!(seen["windows"]["per_window"], json!([]));
+        assert_eq!(seen["windows"]["total_duration_s"].to_string(), "0.0");
+        assert_eq!(seen["notes"].as_array().unwrap().len(), 1);
+
+        // Asked otherwise, the one without a pickup counts, and the one that came whole is one without decode chunks.
+        let mut windows = DecodeWindows::new(DecodeWindowConfig {
+            anchor: WindowAnchor::Dispatch,
+            whole_answers: WholeAnswers::Take,
+            ..DecodeWindowConfig::default()
+        });
+        records.iter().for_each(|record| windows.on(record));
+        let seen = windows.finish();
+        assert_eq!(
+            seen["eligible_requests"],
+            json!({
+                "total_request_rows": 4, "eligible": 1,
+                "skipped": {"non_stream": 0, "missing_anchor": 0, "no_decode_chunks": 2, "empty": 1},
+            })
+        );
+        assert_eq!(seen["config"]["anchor_to_client_pickup"], false);
+        assert_eq!(seen["config"]["require_streaming"], false);
+        assert_eq!(seen["window"]["tbc_count"], 1);
+    }
+}
