@@ -6,10 +6,12 @@ mod percentile;
 mod philox;
 mod quantity;
 mod random;
+mod step_curve;
 mod summary;
 
 pub use histogram::LiveHistogram;
 pub use percentile::{interpolate, percentile};
 pub use quantity::{duration, number, share};
 pub use random::{Draws, RandomStream};
+pub use step_curve::{CurveSummary, Over, StepCurve};
 pub use summary::Summary;
