@@ -8,6 +8,7 @@ mod quantity;
 mod random;
 mod step_curve;
 mod summary;
+mod weighted;
 
 pub use histogram::LiveHistogram;
 pub use percentile::{interpolate, percentile};
@@ -15,3 +16,4 @@ pub use quantity::{duration, number, share};
 pub use random::{Draws, RandomStream};
 pub use step_curve::{CurveSummary, Over, StepCurve};
 pub use summary::Summary;
+pub use weighted::{Weighted, weighted_percentile, weighted_summary};
