@@ -38,6 +38,7 @@ mod virtual_time;
 mod warm_transport;
 mod warmup;
 mod watch;
+mod work_digest;
 
 pub use control::Control;
 pub use entry::{Content, Entry};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 use veeksha_clock::RunClock;
-use veeksha_model::Prepared;
+use veeksha_events::PluginCall;
+use veeksha_model::{Prepared, SessionId};
 use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{Input, SessionKind, Traffic};
 
@@ -44,6 +45,10 @@ pub(crate) struct Lookahead {
     source_ended: bool,
     /// Failures that came to light before the clock started.
     pub(crate) failed_early: Vec<PluginFailure>,
+    /// What the workers did before the clock started.
+    pub(crate) busy_early: Vec<PluginCall>,
+    /// Sessions that were delivered since somebody looked, with their digests.
+    pub(crate) planned: Vec<(SessionId, u64)>,
 }
 
 impl Lookahead {
@@ -69,6 +74,8 @@ impl Lookahead {
             started: 0,
             source_ended: false,
             failed_early: Vec::new(),
+            busy_early: Vec::new(),
+            planned: Vec::new(),
         }
     }
 
@@ -118,8 +125,10 @@ impl Lookahead {
     }
 
     fn take_early(&mut self, message: Made) {
-        if let Some(Made::SourceFailed { failure, .. }) = self.take(message) {
-            self.failed_early.push(failure);
+        match self.take(message) {
+            Some(Made::SourceFailed { failure, .. }) => self.failed_early.push(failure),
+            Some(Made::Busy(call)) => self.busy_early.push(call),
+            _ => {}
         }
     }
 
@@ -188,7 +197,8 @@ impl Lookahead {
     /// Hands the sessions that are next in order to their dispatchers; `put` takes the dispatcher's number.
     pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, Input<Prepared>)) {
         while let Some(session) = self.made.remove(&self.delivered) {
-            let MadeSession { plan, done } = session;
+            let MadeSession { plan, done, digest } = session;
+            self.planned.push((plan.id, digest));
             let (session, dispatcher) = (plan.id, self.part.dispatcher(plan.id));
             put(dispatcher, Input::Session(plan));
             if done {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use veeksha_clock::RunClock;
+use veeksha_events::PluginCall;
 use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
@@ -14,6 +16,7 @@ use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 use crate::part::Part;
 use crate::plan::{PipelineError, spawn};
 use crate::prepare::Preparer;
+use crate::work_digest::session_digest;
 
 /// Sessions asked for in one call of a plugin, at most: large enough that the crossing costs little, small enough that the
 /// first session of a batch is not kept waiting for the last.
@@ -34,12 +37,24 @@ pub(crate) enum Command {
     Forget { session: SessionId },
 }
 
+impl Command {
+    fn in_words(&self) -> String {
+        match self {
+            Command::Make { first, count } => format!("sessions {first}..{}", first + u64::from(*count)),
+            Command::Answer { session, node, .. } => format!("answer {session}/{node}"),
+            Command::Forget { session } => format!("end of {session}"),
+        }
+    }
+}
+
 /// A session that is ready to be scheduled.
 pub(crate) struct MadeSession {
     /// Its nodes.
     pub(crate) plan: SessionPlan<Prepared>,
     /// Whether its agent was done with the first step already.
     pub(crate) done: bool,
+    /// What it asks for, in short.
+    pub(crate) digest: u64,
 }
 
 /// What comes back.
@@ -60,6 +75,8 @@ pub(crate) enum Made {
     },
     /// The plugin failed on the sessions from position `first` on (0 where it could not be opened): they will not come.
     SourceFailed { first: u64, failure: PluginFailure },
+    /// The worker was busy: from when to when by the machine's monotonic clock, because the run's may not have begun.
+    Busy(PluginCall),
     /// The plugin failed on one live session.
     AgentFailed {
         session: SessionId,
@@ -99,8 +116,10 @@ impl Workers {
             let (commands, inbox) = unbounded();
             let (factory, maker, made) = (factory.clone(), maker.clone(), made.clone());
             let ended = ended.clone();
-            let body = move || work(&*factory, &maker, &inbox, &made, &ended);
-            workers.threads.push(spawn(format!("plugin-{index}"), body)?);
+            let name = format!("plugin-{index}");
+            let of = name.clone();
+            let body = move || work(&of, &*factory, &maker, &inbox, &made, &ended);
+            workers.threads.push(spawn(name, body)?);
             workers.commands.push(commands);
         }
         Ok((workers, receiver))
@@ -129,6 +148,7 @@ impl Workers {
 }
 
 fn work(
+    name: &str,
     factory: &dyn WorkloadFactory,
     maker: &Maker,
     inbox: &Receiver<Command>,
@@ -149,6 +169,7 @@ fn work(
             return;
         }
     };
+    let machine_clock = RunClock::with_origin(0);
     let kind = match workload {
         Workload::Planned(_) => SessionKind::Planned,
         Workload::Reactive(_) => SessionKind::Reactive,
@@ -159,7 +180,16 @@ fn work(
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        for answer in carry_out(&mut workload, maker, command) {
+        let begin = machine_clock.now();
+        let what = command.in_words();
+        let answers = carry_out(&mut workload, maker, command);
+        let busy = Made::Busy(PluginCall {
+            thread: name.to_owned(),
+            what,
+            begin,
+            end: machine_clock.now(),
+        });
+        for answer in answers.into_iter().chain([busy]) {
             // The run has ended when nobody listens any more.
             if made.send(answer).is_err() {
                 return;
@@ -260,6 +290,7 @@ fn planned(
     let sessions = part.sessions(source, first, count)?;
     let plans = sessions.into_iter().map(|(id, session)| {
         let arrives_at = preparer.timing.arrival(&preparer.plugin, id, &session)?;
+        let digest = session_digest(&session.requests, &session.labels, session.arrives_at);
         let nodes = preparer.planned(&format!("session {id}"), session.requests, &session.labels)?;
         let plan = SessionPlan {
             arrives_at,
@@ -267,7 +298,11 @@ fn planned(
             nodes,
             kind: SessionKind::Planned,
         };
-        Ok(MadeSession { plan, done: false })
+        Ok(MadeSession {
+            plan,
+            done: false,
+            digest,
+        })
     });
     plans.collect()
 }
@@ -283,7 +318,9 @@ fn reactive(
         .map(|position| {
             let id = part.session(position);
             preparer.timing.allows_agent(&preparer.plugin, id)?;
-            let (nodes, done) = preparer.step(id, agents.start(id)?)?;
+            let step = agents.start(id)?;
+            let digest = session_digest(&step.requests, &[], None);
+            let (nodes, done) = preparer.step(id, step)?;
             Ok(MadeSession {
                 plan: SessionPlan {
                     arrives_at: None,
@@ -292,6 +329,7 @@ fn reactive(
                     kind: SessionKind::Reactive,
                 },
                 done,
+                digest,
             })
         })
         .collect()

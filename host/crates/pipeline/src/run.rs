@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
 use veeksha_clock::RunClock;
-use veeksha_events::{Event, RunInfo};
+use veeksha_events::{Event, PluginCall, RunInfo};
 use veeksha_model::{Nanos, Prepared, SessionId};
 use veeksha_ports::{PluginFailure, Returned, Sinks, Transport, WorkloadFactory};
 use veeksha_prompt::{Materialiser, Tokenizer};
@@ -264,6 +264,10 @@ impl Coordinator<'_> {
         for failure in lookahead.failed_early.drain(..) {
             keep(&mut end, failure);
         }
+        for call in lookahead.busy_early.drain(..) {
+            self.worked(call);
+        }
+        self.planned(lookahead);
         // A stop during the warm-up has been heard there.
         if self.control.is_stopped() {
             self.interrupt(&mut end);
@@ -277,6 +281,7 @@ impl Coordinator<'_> {
                         self.pass_on(message, &mut end);
                     }
                     lookahead.deliver(|dispatcher, input| self.inboxes[dispatcher].send(input));
+                    self.planned(lookahead);
                 },
                 recv(notices) -> notice => match notice {
                     Ok(Notice::SessionsStarted(count)) => lookahead.started += count,
@@ -326,7 +331,28 @@ impl Coordinator<'_> {
                 self.tell(session, Input::AgentFailed { session });
             }
             Made::SourceFailed { failure, .. } => keep(end, failure),
+            Made::Busy(call) => self.worked(call),
             Made::Open { .. } | Made::Sessions { .. } => {}
+        }
+    }
+
+    /// Puts a worker's stretch on the run's clock; what ended before its zero is not of the run.
+    fn worked(&self, call: PluginCall) {
+        let on_the_runs_clock = |at: Nanos| at.saturating_sub(self.clock.origin());
+        if call.end <= self.clock.origin() {
+            return;
+        }
+        let call = PluginCall {
+            begin: on_the_runs_clock(call.begin),
+            end: on_the_runs_clock(call.end),
+            ..call
+        };
+        let _ = self.events.send(Event::PluginCalled(call).into());
+    }
+
+    fn planned(&self, lookahead: &mut Lookahead) {
+        for (session, digest) in lookahead.planned.drain(..) {
+            let _ = self.events.send(Event::SessionPlanned { session, digest }.into());
         }
     }
 

@@ -91,6 +91,7 @@ pub fn simulate(
             end,
             told: false,
             done: Vec::new(),
+            planned: Vec::new(),
         },
         flights: HashMap::new(),
         deadlines: VecDeque::new(),
@@ -166,6 +167,9 @@ impl Simulation<'_> {
         while wanted > 0 && self.source.next < self.source.end {
             match self.source.make(wanted) {
                 Ok(plans) => {
+                    for (session, digest) in std::mem::take(&mut self.source.planned) {
+                        (self.record)(Event::SessionPlanned { session, digest }.into());
+                    }
                     wanted = wanted.saturating_sub(plans.len() as u32);
                     inputs.extend(plans.into_iter().map(Input::Session));
                     let done = std::mem::take(&mut self.source.done).into_iter();

@@ -10,6 +10,7 @@ use crate::MinTokensPrompt;
 use crate::part::Part;
 use crate::prefetch::MAX_BATCH;
 use crate::schedule::{Timing, forget_unheard};
+use crate::work_digest::session_digest;
 
 use super::prompt::Writer;
 
@@ -26,6 +27,8 @@ pub(super) struct Source<'a> {
     pub(super) told: bool,
     /// Agents that were done with their first step.
     pub(super) done: Vec<SessionId>,
+    /// Sessions that were made since somebody looked, with their digests.
+    pub(super) planned: Vec<(SessionId, u64)>,
 }
 
 impl Source<'_> {
@@ -56,7 +59,13 @@ impl Source<'_> {
         match &mut self.workload {
             Workload::Planned(source) => {
                 let sessions = self.part.sessions(&mut **source, first, count)?.into_iter();
+                let planned = &mut self.planned;
+                let before = planned.len();
                 let plans = sessions.map(|(id, mut session)| {
+                    planned.push((
+                        id,
+                        session_digest(&session.requests, &session.labels, session.arrives_at),
+                    ));
                     forget_unheard(&mut session.requests);
                     Ok(SessionPlan {
                         arrives_at: self.timing.arrival(&self.plugin, id, &session)?,
@@ -65,7 +74,11 @@ impl Source<'_> {
                         kind: SessionKind::Planned,
                     })
                 });
-                plans.collect()
+                let plans: Result<Vec<_>, _> = plans.collect();
+                if plans.is_err() {
+                    self.planned.truncate(before);
+                }
+                plans
             }
             Workload::Reactive(agents) => {
                 let mut plans = Vec::new();
@@ -73,6 +86,7 @@ impl Source<'_> {
                     let id = self.part.session(position);
                     self.timing.allows_agent(&self.plugin, id)?;
                     let step = agents.start(id)?;
+                    self.planned.push((id, session_digest(&step.requests, &[], None)));
                     if step.done {
                         self.done.push(id);
                     }
