@@ -33,11 +33,11 @@ pub fn weighted_percentile(sorted: &[Weighted], p: f64) -> Option<f64> {
         };
         if place >= wanted {
             let (low, from) = before;
-            let share = if place > from {
-                (wanted - from) / (place - from)
-            } else {
-                1.0
-            };
+            // Also where both stand at one place, and without the rounding of the way there.
+            if wanted == place {
+                return Some(*value);
+            }
+            let share = (wanted - from) / (place - from);
             return Some((low + share * (value - low)).min(*value));
         }
         before = (*value, place);
