@@ -1,6 +1,50 @@
 //! Service-level objectives as text, such as `p99(ttfc) < 500ms`: parsed, checked, printed. Pure.
+//!
+//! # Grammar
+//!
+//! ```text
+//! objective  := quantity comparison bound
+//! quantity   := FIGURE | aggregate "(" METRIC [labels] ["," "window" "=" time] ")"
+//! aggregate  := "p" PERCENT | "median" | "mean" | "avg" | "min" | "max" | "std" | "sum" | "count"
+//! labels     := "{" [label ("," label)* [","]] "}"
+//! label      := name "=" value            a word, a number, or quoted text: "eu", 'eu', "say \"eu\""
+//! comparison := "<" | "<=" | "≤" | ">" | ">=" | "≥"
+//! bound      := ["+" | "-"] number [unit]
+//! unit       := "ns" | "us" | "µs" | "ms" | "s" | "m" | "h" | "%"
+//! condition  := (METRIC [labels] | aggregate "(" METRIC [labels] ")") comparison bound
+//! ```
+//!
+//! * Numbers may have a fraction, an exponent and, between digits, underscores: `0.05`, `1e-3`, `10_000`. A number with a unit is
+//!   read as one decimal number, so that `100ms` is exactly the number that `0.1` is.
+//! * Quoted text knows the escapes `\"`, `\'`, `\\`, `\n`, `\r`, `\t` and `\u{1f600}`.
+//! * Aggregates, `window` and units stand as they are above; aggregates may be written in capitals (`P99`). A word that is an
+//!   aggregate's name is no figure's.
+//! * Blanks may stand anywhere between the parts. A text is at most [`LONGEST`] bytes.
+//!
+//! [`Objective::parse`] reads an objective and [`Objective`]'s `Display` prints the canonical text: parsing it gives the same objective.
+//! A text names things; whether a metric or a figure of that name exists is for those to say who have the list.
+//!
+//! [`Objective::parse_condition`] reads what is asked of each request.
+//!
+//! Other languages over the same words (`--fail-if` of the comparison) are read with the [`Reader`] of this crate.
 #![forbid(unsafe_code)]
 
+mod bound;
+mod condition;
+mod decimal;
+mod display;
+mod error;
+mod fit;
+mod grammar;
+mod lexer;
+mod nearest;
 mod objective;
+mod reader;
 
+pub use bound::WrittenBound;
+pub use error::ParseError;
+pub use fit::UnitMismatch;
+pub use lexer::{Token, TokenKind};
+pub use nearest::nearest;
 pub use objective::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+pub use reader::{LONGEST, Reader};

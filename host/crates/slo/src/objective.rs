@@ -84,3 +84,67 @@ pub enum BoundUnit {
     /// `%`
     Percent,
 }
+
+/// Equal within this relative error is equal: a bound that is hit exactly is not missed, nor kept, by rounding.
+const RELATIVE_EQUALITY: f64 = 1e-9;
+
+impl Objective {
+    /// Whether an observed value keeps the bound. The value is in the bound's own unit: seconds or a share, else the quantity's unit (where
+    /// that is another one: [`Bound::in_unit`] and [`Comparison::holds`]).
+    pub fn is_met_by(&self, observed: f64) -> bool {
+        self.comparison.holds(observed, self.bound.value)
+    }
+}
+
+impl Comparison {
+    /// Whether `observed` is on this side of `bound`. What is equal within a relative error of 1e-9 is at the bound: it keeps `<=` and `>=`,
+    /// and does not keep `<` and `>`. What is not a number keeps no bound.
+    pub fn holds(self, observed: f64, bound: f64) -> bool {
+        let scale = observed.abs().max(bound.abs());
+        let equal =
+            observed == bound || (scale.is_finite() && (observed - bound).abs() <= RELATIVE_EQUALITY * scale);
+        match self {
+            Comparison::Below => !equal && observed < bound,
+            Comparison::AtMost => equal || observed < bound,
+            Comparison::Above => !equal && observed > bound,
+            Comparison::AtLeast => equal || observed > bound,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_that_is_hit_is_at_the_bound() {
+        // 0.1 + 0.2 is above 0.3 in doubles.
+        for (observed, at) in [
+            (0.1 + 0.2, true),
+            (0.3 * (1.0 + 0.9e-9), true),
+            (0.3 * (1.0 + 1.1e-9), false),
+        ] {
+            assert_eq!(Comparison::AtMost.holds(observed, 0.3), at, "{observed}");
+            assert_eq!(Comparison::Above.holds(observed, 0.3), !at, "{observed}");
+            assert!(!Comparison::Below.holds(observed, 0.3), "{observed}");
+            assert!(Comparison::AtLeast.holds(observed, 0.3), "{observed}");
+        }
+        assert!(Comparison::AtMost.holds(0.0, 0.0) && !Comparison::Below.holds(0.0, 0.0));
+        assert!(Comparison::AtLeast.holds(-1.0, -1.0) && Comparison::Below.holds(-2.0, -1.0));
+    }
+
+    #[test]
+    fn what_is_no_number_keeps_no_bound() {
+        let all = [
+            Comparison::Below,
+            Comparison::AtMost,
+            Comparison::Above,
+            Comparison::AtLeast,
+        ];
+        for comparison in all {
+            assert!(!comparison.holds(f64::NAN, 1.0));
+        }
+        assert!(!Comparison::AtMost.holds(f64::INFINITY, 1.0));
+        assert!(Comparison::AtLeast.holds(f64::INFINITY, 1.0));
+    }
+}

@@ -1,0 +1,116 @@
+//! Bounds in the unit of what they bound.
+
+use crate::{Bound, BoundUnit};
+
+/// A bound whose unit has nothing to do with what it bounds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnitMismatch {
+    /// A time bounds what is none.
+    #[error(
+        "`{bound}` is a time, and the unit of what it bounds is {unit}; leave `{suffix}` out or bound another metric"
+    )]
+    Time {
+        /// The bound as text.
+        bound: String,
+        /// The unit of what it bounds, in words.
+        unit: String,
+        /// The bound's unit.
+        suffix: String,
+    },
+    /// A percentage bounds what is no share.
+    #[error("`{bound}` is a share, and the unit of what it bounds is {unit}; give a number in that unit")]
+    Percent {
+        /// The bound as text.
+        bound: String,
+        /// The unit of what it bounds, in words.
+        unit: String,
+    },
+}
+
+/// How many of a unit of time a second has.
+fn per_second(unit: &str) -> Option<f64> {
+    match unit {
+        "s" | "sec" | "second" | "seconds" => Some(1.0),
+        "ms" | "milliseconds" => Some(1e3),
+        "us" | "µs" | "μs" | "microseconds" => Some(1e6),
+        "ns" | "nanoseconds" => Some(1e9),
+        "m" | "min" | "minutes" => Some(1.0 / 60.0),
+        "h" | "hours" => Some(1.0 / 3600.0),
+        _ => None,
+    }
+}
+
+/// How many of a unit of ratios a whole has.
+fn per_whole(unit: &str) -> Option<f64> {
+    match unit {
+        "" | "1" | "ratio" | "share" | "fraction" => Some(1.0),
+        "%" | "percent" => Some(100.0),
+        _ => None,
+    }
+}
+
+impl Bound {
+    /// The bound in the unit of what it bounds: `500ms` is 0.5 in `s` and 500 in `ms`; `1%` is 0.01 in `1` and 1 in `%`. A bound without a
+    /// unit is in that unit already. Units of times are `s`, `ms`, `us`, `ns`, `m`, `h`; of shares `1`, `ratio`, `share`, `%`.
+    pub fn in_unit(&self, unit: &str) -> Result<f64, UnitMismatch> {
+        let scale = match self.unit {
+            BoundUnit::None => Some(1.0),
+            BoundUnit::Time => per_second(unit),
+            BoundUnit::Percent => per_whole(unit),
+        };
+        scale
+            .map(|scale| self.value * scale)
+            .ok_or_else(|| self.mismatch(unit))
+    }
+
+    fn mismatch(&self, unit: &str) -> UnitMismatch {
+        let bound = self.to_string();
+        let unit = match unit {
+            "" | "1" => "a plain ratio".to_owned(),
+            other => format!("`{other}`"),
+        };
+        match self.unit {
+            BoundUnit::Percent => UnitMismatch::Percent { bound, unit },
+            _ => UnitMismatch::Time {
+                suffix: bound
+                    .trim_start_matches(|c: char| !c.is_ascii_alphabetic())
+                    .to_owned(),
+                bound,
+                unit,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(value: f64, unit: BoundUnit) -> Bound {
+        Bound { value, unit }
+    }
+
+    #[test]
+    fn a_bound_is_brought_to_the_unit_of_what_it_bounds() {
+        let cases = [
+            (bound(0.5, BoundUnit::Time), "s", 0.5),
+            (bound(0.5, BoundUnit::Time), "ms", 500.0),
+            (bound(120.0, BoundUnit::Time), "min", 2.0),
+            (bound(0.01, BoundUnit::Percent), "1", 0.01),
+            (bound(0.01, BoundUnit::Percent), "%", 1.0),
+            (bound(20.0, BoundUnit::None), "tokens/s", 20.0),
+            (bound(20.0, BoundUnit::None), "ms", 20.0),
+        ];
+        for (bound, unit, expected) in cases {
+            assert_eq!(bound.in_unit(unit), Ok(expected), "{bound} in {unit}");
+        }
+    }
+
+    #[test]
+    fn a_bound_of_another_kind_does_not_fit() {
+        let text = |bound: Bound, unit| bound.in_unit(unit).unwrap_err().to_string();
+        insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "tokens"), @"`500ms` is a time, and the unit of what it bounds is `tokens`; leave `ms` out or bound another metric");
+        insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "1"), @"`500ms` is a time, and the unit of what it bounds is a plain ratio; leave `ms` out or bound another metric");
+        insta::assert_snapshot!(text(bound(0.05, BoundUnit::Percent), "s"), @"`5%` is a share, and the unit of what it bounds is `s`; give a number in that unit");
+    }
+}

@@ -1,0 +1,5 @@
+//! Objectives as text, through the crate's door.
+
+mod accepted;
+mod refused;
+mod round_trip;
