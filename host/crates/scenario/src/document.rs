@@ -1,7 +1,9 @@
 //! A scenario as read, open for overrides, not checked yet.
 
+use std::path::Path;
+
 use crate::path::{self, Step};
-use crate::{Node, Problems, Scenario, ScenarioError, Shipped, Value, yaml};
+use crate::{Documents, Node, Problems, Scenario, ScenarioError, Shipped, Value, yaml};
 
 /// A scenario as read: a tree of what was typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,13 +18,15 @@ impl Document {
         Document { root }
     }
 
-    /// Reads YAML or JSON; `file` is how messages name it.
+    /// Reads YAML or JSON that is one scenario and includes nothing; `file` is how messages name it. [`Documents::from_yaml`]
+    /// reads the rest.
     ///
     /// # Errors
-    /// Text that is not YAML, above 10 MiB, with a key given twice, with a tag, with more than one document, or whose
-    /// aliases expand beyond a million values.
+    /// Text that is not YAML, above 10 MiB, with a key given twice, with an unknown tag, with more than one document, or whose
+    /// aliases expand beyond a million values; a sweep; an `!include`.
     pub fn from_yaml(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        yaml::read(text, file).map(Document::new)
+        let mut nothing = |_: &Path| Err("files cannot be included here".to_owned());
+        Documents::from_yaml(text, Path::new(file), &mut nothing)?.single()
     }
 
     /// Overrides one value: `path` as in `session_generator.channels[0].body_length_generator.value`, `value` a word, or
@@ -35,90 +39,14 @@ impl Document {
     /// A path that cannot be read, that leads through a value that has no keys, or to an index beyond the list; a value
     /// that is missing, or begins like a YAML list, table or quoted text and is none.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ScenarioError> {
-        let refuse = |message: String| ScenarioError::Path {
-            path: path.to_owned(),
-            message,
-        };
-        let steps = path::parse(path).map_err(|message| refuse(message.to_owned()))?;
-        if value.is_empty() {
+        if value.starts_with("!expand") {
             return Err(ScenarioError::Value {
                 path: path.to_owned(),
-                value: String::new(),
-                message: "a value is missing; an empty text is written '\"\"'".to_owned(),
+                value: value.to_owned(),
+                message: "a sweep cannot be made here; give one value".to_owned(),
             });
         }
-        let new = if value.starts_with(['[', '{', '"', '\'']) {
-            yaml::read_value(value).map_err(|message| ScenarioError::Value {
-                path: path.to_owned(),
-                value: value.to_owned(),
-                message,
-            })?
-        } else {
-            Node::new(Value::Word(value.to_owned()))
-        };
-        let mut node = &mut self.root;
-        let mut walked = String::new();
-        for step in steps {
-            let here = if walked.is_empty() {
-                "the scenario".to_owned()
-            } else {
-                format!("`{walked}`")
-            };
-            let (Step::Key(name) | Step::Bracket(name)) = &step;
-            let index = match &step {
-                Step::Bracket(text) => text.parse::<usize>().ok(),
-                Step::Key(_) => None,
-            };
-            // What is missing becomes what the path needs; an empty Lua table may become either.
-            let missing = match &node.value {
-                Value::Null => true,
-                Value::Map(entries) => entries.is_empty() && index.is_some(),
-                _ => false,
-            };
-            if missing {
-                node.value = if index.is_some() {
-                    Value::List(Vec::new())
-                } else {
-                    Value::Map(Vec::new())
-                };
-            }
-            node = match (&mut node.value, index) {
-                (Value::List(items), Some(index)) => {
-                    let length = items.len();
-                    if index > length {
-                        return Err(refuse(format!(
-                            "{here} has {length} items; the next is [{length}]"
-                        )));
-                    }
-                    if index == length {
-                        items.push(Node::new(Value::Null));
-                    }
-                    &mut items[index]
-                }
-                (Value::List(_), None) => {
-                    return Err(refuse(format!(
-                        "{here} is a list; name an item, as in `{walked}[0]`"
-                    )));
-                }
-                (Value::Map(entries), _) => {
-                    let position = entries
-                        .iter()
-                        .position(|(key, _)| key == name)
-                        .unwrap_or_else(|| {
-                            entries.push((name.clone(), Node::new(Value::Null)));
-                            entries.len() - 1
-                        });
-                    &mut entries[position].1
-                }
-                (other, _) => return Err(refuse(format!("{here} is {other}, which has no keys"))),
-            };
-            walked = match step {
-                Step::Key(name) => path::join(&walked, &name),
-                Step::Bracket(name) => format!("{walked}[{name}]"),
-            };
-        }
-        *node = new;
-        Ok(())
+        set(vec![&mut self.root], path, value)
     }
 
     /// Checks everything and fills in the defaults. `shipped` are the components inside the program.
@@ -127,5 +55,114 @@ impl Document {
     /// Everything that is wrong, not only the first thing.
     pub fn check(self, shipped: &Shipped) -> Result<Scenario, Problems> {
         crate::plan::check(&self.root, shipped)
+    }
+}
+
+/// [`Document::set`] in each of these trees. A path leads through all alternatives of a sweep.
+pub(crate) fn set(roots: Vec<&mut Node>, path: &str, value: &str) -> Result<(), ScenarioError> {
+    let refuse = |message: String| ScenarioError::Path {
+        path: path.to_owned(),
+        message,
+    };
+    let steps = path::parse(path).map_err(|message| refuse(message.to_owned()))?;
+    if value.is_empty() {
+        return Err(ScenarioError::Value {
+            path: path.to_owned(),
+            value: String::new(),
+            message: "a value is missing; an empty text is written '\"\"'".to_owned(),
+        });
+    }
+    let new = if value.starts_with(['[', '{', '"', '\'']) || value.starts_with("!expand") {
+        yaml::read_value(value).map_err(|message| ScenarioError::Value {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            message,
+        })?
+    } else {
+        Node::new(Value::Word(value.to_owned()))
+    };
+    let mut nodes = roots;
+    let mut walked = String::new();
+    for step in steps {
+        let mut next = Vec::with_capacity(nodes.len());
+        for node in alternatives(nodes) {
+            next.push(follow(node, &step, &walked).map_err(refuse)?);
+        }
+        nodes = next;
+        walked = match step {
+            Step::Key(name) => path::join(&walked, &name),
+            Step::Bracket(name) => format!("{walked}[{name}]"),
+        };
+    }
+    for node in nodes {
+        *node = new.clone();
+    }
+    Ok(())
+}
+
+/// The nodes, with the values of an `!expand` in its place.
+fn alternatives(nodes: Vec<&mut Node>) -> Vec<&mut Node> {
+    let mut found = Vec::with_capacity(nodes.len());
+    let mut open: Vec<&mut Node> = nodes.into_iter().rev().collect();
+    while let Some(node) = open.pop() {
+        if matches!(node.value, Value::Expand(_)) {
+            if let Value::Expand(items) = &mut node.value {
+                open.extend(items.iter_mut().rev());
+            }
+        } else {
+            found.push(node);
+        }
+    }
+    found
+}
+
+/// One step of a path that leads from a node at `walked`; what is missing on the way is made.
+fn follow<'n>(node: &'n mut Node, step: &Step, walked: &str) -> Result<&'n mut Node, String> {
+    let here = if walked.is_empty() {
+        "the scenario".to_owned()
+    } else {
+        format!("`{walked}`")
+    };
+    let (Step::Key(name) | Step::Bracket(name)) = step;
+    let index = match step {
+        Step::Bracket(text) => text.parse::<usize>().ok(),
+        Step::Key(_) => None,
+    };
+    // What is missing becomes what the path needs; an empty Lua table may become either.
+    let missing = match &node.value {
+        Value::Null => true,
+        Value::Map(entries) => entries.is_empty() && index.is_some(),
+        _ => false,
+    };
+    if missing {
+        node.value = if index.is_some() {
+            Value::List(Vec::new())
+        } else {
+            Value::Map(Vec::new())
+        };
+    }
+    match (&mut node.value, index) {
+        (Value::List(items), Some(index)) => {
+            let length = items.len();
+            if index > length {
+                return Err(format!("{here} has {length} items; the next is [{length}]"));
+            }
+            if index == length {
+                items.push(Node::new(Value::Null));
+            }
+            Ok(&mut items[index])
+        }
+        (Value::List(_), None) => Err(format!("{here} is a list; name an item, as in `{walked}[0]`")),
+        (Value::Map(entries), _) => {
+            let position = entries
+                .iter()
+                .position(|(key, _)| key == name)
+                .unwrap_or_else(|| {
+                    entries.push((name.clone(), Node::new(Value::Null)));
+                    entries.len() - 1
+                });
+            Ok(&mut entries[position].1)
+        }
+        (other, _) => Err(format!("{here} is {other}, which has no keys")),
     }
 }

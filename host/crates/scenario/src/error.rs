@@ -1,5 +1,7 @@
 //! Errors of reading a scenario, before it is checked.
 
+use crate::Place;
+
 /// Why a scenario, or an override of one, could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
@@ -31,6 +33,39 @@ pub enum ScenarioError {
         /// Its length.
         bytes: usize,
     },
+    /// There are several scenarios where one is needed.
+    #[error("{}this is a sweep of {} scenarios (`!expand`, or a list of scenarios); one is needed here", at(.place), many(*.scenarios))]
+    Sweep {
+        /// Where it begins.
+        place: Option<Place>,
+        /// How many.
+        scenarios: u64,
+    },
+    /// A sweep has too many scenarios.
+    #[error("{}the sweep has {} scenarios; at most {most} are possible: name fewer values behind `!expand`", at(.place), many(*.scenarios))]
+    TooManyScenarios {
+        /// Where it begins.
+        place: Option<Place>,
+        /// How many.
+        scenarios: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// The scenarios of a sweep are too large together.
+    #[error(
+        "{}the {scenarios} scenarios of the sweep have {} values together; at most {most} are possible: move what is long into \
+         files of their own", at(.place), many(*.values)
+    )]
+    SweepTooLarge {
+        /// Where it begins.
+        place: Option<Place>,
+        /// How many scenarios.
+        scenarios: u64,
+        /// How many values.
+        values: u64,
+        /// How many there may be.
+        most: u64,
+    },
     /// An override's path cannot be read or followed.
     #[error("cannot set `{path}`: {message}")]
     Path {
@@ -49,4 +84,20 @@ pub enum ScenarioError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+fn at(place: &Option<Place>) -> String {
+    place
+        .as_ref()
+        .map(|place| format!("{place}: "))
+        .unwrap_or_default()
+}
+
+/// Counts saturate.
+fn many(count: u64) -> String {
+    if count == u64::MAX {
+        "more than 10^19".to_owned()
+    } else {
+        count.to_string()
+    }
 }

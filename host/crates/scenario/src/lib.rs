@@ -1,7 +1,7 @@
 //! What the user typed, turned into a checked plan.
 //!
-//! A loader makes a tree of [`Node`]s, each with its file and line: [`Document::from_yaml`] here, the Lua loader
-//! elsewhere. [`Document::set`] and [`dotted_flags`] put the command line's overrides on top. [`Document::check`]
+//! A loader makes a tree of [`Node`]s, each with its file and line: [`Documents::from_yaml`] here, the Lua loader
+//! elsewhere. What it says may be a sweep: [`Documents::cells`] gives every scenario of it. [`Document::set`] and [`dotted_flags`] put the command line's overrides on top. [`Document::check`]
 //! holds the tree against the schema and the rules that a schema cannot say, and gives a [`Scenario`] with every default
 //! filled in, or all [`Problems`], each with its path, its line and the nearest valid name.
 //!
@@ -14,8 +14,11 @@
 mod annotations;
 mod check;
 mod document;
+mod documents;
 mod error;
+mod expand;
 mod flags;
+mod include;
 mod nearest;
 mod path;
 mod plan;
@@ -29,8 +32,11 @@ mod yaml;
 pub use annotations::lua_annotations;
 pub use check::check_value;
 pub use document::Document;
+pub use documents::{Documents, SweepCell};
 pub use error::ScenarioError;
+pub use expand::Setting;
 pub use flags::{Split, dotted_flags};
+pub use include::ReadFile;
 pub use plan::{
     Balance, Cell, Certificate, Channel, Client, ClientKind, CodecFile, Concurrent, Connections,
     DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines, Generator, Grace, HttpVersion,
@@ -40,5 +46,5 @@ pub use plan::{
     TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic, WindowSelection,
 };
 pub use problem::{Problem, Problems};
-pub use schema::{Shipped, json_schema};
+pub use schema::{Shipped, file_schema, json_schema};
 pub use tree::{Node, Place, Value};

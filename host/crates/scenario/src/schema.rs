@@ -87,6 +87,38 @@ pub fn json_schema(shipped: &Shipped) -> Json {
     schema
 }
 
+/// The schema of scenario files for editors: a scenario as in [`json_schema`], or a list of them. What YAML adds with its tags
+/// (`!expand`, `!include`) no JSON schema can say.
+pub fn file_schema(shipped: &Shipped) -> Json {
+    let mut scenario = json_schema(shipped);
+    let mut definitions = match scenario.get_mut("$defs").map(Json::take) {
+        Some(Json::Object(definitions)) => definitions,
+        _ => Map::new(),
+    };
+    let mut file = json!({
+        "anyOf": [
+            {"$ref": "#/$defs/Scenario"},
+            {
+                "description": "Several scenarios, run one after the other.",
+                "type": "array",
+                "minItems": 1,
+                "items": {"$ref": "#/$defs/Scenario"},
+            },
+        ],
+    });
+    if let Some(scenario) = scenario.as_object_mut() {
+        scenario.remove("$defs");
+        for key in ["$schema", "title"] {
+            if let Some(value) = scenario.remove(key) {
+                file[key] = value;
+            }
+        }
+    }
+    definitions.insert("Scenario".to_owned(), scenario);
+    file["$defs"] = Json::Object(definitions);
+    file
+}
+
 /// The generator of a scenario that names none, as in Veeksha.
 const DEFAULT_GENERATOR: &str = "synthetic";
 

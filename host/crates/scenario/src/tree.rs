@@ -48,6 +48,9 @@ pub enum Value {
     Map(Vec<(String, Node)>),
     /// A function of a Lua scenario. Its place in the tree names it.
     Function,
+    /// Alternatives, at least one: YAML's `!expand`. [`crate::Documents::cells`] makes a scenario of each; in a
+    /// [`crate::Document`] none are left.
+    Expand(Vec<Node>),
 }
 
 impl Node {
@@ -80,7 +83,7 @@ impl Node {
             Value::Int(value) => (*value).into(),
             Value::Float(value) => (*value).into(),
             Value::Text(text) | Value::Word(text) => text.as_str().into(),
-            Value::List(items) => items.iter().map(Node::to_json).collect(),
+            Value::List(items) | Value::Expand(items) => items.iter().map(Node::to_json).collect(),
             Value::Map(entries) => {
                 let entries = entries.iter().map(|(key, node)| (key.clone(), node.to_json()));
                 serde_json::Value::Object(entries.collect())
@@ -143,6 +146,7 @@ impl fmt::Display for Value {
             Value::Map(entries) if entries.is_empty() => f.write_str("an empty table"),
             Value::Map(_) => f.write_str("a table of keys"),
             Value::Function => f.write_str("a function"),
+            Value::Expand(items) => write!(f, "a sweep over {} values", items.len()),
         }
     }
 }

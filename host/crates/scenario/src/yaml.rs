@@ -4,79 +4,62 @@
 //! duplicate keys, tags that are not understood, and a bound on what aliases may expand to.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use saphyr::Scalar;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
+use crate::include::{Includes, Refusal};
 use crate::{Node, Place, ScenarioError, Value};
 
 const LARGEST_TEXT: usize = 10 * 1024 * 1024;
-/// Nodes of the finished tree, expanded aliases included.
-const MOST_NODES: usize = 1_000_000;
+/// The weight of the finished tree, aliases and included files expanded.
+const MOST_WEIGHT: usize = 1_000_000;
+/// What a text weighs more for each so many bytes: a tree's weight bounds the memory that it takes.
+const BYTES_OF_A_VALUE: usize = 64;
 /// Deeper than any schema; keeps everything that walks a tree well inside its stack.
 const DEEPEST: usize = 96;
 
-/// Reads one YAML document. An empty one is an empty map.
-pub(crate) fn read(text: &str, file: &str) -> Result<Node, ScenarioError> {
+/// Reads one YAML document: a scenario, or what another one includes. An empty one is null. `file` is where it stands and
+/// how messages name it.
+pub(crate) fn read(text: &str, file: &Path, includes: &mut Includes<'_>) -> Result<Node, ScenarioError> {
+    let name = file.display().to_string();
     if text.len() > LARGEST_TEXT {
         return Err(ScenarioError::TooLarge {
-            file: file.to_owned(),
+            file: name,
             bytes: text.len(),
         });
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader {
-        file: file.into(),
-        open: Vec::new(),
-        anchors: HashMap::new(),
-        nodes: 0,
-        finished: None,
-    };
+    let mut reader = Reader::new(&name, includes);
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| ScenarioError::Yaml {
-            file: file.to_owned(),
+            file: name.clone(),
             line: line(error.marker().line()),
             message: error.info().to_owned(),
         })?;
         if matches!(event, Event::DocumentStart(_)) {
             documents += 1;
             if documents > 1 {
-                return Err(reader.form(span, "a second document begins here; a scenario is one document"));
+                let message = "a second document begins here; a scenario is one document, and several scenarios are a list";
+                return Err(reader.form(span, message));
             }
         }
         reader.take(event, span)?;
     }
-    let root = reader.finished.unwrap_or_else(|| Node::new(Value::Null));
-    match root.value {
-        Value::Null => Ok(Node {
-            value: Value::Map(Vec::new()),
-            place: root.place,
-        }),
-        Value::List(_) => Err(ScenarioError::Form {
-            file: file.to_owned(),
-            line: root.place.map_or(1, |place| place.line),
-            message: "a list of configurations (a sweep) is not supported by this version yet; write one \
-                      configuration"
-                .to_owned(),
-        }),
-        value => Ok(Node {
-            value,
-            place: root.place,
-        }),
-    }
+    Ok(reader.finished.unwrap_or_else(|| {
+        let file = name.into();
+        Node::at(Value::Null, Place { file, line: 1 })
+    }))
 }
 
 /// Reads one YAML value, as it stands after `--set KEY=`. The message of an error has no place: there is no file.
 pub(crate) fn read_value(text: &str) -> Result<Node, String> {
-    let mut reader = Reader {
-        file: "".into(),
-        open: Vec::new(),
-        anchors: HashMap::new(),
-        nodes: 0,
-        finished: None,
-    };
+    let mut nothing = |_: &Path| Err("a value of the command line cannot include a file".to_owned());
+    let mut includes = Includes::new(Path::new(""), &mut nothing);
+    let mut reader = Reader::new("", &mut includes);
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| format!("not valid YAML: {}", error.info()))?;
@@ -97,7 +80,7 @@ pub(crate) fn read_value(text: &str) -> Result<Node, String> {
 fn forget_places(node: &mut Node) {
     node.place = None;
     match &mut node.value {
-        Value::List(items) => items.iter_mut().for_each(forget_places),
+        Value::List(items) | Value::Expand(items) => items.iter_mut().for_each(forget_places),
         Value::Map(entries) => entries.iter_mut().for_each(|(_, node)| forget_places(node)),
         _ => {}
     }
@@ -116,6 +99,8 @@ struct Open {
 
 enum Content {
     List(Vec<Node>),
+    /// `!expand`: the list's items are alternatives.
+    Expand(Vec<Node>),
     Map {
         entries: Vec<(String, Node)>,
         merged: Vec<Node>,
@@ -131,19 +116,34 @@ enum Key {
     Merge,
 }
 
-struct Reader {
+struct Reader<'r, 'f> {
     file: Arc<str>,
+    includes: &'r mut Includes<'f>,
     open: Vec<Open>,
     anchors: HashMap<usize, (Node, usize)>,
-    nodes: usize,
+    weight: usize,
     finished: Option<Node>,
 }
 
-impl Reader {
+impl<'r, 'f> Reader<'r, 'f> {
+    fn new(file: &str, includes: &'r mut Includes<'f>) -> Self {
+        Reader {
+            file: file.into(),
+            includes,
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            weight: 0,
+            finished: None,
+        }
+    }
+
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), ScenarioError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.scalar(&text, style, anchor, tag.as_deref(), span)
+            }
+            Event::SequenceStart(anchor, Some(tag)) if is(&tag, "!expand") => {
+                self.begin(anchor, Content::Expand(Vec::new()), span)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "seq", span)?;
@@ -161,10 +161,10 @@ impl Reader {
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(anchor) => {
-                let Some((node, size)) = self.anchors.get(&anchor).cloned() else {
+                let Some((node, weight)) = self.anchors.get(&anchor).cloned() else {
                     return Err(self.form(span, "this alias stands inside the value that it refers to"));
                 };
-                self.count(size, span)?;
+                self.count(weight, span)?;
                 if self.open.len() + depth(&node) > DEEPEST {
                     return Err(self.too_deep(span));
                 }
@@ -186,7 +186,12 @@ impl Reader {
         tag: Option<&Tag>,
         span: Span,
     ) -> Result<(), ScenarioError> {
-        self.count(1, span)?;
+        self.count(text_weight(text), span)?;
+        if let Some(tag) = tag
+            && is(tag, "!include")
+        {
+            return self.include(text, anchor, span);
+        }
         if let Some(tag) = tag
             && !tag.is_yaml_core_schema()
         {
@@ -210,21 +215,46 @@ impl Reader {
                 return Err(self.form(span, &format!("`{text}` does not fit its tag `!!{tag}`")));
             }
         };
-        let awaits_key = matches!(
+        if self.awaits_key() {
+            return self.key(text, style, &value, span);
+        }
+        let node = Node::at(value, self.place(span));
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), text_weight(text)));
+        }
+        self.put(node, span)
+    }
+
+    /// What another file says, in the place of the tag.
+    fn include(&mut self, name: &str, anchor: usize, span: Span) -> Result<(), ScenarioError> {
+        if self.awaits_key() {
+            return Err(self.form(span, "a key must be a single word, not an included file"));
+        }
+        let node = match self.includes.open(name) {
+            Ok(node) => node,
+            Err(Refusal::Here(message)) => return Err(self.form(span, &message)),
+            Err(Refusal::Within(error)) => return Err(error),
+        };
+        let weight = weight(&node);
+        self.count(weight, span)?;
+        if self.open.len() + depth(&node) > DEEPEST {
+            return Err(self.too_deep(span));
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), weight));
+        }
+        self.put(node, span)
+    }
+
+    /// Whether what comes next is a key of the innermost table.
+    fn awaits_key(&self) -> bool {
+        matches!(
             self.open.last(),
             Some(Open {
                 content: Content::Map { key: None, .. },
                 ..
             })
-        );
-        if awaits_key {
-            return self.key(text, style, &value, span);
-        }
-        let node = Node::at(value, self.place(span));
-        if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), 1));
-        }
-        self.put(node, span)
+        )
     }
 
     fn key(
@@ -262,13 +292,7 @@ impl Reader {
         if self.open.len() >= DEEPEST {
             return Err(self.too_deep(span));
         }
-        if matches!(
-            self.open.last(),
-            Some(Open {
-                content: Content::Map { key: None, .. },
-                ..
-            })
-        ) {
+        if self.awaits_key() {
             return Err(self.form(span, "a key must be a single word, not a list or a table"));
         }
         let place = self.place(span);
@@ -291,6 +315,14 @@ impl Reader {
         };
         let value = match content {
             Content::List(items) => Value::List(items),
+            Content::Expand(items) if items.is_empty() => {
+                return Err(ScenarioError::Form {
+                    file: self.file.to_string(),
+                    line: place.line,
+                    message: "`!expand` without a value leaves no scenario; name at least one".to_owned(),
+                });
+            }
+            Content::Expand(items) => Value::Expand(items),
             Content::Map {
                 mut entries,
                 merged,
@@ -299,10 +331,18 @@ impl Reader {
             } => {
                 for source in merged {
                     let Value::Map(more) = source.value else {
+                        let message = match source.value {
+                            Value::Expand(_) => {
+                                "`<<` takes a table, or a list of tables; put `!expand` on the keys that differ, or on \
+                                 the whole table"
+                            }
+                            _ => "`<<` takes a table, or a list of tables",
+                        };
+                        let place = source.place.unwrap_or(place);
                         return Err(ScenarioError::Form {
-                            file: self.file.to_string(),
-                            line: source.place.map_or(1, |place| place.line),
-                            message: "`<<` takes a table, or a list of tables".to_owned(),
+                            file: place.file.to_string(),
+                            line: place.line,
+                            message: message.to_owned(),
                         });
                     };
                     for (key, node) in more {
@@ -317,8 +357,8 @@ impl Reader {
         };
         let node = Node::at(value, place);
         if anchor > 0 {
-            let size = size(&node);
-            self.anchors.insert(anchor, (node.clone(), size));
+            let weight = weight(&node);
+            self.anchors.insert(anchor, (node.clone(), weight));
         }
         self.put(node, span)
     }
@@ -327,7 +367,7 @@ impl Reader {
         let file = Arc::clone(&self.file);
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.finished = Some(node),
-            Some(Content::List(items)) => items.push(node),
+            Some(Content::List(items) | Content::Expand(items)) => items.push(node),
             Some(Content::Map {
                 entries, merged, key, ..
             }) => match key.take() {
@@ -345,12 +385,13 @@ impl Reader {
         Ok(())
     }
 
-    fn count(&mut self, nodes: usize, span: Span) -> Result<(), ScenarioError> {
-        self.nodes = self.nodes.saturating_add(nodes);
-        if self.nodes > MOST_NODES {
+    fn count(&mut self, weight: usize, span: Span) -> Result<(), ScenarioError> {
+        self.weight = self.weight.saturating_add(weight);
+        if self.weight > MOST_WEIGHT {
             return Err(self.form(
                 span,
-                "the scenario has more than a million values, its aliases expanded",
+                "the scenario has more than a million values, its aliases and included files expanded (a long text counts \
+                 as several)",
             ));
         }
         Ok(())
@@ -368,12 +409,8 @@ impl Reader {
     fn unknown_tag(&self, tag: &Tag, span: Span) -> ScenarioError {
         let name = format!("{}{}", tag.handle, tag.suffix);
         let message = match name.as_str() {
-            "!expand" => {
-                "`!expand` (a sweep) is not supported by this version yet; write one value".to_owned()
-            }
-            "!include" => {
-                "`!include` is not supported by this version yet; copy the file's content here".to_owned()
-            }
+            "!expand" => "`!expand` takes a list of values: `!expand [1, 2, 4]`".to_owned(),
+            "!include" => "`!include` takes the name of a file: `!include other.yml`".to_owned(),
             _ => format!("the tag `{name}` is unknown; remove it"),
         };
         self.form(span, &message)
@@ -399,19 +436,34 @@ impl Reader {
     }
 }
 
-/// How many nodes a tree has.
-fn size(node: &Node) -> usize {
-    1 + match &node.value {
-        Value::List(items) => items.iter().map(size).sum(),
-        Value::Map(entries) => entries.iter().map(|(_, node)| size(node)).sum(),
-        _ => 0,
+/// Whether a tag is a local one of this name.
+fn is(tag: &Tag, name: &str) -> bool {
+    !tag.is_yaml_core_schema() && name.strip_prefix(tag.handle.as_str()) == Some(tag.suffix.as_str())
+}
+
+fn text_weight(text: &str) -> usize {
+    1 + text.len() / BYTES_OF_A_VALUE
+}
+
+/// What a tree weighs: one for each value, and more for long texts.
+pub(crate) fn weight(node: &Node) -> usize {
+    match &node.value {
+        Value::Text(text) | Value::Word(text) => text_weight(text),
+        Value::List(items) | Value::Expand(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Value::Map(entries) => {
+            1 + entries
+                .iter()
+                .map(|(key, node)| text_weight(key) - 1 + weight(node))
+                .sum::<usize>()
+        }
+        _ => 1,
     }
 }
 
 /// How deep a tree is; a scalar is 0 deep.
 fn depth(node: &Node) -> usize {
     match &node.value {
-        Value::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::List(items) | Value::Expand(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Map(entries) => 1 + entries.iter().map(|(_, node)| depth(node)).max().unwrap_or(0),
         _ => 0,
     }

@@ -294,6 +294,14 @@ fn rules_over_several_keys() {
             "s.yml:3: evaluators[1]: there is a `performance` evaluator already; put all `slos` into one",
         ),
         (
+            "evaluators: [{slos: ['p99(ttfc) < 1s', 'p99(ttfc)<1000ms']}]",
+            "s.yml:1: evaluators[0].slos[1]: a second objective called `p99(ttfc) < 1s`; give it a `name` of its own",
+        ),
+        (
+            "evaluators: [{text_channel: {decode_window_config: {min_active_requests: 4}}}]",
+            "s.yml:1: evaluators[0].text_channel.decode_window_config: has no effect unless `decode_window_enabled` is true",
+        ),
+        (
             "evaluators: [{slos: [{metric: ttfc, value: 1}, {metric: ttfc, value: 2}]}]",
             "s.yml:1: evaluators[0].slos[1]: a second objective called `ttfc 0.99`; give it a `name` of its own",
         ),

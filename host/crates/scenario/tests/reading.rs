@@ -73,7 +73,7 @@ fn forms_that_a_scenario_cannot_have() {
         ),
         (
             "a: 1\n---\nb: 2",
-            "s.yml:2: a second document begins here; a scenario is one document",
+            "s.yml:2: a second document begins here; a scenario is one document, and several scenarios are a list",
         ),
         (
             "a: &x [*x]",
@@ -121,7 +121,8 @@ fn bombs_are_defused() {
     }
     let message = refused(&laughs);
     assert!(
-        message.ends_with("the scenario has more than a million values, its aliases expanded"),
+        message
+            .contains("the scenario has more than a million values, its aliases and included files expanded"),
         "{message}"
     );
 

@@ -211,15 +211,15 @@ fn sweeps_and_includes_are_answered() {
     };
     assert_eq!(
         error("seed: 1\nruntime:\n  max_sessions: !expand [1, 2]"),
-        "s.yml:3: `!expand` (a sweep) is not supported by this version yet; write one value"
+        "s.yml:3: this is a sweep of 2 scenarios (`!expand`, or a list of scenarios); one is needed here"
     );
     assert_eq!(
         error("client: !include client.yml"),
-        "s.yml:1: `!include` is not supported by this version yet; copy the file's content here"
+        "s.yml:1: cannot include `client.yml`: files cannot be included here"
     );
     assert_eq!(
         error("- seed: 1\n- seed: 2"),
-        "s.yml:1: a list of configurations (a sweep) is not supported by this version yet; write one configuration"
+        "s.yml:1: this is a sweep of 2 scenarios (`!expand`, or a list of scenarios); one is needed here"
     );
     assert_eq!(
         bad("seed: !!str 5"),

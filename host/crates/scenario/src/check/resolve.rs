@@ -146,7 +146,7 @@ fn plain(node: &Node) -> Json {
         Value::Float(value) => Number::from_f64(*value).map_or(Json::Null, Json::Number),
         Value::Text(text) => Json::String(text.clone()),
         Value::Word(typed) => plain(&Node::new(word::scalar(typed))),
-        Value::List(items) => items.iter().map(plain).collect(),
+        Value::List(items) | Value::Expand(items) => items.iter().map(plain).collect(),
         Value::Map(entries) => Json::Object(
             entries
                 .iter()

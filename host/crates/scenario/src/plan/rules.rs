@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
+use veeksha_slo::Objective;
 
 use super::client::parse_parameters;
 use super::secret::REMOVED;
@@ -370,7 +371,7 @@ fn objectives(found: &mut Found<'_>, evaluator: &str, slos: &[Slo]) {
                 continue;
             }
         };
-        match parse(text) {
+        match Objective::parse(text) {
             Ok(objective) => {
                 let label = name.unwrap_or_else(|| objective.to_string());
                 distinct(found, &at, &mut labels, label);
@@ -392,7 +393,7 @@ fn distinct(found: &mut Found<'_>, at: &str, labels: &mut Vec<String>, label: St
 
 fn conditions(found: &mut Found<'_>, evaluator: &str, goodput: &[String]) {
     for (index, text) in goodput.iter().enumerate() {
-        if let Err(error) = parse(text) {
+        if let Err(error) = Objective::parse_condition(text) {
             found.add(&format!("{evaluator}.goodput[{index}]"), error.to_string());
         }
     }
@@ -422,8 +423,4 @@ fn ranges(found: &mut Found<'_>, value: &Json, at: &str) {
         }
         _ => {}
     }
-}
-
-fn parse(text: &str) -> Result<String, String> {
-    Ok(text.to_owned())
 }
