@@ -201,11 +201,128 @@ function AgentSession:parallel(...) end
 ---@param time veeksha.Duration
 function AgentSession:sleep(time) end
 
+---A finished request, for metrics and checks. Times are seconds since the start of the run. It can be read only while the function
+---that was given it runs, and cannot be changed.
+---@class veeksha.Completion
+---@field session integer The session that it belongs to.
+---@field node integer Its node in that session.
+---@field session_requests integer Nodes of its session that were known when it finished.
+---@field parents integer[] The nodes that it waited for.
+---@field history_parent? integer The node whose conversation it continued.
+---@field wait_after_ready number Its think time.
+---@field intended_at number The instant that the schedule asked for.
+---@field held number How long limits on concurrency kept it back after that.
+---@field dispatched_at number It was handed to a client thread.
+---@field picked_up_at? number A client thread took it up.
+---@field sent_at? number Its last byte was handed to the socket.
+---@field first_byte_at? number The first byte of the answer was read.
+---@field completed_at number It was over.
+---@field measured boolean Whether it counts: false for what was dispatched after the end of the measured time.
+---@field status "ok"|"failed"|"cancelled"
+---@field error_class? string Where it failed: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
+---@field error_message? string Why it failed, in one line.
+---@field finish_reason? string Why generation ended, in the server's word.
+---@field http_status? integer
+---@field chunk_at number[] When each chunk arrived that carried something generated.
+---@field chunk_tokens? integer[] Tokens in each of these chunks; nil where it is not known.
+---@field chunk_kinds ("reasoning"|"content"|"tool")[] What each of these chunks carried.
+---@field target_prompt_tokens integer Tokens of the new messages that the workload asked for.
+---@field prompt_tokens integer Tokens of the new messages.
+---@field total_prompt_tokens integer Tokens of history and new messages, with what the chat template adds.
+---@field template_tokens integer Tokens that the chat template added.
+---@field target_output_tokens? integer Tokens that the workload asked the server to generate.
+---@field output_tokens integer Tokens generated; 0 where nothing came.
+---@field output_tokens_from_usage boolean Whether `output_tokens` is the server's own count.
+---@field usage? veeksha.Usage The server's counts.
+---@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would have known.
+---@field connection_reused boolean Whether the connection had carried an earlier request.
+---@field retried boolean Whether it was sent again on a fresh connection.
+---@field server integer Which of the target's servers it went to, from 0.
+---@field resolve? number Seconds that name resolution took, for a new connection.
+---@field connect? number Seconds that connecting took, for a new connection.
+---@field tls? number Seconds that the TLS handshake took, for a new connection.
+---@field recorded? veeksha.Recorded What the trace says of it, if it was replayed from one.
+---@field labels table<string, string> The labels of the request and its session.
+---@field ttfc? number `chunk_at[1] - dispatched_at`; nil where nothing was generated.
+---@field tpot? number Seconds from the first chunk to the last, for each output token after the first; nil for fewer than two tokens.
+---@field end_to_end_latency? number `chunk_at[#chunk_at] - dispatched_at`; nil where nothing was generated.
+
+---What a trace says of a request.
+---@class veeksha.Recorded
+---@field at? number When it was sent, from the earliest arrival of the trace.
+---@field latency? number How long its answer took.
+---@field prompt_tokens? integer
+---@field output_tokens? integer
+
+---A sample that stands for several (`weight`, 1 if it is not given).
+---@class veeksha.Sample
+---@field value number
+---@field weight? number
+
+---What a metric's function returns: nothing, one sample, or a list of them.
+---@alias veeksha.Samples nil|number|veeksha.Sample|(number|veeksha.Sample)[]
+
+---Labels that a sample's request must have, all of them.
+---@alias veeksha.Filter table<string, string|number|boolean>
+
+---The samples of a metric in a few figures, in its unit. Where `count` is 0 the others are nil.
+---@class veeksha.Stats
+---@field count integer
+---@field mean? number
+---@field std? number The standard deviation of the values themselves.
+---@field min? number
+---@field max? number
+---@field p50? number
+---@field p90? number
+---@field p95? number
+---@field p99? number
+
+---A stretch of the run.
+---@class veeksha.Window
+---@field from number
+---@field to number
+---@field stats veeksha.Stats Of the samples of requests that were intended within it.
+
+---The results of a run.
+---@class veeksha.Results
+local Results = {}
+---The names of all metrics that have samples.
+---@return string[]
+function Results:metrics() end
+---A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if there is no such figure.
+---@param name string
+---@return number?
+function Results:figure(name) end
+---@param metric string
+---@param filter? veeksha.Filter
+---@return veeksha.Stats
+function Results:stats(metric, filter) end
+---Any percentile. Nil if there are no samples.
+---@param metric string
+---@param percent number From 0 to 100.
+---@param filter? veeksha.Filter
+---@return number?
+function Results:percentile(metric, percent, filter) end
+---A metric's figures in windows of one length, from the first intended instant on.
+---@param metric string
+---@param filter veeksha.Filter?
+---@param seconds number At least 0.1.
+---@return veeksha.Window[]
+function Results:windows(metric, filter, seconds) end
+
+---What a check says of one objective.
+---@class veeksha.Verdict
+---@field name string No two verdicts have the same.
+---@field met boolean
+---@field observed? number Nil where there was nothing to observe.
+---@field threshold number
+---@field detail? string One line for a person.
+
 ---@class veeksha.Scenario
 ---@field certificate? veeksha.Certificate When a run does not trust itself.
 ---@field client? veeksha.Client The server, and how it is spoken to. Default: `openai_chat_completions`.
 ---@field endpoint? veeksha.Endpoint|nil A server that is already there: its values take the place of the client's.
----@field evaluators? veeksha.Evaluator.performance[] What is judged, and against which objectives.
+---@field evaluators? veeksha.Evaluator[] What measures and judges: the built-in metrics, plugins, functions. The built-in metrics are always measured.
 ---@field output_dir? string The folder that runs are written to, each in a folder of its own. Default: `"benchmark_output"`.
 ---@field runtime? veeksha.Runtime How long, how many, on how many threads.
 ---@field seed? integer The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests. Default: `42`.
@@ -642,16 +759,67 @@ function AgentSession:sleep(time) end
 ---@field call_deadline_seconds? number Seconds that one call into a plugin may take. Default: `10.0`.
 ---@field memory_mib? integer Memory of one instance, in MiB. Default: `256`.
 
----Latency, throughput, goodput, and whether they meet their objectives.
+---What measures and judges a run.
+---@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
+
+---Functions of this Lua scenario.
+---@class veeksha.Evaluator.lua
+---@field check? fun(results: veeksha.Results): veeksha.Verdict[] Judges the run by its results: a list of verdicts, each of which can fail the run.
+---@field good? fun(request: veeksha.Completion): boolean Whether a finished request was good: part of goodput.
+---@field metrics? table<string, veeksha.LuaMetric> Metrics by name.
+---@field name? string|nil What messages and results call it; null takes its place in the list.
+---@field type "lua"
+
+---A metric of a Lua scenario.
+---@class veeksha.LuaMetric
+---@field better? "higher"|"less"|"neither" Which way it is good. Default: `"neither"`.
+---@field finish? fun(): veeksha.Samples Returns the samples that can only be told at the end.
+---@field observe fun(request: veeksha.Completion): veeksha.Samples Is given every finished request, in the order in which they ended, and returns its samples: nil, a number, a list of numbers, or `{ value =, weight = }`.
+---@field summary? string One line: what it is and how it is computed. Default: `""`.
+---@field unit? string The unit of its values: `s` for seconds, `1` for a number or a ratio. Default: `"1"`.
+
+---A component in a file.
+---@class veeksha.Evaluator.wasm
+---@field config? table<string, any> Its configuration, checked against the schema that the component brings.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: the name that it knows each by, and where it is.
+---@field path string The component's file, relative to the scenario's folder.
+---@field type "wasm"
+
+---The evaluator of latency and throughput.
 ---@class veeksha.Evaluator.performance
----@field slos? veeksha.Slo.constant[] Objectives: a run that misses one ends with exit code 3. There are none unless you set some (Veeksha judges every run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not). Default: `[]`.
+---@field fluidity? veeksha.FluidityDeadlines The deadlines of the fluidity index.
+---@field goodput? string[] What a good request keeps, such as `ttfc <= 500ms`: goodput is the share of all intended requests that keep all of these. Without any, a good request is one that keeps the bounds of those `slos` that are about requests. Default: `[]`.
+---@field slice_seconds? number|nil Seconds of a time slice: the figures of each stretch of that length are written to `metrics/time_slices.json` and `.csv`. Null divides the run into about sixty, none shorter than a second.
+---@field slos? (string|veeksha.SloMap)[] Objectives: a run that misses one ends with exit code 3. There are none unless you set some (Veeksha judges every run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not). An objective is a text such as `p99(ttfc) < 500ms`, `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map. Default: `[]`.
 ---@field stream_metrics? boolean Whether interim figures are shown while the run goes on. Default: `true`.
 ---@field stream_metrics_interval? number Seconds between interim figures. Default: `5.0`.
 ---@field target_channels? "text"[] The kinds of content that are measured. Text is the only one so far. Default: `["text"]`.
+---@field text_channel? veeksha.TextChannel How text is measured.
 ---@field type? "performance"
 
+---How text is measured.
+---@class veeksha.TextChannel
+---@field decode_window_config? veeksha.DecodeWindowConfig|nil Which windows.
+---@field decode_window_enabled? boolean Whether gaps are also measured in windows in which enough requests decode at a time (`metrics/decode_window_metrics.json`). Default: `false`.
+
+---In which windows of the run gaps are measured apart.
+---@class veeksha.DecodeWindowConfig
+---@field anchor_to_client_pickup? boolean Whether times count from the pick-up by a client; else from the dispatch. Default: `true`.
+---@field min_active_requests? integer|"max_observed" How many requests decode at a time in such a window, at least: a number, or `max_observed`. Default: `1`.
+---@field require_streaming? boolean Whether answers that came in one piece are left out. Default: `true`.
+---@field selection_strategy? "longest"|"first"|"all" Which of the windows count. Default: `"longest"`.
+
+---A service-level objective as a map.
+---@alias veeksha.SloMap veeksha.SloMap.constant|veeksha.SloMap.expression
+
+---An objective as text, with a name.
+---@class veeksha.SloMap.expression
+---@field name? string|nil A name for it in results; null takes the text.
+---@field objective string The objective: `p99(ttfc) < 500ms`.
+---@field type "expression"
+
 ---A percentile of a metric must be at most a value (at least, for a metric of which more is better).
----@class veeksha.Slo.constant
+---@class veeksha.SloMap.constant
 ---@field metric veeksha.SloMetric The metric.
 ---@field name? string|nil A name for it in results; null makes one of metric and percentile.
 ---@field percentile? number Which percentile, as a fraction: 0.99 is P99. Default: `0.99`.
@@ -660,6 +828,11 @@ function AgentSession:sleep(time) end
 
 ---A metric that an objective can be about.
 ---@alias veeksha.SloMetric "ttfc"|"ttfc_from_intended"|"tbc"|"tpot"|"end_to_end_latency"|"e2e_from_intended"|"normalized_end_to_end_latency"|"output_throughput"|"session_duration"|"e2e"
+
+---The deadlines of the fluidity index: how long a reader waits for the first token, and for each further one.
+---@class veeksha.FluidityDeadlines
+---@field decode_deadline? number Seconds until each further token is due. Default: `0.05`.
+---@field prefill_deadline? number Seconds until the first token is due. Default: `0.5`.
 
 ---A server that is already there.
 ---@class veeksha.Endpoint

@@ -200,3 +200,120 @@ function AgentSession:parallel(...) end
 ---Adds think time before the next request.
 ---@param time veeksha.Duration
 function AgentSession:sleep(time) end
+
+---A finished request, for metrics and checks. Times are seconds since the start of the run. It can be read only while the function
+---that was given it runs, and cannot be changed.
+---@class veeksha.Completion
+---@field session integer The session that it belongs to.
+---@field node integer Its node in that session.
+---@field session_requests integer Nodes of its session that were known when it finished.
+---@field parents integer[] The nodes that it waited for.
+---@field history_parent? integer The node whose conversation it continued.
+---@field wait_after_ready number Its think time.
+---@field intended_at number The instant that the schedule asked for.
+---@field held number How long limits on concurrency kept it back after that.
+---@field dispatched_at number It was handed to a client thread.
+---@field picked_up_at? number A client thread took it up.
+---@field sent_at? number Its last byte was handed to the socket.
+---@field first_byte_at? number The first byte of the answer was read.
+---@field completed_at number It was over.
+---@field measured boolean Whether it counts: false for what was dispatched after the end of the measured time.
+---@field status "ok"|"failed"|"cancelled"
+---@field error_class? string Where it failed: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
+---@field error_message? string Why it failed, in one line.
+---@field finish_reason? string Why generation ended, in the server's word.
+---@field http_status? integer
+---@field chunk_at number[] When each chunk arrived that carried something generated.
+---@field chunk_tokens? integer[] Tokens in each of these chunks; nil where it is not known.
+---@field chunk_kinds ("reasoning"|"content"|"tool")[] What each of these chunks carried.
+---@field target_prompt_tokens integer Tokens of the new messages that the workload asked for.
+---@field prompt_tokens integer Tokens of the new messages.
+---@field total_prompt_tokens integer Tokens of history and new messages, with what the chat template adds.
+---@field template_tokens integer Tokens that the chat template added.
+---@field target_output_tokens? integer Tokens that the workload asked the server to generate.
+---@field output_tokens integer Tokens generated; 0 where nothing came.
+---@field output_tokens_from_usage boolean Whether `output_tokens` is the server's own count.
+---@field usage? veeksha.Usage The server's counts.
+---@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would have known.
+---@field connection_reused boolean Whether the connection had carried an earlier request.
+---@field retried boolean Whether it was sent again on a fresh connection.
+---@field server integer Which of the target's servers it went to, from 0.
+---@field resolve? number Seconds that name resolution took, for a new connection.
+---@field connect? number Seconds that connecting took, for a new connection.
+---@field tls? number Seconds that the TLS handshake took, for a new connection.
+---@field recorded? veeksha.Recorded What the trace says of it, if it was replayed from one.
+---@field labels table<string, string> The labels of the request and its session.
+---@field ttfc? number `chunk_at[1] - dispatched_at`; nil where nothing was generated.
+---@field tpot? number Seconds from the first chunk to the last, for each output token after the first; nil for fewer than two tokens.
+---@field end_to_end_latency? number `chunk_at[#chunk_at] - dispatched_at`; nil where nothing was generated.
+
+---What a trace says of a request.
+---@class veeksha.Recorded
+---@field at? number When it was sent, from the earliest arrival of the trace.
+---@field latency? number How long its answer took.
+---@field prompt_tokens? integer
+---@field output_tokens? integer
+
+---A sample that stands for several (`weight`, 1 if it is not given).
+---@class veeksha.Sample
+---@field value number
+---@field weight? number
+
+---What a metric's function returns: nothing, one sample, or a list of them.
+---@alias veeksha.Samples nil|number|veeksha.Sample|(number|veeksha.Sample)[]
+
+---Labels that a sample's request must have, all of them.
+---@alias veeksha.Filter table<string, string|number|boolean>
+
+---The samples of a metric in a few figures, in its unit. Where `count` is 0 the others are nil.
+---@class veeksha.Stats
+---@field count integer
+---@field mean? number
+---@field std? number The standard deviation of the values themselves.
+---@field min? number
+---@field max? number
+---@field p50? number
+---@field p90? number
+---@field p95? number
+---@field p99? number
+
+---A stretch of the run.
+---@class veeksha.Window
+---@field from number
+---@field to number
+---@field stats veeksha.Stats Of the samples of requests that were intended within it.
+
+---The results of a run.
+---@class veeksha.Results
+local Results = {}
+---The names of all metrics that have samples.
+---@return string[]
+function Results:metrics() end
+---A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if there is no such figure.
+---@param name string
+---@return number?
+function Results:figure(name) end
+---@param metric string
+---@param filter? veeksha.Filter
+---@return veeksha.Stats
+function Results:stats(metric, filter) end
+---Any percentile. Nil if there are no samples.
+---@param metric string
+---@param percent number From 0 to 100.
+---@param filter? veeksha.Filter
+---@return number?
+function Results:percentile(metric, percent, filter) end
+---A metric's figures in windows of one length, from the first intended instant on.
+---@param metric string
+---@param filter veeksha.Filter?
+---@param seconds number At least 0.1.
+---@return veeksha.Window[]
+function Results:windows(metric, filter, seconds) end
+
+---What a check says of one objective.
+---@class veeksha.Verdict
+---@field name string No two verdicts have the same.
+---@field met boolean
+---@field observed? number Nil where there was nothing to observe.
+---@field threshold number
+---@field detail? string One line for a person.

@@ -1,7 +1,6 @@
 //! Sweeps: `!expand`, `!include` and lists of scenarios.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "outside a test function the configuration does not know that this is a test"
 )]
 
@@ -646,4 +645,26 @@ proptest! {
             }
         }
     }
+}
+
+/// Editors hold a file against this schema.
+#[test]
+fn the_schema_of_files_takes_a_scenario_or_a_list_of_them() {
+    let schema = veeksha_scenario::file_schema(&generators());
+    let problems = |yaml: &str| -> Vec<String> {
+        let mut nothing = |_: &Path| Err(String::new());
+        // As a tree, whatever it is.
+        let documents =
+            Documents::from_yaml(&format!("file: {yaml}"), Path::new("s.yml"), &mut nothing).unwrap();
+        let root = documents.single().unwrap().root;
+        veeksha_scenario::check_value(&schema, root.get("file").unwrap(), "")
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    assert_eq!(problems("{seed: 1}"), [""; 0]);
+    assert_eq!(problems("[{seed: 1}, {client: {model: m}}]"), [""; 0]);
+    assert!(problems("[{seed: 1}, {sed: 2}]")[0].contains("did you mean `seed`"));
+    assert_eq!(problems("5").len(), 1);
+    assert_eq!(schema["title"], "veeksha-host scenario");
 }
