@@ -79,6 +79,9 @@ pub struct AnswerStream {
 pub struct Verdict {
     /// Every event, in order.
     pub chunks: Vec<Chunk>,
+    /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in their order. A piece of a tool call adds
+    /// none.
+    pub texts: Vec<u32>,
     /// The answer, or why there is none.
     pub result: Result<Response, Failure>,
     /// When the last event was read or the failure was known; `None`: when the body ended.

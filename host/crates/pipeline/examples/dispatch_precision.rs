@@ -92,6 +92,7 @@ impl Transport for AtOnce {
             },
             connection: ConnectionUse::default(),
             status: None,
+            chunk_texts: Vec::new(),
             chunks: Vec::new(),
             result: Ok(Response::default()),
             codec_failure: None,

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, Status};
-use veeksha_model::{ErrorClass, FailureReason, History, Nanos, Prepared, Response};
+use veeksha_model::{ChunkKind, ErrorClass, FailureReason, History, Nanos, Prepared, Response};
 use veeksha_ports::{Outcome, Returned};
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
+use crate::chunk_tokens::tokens_by_chunk;
 use crate::dispatcher::Notice;
 use crate::inbox::Line;
 use crate::part::Part;
@@ -63,7 +64,8 @@ pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Box<dyn Re
             Ok(response) if lines.include_content => Some(Content::Answered(response.clone())),
             _ => None,
         };
-        let event = Event::Finished(Box::new(record(answer, processed_at)));
+        let chunk_tokens = chunk_tokens(&lines.tokenizer, &answer);
+        let event = Event::Finished(Box::new(record(answer, chunk_tokens, processed_at)));
         let _ = lines.events.send(Entry {
             content,
             ..event.into()
@@ -140,6 +142,24 @@ fn count(tokenizer: &Tokenizer, mut text: &str) -> u32 {
     tokens.saturating_add(tokenizer.count(text))
 }
 
+/// How many tokens each generated chunk brought, where that cannot be read off their number. After the dispatcher has been told: this
+/// encodes the answer once more.
+fn chunk_tokens(tokenizer: &Tokenizer, answer: &Answer) -> Vec<u32> {
+    let Ok(response) = &answer.result else {
+        return Vec::new();
+    };
+    let outcome = &answer.outcome;
+    let kinds = outcome.chunks.iter().map(|chunk| chunk.kind);
+    let kinds: Vec<ChunkKind> = kinds.filter(|kind| kind.is_generated()).collect();
+    // One token to a chunk is what nearly every server does.
+    if kinds.len() == response.output_tokens as usize
+        || response.text.len() + response.reasoning.len() > PIECE_BYTES
+    {
+        return Vec::new();
+    }
+    tokens_by_chunk(tokenizer, response, &kinds, &outcome.chunk_texts).unwrap_or_default()
+}
+
 struct Answer {
     outcome: Outcome,
     result: Result<Arc<Response>, Arc<FailureReason>>,
@@ -163,7 +183,7 @@ fn count_output(tokenizer: &Tokenizer, mut outcome: Outcome) -> Answer {
     }
 }
 
-fn record(answer: Answer, processed_at: u64) -> RequestRecord {
+fn record(answer: Answer, chunk_tokens: Vec<u32>, processed_at: u64) -> RequestRecord {
     let Answer {
         outcome,
         result,
@@ -213,7 +233,7 @@ fn record(answer: Answer, processed_at: u64) -> RequestRecord {
         processed_at,
         stamps: timings.stamps,
         chunks,
-        chunk_tokens: Vec::new(),
+        chunk_tokens,
         status,
         http_status,
         target_prompt_tokens: job.request.target_tokens,
@@ -351,6 +371,7 @@ mod tests {
                 ..ConnectionUse::default()
             },
             status: None,
+            chunk_texts: Vec::new(),
             chunks: [1_008, 1_009]
                 .map(|at| Chunk {
                     lag: 0,

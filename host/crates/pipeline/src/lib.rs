@@ -19,6 +19,7 @@
 //! with virtual time, in one thread.
 #![forbid(unsafe_code)]
 
+mod chunk_tokens;
 mod completion;
 mod control;
 mod dispatcher;

@@ -73,6 +73,9 @@ pub struct Outcome {
     pub status: Option<u16>,
     /// Every event of the stream, in order; also those before a failure.
     pub chunks: Vec<Chunk>,
+    /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in their order; empty where that is not
+    /// known.
+    pub chunk_texts: Vec<u32>,
     /// The answer, or why there is none.
     pub result: Result<Response, FailureReason>,
     /// If the plugin that reads the answers failed on this one: how. `result` is then a failure of class

@@ -115,6 +115,21 @@ impl Tokenizer {
         first.is_some() && first == self.0.tokenizer.token_to_id(token)
     }
 
+    /// Where each token of a text ends, in bytes of the text, ascending; without any that a model's template would add.
+    pub fn ends(&self, text: &str) -> Result<Vec<usize>, PromptError> {
+        let encoding = self
+            .0
+            .tokenizer
+            .encode(text, false)
+            .map_err(|error| PromptError::Encode {
+                name: self.0.name.clone(),
+                reason: error.to_string(),
+            })?;
+        let mut ends: Vec<usize> = encoding.get_offsets().iter().map(|(_, end)| *end).collect();
+        ends.sort_unstable();
+        Ok(ends)
+    }
+
     /// Like [`Tokenizer::count`], but a refusal is an error.
     pub(crate) fn try_count(&self, text: &str) -> Result<u32, PromptError> {
         Ok(self.encode(text)?.len() as u32)

@@ -43,6 +43,7 @@ impl Returned for Landed {
         let verdict = match (landed.received, landed.end) {
             (Received::Refusal { location, bytes }, end) => Verdict {
                 chunks: Vec::new(),
+                texts: Vec::new(),
                 result: Err(match end {
                     Err(failure) if is_ours(&failure) => failure,
                     // A refusal is told even if its body broke off.
@@ -65,6 +66,7 @@ impl Returned for Landed {
                         codec_failure = Some(Box::new(failure));
                         Verdict {
                             chunks: Vec::new(),
+                            texts: Vec::new(),
                             result: Err(Failure::new(ErrorClass::Codec, message)),
                             completed_at: None,
                         }
@@ -84,6 +86,7 @@ impl Returned for Landed {
             connection: landed.connection,
             status: landed.status,
             chunks: verdict.chunks,
+            chunk_texts: verdict.texts,
             result: verdict.result.map_err(|failure| {
                 reason(&route, landed.job.id, failure, landed.phase, events, completed_at)
             }),

@@ -100,6 +100,7 @@ impl Drop for Ticket {
             },
             status: None,
             chunks: Vec::new(),
+            chunk_texts: Vec::new(),
             result: Err(reason),
             codec_failure: None,
         }));
@@ -183,6 +184,7 @@ mod tests {
                 connection: ConnectionUse::default(),
                 status: Some(200),
                 chunks: Vec::new(),
+                chunk_texts: Vec::new(),
                 result: Ok(Default::default()),
                 codec_failure: None,
             })

@@ -13,6 +13,10 @@ use crate::failure::{one_line, shorten};
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(super) chunks: Vec<Chunk>,
+    /// Bytes of text, visible or not, that each generated chunk added.
+    texts: Vec<u32>,
+    /// Bytes of text before the event that is being read.
+    text_before: usize,
     /// All of it but its texts.
     response: Response,
     /// Visible text: valid UTF-8, checked piece by piece.
@@ -279,6 +283,12 @@ impl Answer {
         if kind.is_generated() && self.first_generated_at.is_none() {
             self.first_generated_at = Some(stamp.at);
         }
+        if kind.is_generated() {
+            let text = self.text_bytes();
+            self.texts
+                .push(u32::try_from(text - self.text_before).unwrap_or(u32::MAX));
+            self.text_before = text;
+        }
         self.chunks.push(Chunk {
             at: stamp.at,
             lag: stamp.lag,
@@ -354,6 +364,7 @@ impl Answer {
         };
         Verdict {
             chunks: self.chunks,
+            texts: self.texts,
             result,
             completed_at,
         }

@@ -257,6 +257,7 @@ impl Echo {
             },
             connection: ConnectionUse::default(),
             status: Some(200),
+            chunk_texts: Vec::new(),
             chunks: vec![Chunk {
                 lag: 0,
                 at,

@@ -90,6 +90,7 @@ fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn Returned
         },
         connection: ConnectionUse::default(),
         status: None,
+        chunk_texts: Vec::new(),
         chunks: Vec::new(),
         result,
         codec_failure: None,

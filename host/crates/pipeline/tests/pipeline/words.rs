@@ -88,7 +88,10 @@ fn template_tokens_are_part_of_the_prompt_that_was_sent() {
     .unwrap();
     drop(sender);
     let (mut sent, mut checked) = (BTreeMap::new(), [0, 0]);
-    for entry in receiver.iter() {
+    // An answer may be told before its dispatch.
+    let mut entries: Vec<_> = receiver.iter().collect();
+    entries.sort_by_key(|entry| matches!(entry.event, Event::Finished(_)));
+    for entry in entries {
         match (entry.event, entry.content) {
             (
                 Event::Dispatched { request, .. },
