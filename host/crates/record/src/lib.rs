@@ -1,2 +1,36 @@
-//! The record of a run as columns: Parquet files that hold every event, written while it lasts and read again years later. Only user of `parquet`.
+//! The record of a run as columns: Parquet files that hold every event, written while the run lasts and read again years later.
+//! The only user of `parquet`.
+//!
+//! A run folder's `record/` holds two tables: `requests.parquet`, one row for each request that was sent, and `events.parquet`, one
+//! row for each other event. Both have a column `position`, the place of the event in the run's sequence, so that merging the two
+//! restores the order exactly. Every integer is `int64` (differences of unsigned columns wrap round in some readers), every time is
+//! in nanoseconds since the run's zero, and what was not observed is null.
+//!
+//! Parquet keeps its index at the end of a file, so a file that is being written is worth nothing after a crash. While the run
+//! lasts, whole small files (*parts*) are therefore written; at the end they are joined into one file for each table, without being
+//! decoded. [`Recorder`] writes, [`Record`] reads; a record that was cut short is read as far as it goes, and says so.
 #![forbid(unsafe_code)]
+
+mod checked_pages;
+mod codes;
+mod element;
+mod error;
+mod event_rows;
+mod folder;
+mod group;
+mod info;
+mod join;
+mod metadata;
+mod read;
+mod record;
+mod recorder;
+mod request_rows;
+mod stream;
+mod table;
+mod tables;
+mod write;
+
+pub use error::RecordError;
+pub use info::RecordInfo;
+pub use record::Record;
+pub use recorder::Recorder;

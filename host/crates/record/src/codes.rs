@@ -1,0 +1,104 @@
+//! Names and codes of what has few values, both ways.
+
+use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_model::{Better, ChunkKind, ErrorClass, HistoryMode, StampSource};
+
+/// Chunk kinds by their code. A code never changes its meaning; a new kind is appended.
+const CHUNK_KINDS: [ChunkKind; 8] = [
+    ChunkKind::Role,
+    ChunkKind::Reasoning,
+    ChunkKind::Content,
+    ChunkKind::Tool,
+    ChunkKind::Finish,
+    ChunkKind::Usage,
+    ChunkKind::Done,
+    ChunkKind::Comment,
+];
+
+/// The code of a chunk kind.
+pub(crate) fn chunk_code(kind: ChunkKind) -> i32 {
+    match kind {
+        ChunkKind::Role => 0,
+        ChunkKind::Reasoning => 1,
+        ChunkKind::Content => 2,
+        ChunkKind::Tool => 3,
+        ChunkKind::Finish => 4,
+        ChunkKind::Usage => 5,
+        ChunkKind::Done => 6,
+        ChunkKind::Comment => 7,
+    }
+}
+
+/// The chunk kind of a code.
+pub(crate) fn chunk_kind(code: i32) -> Option<ChunkKind> {
+    CHUNK_KINDS.get(usize::try_from(code).ok()?).copied()
+}
+
+/// All codes with their names, for the file's metadata: `0=role,1=reasoning,...`.
+pub(crate) fn chunk_legend() -> String {
+    let codes = CHUNK_KINDS.map(|kind| format!("{}={}", chunk_code(kind), kind.name()));
+    codes.join(",")
+}
+
+/// Finds a value by the name under which it stands in files.
+macro_rules! by_name {
+    ($(#[$about:meta])* $find:ident -> $type:ident: $($value:ident),*) => {
+        $(#[$about])*
+        pub(crate) fn $find(name: &str) -> Option<$type> {
+            // A value that the list lacks does not compile.
+            let _: fn($type) = |value| match value {
+                $($type::$value => {})*
+            };
+            [$($type::$value),*].into_iter().find(|value| value.name() == name)
+        }
+    };
+}
+
+by_name! {
+    /// Where a request failed.
+    error_class -> ErrorClass: Connect, Tls, Timeout, Status, Protocol, InStream, Truncated, Cancelled, Codec
+}
+by_name! {
+    /// What a request sent of the conversation before it.
+    history_mode -> HistoryMode: Live, Recorded, Fresh
+}
+by_name! {
+    /// What arrival times are.
+    stamp_source -> StampSource: Read, Kernel
+}
+by_name! {
+    /// Why a request was never sent.
+    never_sent_reason -> NeverSentReason: SessionCancelled, RunEnded, PluginFailed, Held, Missed
+}
+by_name! {
+    /// How a session ended.
+    session_end -> SessionEnd: Completed, Errored, Cancelled, Incomplete
+}
+by_name! {
+    /// Which way a metric is good.
+    better -> Better: Higher, Less, Neither
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_legend_says_what_the_codes_mean() {
+        assert_eq!(
+            chunk_legend(),
+            "0=role,1=reasoning,2=content,3=tool,4=finish,5=usage,6=done,7=comment"
+        );
+        for kind in CHUNK_KINDS {
+            assert_eq!(chunk_kind(chunk_code(kind)), Some(kind));
+        }
+        assert_eq!((chunk_kind(8), chunk_kind(-1)), (None, None));
+    }
+
+    #[test]
+    fn an_unknown_name_is_nothing() {
+        assert_eq!(error_class("in_stream"), Some(ErrorClass::InStream));
+        assert_eq!(error_class("InStream"), None);
+        assert_eq!(session_end(""), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! What can go wrong with a record.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+/// Why a record could not be written or read.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// A file could not be written, made or removed.
+    #[error("cannot write the record at {}: {source}", path.display())]
+    Write {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file could not be read.
+    #[error("cannot read the record at {}: {source}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Columns could not be encoded.
+    #[error("cannot encode {}: {reason}", path.display())]
+    Encode {
+        /// The file that they were meant for.
+        path: PathBuf,
+        /// The encoder's words.
+        reason: String,
+    },
+    /// There is a record already.
+    #[error("{} already holds a record: give the run a folder of its own", path.display())]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no record.
+    #[error(
+        "{} holds no record: neither record/requests.parquet and record/events.parquet nor parts of them (record/requests-00000.parquet, \
+         ...) are there{hint}",
+        run.display()
+    )]
+    Missing {
+        /// The run's folder.
+        run: PathBuf,
+        /// What the folder looks like, with the remedy; may be empty.
+        hint: &'static str,
+    },
+    /// The record was written by another version of the program.
+    #[error(
+        "{} has version {found} of the record's format, and this program reads version {known}: evaluate it with the program that \
+         wrote it ({program})",
+        path.display()
+    )]
+    Version {
+        /// Which file.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+        /// The version that this program reads.
+        known: u32,
+        /// The program that wrote it, or `unknown`.
+        program: String,
+    },
+    /// There are files, and none can be read.
+    #[error("nothing of the record in {} can be read: {}", run.display(), reasons.join("; "))]
+    Unreadable {
+        /// The run's folder.
+        run: PathBuf,
+        /// What is wrong with each file.
+        reasons: Vec<String>,
+    },
+}

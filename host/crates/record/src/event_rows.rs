@@ -1,0 +1,378 @@
+//! An event that is not a request's end as a row, and back.
+
+use parquet::{data_type::ByteArray, errors::Result};
+use veeksha_events::{Event, PluginCall, RunInfo, ThreadSample};
+use veeksha_model::{MetricDefinition, MetricSample, Nanos, NodeId, RequestId, SessionId};
+
+use crate::{
+    codes::{better, never_sent_reason, session_end},
+    request_rows::{impossible, name, small, text},
+    tables::{EventColumns, EventRows},
+};
+
+/// The cells of a row; what an event does not have stays empty.
+#[derive(Default)]
+struct Row<'a> {
+    event: &'static str,
+    at: Option<Nanos>,
+    session: Option<SessionId>,
+    node: Option<NodeId>,
+    requests: Option<u32>,
+    sessions: Option<u64>,
+    digest: Option<u64>,
+    intended: Option<Nanos>,
+    due: Option<Nanos>,
+    reason: Option<&'static str>,
+    end: Option<&'static str>,
+    thread: Option<&'a str>,
+    what: Option<&'a str>,
+    begin: Option<Nanos>,
+    until: Option<Nanos>,
+    span: Option<Nanos>,
+    busy: Option<Nanos>,
+    waiting: Option<Nanos>,
+    by: Option<i64>,
+    epoch_wall: Option<u64>,
+    epoch_monotonic: Option<u64>,
+    metric: Option<&'a str>,
+    unit: Option<&'a str>,
+    better: Option<&'static str>,
+    summary: Option<&'a str>,
+    plugin: Option<&'a str>,
+    value: Option<f64>,
+    weight: Option<f64>,
+    good: Option<bool>,
+}
+
+impl Row<'_> {
+    fn new(event: &'static str) -> Self {
+        Row {
+            event,
+            ..Row::default()
+        }
+    }
+
+    fn at(event: &'static str, at: Nanos) -> Self {
+        Row {
+            at: Some(at),
+            ..Row::new(event)
+        }
+    }
+
+    fn of_request(self, request: RequestId) -> Self {
+        Row {
+            session: Some(request.session),
+            node: Some(request.node),
+            ..self
+        }
+    }
+}
+
+/// The names are those of `traces/trace.jsonl`.
+fn row(event: &Event) -> Row<'_> {
+    match event {
+        Event::RunStarted(info) => Row {
+            epoch_wall: Some(info.epoch_wall_nanos),
+            epoch_monotonic: Some(info.epoch_monotonic_nanos),
+            ..Row::new("run_started")
+        },
+        Event::SessionPlanned { session, digest } => Row {
+            session: Some(*session),
+            digest: Some(*digest),
+            ..Row::new("session_planned")
+        },
+        Event::PluginCalled(call) => Row {
+            thread: Some(&call.thread),
+            what: Some(&call.what),
+            begin: Some(call.begin),
+            until: Some(call.end),
+            ..Row::new("plugin_called")
+        },
+        Event::SessionStarted {
+            session,
+            at,
+            requests,
+        } => Row {
+            session: Some(*session),
+            requests: Some(*requests),
+            ..Row::at("session_started", *at)
+        },
+        Event::Dispatched {
+            request,
+            intended,
+            at,
+        } => Row {
+            intended: Some(*intended),
+            ..Row::at("dispatched", *at).of_request(*request)
+        },
+        // It has a table of its own.
+        Event::Finished(record) => Row::at("finished", record.completed_at).of_request(record.id),
+        Event::NeverSent { request, reason, at } => Row {
+            reason: Some(reason.name()),
+            ..Row::at("never_sent", *at).of_request(*request)
+        },
+        Event::SessionFinished {
+            session,
+            at,
+            end,
+            requests,
+        } => Row {
+            session: Some(*session),
+            end: Some(end.name()),
+            requests: Some(*requests),
+            ..Row::at("session_finished", *at)
+        },
+        Event::MetricDefined(definition) => Row {
+            metric: Some(&definition.name),
+            unit: Some(&definition.unit),
+            better: Some(definition.better.name()),
+            summary: Some(&definition.summary),
+            plugin: Some(&definition.plugin),
+            ..Row::new("metric_defined")
+        },
+        Event::Sampled(sample) => Row {
+            metric: Some(&sample.metric),
+            value: Some(sample.value),
+            weight: Some(sample.weight),
+            session: sample.request.map(|request| request.session),
+            node: sample.request.map(|request| request.node),
+            ..Row::new("sampled")
+        },
+        Event::Judged {
+            plugin,
+            request,
+            good,
+        } => Row {
+            plugin: Some(plugin),
+            good: Some(*good),
+            ..Row::new("judged").of_request(*request)
+        },
+        Event::Starved { due, at } => Row {
+            due: Some(*due),
+            ..Row::at("starved", *at)
+        },
+        Event::ThreadSampled(sample) => Row {
+            thread: Some(&sample.thread),
+            span: Some(sample.span),
+            busy: Some(sample.busy),
+            waiting: Some(sample.waiting),
+            ..Row::at("thread_sampled", sample.at)
+        },
+        Event::ClockStepped { at, by } => Row {
+            by: Some(*by),
+            ..Row::at("clock_stepped", *at)
+        },
+        Event::ArrivalsMissed { sessions, at } => Row {
+            sessions: Some(*sessions),
+            ..Row::at("arrivals_missed", *at)
+        },
+        Event::TimeoutReached { at } => Row::at("timeout_reached", *at),
+        Event::Interrupted { at } => Row::at("interrupted", *at),
+        Event::RunEnded { at } => Row::at("run_ended", *at),
+    }
+}
+
+impl EventColumns {
+    /// Appends an event. Numbers of 64 bits keep their bits.
+    pub(crate) fn push(&mut self, position: u64, event: &Event) {
+        let row = row(event);
+        let bits = |number: u64| number as i64;
+        self.position.push(bits(position));
+        self.event.push(name(row.event));
+        self.at_ns.push(row.at.map(bits));
+        self.session_id.push(row.session.map(|session| bits(session.0)));
+        self.node_id.push(row.node.map(|node| node.0.into()));
+        self.requests.push(row.requests.map(i64::from));
+        self.sessions.push(row.sessions.map(bits));
+        self.digest.push(row.digest.map(bits));
+        self.intended_ns.push(row.intended.map(bits));
+        self.due_ns.push(row.due.map(bits));
+        self.reason.push(row.reason.map(name));
+        self.end.push(row.end.map(name));
+        self.thread.push(row.thread.map(ByteArray::from));
+        self.what.push(row.what.map(ByteArray::from));
+        self.begin_ns.push(row.begin.map(bits));
+        self.end_ns.push(row.until.map(bits));
+        self.span_ns.push(row.span.map(bits));
+        self.busy_ns.push(row.busy.map(bits));
+        self.waiting_ns.push(row.waiting.map(bits));
+        self.by_ns.push(row.by);
+        self.epoch_unix_ns.push(row.epoch_wall.map(bits));
+        self.epoch_monotonic_ns.push(row.epoch_monotonic.map(bits));
+        self.metric.push(row.metric.map(ByteArray::from));
+        self.unit.push(row.unit.map(ByteArray::from));
+        self.better.push(row.better.map(name));
+        self.summary.push(row.summary.map(ByteArray::from));
+        self.plugin.push(row.plugin.map(ByteArray::from));
+        self.value.push(row.value);
+        self.weight.push(row.weight);
+        self.good.push(row.good);
+    }
+}
+
+/// A cell that this kind of event has.
+fn must<'a, T>(column: &str, cell: Option<&'a T>) -> Result<&'a T> {
+    cell.ok_or_else(|| impossible(column, "nothing"))
+}
+
+fn number(column: &str, cell: Option<&i64>) -> Result<u64> {
+    Ok(*must(column, cell)? as u64)
+}
+
+fn words(column: &str, cell: Option<&ByteArray>) -> Result<String> {
+    Ok(text(column, must(column, cell)?)?.to_owned())
+}
+
+fn known<T>(column: &str, cell: Option<&ByteArray>, find: fn(&str) -> Option<T>) -> Result<T> {
+    let name = text(column, must(column, cell)?)?;
+    find(name).ok_or_else(|| impossible(column, name))
+}
+
+impl EventRows {
+    /// The event of a row. The texts of samples and judgements, of which there can be as many as requests, take the place of
+    /// those in `event` where that is of the same kind.
+    pub(crate) fn read(&self, row: usize, event: &mut Event) -> Result<()> {
+        match (text("event", self.event.get(row))?, &mut *event) {
+            ("sampled", Event::Sampled(sample)) => {
+                let metric = text("metric", must("metric", self.metric.get(row))?)?;
+                sample.metric.clear();
+                sample.metric.push_str(metric);
+                self.read_sample(row, sample)
+            }
+            (
+                "judged",
+                Event::Judged {
+                    plugin,
+                    request,
+                    good,
+                },
+            ) => {
+                let name = text("plugin", must("plugin", self.plugin.get(row))?)?;
+                plugin.clear();
+                plugin.push_str(name);
+                *request = self.request(row)?;
+                *good = *must("good", self.good.get(row))?;
+                Ok(())
+            }
+            (name, _) => {
+                *event = self.event(row, name)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn at(&self, row: usize) -> Result<Nanos> {
+        number("at_ns", self.at_ns.get(row))
+    }
+
+    fn session(&self, row: usize) -> Result<SessionId> {
+        Ok(SessionId(number("session_id", self.session_id.get(row))?))
+    }
+
+    fn request(&self, row: usize) -> Result<RequestId> {
+        Ok(RequestId {
+            session: self.session(row)?,
+            node: NodeId(small("node_id", *must("node_id", self.node_id.get(row))?)?),
+        })
+    }
+
+    fn requests(&self, row: usize) -> Result<u32> {
+        small("requests", *must("requests", self.requests.get(row))?)
+    }
+
+    /// All of a sample but its metric.
+    fn read_sample(&self, row: usize, sample: &mut MetricSample) -> Result<()> {
+        sample.value = *must("value", self.value.get(row))?;
+        sample.weight = *must("weight", self.weight.get(row))?;
+        sample.request = match self.session_id.get(row) {
+            Some(_) => Some(self.request(row)?),
+            None => None,
+        };
+        Ok(())
+    }
+
+    fn event(&self, row: usize, name: &str) -> Result<Event> {
+        Ok(match name {
+            "dispatched" => Event::Dispatched {
+                request: self.request(row)?,
+                intended: number("intended_ns", self.intended_ns.get(row))?,
+                at: self.at(row)?,
+            },
+            "session_planned" => Event::SessionPlanned {
+                session: self.session(row)?,
+                digest: number("digest", self.digest.get(row))?,
+            },
+            "session_started" => Event::SessionStarted {
+                session: self.session(row)?,
+                at: self.at(row)?,
+                requests: self.requests(row)?,
+            },
+            "session_finished" => Event::SessionFinished {
+                session: self.session(row)?,
+                at: self.at(row)?,
+                end: known("end", self.end.get(row), session_end)?,
+                requests: self.requests(row)?,
+            },
+            "never_sent" => Event::NeverSent {
+                request: self.request(row)?,
+                reason: known("reason", self.reason.get(row), never_sent_reason)?,
+                at: self.at(row)?,
+            },
+            "sampled" => {
+                let mut sample = MetricSample {
+                    metric: words("metric", self.metric.get(row))?,
+                    value: 0.0,
+                    weight: 0.0,
+                    request: None,
+                };
+                self.read_sample(row, &mut sample)?;
+                Event::Sampled(sample)
+            }
+            "judged" => Event::Judged {
+                plugin: words("plugin", self.plugin.get(row))?,
+                request: self.request(row)?,
+                good: *must("good", self.good.get(row))?,
+            },
+            "plugin_called" => Event::PluginCalled(PluginCall {
+                thread: words("thread", self.thread.get(row))?,
+                what: words("what", self.what.get(row))?,
+                begin: number("begin_ns", self.begin_ns.get(row))?,
+                end: number("end_ns", self.end_ns.get(row))?,
+            }),
+            "thread_sampled" => Event::ThreadSampled(ThreadSample {
+                thread: words("thread", self.thread.get(row))?,
+                at: self.at(row)?,
+                span: number("span_ns", self.span_ns.get(row))?,
+                busy: number("busy_ns", self.busy_ns.get(row))?,
+                waiting: number("waiting_ns", self.waiting_ns.get(row))?,
+            }),
+            "metric_defined" => Event::MetricDefined(MetricDefinition {
+                name: words("metric", self.metric.get(row))?,
+                unit: words("unit", self.unit.get(row))?,
+                better: known("better", self.better.get(row), better)?,
+                summary: words("summary", self.summary.get(row))?,
+                plugin: words("plugin", self.plugin.get(row))?,
+            }),
+            "starved" => Event::Starved {
+                due: number("due_ns", self.due_ns.get(row))?,
+                at: self.at(row)?,
+            },
+            "run_started" => Event::RunStarted(RunInfo {
+                epoch_wall_nanos: number("epoch_unix_ns", self.epoch_unix_ns.get(row))?,
+                epoch_monotonic_nanos: number("epoch_monotonic_ns", self.epoch_monotonic_ns.get(row))?,
+            }),
+            "clock_stepped" => Event::ClockStepped {
+                at: self.at(row)?,
+                by: *must("by_ns", self.by_ns.get(row))?,
+            },
+            "arrivals_missed" => Event::ArrivalsMissed {
+                sessions: number("sessions", self.sessions.get(row))?,
+                at: self.at(row)?,
+            },
+            "timeout_reached" => Event::TimeoutReached { at: self.at(row)? },
+            "interrupted" => Event::Interrupted { at: self.at(row)? },
+            "run_ended" => Event::RunEnded { at: self.at(row)? },
+            unknown => return Err(impossible("event", unknown)),
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! The names in a record's folder, and files that are there whole or not at all.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use crate::RecordError;
+
+/// The record's folder in the folder of a run.
+pub(crate) fn folder(run: &Path) -> PathBuf {
+    run.join("record")
+}
+
+/// The file of a finished table.
+pub(crate) fn whole(folder: &Path, table: &str) -> PathBuf {
+    folder.join(format!("{table}.parquet"))
+}
+
+/// The file of a part of a table.
+pub(crate) fn part(folder: &Path, table: &str, number: usize) -> PathBuf {
+    folder.join(format!("{table}-{number:05}.parquet"))
+}
+
+/// The parts of a table that are there, with their numbers, in order.
+pub(crate) fn parts(folder: &Path, table: &str) -> Result<Vec<(usize, PathBuf)>, RecordError> {
+    let read = |source| RecordError::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut parts = Vec::new();
+    for entry in fs::read_dir(folder).map_err(read)? {
+        let name = entry.map_err(read)?.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| {
+                name.strip_prefix(table)?
+                    .strip_prefix('-')?
+                    .strip_suffix(".parquet")
+            })
+            .and_then(|number| number.parse().ok());
+        if let Some(number) = number {
+            parts.push((number, folder.join(name)));
+        }
+    }
+    parts.sort_unstable();
+    Ok(parts)
+}
+
+/// Writes a file under another name, makes sure that it is on the disk, and gives it its name: after a crash it is there whole, or
+/// not at all.
+pub(crate) fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), RecordError>,
+) -> Result<(), RecordError> {
+    let failed = |source| RecordError::Write {
+        path: path.to_owned(),
+        source,
+    };
+    let beside = path.with_extension("parquet.tmp");
+    let written = File::create(&beside).map_err(failed).and_then(|mut file| {
+        write(&mut file)?;
+        file.flush().and_then(|()| file.sync_data()).map_err(failed)?;
+        fs::rename(&beside, path).map_err(failed)
+    });
+    if written.is_err() {
+        // What is left of it is of no use; if it cannot be removed either, it is not read.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Makes sure that the names in a folder are on the disk.
+pub(crate) fn sync(folder: &Path) -> Result<(), RecordError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| RecordError::Write {
+            path: folder.to_owned(),
+            source,
+        })
+}

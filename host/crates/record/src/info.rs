@@ -1,0 +1,26 @@
+//! What is known of a record without reading its rows.
+
+use veeksha_model::Nanos;
+
+/// What a record is, and what of it can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordInfo {
+    /// Version of the format.
+    pub version: u32,
+    /// The program that wrote it, and its version.
+    pub program: String,
+    /// Whether the run was recorded to its end and everything recorded is there.
+    pub complete: bool,
+    /// Files that can be read: two for a finished record, else the parts of both tables.
+    pub parts: usize,
+    /// Requests in them.
+    pub requests: u64,
+    /// Other events in them.
+    pub events: u64,
+    /// Events that were recorded, as the files say, and are not there. What was never written is not counted.
+    pub lost: u64,
+    /// What could not be read, and why; file by file. Reading the rows can add to it.
+    pub damaged: Vec<String>,
+    /// Of a record that was not finished: the instant until which events were written, if any part of it can be read.
+    pub cut_after: Option<Nanos>,
+}

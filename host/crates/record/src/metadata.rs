@@ -1,0 +1,123 @@
+//! What a file of the record says of itself, in its key-value metadata.
+
+use parquet::file::metadata::{FileMetaData, KeyValue};
+use veeksha_model::Nanos;
+
+use crate::codes::chunk_legend;
+
+/// The version of the format that this program writes and reads.
+pub(crate) const VERSION: u32 = 1;
+
+const VERSION_KEY: &str = "veeksha.record.version";
+const TABLE_KEY: &str = "veeksha.record.table";
+const PROGRAM_KEY: &str = "veeksha.record.program";
+const FIRST_KEY: &str = "veeksha.record.first_position";
+const END_KEY: &str = "veeksha.record.end_position";
+const UNTIL_KEY: &str = "veeksha.record.until_ns";
+const CHECKSUMS_KEY: &str = "veeksha.record.xxh3_of_row_groups";
+const KINDS_KEY: &str = "veeksha.record.chunk_kinds";
+const TIMES_KEY: &str = "veeksha.record.times";
+
+/// What a file says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    /// The program that wrote it.
+    pub(crate) program: String,
+    /// The stretch of the run's events that was written: the events of this table in it are in the file, the others in its sibling.
+    pub(crate) first: u64,
+    /// The first event after the stretch.
+    pub(crate) end: u64,
+    /// When it was written.
+    pub(crate) until: Nanos,
+    /// XXH3 (64 bits) of the bytes of each row group.
+    pub(crate) checksums: Vec<u64>,
+}
+
+/// Why a file is not one that can be read.
+pub(crate) enum Foreign {
+    /// Another program's file.
+    NotOurs(String),
+    /// Another version of the format.
+    Version {
+        /// Which.
+        found: String,
+        /// The program that wrote it.
+        program: String,
+    },
+}
+
+impl About {
+    /// As pairs for the file of a table.
+    pub(crate) fn to_pairs(&self, table: &str) -> Vec<KeyValue> {
+        let checksums: Vec<String> = self.checksums.iter().map(|sum| format!("{sum:016x}")).collect();
+        let mut pairs = vec![
+            (VERSION_KEY, VERSION.to_string()),
+            (TABLE_KEY, table.to_owned()),
+            (PROGRAM_KEY, self.program.clone()),
+            (FIRST_KEY, self.first.to_string()),
+            (END_KEY, self.end.to_string()),
+            (UNTIL_KEY, self.until.to_string()),
+            (CHECKSUMS_KEY, checksums.join(",")),
+            (
+                TIMES_KEY,
+                "nanoseconds since the run's zero, one monotonic clock".to_owned(),
+            ),
+        ];
+        if table == "requests" {
+            pairs.push((KINDS_KEY, chunk_legend()));
+        }
+        pairs
+            .into_iter()
+            .map(|(key, value)| KeyValue::new(key.to_owned(), value))
+            .collect()
+    }
+
+    /// From the pairs of a table's file.
+    pub(crate) fn of_file(metadata: &FileMetaData, table: &str) -> Result<About, Foreign> {
+        let pairs = metadata.key_value_metadata().map_or(&[][..], Vec::as_slice);
+        let find = |key: &str| {
+            pairs
+                .iter()
+                .find(|pair| pair.key == key)
+                .and_then(|pair| pair.value.as_deref())
+        };
+        let Some(version) = find(VERSION_KEY) else {
+            return Err(Foreign::NotOurs(
+                "it is a Parquet file, but not one of a record".into(),
+            ));
+        };
+        let program = find(PROGRAM_KEY).unwrap_or("unknown").to_owned();
+        if version != VERSION.to_string() {
+            return Err(Foreign::Version {
+                found: version.to_owned(),
+                program,
+            });
+        }
+        if find(TABLE_KEY) != Some(table) {
+            return Err(Foreign::NotOurs(format!("it does not hold the table {table}")));
+        }
+        let number = |key: &str| {
+            find(key)
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| Foreign::NotOurs(format!("its {key} is missing or no number")))
+        };
+        let checksums = find(CHECKSUMS_KEY)
+            .unwrap_or_default()
+            .split(',')
+            .filter(|sum| !sum.is_empty());
+        let about = About {
+            program,
+            first: number(FIRST_KEY)?,
+            end: number(END_KEY)?,
+            until: number(UNTIL_KEY)?,
+            checksums: checksums
+                .map(|sum| u64::from_str_radix(sum, 16))
+                .collect::<Result<_, _>>()
+                .map_err(|_| Foreign::NotOurs(format!("its {CHECKSUMS_KEY} are no checksums")))?,
+        };
+        if about.end < about.first {
+            return Err(Foreign::NotOurs("its events end before they begin".into()));
+        }
+        Ok(about)
+    }
+}

@@ -1,0 +1,280 @@
+//! Writes the record while the run lasts.
+
+use std::{
+    fs, mem,
+    path::{Path, PathBuf},
+};
+
+use veeksha_events::Event;
+use veeksha_model::{Nanos, RequestRecord};
+
+use crate::{
+    RecordError,
+    folder::{folder, part, parts, sync, whole, write_whole},
+    join::Form,
+    metadata::About,
+    table::Columns,
+    tables::{EventColumns, RequestColumns},
+    write::Levels,
+};
+
+/// The most rows of a part.
+const MOST_ROWS: usize = 65_536;
+/// The most memory for the rows of a part, about.
+const MOST_BYTES: usize = 32 << 20;
+/// The least age at which a part is written.
+const LEAST_AGE: Nanos = 5_000_000_000;
+
+/// Writes a run's record. Events are kept as columns; when there are enough of them, or the oldest is old enough, they are written
+/// as parts. Memory is bounded by one part: at most 32 MiB of columns (or one event, if that is larger), and as much again for a
+/// moment while they are encoded.
+pub struct Recorder {
+    folder: PathBuf,
+    program: String,
+    requests: Table<RequestColumns>,
+    events: Table<EventColumns>,
+    levels: Levels,
+    /// The next event's place in the run's sequence.
+    position: u64,
+    /// The first position that no part has.
+    written: u64,
+    /// The next part's number.
+    part: usize,
+    /// Bytes of the columns, about.
+    bytes: usize,
+    /// When the oldest event that is not written came.
+    since: Option<Nanos>,
+    /// The latest instant that was given.
+    now: Nanos,
+}
+
+/// What is kept of one table.
+struct Table<C> {
+    form: Form,
+    columns: C,
+    rows: usize,
+    parts: Vec<(PathBuf, About)>,
+}
+
+impl Recorder {
+    /// Makes `record/` in a run's folder (which is made too, where it is missing). `program` is the program's name and version.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be made, or holds a record already.
+    pub fn create(run: &Path, program: &str) -> Result<Recorder, RecordError> {
+        let folder = folder(run);
+        fs::create_dir_all(&folder).map_err(|source| RecordError::Write {
+            path: folder.clone(),
+            source,
+        })?;
+        for table in [RequestColumns::NAME, EventColumns::NAME] {
+            if whole(&folder, table).exists() || !parts(&folder, table)?.is_empty() {
+                return Err(RecordError::Occupied { path: folder });
+            }
+        }
+        Ok(Recorder {
+            requests: Table::new(&folder)?,
+            events: Table::new(&folder)?,
+            folder,
+            program: program.to_owned(),
+            levels: Levels::default(),
+            position: 0,
+            written: 0,
+            part: 0,
+            bytes: 0,
+            since: None,
+            now: 0,
+        })
+    }
+
+    /// Takes the next event of the run. `now` is the present instant of the run's clock; it decides only how old a part may grow.
+    ///
+    /// # Errors
+    ///
+    /// If a part could not be written. Its events are lost (the reader says how many); later events are recorded again, so that a
+    /// disk that was full for a while costs no more than that.
+    pub fn push(&mut self, event: &Event, now: Nanos) -> Result<(), RecordError> {
+        let position = self.position;
+        self.position += 1;
+        if let Event::Finished(record) = event {
+            self.requests.columns.push(position, record);
+            self.requests.rows += 1;
+            self.bytes += size_of_request(record);
+        } else {
+            self.events.columns.push(position, event);
+            self.events.rows += 1;
+            self.bytes += SIZE_OF_EVENT;
+        }
+        self.now = self.now.max(now);
+        let since = *self.since.get_or_insert(now);
+        let rows = self.requests.rows.max(self.events.rows);
+        if rows >= MOST_ROWS || self.bytes >= MOST_BYTES || now.saturating_sub(since) >= oldest(now) {
+            self.write_part()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and joins the parts: one file for each table.
+    ///
+    /// # Errors
+    ///
+    /// If a file could not be written. The parts that are there stay, and [`crate::Record`] reads them.
+    pub fn finish(mut self) -> Result<(), RecordError> {
+        let last = self.write_part();
+        let about = About {
+            program: mem::take(&mut self.program),
+            first: 0,
+            end: self.position,
+            until: self.now,
+            checksums: Vec::new(),
+        };
+        self.requests.finish(&self.folder, &about)?;
+        self.events.finish(&self.folder, &about)?;
+        sync(&self.folder)?;
+        self.requests.remove_parts()?;
+        self.events.remove_parts()?;
+        last
+    }
+
+    /// Writes the events that no part has: first what is not a request, then the requests.
+    fn write_part(&mut self) -> Result<(), RecordError> {
+        if self.written == self.position {
+            return Ok(());
+        }
+        let about = About {
+            program: self.program.clone(),
+            first: self.written,
+            end: self.position,
+            until: self.now,
+            checksums: Vec::new(),
+        };
+        (self.bytes, self.since, self.written) = (0, None, self.position);
+        let number = self.part;
+        self.part += 1;
+        let events = self
+            .events
+            .write_part(&self.folder, number, about.clone(), &mut self.levels);
+        let requests = self
+            .requests
+            .write_part(&self.folder, number, about, &mut self.levels);
+        events.and(requests)?;
+        sync(&self.folder)
+    }
+}
+
+impl<C: Columns> Table<C> {
+    fn new(folder: &Path) -> Result<Self, RecordError> {
+        let form = Form::of::<C>().map_err(|error| RecordError::Encode {
+            path: whole(folder, C::NAME),
+            reason: error.to_string(),
+        })?;
+        Ok(Table {
+            form,
+            columns: C::default(),
+            rows: 0,
+            parts: Vec::new(),
+        })
+    }
+
+    /// Writes the rows as a part; without rows there is none.
+    fn write_part(
+        &mut self,
+        folder: &Path,
+        number: usize,
+        mut about: About,
+        levels: &mut Levels,
+    ) -> Result<(), RecordError> {
+        let rows = mem::take(&mut self.rows);
+        if rows == 0 {
+            return Ok(());
+        }
+        let path = part(folder, C::NAME, number);
+        let bytes = self.form.encode(&mut self.columns, rows, &mut about, levels);
+        // Whatever becomes of the rows, their columns are used again.
+        let bytes = bytes.map_err(|error| {
+            self.columns = C::default();
+            RecordError::Encode {
+                path: path.clone(),
+                reason: error.to_string(),
+            }
+        })?;
+        write_whole(&path, |file| {
+            std::io::Write::write_all(file, &bytes).map_err(|source| RecordError::Write {
+                path: path.clone(),
+                source,
+            })
+        })?;
+        self.parts.push((path, about));
+        Ok(())
+    }
+
+    /// Makes one file of the parts. The only part that there is becomes it by name, if it says of itself what the file has to say.
+    fn finish(&mut self, folder: &Path, about: &About) -> Result<(), RecordError> {
+        let to = whole(folder, C::NAME);
+        if let [(only, of_part)] = &self.parts[..]
+            && (of_part.first, of_part.end) == (about.first, about.end)
+        {
+            fs::rename(only, &to).map_err(|source| RecordError::Write { path: to, source })?;
+            self.parts.clear();
+            return Ok(());
+        }
+        self.form.join(C::NAME, &self.parts, about.clone(), &to)
+    }
+
+    fn remove_parts(&mut self) -> Result<(), RecordError> {
+        for (path, _) in self.parts.drain(..) {
+            fs::remove_file(&path).map_err(|source| RecordError::Write { path, source })?;
+        }
+        Ok(())
+    }
+}
+
+/// The age at which a part is written, at an instant of the run: five seconds, and in a long run the square root of its seconds. A
+/// run of an hour loses at most a minute to a crash, a run of a day five minutes, and that one has 600 parts, not 17,000.
+fn oldest(now: Nanos) -> Nanos {
+    let seconds = now as f64 / 1e9;
+    LEAST_AGE.max((seconds.sqrt() * 1e9) as Nanos)
+}
+
+/// Bytes of an event's cells, about; their words are short.
+const SIZE_OF_EVENT: usize = 320;
+
+/// Bytes of a request's cells, about.
+fn size_of_request(record: &RequestRecord) -> usize {
+    let words = match &record.status {
+        veeksha_events::Status::Ok { finish_reason } => finish_reason.len(),
+        veeksha_events::Status::Failed { message, .. } => message.len(),
+    };
+    let labels: usize = record
+        .labels
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + 64)
+        .sum();
+    600 + 29 * record.chunks.len() + 8 * record.chunk_tokens.len() + 8 * record.parents.len() + words + labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five seconds while the square root is less, so for 25 seconds; then the square root.
+    #[test]
+    fn parts_of_a_long_run_are_older() {
+        let second = 1_000_000_000;
+        for (seconds, age) in [(0, 5), (25, 5), (100, 10), (3_600, 60), (90_000, 300)] {
+            assert_eq!(oldest(seconds * second), age * second, "{seconds}");
+        }
+    }
+
+    /// A part every sqrt(t) seconds: the integral of dt / sqrt(t) is 2 sqrt(t), 588 for a day, and few before it is that slow.
+    #[test]
+    fn a_day_makes_hundreds_of_parts() {
+        let (mut now, mut parts) = (0, 0);
+        while now < 86_400_000_000_000 {
+            now += oldest(now);
+            parts += 1;
+        }
+        assert!((550..650).contains(&parts), "{parts}");
+    }
+}

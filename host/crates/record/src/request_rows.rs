@@ -1,0 +1,322 @@
+//! A request as a row, and back.
+
+use bytes::Bytes;
+use parquet::{
+    data_type::ByteArray,
+    errors::{ParquetError, Result},
+};
+use veeksha_model::{Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Usage};
+
+use crate::{
+    codes::{chunk_code, chunk_kind, error_class, history_mode, stamp_source},
+    tables::{RequestColumns, RequestRows},
+};
+
+/// A name that lives as long as the program, without a copy.
+pub(crate) fn name(name: &'static str) -> ByteArray {
+    Bytes::from_static(name.as_bytes()).into()
+}
+
+/// Bits of an unsigned number, as the column keeps them.
+fn time(nanos: u64) -> i64 {
+    nanos as i64
+}
+
+impl RequestColumns {
+    /// Appends a request. Numbers of 64 bits keep their bits.
+    pub(crate) fn push(&mut self, position: u64, record: &RequestRecord) {
+        self.position.push(position as i64);
+        self.session_id.push(record.id.session.0 as i64);
+        self.node_id.push(record.id.node.0.into());
+        self.session_total_requests.push(record.session_requests.into());
+        self.parents
+            .push(record.parents.iter().map(|parent| parent.0.into()));
+        self.history_parent
+            .push(record.history_parent.map(|parent| parent.0.into()));
+        self.wait_after_ready_ns.push(time(record.wait_after_ready));
+        self.scheduler_ready_at_ns.push(time(record.intended));
+        self.held_by_sessions_ns.push(time(record.held.sessions));
+        self.held_by_in_flight_ns.push(time(record.held.in_flight));
+        self.held_by_prefill_ns.push(time(record.held.in_prefill));
+        self.scheduler_dispatched_at_ns.push(time(record.dispatched_at));
+        self.client_picked_up_at_ns.push(record.picked_up_at.map(time));
+        self.sent_at_ns.push(record.sent_at.map(time));
+        self.first_byte_at_ns.push(record.first_byte_at.map(time));
+        self.client_completed_at_ns.push(time(record.completed_at));
+        self.result_processed_at_ns.push(time(record.processed_at));
+        let (reason, class, message) = match &record.status {
+            Status::Ok { finish_reason } => (Some(finish_reason.as_str()), None, None),
+            Status::Failed { class, message } => (None, Some(class.name()), Some(message.as_str())),
+        };
+        self.finish_reason.push(reason.map(ByteArray::from));
+        self.error_class.push(class.map(name));
+        self.error_message.push(message.map(ByteArray::from));
+        self.http_status.push(record.http_status.map(i64::from));
+        self.push_tokens(record);
+        self.server.push(record.server.into());
+        self.connection_reused.push(record.connection_reused);
+        self.resolve_ns.push(record.resolve.map(time));
+        self.connect_ns.push(record.connect.map(time));
+        self.tls_ns.push(record.tls.map(time));
+        self.retried.push(record.retried);
+        self.measured.push(record.measured);
+        self.history_mode.push(name(record.history_mode.name()));
+        let recorded = record.recorded.unwrap_or_default();
+        self.was_recorded.push(record.recorded.is_some());
+        self.recorded_at_ns.push(recorded.at.map(time));
+        self.recorded_latency_ns.push(recorded.latency.map(time));
+        self.recorded_prompt_tokens
+            .push(recorded.prompt_tokens.map(i64::from));
+        self.recorded_output_tokens
+            .push(recorded.output_tokens.map(i64::from));
+        self.ideal_cached_tokens
+            .push(record.ideal_cached_tokens.map(i64::from));
+        let labels = &record.labels;
+        self.label_names
+            .push(labels.iter().map(|(name, _)| ByteArray::from(name.as_str())));
+        self.label_values
+            .push(labels.iter().map(|(_, value)| ByteArray::from(value.as_str())));
+        self.push_chunks(record);
+    }
+
+    fn push_tokens(&mut self, record: &RequestRecord) {
+        self.target_num_delta_prompt_tokens
+            .push(record.target_prompt_tokens.into());
+        self.num_delta_prompt_tokens.push(record.prompt_tokens.into());
+        self.num_total_prompt_tokens
+            .push(record.total_prompt_tokens.into());
+        self.num_template_tokens.push(record.template_tokens.into());
+        self.num_requested_output_tokens
+            .push(record.target_output_tokens.map(i64::from));
+        self.num_output_tokens.push(record.output_tokens.into());
+        self.output_tokens_from_usage
+            .push(record.output_tokens_from_usage);
+        let usage = record.usage;
+        self.usage_prompt_tokens
+            .push(usage.map(|usage| usage.prompt.into()));
+        self.usage_completion_tokens
+            .push(usage.map(|usage| usage.completion.into()));
+        let part = |part: fn(Usage) -> Option<u32>| usage.and_then(part).map(i64::from);
+        self.usage_cached_tokens.push(part(|usage| usage.cached));
+        self.usage_reasoning_tokens.push(part(|usage| usage.reasoning));
+    }
+
+    fn push_chunks(&mut self, record: &RequestRecord) {
+        let chunks = &record.chunks;
+        self.arrival_stamps.push(name(record.stamps.name()));
+        self.chunk_at_ns.push(chunks.iter().map(|chunk| time(chunk.at)));
+        self.chunk_lag_ns
+            .push(chunks.iter().map(|chunk| chunk.lag.into()));
+        self.chunk_bytes
+            .push(chunks.iter().map(|chunk| chunk.bytes.into()));
+        self.chunk_kind
+            .push(chunks.iter().map(|chunk| chunk_code(chunk.kind)));
+        self.chunk_merged.push(chunks.iter().map(|chunk| chunk.merged));
+        self.chunk_tokens
+            .push(record.chunk_tokens.iter().map(|&tokens| tokens.into()));
+    }
+}
+
+/// A cell that no recorder writes.
+pub(crate) fn impossible(column: &str, cell: impl std::fmt::Display) -> ParquetError {
+    ParquetError::General(format!("column {column}: {cell} is not possible there"))
+}
+
+/// The text of a cell.
+pub(crate) fn text<'a>(column: &str, cell: &'a ByteArray) -> Result<&'a str> {
+    // A cell without bytes has no buffer in some versions of the decoder.
+    if cell.is_empty() {
+        return Ok("");
+    }
+    cell.as_utf8()
+        .map_err(|_| impossible(column, "text that is not UTF-8"))
+}
+
+/// A number of at most 32 (or 16) bits.
+pub(crate) fn small<T: TryFrom<i64>>(column: &str, cell: i64) -> Result<T> {
+    T::try_from(cell).map_err(|_| impossible(column, cell))
+}
+
+/// The same of a cell that can be missing.
+pub(crate) fn small_or_none<T: TryFrom<i64>>(column: &str, cell: Option<&i64>) -> Result<Option<T>> {
+    cell.map(|&cell| small(column, cell)).transpose()
+}
+
+fn moment(cell: Option<&i64>) -> Option<u64> {
+    cell.map(|&cell| cell as u64)
+}
+
+fn replace(words: &mut String, by: &str) {
+    words.clear();
+    words.push_str(by);
+}
+
+impl RequestRows {
+    /// Fills a record with a row, reusing its memory. After an error the record is of no use.
+    pub(crate) fn read(&self, row: usize, record: &mut RequestRecord) -> Result<()> {
+        record.id = RequestId {
+            session: SessionId(*self.session_id.get(row) as u64),
+            node: NodeId(small("node_id", *self.node_id.get(row))?),
+        };
+        record.session_requests = small("session_total_requests", *self.session_total_requests.get(row))?;
+        record.parents.clear();
+        for &parent in self.parents.get(row) {
+            record.parents.push(NodeId(small("parents", parent)?));
+        }
+        record.history_parent = small_or_none("history_parent", self.history_parent.get(row))?.map(NodeId);
+        record.wait_after_ready = *self.wait_after_ready_ns.get(row) as u64;
+        record.intended = *self.scheduler_ready_at_ns.get(row) as u64;
+        record.held = Held {
+            sessions: *self.held_by_sessions_ns.get(row) as u64,
+            in_flight: *self.held_by_in_flight_ns.get(row) as u64,
+            in_prefill: *self.held_by_prefill_ns.get(row) as u64,
+        };
+        record.dispatched_at = *self.scheduler_dispatched_at_ns.get(row) as u64;
+        record.picked_up_at = moment(self.client_picked_up_at_ns.get(row));
+        record.sent_at = moment(self.sent_at_ns.get(row));
+        record.first_byte_at = moment(self.first_byte_at_ns.get(row));
+        record.completed_at = *self.client_completed_at_ns.get(row) as u64;
+        record.processed_at = *self.result_processed_at_ns.get(row) as u64;
+        self.read_status(row, &mut record.status)?;
+        record.http_status = small_or_none("http_status", self.http_status.get(row))?;
+        self.read_tokens(row, record)?;
+        record.server = small("server", *self.server.get(row))?;
+        record.connection_reused = *self.connection_reused.get(row);
+        record.resolve = moment(self.resolve_ns.get(row));
+        record.connect = moment(self.connect_ns.get(row));
+        record.tls = moment(self.tls_ns.get(row));
+        record.retried = *self.retried.get(row);
+        record.measured = *self.measured.get(row);
+        let mode = text("history_mode", self.history_mode.get(row))?;
+        record.history_mode = history_mode(mode).ok_or_else(|| impossible("history_mode", mode))?;
+        record.recorded = self.recorded(row)?;
+        self.read_labels(row, &mut record.labels)?;
+        self.read_chunks(row, record)
+    }
+
+    fn read_status(&self, row: usize, status: &mut Status) -> Result<()> {
+        match (
+            self.finish_reason.get(row),
+            self.error_class.get(row),
+            self.error_message.get(row),
+        ) {
+            (Some(reason), None, None) => {
+                let reason = text("finish_reason", reason)?;
+                if let Status::Ok { finish_reason } = status {
+                    replace(finish_reason, reason);
+                } else {
+                    *status = Status::Ok {
+                        finish_reason: reason.to_owned(),
+                    };
+                }
+            }
+            (None, Some(class), Some(message)) => {
+                let name = text("error_class", class)?;
+                *status = Status::Failed {
+                    class: error_class(name).ok_or_else(|| impossible("error_class", name))?,
+                    message: text("error_message", message)?.to_owned(),
+                };
+            }
+            _ => {
+                return Err(impossible(
+                    "finish_reason",
+                    "a request that neither was answered nor failed",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_tokens(&self, row: usize, record: &mut RequestRecord) -> Result<()> {
+        record.target_prompt_tokens = small(
+            "target_num_delta_prompt_tokens",
+            *self.target_num_delta_prompt_tokens.get(row),
+        )?;
+        record.prompt_tokens = small("num_delta_prompt_tokens", *self.num_delta_prompt_tokens.get(row))?;
+        record.total_prompt_tokens =
+            small("num_total_prompt_tokens", *self.num_total_prompt_tokens.get(row))?;
+        record.template_tokens = small("num_template_tokens", *self.num_template_tokens.get(row))?;
+        let asked_for = self.num_requested_output_tokens.get(row);
+        record.target_output_tokens = small_or_none("num_requested_output_tokens", asked_for)?;
+        record.output_tokens = small("num_output_tokens", *self.num_output_tokens.get(row))?;
+        record.output_tokens_from_usage = *self.output_tokens_from_usage.get(row);
+        let prompt = small_or_none("usage_prompt_tokens", self.usage_prompt_tokens.get(row))?;
+        let completion = small_or_none("usage_completion_tokens", self.usage_completion_tokens.get(row))?;
+        let cached = small_or_none("usage_cached_tokens", self.usage_cached_tokens.get(row))?;
+        let reasoning = small_or_none("usage_reasoning_tokens", self.usage_reasoning_tokens.get(row))?;
+        record.usage = match (prompt, completion, cached, reasoning) {
+            (Some(prompt), Some(completion), cached, reasoning) => Some(Usage {
+                prompt,
+                completion,
+                cached,
+                reasoning,
+            }),
+            (None, None, None, None) => None,
+            _ => return Err(impossible("usage_prompt_tokens", "a part of a usage")),
+        };
+        record.ideal_cached_tokens = small_or_none("ideal_cached_tokens", self.ideal_cached_tokens.get(row))?;
+        Ok(())
+    }
+
+    fn recorded(&self, row: usize) -> Result<Option<Recorded>> {
+        let recorded = Recorded {
+            at: moment(self.recorded_at_ns.get(row)),
+            latency: moment(self.recorded_latency_ns.get(row)),
+            prompt_tokens: small_or_none("recorded_prompt_tokens", self.recorded_prompt_tokens.get(row))?,
+            output_tokens: small_or_none("recorded_output_tokens", self.recorded_output_tokens.get(row))?,
+        };
+        match self.was_recorded.get(row) {
+            true => Ok(Some(recorded)),
+            false if recorded == Recorded::default() => Ok(None),
+            false => Err(impossible("was_recorded", "false beside what was recorded")),
+        }
+    }
+
+    fn read_labels(&self, row: usize, labels: &mut Vec<veeksha_model::Label>) -> Result<()> {
+        let (names, values) = (self.label_names.get(row), self.label_values.get(row));
+        if names.len() != values.len() {
+            return Err(impossible(
+                "label_values",
+                "another number of values than of names",
+            ));
+        }
+        labels.resize_with(names.len(), Default::default);
+        for ((name, value), label) in names.iter().zip(values).zip(labels) {
+            replace(&mut label.0, text("label_names", name)?);
+            replace(&mut label.1, text("label_values", value)?);
+        }
+        Ok(())
+    }
+
+    fn read_chunks(&self, row: usize, record: &mut RequestRecord) -> Result<()> {
+        let stamps = text("arrival_stamps", self.arrival_stamps.get(row))?;
+        record.stamps = stamp_source(stamps).ok_or_else(|| impossible("arrival_stamps", stamps))?;
+        let at = self.chunk_at_ns.get(row);
+        let lag = self.chunk_lag_ns.get(row);
+        let bytes = self.chunk_bytes.get(row);
+        let kind = self.chunk_kind.get(row);
+        let merged = self.chunk_merged.get(row);
+        if [lag.len(), bytes.len(), kind.len(), merged.len()] != [at.len(); 4] {
+            return Err(impossible(
+                "chunk_at_ns",
+                "a list that is not as long as the other chunk_ lists",
+            ));
+        }
+        record.chunks.clear();
+        record.chunks.reserve(at.len());
+        for ((((&at, &lag), &bytes), &kind), &merged) in at.iter().zip(lag).zip(bytes).zip(kind).zip(merged) {
+            record.chunks.push(Chunk {
+                at: at as u64,
+                lag: small("chunk_lag_ns", lag)?,
+                bytes: small("chunk_bytes", bytes)?,
+                kind: chunk_kind(kind).ok_or_else(|| impossible("chunk_kind", kind))?,
+                merged,
+            });
+        }
+        record.chunk_tokens.clear();
+        for &tokens in self.chunk_tokens.get(row) {
+            record.chunk_tokens.push(small("chunk_tokens", tokens)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! The rows of a table, file after file and row group after row group, a batch at a time.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    marker::PhantomData,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use crate::{
+    RecordError,
+    group::Group,
+    metadata::{About, Foreign, VERSION},
+    table::{Columns, Rows},
+};
+
+/// Rows in memory at a time: few enough that the chunks of all of them stay in a processor's cache.
+const BATCH: usize = 128;
+
+/// A file of a table that can be read.
+pub(crate) struct TableFile {
+    pub(crate) path: PathBuf,
+    pub(crate) about: About,
+    metadata: Arc<ParquetMetaData>,
+}
+
+impl TableFile {
+    /// Opens a file of a table.
+    ///
+    /// # Errors
+    ///
+    /// `Ok(Err(reason))` if the file is damaged or not one of a record; an error if it is of another version.
+    pub(crate) fn open<C: Columns>(path: &Path) -> Result<Result<TableFile, String>, RecordError> {
+        let metadata = File::open(path)
+            .map_err(Into::into)
+            .and_then(|file| ParquetMetaDataReader::new().parse_and_finish(&file));
+        let metadata = match metadata {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                return Ok(Err(damage(
+                    path,
+                    &format!("it is no whole Parquet file: {error}"),
+                )));
+            }
+        };
+        let file = metadata.file_metadata();
+        let about = match About::of_file(file, C::NAME) {
+            Ok(about) => about,
+            Err(Foreign::NotOurs(why)) => return Ok(Err(damage(path, &why))),
+            Err(Foreign::Version { found, program }) => {
+                return Err(RecordError::Version {
+                    path: path.to_owned(),
+                    found,
+                    known: VERSION,
+                    program,
+                });
+            }
+        };
+        let sound = C::schema().is_ok_and(|schema| *file.schema() == *schema);
+        if !sound {
+            return Ok(Err(damage(path, "its columns are not those of version 1")));
+        }
+        if about.checksums.len() != metadata.num_row_groups() {
+            return Ok(Err(damage(
+                path,
+                "it has another number of row groups than of checksums",
+            )));
+        }
+        Ok(Ok(TableFile {
+            path: path.to_owned(),
+            about,
+            metadata: Arc::new(metadata),
+        }))
+    }
+
+    /// How many rows it says it has.
+    pub(crate) fn rows(&self) -> u64 {
+        let groups = self.metadata.row_groups().iter();
+        groups
+            .map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
+            .sum()
+    }
+}
+
+/// What is wrong with a file, and what becomes of it.
+pub(crate) fn damage(path: &Path, why: &str) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    format!("{}: {why}", name.display())
+}
+
+/// A place in the rows of a table.
+pub(crate) struct Stream<C: Columns> {
+    groups: VecDeque<(Arc<Source>, usize)>,
+    open: Option<Open<C::Rows>>,
+    /// The position of the last row.
+    last: Option<u64>,
+    /// What could not be read.
+    pub(crate) damaged: Vec<String>,
+    columns: PhantomData<C>,
+}
+
+struct Source {
+    path: PathBuf,
+    about: About,
+    metadata: Arc<ParquetMetaData>,
+}
+
+/// A row group of which a batch is in memory.
+struct Open<R> {
+    rows: R,
+    /// Rows of the group that are not in the batch yet.
+    left: usize,
+    /// Rows of the batch.
+    batch: usize,
+    /// The next row of the batch.
+    next: usize,
+    source: Arc<Source>,
+    group: usize,
+}
+
+impl<C: Columns> Stream<C> {
+    /// Before the first row of files in the order of their events.
+    pub(crate) fn new(files: &[TableFile]) -> Self {
+        let mut groups = VecDeque::new();
+        for file in files {
+            let source = Arc::new(Source {
+                path: file.path.clone(),
+                about: file.about.clone(),
+                metadata: Arc::clone(&file.metadata),
+            });
+            groups.extend((0..file.metadata.num_row_groups()).map(|group| (Arc::clone(&source), group)));
+        }
+        Stream {
+            groups,
+            open: None,
+            last: None,
+            damaged: Vec::new(),
+            columns: PhantomData,
+        }
+    }
+
+    /// The position of the next row; `None` after the last one. What cannot be read is skipped and noted.
+    pub(crate) fn peek(&mut self) -> Option<u64> {
+        loop {
+            if let Some(open) = &self.open
+                && open.next < open.batch
+            {
+                let position = open.rows.position(open.next);
+                if self.last.is_none_or(|last| last < position) {
+                    return Some(position);
+                }
+                self.give_up("its events are out of order");
+            } else if self.open.as_ref().is_some_and(|open| open.left > 0) {
+                self.next_batch();
+            } else {
+                let (source, group) = self.groups.pop_front()?;
+                match open_group(&source, group) {
+                    Ok(open) => self.open = Some(open),
+                    Err(error) => self.note(&source, group, &error),
+                }
+            }
+        }
+    }
+
+    /// Looks at the next row, which [`Stream::peek`] found, and goes past it. A row that cannot be understood is noted, and the
+    /// rest of its row group skipped: `None`.
+    pub(crate) fn take<T>(
+        &mut self,
+        read: impl FnOnce(&C::Rows, usize) -> parquet::errors::Result<T>,
+    ) -> Option<T> {
+        let open = self.open.as_mut()?;
+        let row = open.next;
+        open.next += 1;
+        self.last = Some(open.rows.position(row));
+        match read(&open.rows, row) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.give_up(&error.to_string());
+                None
+            }
+        }
+    }
+
+    fn next_batch(&mut self) {
+        if let Some(open) = &mut self.open
+            && let Err(error) = open.fill()
+        {
+            let error = error.to_string();
+            self.give_up(&error);
+        }
+    }
+
+    /// Skips the rest of the row group.
+    fn give_up(&mut self, why: &str) {
+        if let Some(open) = self.open.take() {
+            self.note(&open.source, open.group, why);
+        }
+    }
+
+    fn note(&mut self, source: &Source, group: usize, why: &str) {
+        let why = match source.metadata.num_row_groups() {
+            1 => why.to_owned(),
+            all => format!("row group {} of {all}: {why}", group + 1),
+        };
+        self.damaged.push(damage(&source.path, &why));
+    }
+}
+
+fn open_group<R: Rows>(source: &Arc<Source>, group: usize) -> Result<Open<R>, String> {
+    let open = || -> parquet::errors::Result<Open<R>> {
+        let mut file = File::open(&source.path)?;
+        let checksum = source.about.checksums.get(group).copied().unwrap_or_default();
+        let bytes = Group::read(&mut file, source.metadata.row_group(group), checksum)?;
+        let mut open = Open {
+            rows: R::open(&bytes)?,
+            left: bytes.rows()?,
+            batch: 0,
+            next: 0,
+            source: Arc::clone(source),
+            group,
+        };
+        open.fill()?;
+        Ok(open)
+    };
+    open().map_err(|error| error.to_string())
+}
+
+impl<R: Rows> Open<R> {
+    fn fill(&mut self) -> parquet::errors::Result<()> {
+        let rows = self.left.min(BATCH);
+        self.rows.fill(rows)?;
+        (self.left, self.batch, self.next) = (self.left - rows, rows, 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! The two tables.
+
+use veeksha_events::Event;
+use veeksha_model::RequestRecord;
+
+use crate::table::table;
+
+table! {
+    /// `requests.parquet`: what is known of each request that was sent. Names are those of `request_level_metrics.jsonl`; times
+    /// are in nanoseconds and say so.
+    RequestColumns, RequestRows of RequestRecord, "requests":
+    position: Required<Int>, Delta;
+    session_id: Required<Int>, Delta;
+    node_id: Required<Int>, Delta;
+    session_total_requests: Required<Int>, Dictionary;
+    parents: List<Int>, Dictionary;
+    history_parent: Optional<Int>, Dictionary;
+    wait_after_ready_ns: Required<Int>, Dictionary;
+    scheduler_ready_at_ns: Required<Int>, Delta;
+    held_by_sessions_ns: Required<Int>, Dictionary;
+    held_by_in_flight_ns: Required<Int>, Dictionary;
+    held_by_prefill_ns: Required<Int>, Dictionary;
+    scheduler_dispatched_at_ns: Required<Int>, Delta;
+    client_picked_up_at_ns: Optional<Int>, Delta;
+    sent_at_ns: Optional<Int>, Delta;
+    first_byte_at_ns: Optional<Int>, Delta;
+    client_completed_at_ns: Required<Int>, Delta;
+    result_processed_at_ns: Required<Int>, Delta;
+    /// Why generation ended; of an answered request only.
+    finish_reason: Optional<Text>, Dictionary;
+    /// Of a failed request only.
+    error_class: Optional<Text>, Dictionary;
+    /// Of a failed request only.
+    error_message: Optional<Text>, Dictionary;
+    http_status: Optional<Int>, Dictionary;
+    target_num_delta_prompt_tokens: Required<Int>, Dictionary;
+    num_delta_prompt_tokens: Required<Int>, Dictionary;
+    num_total_prompt_tokens: Required<Int>, Dictionary;
+    num_template_tokens: Required<Int>, Dictionary;
+    num_requested_output_tokens: Optional<Int>, Dictionary;
+    num_output_tokens: Required<Int>, Dictionary;
+    output_tokens_from_usage: Required<Flag>, Plain;
+    /// Null together with `usage_completion_tokens`: no usage came.
+    usage_prompt_tokens: Optional<Int>, Dictionary;
+    usage_completion_tokens: Optional<Int>, Dictionary;
+    usage_cached_tokens: Optional<Int>, Dictionary;
+    usage_reasoning_tokens: Optional<Int>, Dictionary;
+    server: Required<Int>, Dictionary;
+    connection_reused: Required<Flag>, Plain;
+    resolve_ns: Optional<Int>, Dictionary;
+    connect_ns: Optional<Int>, Dictionary;
+    tls_ns: Optional<Int>, Dictionary;
+    retried: Required<Flag>, Plain;
+    measured: Required<Flag>, Plain;
+    history_mode: Required<Text>, Dictionary;
+    /// Whether a trace recorded the request; the next four say what it knows of it.
+    was_recorded: Required<Flag>, Plain;
+    recorded_at_ns: Optional<Int>, Delta;
+    recorded_latency_ns: Optional<Int>, Delta;
+    recorded_prompt_tokens: Optional<Int>, Dictionary;
+    recorded_output_tokens: Optional<Int>, Dictionary;
+    ideal_cached_tokens: Optional<Int>, Dictionary;
+    /// As long as `label_values`.
+    label_names: List<Text>, Dictionary;
+    label_values: List<Text>, Dictionary;
+    arrival_stamps: Required<Text>, Dictionary;
+    /// Of each event of the stream; the next four are as long.
+    chunk_at_ns: List<Int>, Delta;
+    chunk_lag_ns: List<Int>, Delta;
+    chunk_bytes: List<Int>, Dictionary;
+    /// Codes that the file's metadata explain.
+    chunk_kind: List<Code>, Dictionary;
+    chunk_merged: List<Flag>, Plain;
+    /// Tokens of each generated chunk, or empty: one each, or not known.
+    chunk_tokens: List<Int>, Dictionary;
+}
+
+table! {
+    /// `events.parquet`: all other events. The column `event` says which, under the name that it has in `traces/trace.jsonl`;
+    /// what a kind of event does not have is null.
+    EventColumns, EventRows of Event, "events":
+    position: Required<Int>, Delta;
+    event: Required<Text>, Dictionary;
+    /// When it happened; of `dispatched`: when the request was handed over.
+    at_ns: Optional<Int>, Delta;
+    session_id: Optional<Int>, Delta;
+    node_id: Optional<Int>, Delta;
+    /// Of `session_started` and `session_finished`: the session's requests.
+    requests: Optional<Int>, Dictionary;
+    /// Of `arrivals_missed`.
+    sessions: Optional<Int>, Dictionary;
+    /// Of `session_planned`.
+    digest: Optional<Digest>, Plain;
+    /// Of `dispatched`: the instant that the schedule asked for.
+    intended_ns: Optional<Int>, Delta;
+    /// Of `starved`: when the session was due.
+    due_ns: Optional<Int>, Delta;
+    /// Of `never_sent`.
+    reason: Optional<Text>, Dictionary;
+    /// Of `session_finished`: how.
+    end: Optional<Text>, Dictionary;
+    thread: Optional<Text>, Dictionary;
+    /// Of `plugin_called`, and the next two.
+    what: Optional<Text>, Dictionary;
+    begin_ns: Optional<Int>, Delta;
+    end_ns: Optional<Int>, Delta;
+    /// Of `thread_sampled`, and the next two.
+    span_ns: Optional<Int>, Dictionary;
+    busy_ns: Optional<Int>, Dictionary;
+    waiting_ns: Optional<Int>, Dictionary;
+    /// Of `clock_stepped`.
+    by_ns: Optional<Int>, Dictionary;
+    /// Of `run_started`: the wall clock at zero, since 1970.
+    epoch_unix_ns: Optional<Int>, Dictionary;
+    /// Of `run_started`: the machine's monotonic clock at zero.
+    epoch_monotonic_ns: Optional<Int>, Dictionary;
+    metric: Optional<Text>, Dictionary;
+    unit: Optional<Text>, Dictionary;
+    better: Optional<Text>, Dictionary;
+    summary: Optional<Text>, Dictionary;
+    plugin: Optional<Text>, Dictionary;
+    /// Of `sampled`, and the next.
+    value: Optional<Float>, Plain;
+    weight: Optional<Float>, Dictionary;
+    /// Of `judged`.
+    good: Optional<Flag>, Plain;
+}

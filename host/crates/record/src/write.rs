@@ -1,0 +1,176 @@
+//! Columns that are filled row by row and written as a whole.
+
+use parquet::{
+    basic::{LogicalType, Repetition},
+    column::writer::ColumnWriterImpl,
+    data_type::DataType,
+    errors::Result,
+    schema::types::{Type, TypePtr},
+};
+
+use crate::element::{Element, Value};
+
+/// Definition and repetition levels, made anew for each list; kept for their memory.
+#[derive(Default)]
+pub(crate) struct Levels {
+    definition: Vec<i16>,
+    repetition: Vec<i16>,
+}
+
+/// A column that is filled.
+pub(crate) trait Column {
+    /// How its cells are stored.
+    type Type: DataType;
+
+    /// Its place in the schema.
+    fn schema(name: &str) -> Result<TypePtr>;
+
+    /// The names from the column down to its cells.
+    fn path(name: &str) -> Vec<String> {
+        vec![name.to_owned()]
+    }
+
+    /// Writes all rows and forgets them.
+    fn write(&mut self, writer: &mut ColumnWriterImpl<'_, Self::Type>, levels: &mut Levels) -> Result<()>;
+}
+
+/// A cell in every row.
+pub(crate) struct Required<E: Element> {
+    values: Vec<Value<E>>,
+}
+
+/// A cell in some rows.
+pub(crate) struct Optional<E: Element> {
+    values: Vec<Value<E>>,
+    definition: Vec<i16>,
+}
+
+/// A list in every row; it can be empty.
+pub(crate) struct List<E: Element> {
+    values: Vec<Value<E>>,
+    lengths: Vec<usize>,
+}
+
+impl<E: Element> Default for Required<E> {
+    fn default() -> Self {
+        Required { values: Vec::new() }
+    }
+}
+
+impl<E: Element> Default for Optional<E> {
+    fn default() -> Self {
+        Optional {
+            values: Vec::new(),
+            definition: Vec::new(),
+        }
+    }
+}
+
+impl<E: Element> Default for List<E> {
+    fn default() -> Self {
+        List {
+            values: Vec::new(),
+            lengths: Vec::new(),
+        }
+    }
+}
+
+impl<E: Element> Required<E> {
+    /// Appends a row.
+    pub(crate) fn push(&mut self, value: Value<E>) {
+        self.values.push(value);
+    }
+}
+
+impl<E: Element> Optional<E> {
+    /// Appends a row.
+    pub(crate) fn push(&mut self, value: Option<Value<E>>) {
+        self.definition.push(i16::from(value.is_some()));
+        self.values.extend(value);
+    }
+}
+
+impl<E: Element> List<E> {
+    /// Appends a row.
+    pub(crate) fn push(&mut self, values: impl IntoIterator<Item = Value<E>>) {
+        let before = self.values.len();
+        self.values.extend(values);
+        self.lengths.push(self.values.len() - before);
+    }
+}
+
+fn cell<E: Element>(name: &str, repetition: Repetition) -> Result<TypePtr> {
+    let cell = Type::primitive_type_builder(name, E::PHYSICAL)
+        .with_repetition(repetition)
+        .with_logical_type(E::logical());
+    Ok(cell.build()?.into())
+}
+
+impl<E: Element> Column for Required<E> {
+    type Type = E::Type;
+
+    fn schema(name: &str) -> Result<TypePtr> {
+        cell::<E>(name, Repetition::REQUIRED)
+    }
+
+    fn write(&mut self, writer: &mut ColumnWriterImpl<'_, E::Type>, _: &mut Levels) -> Result<()> {
+        writer.write_batch(&self.values, None, None)?;
+        self.values.clear();
+        Ok(())
+    }
+}
+
+impl<E: Element> Column for Optional<E> {
+    type Type = E::Type;
+
+    fn schema(name: &str) -> Result<TypePtr> {
+        cell::<E>(name, Repetition::OPTIONAL)
+    }
+
+    fn write(&mut self, writer: &mut ColumnWriterImpl<'_, E::Type>, _: &mut Levels) -> Result<()> {
+        writer.write_batch(&self.values, Some(&self.definition), None)?;
+        self.values.clear();
+        self.definition.clear();
+        Ok(())
+    }
+}
+
+impl<E: Element> Column for List<E> {
+    type Type = E::Type;
+
+    fn schema(name: &str) -> Result<TypePtr> {
+        let cells = Type::group_type_builder("list")
+            .with_repetition(Repetition::REPEATED)
+            .with_fields(vec![cell::<E>("element", Repetition::REQUIRED)?])
+            .build()?;
+        let list = Type::group_type_builder(name)
+            .with_repetition(Repetition::REQUIRED)
+            .with_logical_type(Some(LogicalType::List))
+            .with_fields(vec![cells.into()])
+            .build()?;
+        Ok(list.into())
+    }
+
+    fn path(name: &str) -> Vec<String> {
+        ["", "list", "element"]
+            .map(|part| if part.is_empty() { name } else { part }.to_owned())
+            .to_vec()
+    }
+
+    /// The levels of a list of required cells: an empty list is one place that is not defined (0); of the others every place is
+    /// defined (1), and all but the first repeat (1).
+    fn write(&mut self, writer: &mut ColumnWriterImpl<'_, E::Type>, levels: &mut Levels) -> Result<()> {
+        levels.definition.clear();
+        levels.repetition.clear();
+        for &length in &self.lengths {
+            let (start, places) = (levels.repetition.len(), length.max(1));
+            levels.definition.resize(start + places, i16::from(length > 0));
+            levels.repetition.resize(start + places, 1);
+            levels.repetition[start] = 0;
+        }
+        writer.write_batch(&self.values, Some(&levels.definition), Some(&levels.repetition))?;
+        self.values.clear();
+        self.lengths.clear();
+        Ok(())
+    }
+}
