@@ -109,6 +109,14 @@ pub enum LuaError {
         /// What is there.
         found: String,
     },
+    /// A list of scenarios has no such element.
+    #[error("{file}: the list of scenarios has no element {}", scenario + 1)]
+    NoScenario {
+        /// The file.
+        file: String,
+        /// Its place in the list, counted from 0.
+        scenario: usize,
+    },
     /// What a flavor of the scenario wants of a trace cannot be.
     #[error("{file}: `{path}`: {reason}")]
     Layout {

@@ -255,7 +255,8 @@ fn readable(message: &str) -> String {
     }
     if text.contains("attempt to modify a readonly table") {
         text.push_str(
-            " (globals and the tables of a scenario cannot change once it is loaded: no session may depend on another)",
+            " (what the host hands over cannot change, nor globals and the tables of a scenario once it is loaded: no session may \
+             depend on another)",
         );
     }
     text

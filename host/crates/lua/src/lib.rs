@@ -1,4 +1,4 @@
-//! Sandboxed Luau: scenario files, session functions, agents as coroutines.
+//! Sandboxed Luau: scenario files, session functions, agents as coroutines, metrics and checks.
 //!
 //! [`LuaScenario::load`] executes a scenario file and reads the table it returns, with the line of each key. If the table
 //! holds a function that makes sessions, [`LuaScenario::workload`] gives a factory for it, and [`LuaScenario::flavor`] one
@@ -21,6 +21,10 @@
 //! responses that it names in `history` and `after`, are its parents. So the instant at which the schedule intends a
 //! request is never before the agent could have known of it.
 //!
+//! **Metrics and checks.** [`LuaScenario::evaluator`] gives what a table of `metrics`, `good` and `check` measures and judges, be
+//! it part of a scenario or a file of its own. A metric may keep what it likes between requests, in a machine that sees all
+//! requests in the order in which they ended; `good` and `check` depend on what they are given alone.
+//!
 //! The API for authors is documented in `sdk/lua/README.md`.
 #![forbid(unsafe_code)]
 
@@ -28,27 +32,34 @@ mod agent;
 mod agent_turn;
 mod blocks;
 mod budget;
+mod completion;
 mod duration;
 mod error;
+mod evaluator;
 mod fault;
 mod flavor;
 mod globals;
 mod host;
 mod json;
 mod limits;
+mod metrics;
 mod modules;
 mod opening;
 mod places;
 mod planned;
 mod recorded;
 mod request;
+mod request_check;
 mod response;
+mod results;
 mod rng;
 mod rows;
+mod samples;
 mod scenario;
 mod segments;
 mod session;
 mod shape;
+mod slo_check;
 mod sources;
 mod tokens;
 mod value;
@@ -57,5 +68,6 @@ mod watch;
 mod workload;
 
 pub use error::LuaError;
+pub use evaluator::LuaEvaluator;
 pub use limits::{CountTokens, LogSink, LuaGrants, LuaKind, LuaLimits};
 pub use scenario::LuaScenario;

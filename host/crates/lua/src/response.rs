@@ -1,7 +1,7 @@
 //! What an agent receives for a request: a table, whether the request was answered or failed.
 
 use mlua::{Lua, Table, Value};
-use veeksha_model::{FailureReason, NodeId, Response};
+use veeksha_model::{FailureReason, NodeId, Response, Usage};
 
 /// The table of an answer. It says nothing of time: an agent depends on what the model said, not on how fast.
 pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Result<Table> {
@@ -21,14 +21,19 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
     table.raw_set("tool_calls", calls)?;
     table.raw_set("finish_reason", response.finish_reason.as_str())?;
     table.raw_set("output_tokens", response.output_tokens)?;
-    if let Some(usage) = response.usage {
-        let entry = lua.create_table_with_capacity(0, 4)?;
-        entry.raw_set("prompt", usage.prompt)?;
-        entry.raw_set("completion", usage.completion)?;
-        entry.raw_set("cached", usage.cached)?;
-        entry.raw_set("reasoning", usage.reasoning)?;
-        table.raw_set("usage", entry)?;
+    if let Some(counts) = &response.usage {
+        table.raw_set("usage", usage(lua, counts)?)?;
     }
+    Ok(table)
+}
+
+/// The server's counts.
+pub(crate) fn usage(lua: &Lua, usage: &Usage) -> mlua::Result<Table> {
+    let table = lua.create_table_with_capacity(0, 4)?;
+    table.raw_set("prompt", usage.prompt)?;
+    table.raw_set("completion", usage.completion)?;
+    table.raw_set("cached", usage.cached)?;
+    table.raw_set("reasoning", usage.reasoning)?;
     Ok(table)
 }
 

@@ -1,19 +1,26 @@
-//! Loading a scenario file, and finding its functions.
+//! Loading a file of Lua, and finding its functions.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use veeksha_ports::{FlavorFactory, Layout, WorkloadFactory, WorkloadInfo, check_layout};
-use veeksha_scenario::{Document, Node, Value};
+use veeksha_ports::{
+    FlavorFactory, Layout, MetricFactory, RequestCheckFactory, SloCheck, WorkloadFactory, WorkloadInfo,
+    check_layout,
+};
+use veeksha_scenario::{Document, Documents, Node, Value};
 
 use crate::error::LuaError;
+use crate::evaluator::{self, LuaEvaluator, Wrong};
 use crate::fault::{Fault, FaultKind};
 use crate::flavor::LuaFlavorFactory;
 use crate::host::Host;
 use crate::limits::{LuaGrants, LuaKind, LuaLimits};
+use crate::metrics::LuaMetricFactory;
 use crate::modules::Origin;
 use crate::opening::Opening;
 use crate::places::Places;
+use crate::request_check::LuaRequestCheckFactory;
+use crate::slo_check::LuaSloCheck;
 use crate::sources::Sources;
 use crate::value;
 use crate::vm::Vm;
@@ -22,14 +29,19 @@ use crate::workload::LuaFactory;
 /// Lines that the top level of a scenario may write.
 const MAX_MESSAGES: usize = 200;
 
-/// A scenario that was loaded: what it says, and the text of its files.
-#[derive(Debug)]
+/// A file of Lua that was loaded: what it says, and the text of its files. It returns a scenario, a list of scenarios, or a table
+/// of metrics and checks ([`LuaScenario::evaluator`] with an empty path).
+#[derive(Clone, Debug)]
 pub struct LuaScenario {
-    /// The table that the scenario returned, with places. Functions stand in it as [`Value::Function`].
+    /// The table that the file returned, with places, where it is one scenario. Functions stand in it as [`Value::Function`].
     pub document: Document,
+    /// The same as the scenarios of a sweep.
+    pub documents: Documents,
     /// What the top level wrote with `log.*` and `print`: level and line.
     pub messages: Vec<(String, String)>,
     root: Node,
+    /// Where `root` stands in what the file returns: empty, or the number of a scenario in a list.
+    within: String,
     sources: Arc<Sources>,
     limits: LuaLimits,
 }
@@ -69,10 +81,37 @@ impl LuaScenario {
             .unwrap_or_default();
         Ok(LuaScenario {
             document: Document::new(root.clone()),
+            documents: Documents::new(root.clone()),
             messages,
             root,
+            within: String::new(),
             sources: Arc::new(sources),
             limits,
+        })
+    }
+
+    /// The scenario at a place of the list that the file returned ([`veeksha_scenario::SweepCell::scenario`]): its functions are
+    /// found by their paths in that scenario. The only scenario of a file that returns one is at 0.
+    ///
+    /// # Errors
+    /// [`LuaError::NoScenario`] if the list is shorter.
+    pub fn of(&self, scenario: usize) -> Result<LuaScenario, LuaError> {
+        let (root, within) = match &self.root.value {
+            Value::List(items) => (items.get(scenario), scenario.to_string()),
+            _ => (Some(&self.root).filter(|_| scenario == 0), String::new()),
+        };
+        let root = root.cloned().ok_or_else(|| LuaError::NoScenario {
+            file: self.sources.main.name.to_string(),
+            scenario,
+        })?;
+        Ok(LuaScenario {
+            document: Document::new(root.clone()),
+            documents: Documents::new(root.clone()),
+            messages: self.messages.clone(),
+            root,
+            within,
+            sources: self.sources.clone(),
+            limits: self.limits,
         })
     }
 
@@ -104,7 +143,7 @@ impl LuaScenario {
         Ok(Arc::new(LuaFactory {
             info: self.info(format!("the Lua function `{function_path}`"), &grants),
             opening: self.opening(grants),
-            path: function_path.to_owned(),
+            path: self.place(function_path),
             kind,
             length,
         }))
@@ -136,12 +175,131 @@ impl LuaScenario {
         Ok(Arc::new(LuaFlavorFactory {
             info: self.info(format!("the Lua function `{function}`"), &grants),
             opening: self.opening(grants),
-            place: place.to_owned(),
+            place: self.place(place),
             layout: Layout {
                 warms_up: has_warmup,
                 ..layout
             },
         }))
+    }
+
+    /// The metrics of the evaluator at `path` (`evaluators.1`; empty where the file returns an evaluator), which `name` is the
+    /// name of in results and messages.
+    ///
+    /// # Errors
+    /// [`LuaError::Value`] for metrics that cannot be: a name that is none, an unknown key, no `observe`;
+    /// [`LuaError::NotAFunction`] if there are none.
+    pub fn metric(
+        &self,
+        path: &str,
+        name: &str,
+        grants: LuaGrants,
+    ) -> Result<Arc<dyn MetricFactory>, LuaError> {
+        let place = join(path, "metrics");
+        let Some(node) = find(&self.root, &place) else {
+            return Err(self.no_function(&place, "nothing"));
+        };
+        let metrics = evaluator::metrics(node, name).map_err(|wrong| self.wrong(&place, wrong))?;
+        Ok(Arc::new(LuaMetricFactory {
+            info: self.judging(name, &place, &grants),
+            opening: self.opening(grants),
+            place: self.place(&place),
+            metrics,
+        }))
+    }
+
+    /// The function `good` of the evaluator at `path`.
+    ///
+    /// # Errors
+    /// [`LuaError::NotAFunction`] if there is none.
+    pub fn request_check(
+        &self,
+        path: &str,
+        name: &str,
+        grants: LuaGrants,
+    ) -> Result<Arc<dyn RequestCheckFactory>, LuaError> {
+        let function = join(path, "good");
+        self.is_function(&function)?;
+        Ok(Arc::new(LuaRequestCheckFactory {
+            info: self.judging(name, &function, &grants),
+            opening: self.opening(grants),
+            function: self.place(&function),
+        }))
+    }
+
+    /// The function `check` of the evaluator at `path`.
+    ///
+    /// # Errors
+    /// [`LuaError::NotAFunction`] if there is none.
+    pub fn slo_check(
+        &self,
+        path: &str,
+        name: &str,
+        grants: LuaGrants,
+    ) -> Result<Arc<dyn SloCheck>, LuaError> {
+        let function = join(path, "check");
+        self.is_function(&function)?;
+        Ok(Arc::new(LuaSloCheck {
+            info: self.judging(name, &function, &grants),
+            opening: self.opening(grants),
+            function: self.place(&function),
+        }))
+    }
+
+    /// Everything that the evaluator at `path` has: `metrics`, `good`, `check`. Its name is `name`, else the one that it gives
+    /// itself, else the file's without its ending.
+    ///
+    /// # Errors
+    /// [`LuaError::Value`] for a table that is no evaluator, and as the other functions for its parts.
+    pub fn evaluator(
+        &self,
+        path: &str,
+        name: Option<&str>,
+        grants: LuaGrants,
+    ) -> Result<LuaEvaluator, LuaError> {
+        let Some(node) = find(&self.root, path) else {
+            return Err(self.no_function(path, "nothing"));
+        };
+        let parts = evaluator::parts(node).map_err(|wrong| self.wrong(path, wrong))?;
+        let title = || {
+            let stem = Path::new(&self.sources.title).file_stem();
+            stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+        };
+        let name = name.map(str::to_owned).or(parts.name).unwrap_or_else(title);
+        Ok(LuaEvaluator {
+            metric: match parts.measures {
+                true => Some(self.metric(path, &name, grants.clone())?),
+                false => None,
+            },
+            request_check: match parts.judges_requests {
+                true => Some(self.request_check(path, &name, grants.clone())?),
+                false => None,
+            },
+            slo_check: match parts.judges_run {
+                true => Some(self.slo_check(path, &name, grants)?),
+                false => None,
+            },
+            name,
+        })
+    }
+
+    /// A path in what the file returns.
+    fn place(&self, path: &str) -> String {
+        join(&self.within, path)
+    }
+
+    fn wrong(&self, path: &str, wrong: Wrong<'_>) -> LuaError {
+        let path = join(path, &wrong.path);
+        LuaError::Value {
+            file: self.sources.main.name.to_string(),
+            line: wrong.node.place.as_ref().map(|place| place.line),
+            path: if path.is_empty() {
+                "the table".to_owned()
+            } else {
+                path
+            },
+            message: wrong.message,
+        }
     }
 
     fn is_function(&self, path: &str) -> Result<(), LuaError> {
@@ -150,11 +308,22 @@ impl LuaScenario {
             Some(_) => "a value of another kind",
             None => "nothing",
         };
-        Err(LuaError::NotAFunction {
+        Err(self.no_function(path, found))
+    }
+
+    fn no_function(&self, path: &str, found: &str) -> LuaError {
+        LuaError::NotAFunction {
             file: self.sources.main.name.to_string(),
             path: path.to_owned(),
             found: found.to_owned(),
-        })
+        }
+    }
+
+    fn judging(&self, name: &str, place: &str, grants: &LuaGrants) -> WorkloadInfo {
+        WorkloadInfo {
+            name: name.to_owned(),
+            ..self.info(format!("`{place}` of {}", self.sources.title), grants)
+        }
     }
 
     fn info(&self, summary: String, grants: &LuaGrants) -> WorkloadInfo {
@@ -183,7 +352,18 @@ impl LuaScenario {
     }
 }
 
+fn join(path: &str, key: &str) -> String {
+    match (path.is_empty(), key.is_empty()) {
+        (true, _) => key.to_owned(),
+        (false, true) => path.to_owned(),
+        (false, false) => format!("{path}.{key}"),
+    }
+}
+
 fn find<'a>(root: &'a Node, path: &str) -> Option<&'a Node> {
+    if path.is_empty() {
+        return Some(root);
+    }
     path.split('.').try_fold(root, |node, step| match &node.value {
         Value::Map(entries) => entries.iter().find(|(key, _)| key == step).map(|(_, node)| node),
         Value::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),

@@ -11,8 +11,8 @@ use crate::shape::{At, Shape, describe, number_of};
 
 /// The deepest nesting of tables.
 const MAX_DEPTH: usize = 64;
-/// The most values of a scenario.
-const MAX_VALUES: usize = 100_000;
+/// The most values of a file: a sweep is many scenarios.
+const MAX_VALUES: usize = 1_000_000;
 /// The most bytes of its strings: one string may stand in it many times.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 

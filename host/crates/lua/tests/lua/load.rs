@@ -1,7 +1,9 @@
 //! Loading scenario files: what they may return, and every way in which they fail.
 
 use crate::common::Folder;
-use veeksha_lua::{LuaError, LuaLimits, LuaScenario};
+use veeksha_lua::{LuaError, LuaKind, LuaLimits, LuaScenario};
+use veeksha_model::Segment;
+use veeksha_ports::Workload;
 use veeksha_scenario::{Node, Value};
 
 fn at<'a>(root: &'a Node, path: &str) -> &'a Node {
@@ -90,8 +92,8 @@ fn each_way_to_fail_says_what_and_where() {
         ("return { s = synthetic(5) }", "`s`: an object of the host"),
         ("return { s = '\\255' }", "`s`: the string is not UTF-8"),
         (
-            "local t = {}\nfor i = 1, 200000 do t[i] = i end\nreturn t",
-            "more than 100000 values",
+            "local row, rows = table.create(1000, 1), {}\nfor i = 1, 1000 do rows[i] = row end\nreturn { rows = rows }",
+            "more than 1000000 values",
         ),
         (
             "return { t = table.create(90000, string.rep('x', 1000000)) }",
@@ -286,4 +288,89 @@ fn the_top_level_may_log() {
         .unwrap();
     let expected = [("info", "a\t1\ttable"), ("warn", "b")].map(|(a, b)| (a.to_owned(), b.to_owned()));
     assert_eq!(scenario.messages, expected);
+}
+
+/// A sweep is a loop.
+#[test]
+fn a_list_of_scenarios_is_a_sweep() {
+    let folder = Folder::new(
+        "
+local cells = {}
+for _, tokens in { 10, 20 } do
+  for _, rate in { 1, 2, 4 } do
+    table.insert(cells, {
+      seed = 5,
+      session_generator = { type = 'lua', sessions = function(index, rng)
+        return { { user = synthetic(tokens), output = rate } }
+      end },
+      traffic_scheduler = { interval_generator = { arrival_rate = rate } },
+    })
+  end
+end
+return cells",
+    );
+    let loaded = folder.load().unwrap();
+    let cells = loaded.documents.cells().unwrap();
+    assert_eq!(cells.len(), 6);
+    for (index, cell) in cells.iter().enumerate() {
+        let (tokens, rate) = ([10, 20][index / 3], [1, 2, 4][index % 3]);
+        assert_eq!(cell.scenario, index);
+        let settings: Vec<String> = cell
+            .settings
+            .iter()
+            .map(|setting| format!("{}={}", setting.path, setting.text()))
+            .collect();
+        assert_eq!(
+            settings,
+            [format!(
+                "traffic_scheduler.interval_generator.arrival_rate={rate}"
+            )]
+        );
+        // The functions are those of the cell, and a machine opens them again.
+        let factory = loaded
+            .of(cell.scenario)
+            .unwrap()
+            .workload(
+                "session_generator.sessions",
+                LuaKind::Sessions,
+                None,
+                folder.grants(1),
+            )
+            .unwrap();
+        let Workload::Planned(mut source) = factory.open().unwrap() else {
+            panic!("a planned workload")
+        };
+        let session = source.sessions(0, 1).unwrap().remove(0);
+        let request = &session.requests[0];
+        assert_eq!(request.output.target_tokens, Some(rate));
+        assert!(matches!(
+            request.messages[0].content[0],
+            Segment::Synthetic { tokens: made, .. } if made == tokens
+        ));
+    }
+    assert!(loaded.documents.clone().single().is_err());
+    assert_eq!(
+        folder.clean(&loaded.of(6).unwrap_err().to_string()),
+        "scenario.lua: the list of scenarios has no element 7"
+    );
+}
+
+#[test]
+fn the_scenarios_of_a_list_have_their_lines() {
+    let folder = Folder::new("return {\n  { seed = 1,\n    sed = 2 },\n  { seed = 3 },\n}");
+    let cells = folder.load().unwrap().documents.cells().unwrap();
+    let line = |cell: usize, key: &str| {
+        let node = cells[cell].document.root.get(key).unwrap();
+        node.place.as_ref().unwrap().line
+    };
+    assert_eq!((line(0, "seed"), line(0, "sed"), line(1, "seed")), (2, 3, 4));
+}
+
+#[test]
+fn one_scenario_is_no_sweep() {
+    let folder = Folder::new("return { seed = 1 }");
+    let loaded = folder.load().unwrap();
+    assert_eq!(loaded.documents.clone().single().unwrap(), loaded.document);
+    assert_eq!(loaded.of(0).unwrap().document, loaded.document);
+    assert!(loaded.of(1).is_err());
 }

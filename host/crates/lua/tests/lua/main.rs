@@ -8,6 +8,7 @@
 
 mod agents;
 mod common;
+mod evaluators;
 mod flavor;
 mod load;
 mod planned;

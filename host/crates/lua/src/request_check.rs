@@ -1,0 +1,122 @@
+//! `good = function(request)`: part of goodput.
+
+use mlua::{Function, Value};
+use veeksha_model::RequestRecord;
+use veeksha_ports::{PluginFailure, RequestCheck, RequestCheckFactory, WorkloadInfo};
+
+use crate::completion::Completions;
+use crate::fault::Fault;
+use crate::metrics::of_request;
+use crate::opening::{self, Opening, lookup};
+use crate::shape::At;
+use crate::vm::Vm;
+
+/// The function's name in reports.
+const GOOD: &str = "good";
+
+/// The `good` function of a scenario, ready to be opened on any thread.
+pub(crate) struct LuaRequestCheckFactory {
+    pub(crate) info: WorkloadInfo,
+    pub(crate) opening: Opening,
+    /// Where it is.
+    pub(crate) function: String,
+}
+
+impl LuaRequestCheckFactory {
+    fn build(&self) -> Result<LuaRequestCheck, Fault> {
+        let (vm, value) = self.opening.machine()?;
+        let good = lookup(&value, &self.function)?;
+        let requests = vm.call(Completions::new)?;
+        Ok(LuaRequestCheck {
+            vm,
+            requests,
+            good,
+            plugin: self.info.name.clone(),
+            proven: false,
+        })
+    }
+}
+
+impl RequestCheckFactory for LuaRequestCheckFactory {
+    fn info(&self) -> &WorkloadInfo {
+        &self.info
+    }
+
+    fn open(&self) -> Result<Box<dyn RequestCheck>, PluginFailure> {
+        let check = self
+            .build()
+            .map_err(|fault| opening::failure(fault, &self.info.name, &self.function))?;
+        Ok(Box::new(check))
+    }
+}
+
+/// The function in a virtual machine of its own.
+struct LuaRequestCheck {
+    vm: Vm,
+    requests: Completions,
+    good: Function,
+    /// The plugin's name in messages.
+    plugin: String,
+    /// The first request of this machine's first batch was judged again after the batch, with the same answer.
+    proven: bool,
+}
+
+impl LuaRequestCheck {
+    fn one(&self, record: &RequestRecord) -> Result<bool, PluginFailure> {
+        let judged = self.vm.call(|lua| {
+            let request = self.requests.open(lua, record)?;
+            self.good.call::<Value>(request)
+        });
+        judged
+            .and_then(|value| match value {
+                Value::Boolean(good) => Ok(good),
+                // `request.ttfc and request.ttfc < 0.5`
+                Value::Nil => Ok(false),
+                other => {
+                    let shape = At::Root("`good`").expected("true, false or nil", &other);
+                    Err(Fault::at(&self.good, shape.to_string()))
+                }
+            })
+            .map_err(|fault| fault.into_failure(&self.plugin, GOOD, Some(of_request(record.id))))
+    }
+
+    /// Judges a request a second time: a function that counts is found out here.
+    fn prove(&self, record: &RequestRecord, first: bool) -> Result<(), PluginFailure> {
+        self.vm.host.quiet.set(true);
+        let second = self.one(record);
+        self.vm.host.quiet.set(false);
+        if second? == first {
+            return Ok(());
+        }
+        let fault = Fault::at(
+            &self.good,
+            "the answer was another one when it was asked again: the function must depend on the request alone, so it must not \
+             change locals or tables outside itself",
+        );
+        Err(fault.into_failure(&self.plugin, GOOD, Some(of_request(record.id))))
+    }
+}
+
+impl RequestCheck for LuaRequestCheck {
+    /// A request that failed is not good, and the function is not asked.
+    fn judge(&mut self, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
+        let mut judged = batch
+            .iter()
+            .map(|record| match record.is_ok() {
+                true => self.one(record),
+                false => Ok(false),
+            })
+            .collect::<Result<Vec<bool>, PluginFailure>>();
+        if let Ok(answers) = &judged
+            && !self.proven
+            && let Some((record, first)) = batch.iter().zip(answers).find(|(record, _)| record.is_ok())
+        {
+            match self.prove(record, *first) {
+                Ok(()) => self.proven = true,
+                Err(failure) => judged = Err(failure),
+            }
+        }
+        self.requests.close();
+        judged
+    }
+}
