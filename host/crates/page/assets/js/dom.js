@@ -1,0 +1,83 @@
+// Elements. Text enters the page here only, and only as text.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else if (name === 'text') node.textContent = value;
+    else node.setAttribute(name, value === true ? '' : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return node;
+}
+
+function el(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// The place of a section's content, and whether the section has any.
+function bodyOf(section) {
+  return byId(section).querySelector('.body');
+}
+
+function show(section, ...children) {
+  const content = children.flat(Infinity).filter(Boolean);
+  bodyOf(section).replaceChildren(...content);
+  byId(section).hidden = content.length === 0;
+}
+
+// A table that scrolls sideways within the page. A column: {label, title, right}.
+function table(caption, columns, rows, attributes) {
+  const head = columns.map((column) =>
+    el('th', { scope: 'col', class: column.right ? 'right' : null, title: column.title || null }, column.label));
+  return el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+    el('table', attributes || {}, el('caption', { class: 'unseen' }, caption),
+      el('thead', {}, el('tr', {}, head)), el('tbody', {}, rows)));
+}
+
+function announce(text) {
+  byId('announcer').textContent = text;
+}
+
+// Calls a function once before the next frame, however often it is asked to.
+function eachFrame(work) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      work();
+    });
+  };
+}
+
+// What the reader chose on an earlier visit. A page from disk may have no memory.
+function remembered(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch (refused) {
+    return null;
+  }
+}
+
+function remember(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch (refused) {
+    // It holds for this visit.
+  }
+}

@@ -1,0 +1,51 @@
+// The page while the run goes on: the server says that there is new data, the page fetches it.
+
+function showLiveState(text, kind) {
+  const state = byId('live-state');
+  if (state.textContent !== text) state.textContent = text;
+  state.className = `live-state ${kind}`;
+}
+
+function progressText(run) {
+  const elapsed = withUnit(run.elapsed, 's');
+  return isNumber(run.planned) && run.planned > 0 ? `Running · ${elapsed} of ${withUnit(run.planned, 's')}` : `Running · ${elapsed}`;
+}
+
+function startLive(page) {
+  // The token has become a cookie; it need not stand in the address, in the history and on screenshots.
+  if (location.search) history.replaceState(null, '', location.pathname + location.hash);
+  let fetching = false;
+  let again = false;
+  let over = false;
+  const fetchData = async () => {
+    if (fetching) {
+      again = true;
+      return;
+    }
+    fetching = true;
+    try {
+      const answer = await fetch('data', { cache: 'no-store', credentials: 'same-origin' });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const data = await answer.json();
+      if (data) {
+        page.update(data);
+        over = data.run.state !== 'running';
+        if (over) showLiveState(`Run ${STATES[data.run.state]}`, 'over');
+        else showLiveState(progressText(data.run), 'running');
+      } else showLiveState('Waiting for the first figures', 'running');
+    } catch (lost) {
+      if (!over) showLiveState('Connection lost; this is the last state', 'lost');
+    }
+    fetching = false;
+    if (again) {
+      again = false;
+      fetchData();
+    }
+  };
+  const events = new EventSource('events', { withCredentials: true });
+  events.addEventListener('data', fetchData);
+  events.addEventListener('error', () => {
+    if (over) events.close();
+    else showLiveState('Connection lost; this is the last state', 'lost');
+  });
+}

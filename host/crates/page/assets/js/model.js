@@ -1,0 +1,218 @@
+// The run as the charts want it: one typed array for each column. Times are seconds from the start of the run; what a request does not
+// have is NaN.
+
+const BUILT_IN = [
+  ['ttfc', 'Time to first chunk', 's'],
+  ['ttfc_from_intended', 'Time to first chunk, from intended', 's'],
+  ['tpot', 'Time per output token', 's'],
+  ['end_to_end_latency', 'End-to-end latency', 's'],
+  ['e2e_from_intended', 'End-to-end latency, from intended', 's'],
+  ['output_throughput', 'Output throughput', 'tokens/s'],
+  ['num_output_tokens', 'Output tokens', 'tokens'],
+];
+
+// LEB128 numbers of base64 text.
+function leb128(text) {
+  const bytes = atob(text);
+  const numbers = [];
+  let number = 0;
+  let place = 1;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes.charCodeAt(at);
+    number += (byte & 127) * place;
+    if (byte & 128) place *= 128;
+    else {
+      numbers.push(number);
+      number = 0;
+      place = 1;
+    }
+  }
+  return numbers;
+}
+
+// The chunks of all requests in one row: those of request i are from start[i] to start[i + 1].
+function decodeChunks(columns, rows, intended) {
+  const coded = columns.chunks || [];
+  const start = new Uint32Array(rows + 1);
+  const decoded = [];
+  for (let row = 0; row < rows; row += 1) {
+    const parts = coded[row] ? coded[row].split('.') : null;
+    const times = parts ? leb128(parts[0]) : [];
+    decoded.push([times, parts && parts[1] ? leb128(parts[1]) : null, parts && parts[2] ? Number(parts[2]) : 1]);
+    start[row + 1] = start[row] + times.length;
+  }
+  const at = new Float64Array(start[rows]);
+  const token = new Float32Array(start[rows]);
+  const thinned = new Uint8Array(rows);
+  decoded.forEach(([times, tokens, stride], row) => {
+    let time = 0;
+    let tokensSoFar = 0;
+    thinned[row] = stride > 1 ? 1 : 0;
+    times.forEach((step, index) => {
+      time += step;
+      tokensSoFar += tokens && index < tokens.length ? tokens[index] : 1;
+      at[start[row] + index] = intended[row] + time / 1e6;
+      token[start[row] + index] = tokensSoFar;
+    });
+  });
+  return { start, at, token, thinned };
+}
+
+function buildModel(data) {
+  const columns = data.requests;
+  const rows = columns.shown;
+  const texts = columns.texts;
+  const intended = new Float64Array(rows);
+  let micros = 0;
+  for (let row = 0; row < rows; row += 1) {
+    micros += columns.intended[row];
+    intended[row] = micros / 1e6;
+  }
+  const after = (name) => {
+    const column = columns[name];
+    return Float64Array.from(intended, (at, row) =>
+      column && column[row] !== null ? at + column[row] / 1e6 : NaN);
+  };
+  const dispatched = after('dispatched');
+  const completed = Float64Array.from(dispatched, (at, row) => at + columns.completed[row] / 1e6);
+  const first = after('first_chunk');
+  const last = after('last_chunk');
+  const ok = Uint8Array.from(dispatched, (_, row) => (columns.failed && columns.failed[row] !== null ? 0 : 1));
+  const output = Float64Array.from(columns.output_tokens);
+  const chunks = decodeChunks(columns, rows, intended);
+  const of = (value) => Float64Array.from(dispatched, (_, row) => value(row));
+  // These are the definitions of the host: what describes a whole answer, a request that failed does not have.
+  const whole = (row, value) => (ok[row] && !Number.isNaN(last[row]) ? value : NaN);
+  const micro = (seconds) => Math.round(seconds * 1e6) / 1e6;
+  const values = {
+    ttfc: of((row) => micro(first[row] - dispatched[row])),
+    ttfc_from_intended: of((row) => micro(first[row] - intended[row])),
+    tpot: of((row) => (output[row] >= 2 && last[row] > first[row]
+      ? whole(row, (last[row] - first[row]) / (output[row] - 1)) : NaN)),
+    end_to_end_latency: of((row) => whole(row, micro(last[row] - dispatched[row]))),
+    e2e_from_intended: of((row) => whole(row, micro(last[row] - intended[row]))),
+    output_throughput: of((row) => (output[row] > 0 && last[row] > dispatched[row]
+      ? whole(row, output[row] / (last[row] - dispatched[row])) : NaN)),
+    num_output_tokens: of((row) => (ok[row] && output[row] > 0 ? output[row] : NaN)),
+  };
+  const told = new Map((data.metrics || []).map((metric) => [metric.name, metric]));
+  const metrics = BUILT_IN.map(([name, label, unit]) => {
+    const known = told.get(name);
+    return { name, label: known ? known.label : label, unit: known ? known.unit : unit, values: values[name], custom: false };
+  });
+  for (const custom of columns.custom || []) {
+    const known = told.get(custom.name);
+    const column = new Float64Array(rows).fill(NaN);
+    custom.rows.forEach((row, place) => {
+      if (custom.values[place] !== null) column[row] = custom.values[place];
+    });
+    metrics.push({
+      name: custom.name, label: known ? known.label : words(custom.name), unit: known ? known.unit : '',
+      values: column, custom: true,
+    });
+  }
+  const present = metrics.filter((metric) => metric.values.some((value) => !Number.isNaN(value)));
+  const bySession = new Map();
+  for (let row = 0; row < rows; row += 1) {
+    const session = columns.session[row];
+    if (!bySession.has(session)) bySession.set(session, []);
+    bySession.get(session).push(row);
+  }
+  const sessions = new Map(columns.sessions.map(([session, started, finished, end, requests]) =>
+    [session, {
+      started: started === null ? NaN : started / 1e6, finished: finished === null ? NaN : finished / 1e6, end, requests,
+    }]));
+  const neverSent = new Map();
+  for (const [session, node, reason, at] of columns.never_sent) {
+    if (!neverSent.has(session)) neverSent.set(session, []);
+    neverSent.get(session).push({ node, reason, at: at / 1e6 });
+  }
+  let end = 0;
+  let begin = Infinity;
+  for (let row = 0; row < rows; row += 1) {
+    end = Math.max(end, completed[row]);
+    begin = Math.min(begin, intended[row], dispatched[row]);
+  }
+  if (data.curves && data.curves.step > 0) {
+    end = Math.max(end, data.curves.from + data.curves.step * longest(data.curves));
+    begin = Math.min(begin, data.curves.from);
+  }
+  return {
+    data, columns, rows, total: columns.total, texts, intended, dispatched, completed, first, last, ok, output, chunks,
+    metrics: present, bySession, sessions, neverSent, span: [rows || data.curves ? Math.max(0, begin) : 0, end > 0 ? end : 1],
+    sent: after('sent'),
+    name: (row) => `${columns.session[row]}/${columns.node[row]}`,
+    failure: (row) => (ok[row] ? null : texts[columns.failed[row]]),
+    said: (row) => texts[columns.said[row]],
+    labels: (row) => {
+      const pairs = columns.labels ? columns.labels[row] : [];
+      const labels = [];
+      for (let at = 0; at < pairs.length; at += 2) labels.push([texts[pairs[at]], texts[pairs[at + 1]]]);
+      return labels;
+    },
+    optional: (name, row) => (columns[name] ? columns[name][row] : null),
+    metric: (name) => present.find((metric) => metric.name === name),
+    rowOf: (name) => {
+      for (let row = 0; row < rows; row += 1) if (`${columns.session[row]}/${columns.node[row]}` === name) return row;
+      return -1;
+    },
+  };
+}
+
+function longest(curves) {
+  return Math.max(...Object.values(curves).map((values) => (Array.isArray(values) ? values.length : 0)));
+}
+
+// Load over time as the host computed it from all requests, else computed from those of the page: means over steps, weighted by time.
+function loadCurves(model) {
+  const told = model.data.curves;
+  if (told && told.step > 0) return { ...told, count: longest(told), whole: true };
+  const steps = Math.max(40, Math.min(400, Math.ceil(model.rows / 4)));
+  const [from, to] = model.span;
+  const step = (to - from) / steps || 1;
+  const sums = () => new Float64Array(steps);
+  const curves = {
+    from, step, count: steps, whole: model.rows >= model.total, in_flight: sums(), in_prefill: sums(), in_decode: sums(),
+    output_tokens_per_second: sums(), input_tokens_per_second: sums(), requests_per_second: sums(),
+  };
+  const place = (at) => Math.max(0, Math.min(steps - 1, Math.floor((at - from) / step)));
+  const spread = (into, begin, end) => {
+    if (!(end > begin)) return;
+    for (let at = place(begin); at <= place(end); at += 1) {
+      const overlap = Math.min(end, from + (at + 1) * step) - Math.max(begin, from + at * step);
+      if (overlap > 0) into[at] += overlap / step;
+    }
+  };
+  const { start, at: chunkAt, token } = model.chunks;
+  for (let row = 0; row < model.rows; row += 1) {
+    spread(curves.in_flight, model.dispatched[row], model.completed[row]);
+    spread(curves.in_prefill, model.dispatched[row], Number.isNaN(model.first[row]) ? model.completed[row] : model.first[row]);
+    spread(curves.in_decode, model.first[row], model.last[row]);
+    if (!Number.isNaN(model.first[row])) {
+      curves.input_tokens_per_second[place(model.first[row])] += model.columns.prompt_tokens[row] / step;
+    }
+    if (model.ok[row]) curves.requests_per_second[place(model.completed[row])] += 1 / step;
+    // Tokens stand where their chunks came; without chunk times, where the answer's first and last came.
+    if (start[row + 1] > start[row]) {
+      for (let index = start[row]; index < start[row + 1]; index += 1) {
+        const tokens = token[index] - (index > start[row] ? token[index - 1] : 0);
+        curves.output_tokens_per_second[place(chunkAt[index])] += tokens / step;
+      }
+    } else if (!Number.isNaN(model.first[row])) {
+      const [begin, end] = [place(model.first[row]), place(model.last[row])];
+      for (let at = begin; at <= end; at += 1) {
+        curves.output_tokens_per_second[at] += model.output[row] / (end - begin + 1) / step;
+      }
+    }
+  }
+  return curves;
+}
+
+// Exact percentile of values in ascending order, between the two nearest ranks (Hyndman and Fan's type 7).
+function percentile(sorted, p) {
+  if (sorted.length === 0) return NaN;
+  const rank = (sorted.length - 1) * p;
+  const below = Math.floor(rank);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below] + (rank - below) * (sorted[above] - sorted[below]);
+}

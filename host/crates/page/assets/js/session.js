@@ -1,0 +1,257 @@
+// One session as a graph: its requests by time, what they waited for, and their think time.
+
+const LANE = 34;
+
+function sessionOrder(model) {
+  return [...model.bySession.keys()].sort((a, b) => a - b);
+}
+
+// The session that says most at first: the one with the most requests.
+function firstSession(model) {
+  let best = null;
+  for (const [session, rows] of model.bySession) {
+    if (best === null || rows.length > model.bySession.get(best).length) best = session;
+  }
+  return best;
+}
+
+// Rows of the graph: a node continues the lane of the parent that it continues, if no sibling took it; other branches get lanes of their own.
+function graphLanes(nodes) {
+  const until = [];
+  for (const node of nodes) {
+    const parents = node.parents.map((parent) => nodes.byNode.get(parent)).filter(Boolean);
+    const main = parents.find((parent) => parent.node === node.history) || parents[0];
+    let lane = main && until[main.lane] <= main.end ? main.lane : -1;
+    if (lane < 0) lane = until.findIndex((busy, place) => busy <= node.begin && (!main || place > main.lane));
+    if (lane < 0) lane = until.length;
+    node.lane = lane;
+    until[lane] = node.end;
+  }
+  return Math.max(1, until.length);
+}
+
+function sessionNodes(model, session) {
+  const nodes = (model.bySession.get(session) || []).map((row) => ({
+    row, node: model.columns.node[row], begin: model.dispatched[row], end: model.completed[row], first: model.first[row],
+    parents: model.columns.parents ? model.columns.parents[row] : [], history: model.optional('history_parent', row),
+    wait: model.columns.wait ? model.columns.wait[row] / 1e6 : 0, ok: model.ok[row], never: null,
+  }));
+  nodes.sort((a, b) => a.begin - b.begin || a.node - b.node);
+  nodes.byNode = new Map(nodes.map((node) => [node.node, node]));
+  return nodes;
+}
+
+class SessionView {
+  constructor(page) {
+    this.page = page;
+    this.session = null;
+    this.current = 0;
+    this.input = el('input', { type: 'number', id: 'session-number', min: '0', step: '1', inputmode: 'numeric', onchange: () => this.go(Number(this.input.value)) });
+    this.facts = el('span', { class: 'session-facts' });
+    this.drawing = el('div', { class: 'graph', tabindex: '0', role: 'group', 'aria-roledescription': 'session graph', onkeydown: (event) => this.key(event) });
+    this.detail = el('dl', { class: 'pairs node-detail' });
+    const button = (label, title, work) => el('button', { type: 'button', title, onclick: work }, label);
+    show('session', el('div', { class: 'toolbar' },
+      el('label', { for: 'session-number' }, 'Session'), button('‹', 'Session before', () => this.step(-1)), this.input, button('›', 'Next session', () => this.step(1)),
+      button('Longest', 'The session that took longest', () => this.pick((rows) => this.length(rows))),
+      button('Most requests', 'The session with the most requests', () => this.pick((rows) => rows.length)),
+      button('Next failed', 'The next session with a failed request', () => this.nextFailed()),
+      button('Select its requests', 'Show only this session everywhere', () => select({ session: this.session })),
+      this.facts), this.drawing, this.detail);
+    if (window.ResizeObserver) new ResizeObserver(eachFrame(() => this.draw())).observe(this.drawing);
+  }
+
+  length(rows) {
+    const { model } = this.page;
+    return Math.max(...rows.map((row) => model.completed[row])) - Math.min(...rows.map((row) => model.dispatched[row]));
+  }
+
+  pick(score) {
+    let best = this.session;
+    let most = -Infinity;
+    for (const [session, rows] of this.page.model.bySession) {
+      const value = score(rows);
+      if (value > most) [best, most] = [session, value];
+    }
+    this.go(best);
+  }
+
+  nextFailed() {
+    const { model } = this.page;
+    const order = sessionOrder(model);
+    const from = order.indexOf(this.session);
+    for (let step = 1; step <= order.length; step += 1) {
+      const session = order[(from + step) % order.length];
+      if (model.bySession.get(session).some((row) => !model.ok[row])) return this.go(session);
+    }
+    announce('No session has a failed request.');
+    return undefined;
+  }
+
+  step(by) {
+    const order = sessionOrder(this.page.model);
+    if (order.length) this.go(order[(order.indexOf(this.session) + by + order.length) % order.length]);
+  }
+
+  go(session, node) {
+    if (!this.page.model.bySession.has(session)) {
+      announce(`Session ${session} is not on this page.`);
+      this.input.value = this.session === null ? '' : this.session;
+      return;
+    }
+    this.session = session;
+    this.current = 0;
+    this.draw(node);
+  }
+
+  // New data: the same session, if it is still there.
+  refresh() {
+    const { model } = this.page;
+    byId('session').hidden = model.rows === 0;
+    if (!model.bySession.has(this.session)) this.session = firstSession(model);
+    this.draw();
+  }
+
+  showFocus() {
+    const { model } = this.page;
+    const { focus } = selection;
+    if (focus < 0 || focus >= model.rows) return this.mark();
+    if (model.columns.session[focus] !== this.session) this.session = model.columns.session[focus];
+    this.draw(model.columns.node[focus]);
+    return undefined;
+  }
+
+  draw(node) {
+    const { model } = this.page;
+    const wide = this.drawing.clientWidth;
+    if (this.session === null || wide < 60) return;
+    this.input.value = this.session;
+    const nodes = sessionNodes(model, this.session);
+    this.nodes = nodes;
+    if (node !== undefined) this.current = Math.max(0, nodes.findIndex((entry) => entry.node === node));
+    this.current = Math.min(this.current, nodes.length - 1);
+    const lanes = graphLanes(nodes);
+    const never = model.neverSent.get(this.session) || [];
+    const about = model.sessions.get(this.session);
+    const begin = Math.min(...nodes.map((entry) => entry.begin - Math.min(entry.wait, entry.parents.length ? 0 : entry.wait)), about && about.started === about.started ? about.started : Infinity);
+    const end = Math.max(...nodes.map((entry) => entry.end));
+    const right = wide - (never.length ? 96 : 14);
+    const x = linearScale([begin, end > begin ? end : begin + 1], [12, right]);
+    const neverLanes = Math.min(never.length, 8);
+    const high = 14 + Math.max(lanes, neverLanes) * LANE + 24;
+    const y = (lane) => 14 + lane * LANE + LANE / 2 - 4;
+    const picture = svg('svg', { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, 'aria-hidden': 'true' });
+    const grid = svg('g', { class: 'graph-grid' });
+    const ticks = x.ticks(Math.max(2, Math.floor(wide / 110)));
+    const texts = tickTexts(ticks.map((tick) => tick - begin), 's');
+    const own = linearScale([0, end - begin || 1], [12, right]);
+    const ownTicks = own.ticks(Math.max(2, Math.floor(wide / 110)));
+    const ownTexts = tickTexts(ownTicks, 's');
+    texts.length = 0;
+    ownTicks.forEach((tick, index) => {
+      const at = Math.round(own(tick)) + 0.5;
+      const last = index === ownTicks.length - 1;
+      grid.append(svg('line', { x1: at, x2: at, y1: 6, y2: high - 20 }),
+        svg('text', { x: Math.max(10, at), y: high - 6, 'text-anchor': index ? 'middle' : 'start' }, ownTexts[index] + (last ? THIN + measure('s', tick).suffix : '')));
+    });
+    picture.append(grid);
+    const edges = svg('g', { class: 'graph-edges' });
+    for (const child of nodes) {
+      for (const parentNode of child.parents) {
+        const parent = nodes.byNode.get(parentNode);
+        if (!parent) continue;
+        const [x0, y0, x1, y1] = [x(parent.end), y(parent.lane), x(child.begin), y(child.lane)];
+        const bend = Math.max(8, (x1 - x0) / 2);
+        edges.append(svg('path', {
+          d: parent.lane === child.lane ? `M${x0} ${y0}H${x1}` : `M${x0} ${y0}C${x0 + bend} ${y0} ${x1 - bend} ${y1} ${x1} ${y1}`,
+          class: child.history === parentNode ? 'edge history' : 'edge',
+        }));
+      }
+    }
+    picture.append(edges);
+    const marks = svg('g', {});
+    nodes.forEach((entry, place) => {
+      const [x0, x1, top] = [x(entry.begin), x(entry.end), y(entry.lane) - 7];
+      const wideEnough = Math.max(3, x1 - x0);
+      const group = svg('g', { class: entry.ok ? 'node' : 'node failed', 'data-place': place, onclick: () => this.choose(place) });
+      group.append(svg('rect', { x: x0 - 3, y: top - 6, width: wideEnough + 6, height: 26, class: 'node-back' }));
+      if (entry.ok && entry.first === entry.first) {
+        const middle = x(entry.first);
+        group.append(svg('rect', { x: x0, y: top, width: Math.max(1, middle - x0), height: 14, class: 'prefill' }),
+          svg('rect', { x: middle, y: top, width: Math.max(1.5, x1 - middle), height: 14, class: 'decode' }));
+      } else group.append(svg('rect', { x: x0, y: top, width: wideEnough, height: 14, class: entry.ok ? 'decode' : 'failure' }));
+      if (wideEnough > 18) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, entry.node));
+      const thought = entry.parents.length && entry.wait > 0;
+      if (thought) {
+        const space = x0 - Math.max(...entry.parents.map((parent) => (nodes.byNode.get(parent) ? x(nodes.byNode.get(parent).end) : -Infinity)));
+        const text = `think ${withUnit(entry.wait, 's')}`;
+        if (space > text.length * 6 + 8) marks.append(svg('text', { x: x0 - space / 2, y: top - 2, class: 'think', 'text-anchor': 'middle' }, text));
+      }
+      marks.append(group);
+    });
+    never.slice(0, neverLanes).forEach((entry, place) => {
+      const [left, top] = [right + 14, y(place) - 7];
+      const more = place === neverLanes - 1 && never.length > neverLanes;
+      marks.append(svg('rect', { x: left, y: top, width: 16, height: 14, class: 'never' }),
+        svg('text', { x: left + 21, y: top + 11, class: 'never-name' }, more ? `+${never.length - place} more` : `${entry.node} not sent`));
+    });
+    picture.append(marks);
+    this.drawing.replaceChildren(picture);
+    const ended = about && about.end ? `, ${about.end}` : '';
+    const total = about ? about.requests : nodes.length + never.length;
+    this.facts.textContent = `${plural(nodes.length, 'request', 'requests')}${total > nodes.length + never.length ? ` of ${count(total)} on this page` : ''}${never.length ? `, ${count(never.length)} never sent` : ''}, ${withUnit(end - begin, 's')}${ended}`;
+    this.drawing.setAttribute('aria-label', `Session ${this.session}: ${this.facts.textContent}. Arrow keys step through its requests, Enter selects one.`);
+    this.mark();
+  }
+
+  mark() {
+    const { nodes } = this;
+    if (!nodes || !nodes.length) return;
+    this.drawing.querySelectorAll('.node').forEach((group) => {
+      const place = Number(group.dataset.place);
+      group.classList.toggle('current', place === this.current);
+      group.classList.toggle('marked', nodes[place].row === selection.focus);
+    });
+    const entry = nodes[this.current];
+    const { model } = this.page;
+    const pair = (name, value) => (value === null ? [] : [el('dt', {}, name), el('dd', {}, value)]);
+    const parents = entry.parents.length ? entry.parents.join(', ') : 'none';
+    this.detail.replaceChildren(...[
+      pair('Request', model.name(entry.row)),
+      pair('Status', entry.ok ? `answered (${words(model.said(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.said(entry.row)}`),
+      pair('Waits for', parents), pair('Think time', entry.parents.length ? withUnit(entry.wait, 's') : null),
+      pair('Dispatched', instant(entry.begin, 20)), pair('Took', withUnit(entry.end - entry.begin, 's')),
+      ...model.metrics.filter((metric) => metric.name === 'ttfc' || metric.custom).map((metric) => pair(metric.label, withUnit(metric.values[entry.row], metric.unit))),
+      pair('Tokens', `${count(model.columns.prompt_tokens[entry.row])} in, ${count(model.output[entry.row])} out`),
+      pair('Labels', model.labels(entry.row).map(([name, value]) => `${name}=${value}`).join(', ') || null),
+    ].flat());
+  }
+
+  choose(place) {
+    this.current = place;
+    this.mark();
+    focusOn(this.nodes[place].row);
+  }
+
+  // Left and right follow the edges, up and down the order in time.
+  key(event) {
+    const { nodes } = this;
+    if (!nodes || !nodes.length || event.ctrlKey || event.metaKey || event.altKey) return;
+    const entry = nodes[this.current];
+    const place = (found) => (found ? nodes.indexOf(found) : this.current);
+    if (event.key === 'ArrowDown') this.current = Math.min(nodes.length - 1, this.current + 1);
+    else if (event.key === 'ArrowUp') this.current = Math.max(0, this.current - 1);
+    else if (event.key === 'ArrowLeft') this.current = place(entry.parents.map((parent) => nodes.byNode.get(parent)).find(Boolean));
+    else if (event.key === 'ArrowRight') this.current = place(nodes.find((child) => child.parents.includes(entry.node)));
+    else if (event.key === 'Home') this.current = 0;
+    else if (event.key === 'End') this.current = nodes.length - 1;
+    else if (event.key === 'Enter') this.choose(this.current);
+    else if (event.key === ',') this.step(-1);
+    else if (event.key === '.') this.step(1);
+    else return;
+    event.preventDefault();
+    this.mark();
+    const now = this.nodes[this.current];
+    announce(`request ${this.page.model.name(now.row)}, ${now.ok ? 'answered' : 'failed'}, took ${withUnit(now.end - now.begin, 's')}`);
+  }
+}

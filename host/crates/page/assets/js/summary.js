@@ -1,0 +1,152 @@
+// What comes first: the verdict and why, the key figures, the objectives.
+
+const VERDICTS = {
+  valid: ['Valid', '●', 'The client had no more than a small part in what was measured.'],
+  degraded: ['Degraded', '▲', 'The client had a part in what was measured, or its part is not known. Read the figures with care.'],
+  invalid: ['Invalid', '■', 'The figures say more about the client than about the server.'],
+};
+
+const STATES = { running: 'running', ended: 'ended', interrupted: 'interrupted', cut: 'record cut short' };
+
+function showHead(page) {
+  const { run } = page.data;
+  document.title = `${run.name || 'Run'} · veeksha-host`;
+  byId('title').textContent = run.name || 'Run';
+  byId('summary').textContent = run.summary || '';
+  byId('summary').hidden = !run.summary;
+  const facts = [];
+  if (isNumber(run.started_unix)) {
+    facts.push({ name: 'Started', value: new Date(run.started_unix * 1000).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' });
+  }
+  if (isNumber(run.elapsed)) facts.push({ name: run.state === 'running' ? 'Running for' : 'Took', value: withUnit(run.elapsed, 's') });
+  if (run.state === 'interrupted' || run.state === 'cut') facts.push({ name: 'End', value: STATES[run.state] });
+  byId('run-facts').replaceChildren(...facts.concat(run.facts || []).map(({ name, value }) =>
+    el('div', {}, el('dt', {}, name), el('dd', { title: value.length > 40 ? value : null }, value))));
+  byId('remarks').replaceChildren(...(run.remarks || []).map((remark) => el('p', { class: 'remark' }, remark)));
+}
+
+function findingItem(finding) {
+  const [word, sign] = VERDICTS[finding.verdict];
+  const remark = finding.verdict === 'valid';
+  return el('li', { class: `finding ${remark ? 'remark-only' : finding.verdict}` },
+    el('span', { class: 'sign', role: 'img', 'aria-label': remark ? 'Remark' : word }, remark ? '·' : sign),
+    el('div', {}, el('p', {}, finding.metric ? el('b', {}, `${finding.metric} `) : null, finding.what),
+      finding.remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, 'To do'), finding.remedy) : null));
+}
+
+function showVerdict(page) {
+  const { certificate, metrics = [], run } = page.data;
+  if (!certificate) {
+    show('verdict', el('div', { class: 'verdict none' }, el('p', { class: 'verdict-word' }, run.state === 'running' ? 'Running' : 'Not certified'),
+      el('p', { class: 'verdict-text' }, run.state === 'running'
+        ? 'The verdict comes when the run has ended. Figures so far are provisional.' : 'This run has no certificate: nothing says how far its figures can be trusted.')));
+    return;
+  }
+  const [word, sign, text] = VERDICTS[certificate.verdict];
+  const order = { invalid: 0, degraded: 1, valid: 2 };
+  const findings = [...(certificate.findings || [])].sort((a, b) => order[a.verdict] - order[b.verdict]);
+  const unit = (name) => (metrics.find((metric) => metric.name === name) || { unit: 's' }).unit;
+  const bounds = certificate.bounds || [];
+  show('verdict', el('div', { class: `verdict ${certificate.verdict}` },
+    el('div', { class: 'verdict-head' },
+      el('p', { class: 'verdict-word' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), word),
+      el('p', { class: 'verdict-text' }, text, certificate.basis ? el('span', { class: 'basis' }, ` Judged by ${certificate.basis}.`) : null)),
+    findings.length ? el('ul', { class: 'findings' }, findings.map(findingItem)) : null,
+    bounds.length ? el('details', { class: 'bounds', open: certificate.verdict !== 'valid' }, el('summary', {}, 'Error of each metric'),
+      table('Error of each metric', [{ label: 'Metric' }, { label: 'Samples', right: true }, { label: 'Mean error', right: true, title: 'Mean absolute error of a sample: it decides' },
+        { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± beside the figures' }, { label: 'of typical value', right: true }, { label: 'Source' }],
+      bounds.map((bound) => el('tr', {}, el('th', { scope: 'row' }, bound.metric), el('td', { class: 'right' }, count(bound.count)),
+        el('td', { class: 'right' }, withUnit(bound.mean_error, unit(bound.metric))), el('td', { class: 'right' }, withUnit(bound.p99_error, unit(bound.metric))),
+        el('td', { class: 'right' }, withUnit(bound.relative, 'share')), el('td', {}, bound.source))))) : null));
+}
+
+// The shape of a metric's values in the space of a word.
+function sparkline(values) {
+  const sorted = values.filter((value) => value === value).sort();
+  if (sorted.length < 5) return null;
+  const { domain, log } = domainOf([sorted[0], percentile(sorted, 0.995)], true);
+  const low = sorted[0] < domain[0] || !log ? Math.min(sorted[0], domain[1]) : domain[0];
+  const scale = (log ? logScale : linearScale)([log ? domain[0] : low, domain[1]], [0, 27.999]);
+  const bins = new Array(28).fill(0);
+  for (const value of sorted) bins[Math.max(0, Math.min(27, Math.floor(scale(value))))] += 1;
+  const most = Math.max(...bins);
+  return svg('svg', { class: 'spark', width: 84, height: 18, viewBox: '0 0 84 18', 'aria-hidden': 'true' },
+    bins.map((number, place) => (number ? svg('rect', { x: place * 3, y: 18 - Math.max(1, (number / most) * 17), width: 2.4, height: Math.max(1, (number / most) * 17) }) : null)));
+}
+
+function showFigures(page) {
+  const { figures = [], metrics = [], certificate } = page.data;
+  const bound = (name) => ((certificate && certificate.bounds) || []).find((entry) => entry.metric === name);
+  const head = figures.length ? el('dl', { class: 'headline' }, figures.map((figure) => {
+    const as = measure(figure.unit, figure.value);
+    return el('div', {}, el('dt', { title: figure.name }, figure.label),
+      el('dd', { class: 'number' }, bare(figure.value, as), as.suffix ? el('span', { class: 'unit' }, as.suffix) : null,
+        isNumber(figure.error) ? el('span', { class: 'error' }, `±${THIN}${withUnit(figure.error, figure.unit)}`) : null),
+      el('dd', { class: 'rests' }, [isNumber(figure.count) ? `n = ${count(figure.count)}${figure.count_of ? ` ${figure.count_of}` : ''}` : null, figure.detail].filter(Boolean).join('; ')));
+  })) : null;
+  const shown = metrics.filter((metric) => metric.summary);
+  const selecting = isSelecting();
+  const rows = shown.map((metric) => {
+    const { summary } = metric;
+    const as = measure(metric.unit, summary.p50 || summary.p99 || summary.max);
+    const error = bound(metric.name);
+    const own = page.model.metric(metric.name);
+    const values = own ? own.values : metric.name === 'tbc' ? gapsOf(true).gaps : null;
+    let picked = [NONE, NONE, NONE];
+    if (selecting && values) {
+      const sorted = own ? selectedValues(own) : gapsOf(false).gaps.sort();
+      picked = [count(sorted.length), bare(percentile(sorted, 0.5), as), bare(percentile(sorted, 0.99), as)];
+    }
+    const thin = summary.count < 100;
+    return el('tr', { 'data-metric': metric.name },
+      el('th', { scope: 'row', title: metric.definition },
+        el('span', { class: 'metric-label' }, metric.label), el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null),
+      el('td', { class: 'spark-cell' }, values ? (page.sparks[metric.name] = page.sparks[metric.name] || sparkline(values)) : null),
+      el('td', { class: 'unit-cell' }, as.suffix),
+      ['mean', 'p50', 'p90', 'p95'].map((key) => el('td', { class: `right ${key}` }, bare(summary[key], as))),
+      el('td', { class: 'right', title: thin ? 'Fewer than 100 samples: little more than the largest one' : null }, bare(summary.p99, as), thin ? el('span', { class: 'thin' }, '*') : null),
+      el('td', { class: 'right' }, bare(summary.max, as)),
+      el('td', { class: 'right error-cell' }, error ? `±${THIN}${bare(error.p99_error, as)}` : ''),
+      el('td', { class: 'right' }, count(summary.count)),
+      selecting ? picked.map((text, place) => el('td', { class: place ? 'right picked' : 'right picked picked-first' }, text)) : null);
+  });
+  const columns = [{ label: 'Metric' }, { label: '' }, { label: '' }, { label: 'Mean', right: true }, { label: 'P50', right: true }, { label: 'P90', right: true },
+    { label: 'P95', right: true }, { label: 'P99', right: true }, { label: 'Max', right: true }, { label: 'Error', right: true, title: 'How far the client may have falsified a sample: P99 of the absolute error' }, { label: 'n', right: true, title: 'Samples' }];
+  if (selecting) columns.push({ label: 'Selected n', right: true }, { label: 'P50', right: true }, { label: 'P99', right: true });
+  const thin = shown.some((metric) => metric.summary.count < 100);
+  show('figures', head, rows.length ? table('Metrics', columns, rows, { class: 'metrics', id: 'metrics-table' }) : null,
+    thin ? el('p', { class: 'footnote' }, '* A P99 of fewer than 100 samples is little more than the largest one.') : null);
+}
+
+// Where what was observed stands against the bound: the bound is the mark in the middle.
+function slack(slo) {
+  if (!isNumber(slo.observed) || !isNumber(slo.bound) || slo.bound <= 0 || slo.observed < 0) return null;
+  const share = Math.max(0, Math.min(1, slo.observed / slo.bound / 2));
+  return svg('svg', { class: `slack ${slo.met ? 'met' : 'missed'}`, width: 96, height: 12, viewBox: '0 0 96 12', 'aria-hidden': 'true' },
+    svg('rect', { x: 0, y: 5, width: 96, height: 2, class: 'rail' }), svg('rect', { x: 0, y: 4, width: share * 96, height: 4, class: 'bar' }),
+    svg('rect', { x: 47.5, y: 0, width: 1, height: 12, class: 'mark' }));
+}
+
+function showSlos(page) {
+  const { slos = [] } = page.data;
+  if (!slos.length) return show('slos');
+  const missed = slos.filter((slo) => slo.met === false).length;
+  const open = slos.filter((slo) => slo.met === null || slo.met === undefined).length;
+  const span = page.model.span[1];
+  const word = (met) => (met === true ? ['met', '✓', 'Met'] : met === false ? ['missed', '✕', 'Missed'] : ['open', '–', 'Open']);
+  return show('slos', el('p', { class: 'lead-in' }, missed ? `${count(missed)} of ${plural(slos.length, 'objective', 'objectives')} missed.`
+    : open ? `${count(open)} of ${plural(slos.length, 'objective', 'objectives')} open.` : slos.length === 1 ? 'The objective is met.' : `All ${count(slos.length)} objectives are met.`),
+  table('Objectives', [{ label: '' }, { label: 'Objective' }, { label: 'Observed', right: true }, { label: '' }, { label: 'Bound', right: true }, { label: 'Samples', right: true }, { label: 'Worst window' }],
+    slos.map((slo) => {
+      const [kind, sign, text] = word(slo.met);
+      const worst = slo.worst_window;
+      return el('tr', { class: kind }, el('td', { class: `outcome ${kind}` }, el('span', { 'aria-hidden': 'true' }, sign), ` ${text}`),
+        el('th', { scope: 'row' }, slo.name ? el('span', { class: 'slo-name' }, slo.name) : null, el('code', {}, slo.expression),
+          slo.plugin ? el('span', { class: 'tag', title: `judged by ${slo.plugin}` }, 'plugin') : null, slo.detail ? el('p', { class: 'footnote' }, slo.detail) : null),
+        el('td', { class: 'right strong' }, withUnit(slo.observed, slo.unit)), el('td', {}, slack(slo)),
+        el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, slo.unit)),
+        el('td', { class: 'right' }, count(slo.samples)),
+        el('td', {}, worst ? el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
+          `${withUnit(worst.observed, slo.unit)} at ${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`) : ''));
+    })));
+}

@@ -1,0 +1,195 @@
+// The requests as a table, failures, time slices, health checks.
+
+const PAGE_ROWS = 25;
+
+// A request's own timeline: waiting for the first chunk, then each chunk as a tick.
+function requestBar(model, row, longestTime) {
+  const scale = (seconds) => Math.max(0, Math.min(180, (seconds / longestTime) * 180));
+  const [begin, first] = [model.dispatched[row], model.first[row]];
+  const parts = [];
+  const bar = (from, to, kind) => parts.push(svg('rect', { x: scale(from - begin), y: 4, width: Math.max(1, scale(to - begin) - scale(from - begin)), height: 8, class: kind }));
+  if (!model.ok[row]) bar(begin, model.completed[row], 'failure');
+  else if (first === first) {
+    bar(begin, first, 'prefill');
+    bar(first, model.completed[row], 'decode');
+  } else bar(begin, model.completed[row], 'idle');
+  const { start, at } = model.chunks;
+  let drawn = -9;
+  for (let index = start[row]; index < start[row + 1]; index += 1) {
+    const x = scale(at[index] - begin);
+    if (x - drawn < 2) continue;
+    parts.push(svg('rect', { x: x - 0.4, y: 2, width: 0.8, height: 12, class: 'chunk' }));
+    drawn = x;
+  }
+  return svg('svg', { class: 'request-bar', width: 180, height: 16, viewBox: '0 0 180 16', 'aria-hidden': 'true' }, parts);
+}
+
+class RequestTable {
+  constructor(page) {
+    this.page = page;
+    this.sort = 'end_to_end_latency';
+    this.down = true;
+    this.size = PAGE_ROWS;
+    this.caption = el('p', { class: 'lead-in', id: 'requests-caption' });
+    this.holder = el('div', {});
+    this.more = el('button', { type: 'button', id: 'more-requests', onclick: () => { this.size += 100; this.draw(); } }, 'Show 100 more');
+    this.failed = el('button', { type: 'button', onclick: () => this.by('status') }, 'Failed first');
+    this.slowest = el('button', { type: 'button', onclick: () => this.by('end_to_end_latency') }, 'Slowest first');
+  }
+
+  by(key) {
+    this.down = this.sort === key ? !this.down : true;
+    this.sort = key;
+    this.draw();
+  }
+
+  columns() {
+    const { model } = this.page;
+    const time = (key, label, values) => ({ key, label, unit: 's', value: (row) => values[row] });
+    const metric = (name, label) => {
+      const found = model.metric(name);
+      return found ? [{ key: name, label: label || found.label, unit: found.unit, value: (row) => found.values[row] }] : [];
+    };
+    return [
+      { key: 'request', label: 'Request', value: (row) => row, text: (row) => model.name(row) },
+      time('dispatched', 'Dispatched', model.dispatched),
+      ...metric('ttfc', 'TTFC'), ...metric('tpot', 'TPOT'), ...metric('end_to_end_latency', 'End to end'),
+      { key: 'prompt', label: 'Prompt', unit: 'tokens', value: (row) => model.columns.prompt_tokens[row] },
+      { key: 'output', label: 'Output', unit: 'tokens', value: (row) => model.output[row] },
+      ...model.metrics.filter((entry) => entry.custom).flatMap((entry) => metric(entry.name)),
+      { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.said(row) || 'answered' : words(model.failure(row))) },
+    ];
+  }
+
+  draw() {
+    const { model } = this.page;
+    if (!this.holder.isConnected) {
+      show('requests', this.caption, el('div', { class: 'toolbar' }, this.slowest, this.failed), this.holder, this.more);
+    }
+    byId('requests').hidden = model.rows === 0;
+    const columns = this.columns();
+    if (!columns.some((column) => column.key === this.sort)) this.sort = 'dispatched';
+    const sorted = columns.find((column) => column.key === this.sort);
+    const rows = [];
+    for (let row = 0; row < model.rows; row += 1) if (selection.mask[row]) rows.push(row);
+    const keys = rows.map((row) => sorted.value(row));
+    // What has no value comes last in either order; what is equal keeps the order of the run.
+    const order = rows.map((_, place) => place).sort((a, b) => {
+      const [left, right] = [keys[a], keys[b]];
+      const [noLeft, noRight] = [left !== left, right !== right];
+      if (noLeft || noRight) return noLeft - noRight || a - b;
+      return (this.down ? right - left : left - right) || a - b;
+    });
+    const shown = order.slice(0, this.size).map((place) => rows[place]);
+    this.shown = shown;
+    for (const column of columns) {
+      let most = 0;
+      for (const row of shown) {
+        const value = column.value(row);
+        if (value === value) most = Math.max(most, Math.abs(value));
+      }
+      column.as = column.unit ? measure(column.unit, column.key === 'dispatched' ? 1 : most) : null;
+    }
+    const cell = (column, row) => {
+      if (column.text) return column.text(row);
+      const value = column.value(row);
+      if (column.unit === 's' && column.as.factor === 1) return isNumber(value) ? grouped(value.toFixed(column.key === 'dispatched' ? 3 : 2)) : NONE;
+      if (column.unit === 's' && isNumber(value)) return grouped((value * column.as.factor).toFixed(1));
+      return bare(value, column.as);
+    };
+    const longestTime = Math.max(1e-9, ...shown.map((row) => model.completed[row] - model.dispatched[row]));
+    const head = columns.map((column) => {
+      const active = column.key === this.sort;
+      const unit = column.as && column.as.suffix && column.as.suffix !== 'tokens' ? `, ${column.as.suffix}` : '';
+      return el('th', { scope: 'col', class: column.text ? null : 'right', 'aria-sort': active ? (this.down ? 'descending' : 'ascending') : 'none' },
+        el('button', { type: 'button', class: 'sort', 'data-sort': column.key, onclick: () => { this.by(column.key); this.holder.querySelector(`[data-sort="${CSS.escape(column.key)}"]`).focus(); } },
+          column.label, unit ? el('span', { class: 'unit' }, unit) : null, el('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (this.down ? '↓' : '↑') : '')));
+    });
+    const body = shown.map((row, place) => el('tr', {
+      'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.ok[row] ? '' : 'failed'].join(' ').trim() || null,
+      'aria-selected': row === selection.focus ? 'true' : 'false',
+      title: model.ok[row] ? null : model.said(row),
+    }, columns.map((column, index) => el(index ? 'td' : 'th', { scope: index ? null : 'row', class: column.text ? (column.key === 'status' ? 'status' : null) : 'right' }, cell(column, row))),
+    el('td', {}, requestBar(model, row, longestTime))));
+    const scrolled = this.holder.firstChild ? this.holder.firstChild.scrollLeft : 0;
+    this.holder.replaceChildren(el('div', { class: 'scroll' }, el('table', { class: 'requests', id: 'requests-table' },
+      el('caption', { class: 'unseen' }, 'Requests'), el('thead', {}, el('tr', {}, head, el('th', { scope: 'col' }, 'Timeline'))),
+      el('tbody', { onclick: (event) => this.click(event), onkeydown: (event) => this.key(event) }, body))));
+    this.holder.firstChild.scrollLeft = scrolled;
+    const part = model.total > model.rows ? ` This page holds ${count(model.rows)} of ${count(model.total)}: the slowest, the failed, and a sample of whole sessions.` : '';
+    this.caption.textContent = `${count(shown.length)} of ${plural(rows.length, isSelecting() ? 'selected request' : 'request', isSelecting() ? 'selected requests' : 'requests')}.${part}`;
+    this.more.hidden = shown.length >= rows.length;
+  }
+
+  click(event) {
+    const row = event.target.closest('tr');
+    if (row) focusOn(Number(row.dataset.row));
+  }
+
+  key(event) {
+    const row = event.target.closest('tr');
+    if (!row) return;
+    const next = event.key === 'ArrowDown' ? row.nextElementSibling : event.key === 'ArrowUp' ? row.previousElementSibling : null;
+    if (next) {
+      row.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    } else if (event.key === 'Enter' || event.key === ' ') {
+      this.keep = row.dataset.row;
+      focusOn(Number(row.dataset.row));
+    } else return;
+    event.preventDefault();
+  }
+
+  // After the rows were made anew the reader is where they were.
+  restore() {
+    if (this.keep === undefined) return;
+    const row = this.holder.querySelector(`tr[data-row="${this.keep}"]`);
+    this.keep = undefined;
+    if (row) row.focus();
+  }
+}
+
+function showFailures(page) {
+  const { failures = [], never_sent: neverSent = [] } = page.data;
+  const { model } = page;
+  show('failures',
+    failures.length ? table('Failures by class', [{ label: 'Failed' }, { label: 'Count', right: true }, { label: 'First message' }, { label: 'First request' }],
+      failures.map((failure) => {
+        const row = failure.first_request ? model.rowOf(failure.first_request) : -1;
+        return el('tr', {}, el('th', { scope: 'row' }, el('button', { type: 'button', class: 'link', title: 'Select these requests', onclick: () => select({ failure: failure.class }) }, words(failure.class))),
+          el('td', { class: 'right strong' }, count(failure.count)), el('td', { class: 'message' }, failure.first_message),
+          el('td', { class: 'nowrap' }, failure.first_request ? (row >= 0
+            ? el('button', { type: 'button', class: 'link', onclick: () => focusOn(row) }, failure.first_request) : failure.first_request) : '',
+          isNumber(failure.first_at) ? ` at ${instant(failure.first_at, 100)}` : ''));
+      })) : null,
+    neverSent.length ? table('Never sent', [{ label: 'Never sent' }, { label: 'Count', right: true }, { label: 'Why' }],
+      neverSent.map((entry) => el('tr', {}, el('th', { scope: 'row' }, words(entry.reason)), el('td', { class: 'right strong' }, count(entry.count)), el('td', {}, entry.meaning)))) : null);
+}
+
+function showSlices(page) {
+  const { slices } = page.data;
+  if (!slices || !slices.rows.length) return show('slices');
+  const as = slices.columns.map((column, place) =>
+    measure(column.unit, Math.max(...slices.rows.map((row) => Math.abs(row.values[place] || 0)))));
+  const most = slices.columns.map((_, place) => Math.max(...slices.rows.map((row) => row.values[place] || 0), 0));
+  const span = page.model.span[1];
+  return show('slices', table('Time slices', [{ label: 'From', right: true }, { label: 'To', right: true },
+    ...slices.columns.map((column, place) => ({ label: column.label + (as[place].suffix && !['tokens', 'requests'].includes(as[place].suffix) ? `, ${as[place].suffix}` : ''), right: true }))],
+  slices.rows.map((row) => el('tr', {},
+    el('th', { scope: 'row', class: 'right' }, el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [row.from, row.to] }) }, instant(row.from, span / 5))),
+    el('td', { class: 'right' }, instant(row.to, span / 5)),
+    row.values.map((value, place) => el('td', { class: 'right heat', style: isNumber(value) && most[place] > 0 ? `--heat:${Math.round((value / most[place]) * 100)}%` : null }, bare(value, as[place]))))), { class: 'slices' }));
+}
+
+const OUTCOMES = { passed: ['✓', 'Passed'], warned: ['▲', 'Warning'], failed: ['✕', 'Failed'], skipped: ['–', 'Not applicable'] };
+
+function showHealth(page) {
+  const { health = [] } = page.data;
+  show('health', health.length ? el('ul', { class: 'checks' }, health.map((check) => {
+    const [sign, word] = OUTCOMES[check.outcome];
+    const line = [el('span', { class: `outcome ${check.outcome}` }, el('span', { 'aria-hidden': 'true' }, sign), ` ${word}`), el('b', {}, check.name), el('span', { class: 'check-summary' }, check.summary)];
+    return el('li', {}, check.details && check.details.length
+      ? el('details', {}, el('summary', {}, line), el('ul', {}, check.details.map((detail) => el('li', {}, detail)))) : el('div', { class: 'check-line' }, line));
+  })) : null);
+}

@@ -1,0 +1,218 @@
+//! [`Requests`] as JSON: one list for each column, because twenty thousand objects would repeat twenty thousand times what their members
+//! are called.
+//!
+//! `intended` holds differences, each to the row before, in microseconds; all other times are microseconds after the row's `intended`
+//! (`completed` after its `dispatched`). Texts are indices into `texts`. A column of which every row says the same as the default is left out. `custom` has, for
+//! each metric, the rows that have a sample and their values.
+
+use std::collections::HashMap;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use veeksha_model::{Label, Nanos};
+
+use crate::{Outcome, PageRequest, Requests};
+
+/// Serialises what an iterator yields as a list, without collecting it.
+struct List<F>(F);
+
+impl<I, F> Serialize for List<F>
+where
+    F: Fn() -> I,
+    I: Iterator,
+    I::Item: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// `later - earlier` in microseconds, to the nearest.
+fn micros_between(earlier: Nanos, later: Nanos) -> i64 {
+    let nanos = later as i64 - earlier as i64;
+    (nanos + 500 * nanos.signum()) / 1000
+}
+
+#[derive(Serialize)]
+struct Custom<'a> {
+    name: &'a str,
+    rows: Vec<u32>,
+    values: Vec<f64>,
+}
+
+#[derive(Default)]
+struct Texts<'a> {
+    known: HashMap<&'a str, u32>,
+    list: Vec<&'a str>,
+}
+
+impl<'a> Texts<'a> {
+    fn index(&mut self, text: &'a str) -> u32 {
+        let list = &mut self.list;
+        *self.known.entry(text).or_insert_with(|| {
+            list.push(text);
+            (list.len() - 1) as u32
+        })
+    }
+}
+
+fn labels_of<'a>(texts: &mut Texts<'a>, labels: &'a [Label]) -> Vec<u32> {
+    labels
+        .iter()
+        .flat_map(|(name, value)| [texts.index(name), texts.index(value)])
+        .collect()
+}
+
+impl Serialize for Requests {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rows = &self.rows;
+        let mut texts = Texts::default();
+        let outcomes: Vec<(u32, Option<u32>)> = rows
+            .iter()
+            .map(|row| match &row.outcome {
+                Outcome::Answered { finish_reason } => (texts.index(finish_reason), None),
+                Outcome::Failed { class, message } => (texts.index(message), Some(texts.index(class.name()))),
+            })
+            .collect();
+        let labels: Vec<Vec<u32>> = rows
+            .iter()
+            .map(|row| labels_of(&mut texts, &row.labels))
+            .collect();
+
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("total", &self.total)?;
+        map.serialize_entry("shown", &rows.len())?;
+        map.serialize_entry("texts", &texts.list)?;
+        let mut columns = Columns { map: &mut map, rows };
+        columns.always("session", |row| row.id.session.0)?;
+        columns.always("node", |row| row.id.node.0)?;
+        let mut before = 0;
+        let intended: Vec<i64> = rows
+            .iter()
+            .map(|row| {
+                let at = (row.intended / 1000) as i64;
+                let step = at - before;
+                before = at;
+                step
+            })
+            .collect();
+        columns.map.serialize_entry("intended", &intended)?;
+        columns.always("dispatched", |row| micros_between(row.intended, row.dispatched))?;
+        columns.unless_none("sent", |row| row.sent.map(|at| micros_between(row.intended, at)))?;
+        columns.unless_none("first_byte", |row| {
+            row.first_byte.map(|at| micros_between(row.intended, at))
+        })?;
+        columns.unless_none("first_chunk", |row| {
+            row.first_chunk.map(|at| micros_between(row.intended, at))
+        })?;
+        columns.unless_none("last_chunk", |row| {
+            row.last_chunk.map(|at| micros_between(row.intended, at))
+        })?;
+        columns.always("completed", |row| micros_between(row.dispatched, row.completed))?;
+        columns.unless_default("wait", |row| row.wait_after_ready / 1000)?;
+        columns.unless_default("parents", |row| row.parents.clone())?;
+        columns.unless_none("history_parent", |row| row.history_parent)?;
+        columns.always("prompt_tokens", |row| row.prompt_tokens)?;
+        columns.always("output_tokens", |row| row.output_tokens)?;
+        columns.unless_none("target_output_tokens", |row| row.target_output_tokens)?;
+        columns.unless_none("cached_tokens", |row| row.cached_tokens)?;
+        columns.unless_none("http_status", |row| row.http_status)?;
+        columns.unless_default("server", |row| row.server)?;
+        columns.unless_default("drained", |row| u8::from(!row.measured))?;
+        columns.unless_none("good", |row| row.good.map(u8::from))?;
+        columns.unless_none("chunks", |row| row.chunks.as_ref())?;
+        map.serialize_entry("said", &List(|| outcomes.iter().map(|(said, _)| said)))?;
+        if outcomes.iter().any(|(_, failed)| failed.is_some()) {
+            map.serialize_entry("failed", &List(|| outcomes.iter().map(|(_, failed)| failed)))?;
+        }
+        if labels.iter().any(|labels| !labels.is_empty()) {
+            map.serialize_entry("labels", &labels)?;
+        }
+        map.serialize_entry("custom", &self.custom())?;
+        let sessions = || {
+            self.sessions.iter().map(|session| {
+                (
+                    session.session,
+                    session.started.map(|at| at / 1000),
+                    session.finished.map(|at| at / 1000),
+                    session.end.map(veeksha_events::SessionEnd::name),
+                    session.requests,
+                )
+            })
+        };
+        map.serialize_entry("sessions", &List(sessions))?;
+        let never_sent = || {
+            self.never_sent.iter().map(|node| {
+                (
+                    node.id.session.0,
+                    node.id.node.0,
+                    node.reason.name(),
+                    node.at / 1000,
+                )
+            })
+        };
+        map.serialize_entry("never_sent", &List(never_sent))?;
+        map.end()
+    }
+}
+
+impl Requests {
+    fn custom(&self) -> Vec<Custom<'_>> {
+        let mut all: Vec<Custom<'_>> = self
+            .custom_metrics
+            .iter()
+            .map(|name| Custom {
+                name,
+                rows: Vec::new(),
+                values: Vec::new(),
+            })
+            .collect();
+        for (place, row) in self.rows.iter().enumerate() {
+            for &(metric, value) in &row.custom {
+                if let Some(custom) = all.get_mut(metric as usize) {
+                    custom.rows.push(place as u32);
+                    custom.values.push(value);
+                }
+            }
+        }
+        all
+    }
+}
+
+struct Columns<'a, M> {
+    map: &'a mut M,
+    rows: &'a [PageRequest],
+}
+
+impl<'a, M: SerializeMap> Columns<'a, M> {
+    fn always<T: Serialize>(
+        &mut self,
+        name: &'static str,
+        of: impl Fn(&'a PageRequest) -> T,
+    ) -> Result<(), M::Error> {
+        let rows = self.rows;
+        self.map.serialize_entry(name, &List(|| rows.iter().map(&of)))
+    }
+
+    fn unless_none<T: Serialize>(
+        &mut self,
+        name: &'static str,
+        of: impl Fn(&'a PageRequest) -> Option<T>,
+    ) -> Result<(), M::Error> {
+        if self.rows.iter().all(|row| of(row).is_none()) {
+            return Ok(());
+        }
+        self.always(name, of)
+    }
+
+    fn unless_default<T: Serialize + Default + PartialEq>(
+        &mut self,
+        name: &'static str,
+        of: impl Fn(&'a PageRequest) -> T,
+    ) -> Result<(), M::Error> {
+        if self.rows.iter().all(|row| of(row) == T::default()) {
+            return Ok(());
+        }
+        self.always(name, of)
+    }
+}

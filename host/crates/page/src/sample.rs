@@ -1,0 +1,377 @@
+//! Which requests a page shows: all of a small run, of a large one those that tell most.
+
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+use veeksha_events::{Event, RequestRecord};
+use veeksha_model::{MetricSample, RequestId, SessionId};
+
+use crate::{NodeNeverSent, PageRequest, PageSession, Requests};
+
+/// Bytes of chunk times that are kept unless the caller says otherwise: 4 MiB of the file.
+const CHUNK_BYTES: usize = 3 << 20;
+
+/// Requests never sent that are kept as nodes of their sessions' graphs.
+const NEVER_SENT: usize = 5_000;
+
+/// Custom metrics that are kept for each request.
+const CUSTOM_METRICS: usize = 64;
+
+/// Takes the events of a run, in any order, and keeps the requests of the page in bounded memory.
+///
+/// Up to `limit` requests are all kept. Of more, these are: the slowest to their first chunk and the slowest in all (a twentieth of the
+/// limit each), failed ones (up to a fifth), and of the others those whose hash is smallest. The hash is of the session first and of the
+/// node second, so that whole sessions are kept and their graphs have no holes; it depends on the id alone, so that neither the order of events nor
+/// the threads of the run change what is kept.
+///
+/// Times of chunks are kept up to a number of bytes: of the slow and the failed requests first, then by the same hash.
+#[derive(Clone, Debug)]
+pub struct RequestSample {
+    limit: usize,
+    chunk_bytes: usize,
+    held_chunk_bytes: usize,
+    total: u64,
+    kept: HashMap<RequestId, Kept>,
+    lots: [Lot; 4],
+    early: BTreeMap<(Hash, RequestId), Said>,
+    metrics: Vec<String>,
+    sessions: BTreeMap<(u64, u64), PageSession>,
+    never_sent: BTreeMap<(Hash, RequestId), NodeNeverSent>,
+}
+
+/// What places a request in the sample: the session's hash, then the node's.
+type Hash = (u64, u64);
+
+#[derive(Clone, Debug)]
+struct Kept {
+    request: PageRequest,
+    said: Said,
+    /// The lots that hold it, one bit each.
+    claims: u8,
+}
+
+/// What plugins said of a request.
+#[derive(Clone, Debug, Default)]
+struct Said {
+    good: Option<bool>,
+    /// Metric, sum of weight × value, sum of weights.
+    custom: Vec<(u32, f64, f64)>,
+}
+
+/// A bounded set of the requests with the smallest keys.
+#[derive(Clone, Debug)]
+struct Lot {
+    room: usize,
+    /// The greatest key on top: the next to go.
+    heap: BinaryHeap<(u64, Hash, RequestId)>,
+}
+
+impl Lot {
+    fn new(room: usize) -> Lot {
+        Lot {
+            room,
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    fn wants(&self, key: &(u64, Hash, RequestId)) -> bool {
+        self.heap.len() < self.room || self.heap.peek().is_some_and(|greatest| key < greatest)
+    }
+
+    /// Takes the request, and says which one had to go for it.
+    fn take(&mut self, key: (u64, Hash, RequestId)) -> Option<RequestId> {
+        self.heap.push(key);
+        if self.heap.len() <= self.room {
+            return None;
+        }
+        self.heap.pop().map(|(_, _, id)| id)
+    }
+}
+
+/// The bit of [`Kept::claims`] of the first lot, that of the smallest hashes. The others: slow to the first chunk, slow in all, failed.
+const BY_HASH: u8 = 1;
+
+impl RequestSample {
+    /// A sample of at most `limit` requests; 20,000 is what a page bears well.
+    pub fn new(limit: usize) -> RequestSample {
+        RequestSample {
+            limit,
+            chunk_bytes: CHUNK_BYTES,
+            held_chunk_bytes: 0,
+            total: 0,
+            kept: HashMap::new(),
+            lots: [
+                Lot::new(limit),
+                Lot::new(limit.div_ceil(20)),
+                Lot::new(limit.div_ceil(20)),
+                Lot::new(limit.div_ceil(5)),
+            ],
+            early: BTreeMap::new(),
+            metrics: Vec::new(),
+            sessions: BTreeMap::new(),
+            never_sent: BTreeMap::new(),
+        }
+    }
+
+    /// The same with another bound on the bytes of chunk times; three bytes are a gap of 2 s, or less.
+    pub fn with_chunk_bytes(self, chunk_bytes: usize) -> RequestSample {
+        RequestSample { chunk_bytes, ..self }
+    }
+
+    /// Takes an event.
+    pub fn on(&mut self, event: &Event) {
+        match event {
+            Event::Finished(record) => self.finished(record),
+            Event::Judged { request, good, .. } => self.said(*request, |said| {
+                said.good = Some(said.good.unwrap_or(true) && *good);
+            }),
+            Event::Sampled(sample) => self.sampled(sample),
+            Event::SessionStarted {
+                session,
+                at,
+                requests,
+            } => {
+                let at = *at;
+                self.session(*session, *requests, |session| session.started = Some(at));
+            }
+            Event::SessionFinished {
+                session,
+                at,
+                end,
+                requests,
+            } => {
+                let (at, end) = (*at, *end);
+                self.session(*session, *requests, |session| {
+                    (session.finished, session.end) = (Some(at), Some(end));
+                });
+            }
+            Event::NeverSent { request, reason, at } => {
+                let node = NodeNeverSent {
+                    id: *request,
+                    reason: *reason,
+                    at: *at,
+                };
+                put(&mut self.never_sent, (hash(*request), *request), node, NEVER_SENT);
+            }
+            Event::RunStarted(_)
+            | Event::SessionPlanned { .. }
+            | Event::PluginCalled(_)
+            | Event::Dispatched { .. }
+            | Event::MetricDefined(_)
+            | Event::Starved { .. }
+            | Event::ThreadSampled(_)
+            | Event::ClockStepped { .. }
+            | Event::ArrivalsMissed { .. }
+            | Event::TimeoutReached { .. }
+            | Event::Interrupted { .. }
+            | Event::RunEnded { .. } => {}
+        }
+    }
+
+    /// What the page shows of what has come so far.
+    pub fn snapshot(&self) -> Requests {
+        let mut chosen: Vec<&Kept> = self.kept.values().collect();
+        if chosen.len() > self.limit {
+            // The slow and the failed come on top of the sample: as many of the others make room.
+            chosen.sort_unstable_by_key(|kept| kept.rank());
+            chosen.truncate(self.limit);
+        }
+        chosen.sort_unstable_by_key(|kept| (kept.request.intended, kept.request.id));
+        let rows: Vec<PageRequest> = chosen.into_iter().map(Kept::row).collect();
+        let shown: std::collections::HashSet<u64> = rows.iter().map(|row| row.id.session.0).collect();
+        let of_shown = |session: u64| shown.contains(&session);
+        Requests {
+            total: self.total,
+            sessions: self
+                .sessions
+                .values()
+                .filter(|session| of_shown(session.session))
+                .copied()
+                .collect(),
+            never_sent: self
+                .never_sent
+                .values()
+                .filter(|node| of_shown(node.id.session.0))
+                .copied()
+                .collect(),
+            custom_metrics: self.metrics.clone(),
+            rows,
+        }
+    }
+
+    /// What the page shows.
+    pub fn finish(self) -> Requests {
+        self.snapshot()
+    }
+
+    fn finished(&mut self, record: &RequestRecord) {
+        self.total += 1;
+        let (id, place) = (record.id, hash(record.id));
+        let early = self.early.remove(&(place, id));
+        let first = record.generated_at().next();
+        let slowness =
+            |since: Option<u64>| since.map(|at| u64::MAX - at.saturating_sub(record.dispatched_at));
+        let scores = [
+            Some(0),
+            slowness(first),
+            slowness(record.is_ok().then(|| record.generated_at().last()).flatten()),
+            (!record.is_ok()).then_some(0),
+        ];
+        let mut claims = 0;
+        let mut gone = Vec::new();
+        for (bit, (lot, score)) in self.lots.iter_mut().zip(scores).enumerate() {
+            let Some(key) = score.map(|score| (score, place, id)) else {
+                continue;
+            };
+            if lot.wants(&key) {
+                claims |= 1 << bit;
+                gone.extend(lot.take(key).map(|id| (id, bit)));
+            }
+        }
+        if claims != 0 {
+            let kept = Kept {
+                request: PageRequest::of(record),
+                said: early.unwrap_or_default(),
+                claims,
+            };
+            self.held_chunk_bytes += kept.chunk_bytes();
+            if let Some(twice) = self.kept.insert(id, kept) {
+                self.held_chunk_bytes -= twice.chunk_bytes();
+            }
+        }
+        for (id, bit) in gone {
+            self.release(id, bit);
+        }
+        if self.held_chunk_bytes > 2 * self.chunk_bytes {
+            self.shed_chunks();
+        }
+    }
+
+    /// A lot gave a request up: it goes if no other lot holds it.
+    fn release(&mut self, id: RequestId, bit: usize) {
+        let Some(kept) = self.kept.get_mut(&id) else {
+            return;
+        };
+        kept.claims &= !(1 << bit);
+        if kept.claims == 0 {
+            self.held_chunk_bytes -= kept.chunk_bytes();
+            self.kept.remove(&id);
+        }
+    }
+
+    /// Forgets the chunk times of the requests of least interest, until what is left has room.
+    fn shed_chunks(&mut self) {
+        let mut order: Vec<(Rank, RequestId)> = self
+            .kept
+            .values()
+            .map(|kept| (kept.rank(), kept.request.id))
+            .collect();
+        order.sort_unstable();
+        let mut bytes = 0;
+        for (_, id) in order {
+            let Some(kept) = self.kept.get_mut(&id) else {
+                continue;
+            };
+            if bytes + kept.chunk_bytes() > self.chunk_bytes {
+                kept.request.chunks = None;
+            }
+            bytes += kept.chunk_bytes();
+        }
+        self.held_chunk_bytes = bytes;
+    }
+
+    fn sampled(&mut self, sample: &MetricSample) {
+        let Some(request) = sample.request else {
+            return;
+        };
+        let known = self.metrics.iter().position(|name| *name == sample.metric);
+        let metric = match known {
+            Some(metric) => metric,
+            None if self.metrics.len() < CUSTOM_METRICS => {
+                self.metrics.push(sample.metric.clone());
+                self.metrics.len() - 1
+            }
+            None => return,
+        };
+        let metric = metric as u32;
+        let (value, weight) = (sample.value, sample.weight);
+        self.said(request, |said| {
+            match said.custom.iter_mut().find(|(known, _, _)| *known == metric) {
+                Some((_, sum, weights)) => (*sum, *weights) = (*sum + weight * value, *weights + weight),
+                None => said.custom.push((metric, weight * value, weight)),
+            }
+        });
+    }
+
+    /// Keeps what a plugin said of a request, also where the request itself is yet to come: of those with the smallest hashes as many as
+    /// the sample has room for, so that no request of the sample by hash loses anything.
+    fn said(&mut self, id: RequestId, change: impl FnOnce(&mut Said)) {
+        if let Some(kept) = self.kept.get_mut(&id) {
+            return change(&mut kept.said);
+        }
+        let key = (hash(id), id);
+        change(self.early.entry(key).or_default());
+        if self.early.len() > self.limit.max(1) {
+            self.early.pop_last();
+        }
+    }
+
+    fn session(&mut self, session: SessionId, requests: u32, change: impl FnOnce(&mut PageSession)) {
+        let key = (mix(session.0), session.0);
+        let mut entry = self.sessions.get(&key).copied().unwrap_or(PageSession {
+            session: session.0,
+            started: None,
+            finished: None,
+            end: None,
+            requests: 0,
+        });
+        entry.requests = entry.requests.max(requests);
+        change(&mut entry);
+        put(&mut self.sessions, key, entry, self.limit);
+    }
+}
+
+/// Less interesting requests have greater ranks.
+type Rank = (bool, Hash);
+
+impl Kept {
+    fn rank(&self) -> Rank {
+        let special = self.claims & !BY_HASH != 0;
+        (!special, hash(self.request.id))
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        self.request.chunks.as_ref().map_or(0, crate::ChunkTimes::bytes)
+    }
+
+    fn row(&self) -> PageRequest {
+        let custom = self.said.custom.iter();
+        PageRequest {
+            good: self.said.good,
+            custom: custom
+                .map(|&(metric, sum, weights)| (metric, sum / weights))
+                .collect(),
+            ..self.request.clone()
+        }
+    }
+}
+
+/// Puts a value into a map that holds at most `room`, those with the smallest keys.
+fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V, room: usize) {
+    map.insert(key, value);
+    if map.len() > room {
+        map.pop_last();
+    }
+}
+
+fn hash(id: RequestId) -> Hash {
+    (mix(id.session.0), mix(u64::from(id.node.0)))
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): a bijection that leaves no
+/// pattern of the index in its result.
+fn mix(index: u64) -> u64 {
+    let mut z = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
