@@ -84,7 +84,7 @@ fn extent(metadata: &RowGroupMetaData) -> Result<(u64, u64)> {
             .unwrap_or(column.data_page_offset());
         let (start, length) = (u64::try_from(start)?, u64::try_from(column.compressed_size())?);
         let (first, end) = extent.unwrap_or((start, start));
-        let column_end = start.checked_add(length).unwrap_or(u64::MAX);
+        let column_end = start.saturating_add(length);
         extent = Some((first.min(start), end.max(column_end)));
     }
     let (first, end) = extent.unwrap_or_default();

@@ -124,12 +124,7 @@ pub(crate) fn impossible(column: &str, cell: impl std::fmt::Display) -> ParquetE
 
 /// The text of a cell.
 pub(crate) fn text<'a>(column: &str, cell: &'a ByteArray) -> Result<&'a str> {
-    // A cell without bytes has no buffer in some versions of the decoder.
-    if cell.is_empty() {
-        return Ok("");
-    }
-    cell.as_utf8()
-        .map_err(|_| impossible(column, "text that is not UTF-8"))
+    std::str::from_utf8(cell.data()).map_err(|_| impossible(column, "text that is not UTF-8"))
 }
 
 /// A number of at most 32 (or 16) bits.
