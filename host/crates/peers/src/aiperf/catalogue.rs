@@ -1,0 +1,437 @@
+//! AIPerf's metrics by tag: header, unit, formula. `aiperf/metrics/types/*.py` of aiperf 0.13.0.
+
+use veeksha_model::Nanos;
+
+use super::facts::Facts;
+
+/// The table of the console that shows a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    None,
+    Default,
+    Usage,
+    Effective,
+    Active,
+}
+
+/// A metric that each request has one value of.
+pub(super) struct RecordMetric {
+    pub(super) tag: &'static str,
+    pub(super) header: &'static str,
+    pub(super) unit: &'static str,
+    /// How many of its own units (nanoseconds) make one displayed unit.
+    pub(super) per: f64,
+    pub(super) kind: Kind,
+    pub(super) group: Group,
+    /// Its place in the console.
+    pub(super) order: u32,
+    /// In its own unit.
+    pub(super) of: fn(&Facts) -> Option<f64>,
+}
+
+/// What else is true of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A float.
+    Real,
+    /// An integer, which a file shows as one.
+    Whole,
+    /// A latency that is also reported with every failed request as an infinite value (`adj_`).
+    Latency,
+    /// Of failed requests only.
+    Error,
+}
+
+impl RecordMetric {
+    /// Its value for a request, in the displayed unit.
+    pub(super) fn value(&self, facts: &Facts) -> Option<f64> {
+        let exists = facts.error == (self.kind == Kind::Error);
+        let value = if exists { (self.of)(facts) } else { None };
+        value
+            .filter(|value| value.is_finite())
+            .map(|value| value / self.per)
+    }
+}
+
+const MS: f64 = 1e6;
+
+fn nanos(value: Option<Nanos>) -> Option<f64> {
+    value.map(|value| value as f64)
+}
+
+fn tokens(value: Option<u64>) -> Option<f64> {
+    value.map(|value| value as f64)
+}
+
+/// Two numbers of tokens apart, in percent of the client's.
+fn apart(server: Option<u32>, client: Option<u64>) -> Option<f64> {
+    let client = client.filter(|&client| client > 0)? as f64;
+    Some((f64::from(server?) - client).abs() / client * 100.0)
+}
+
+/// (Latency − TTFT) / (OSL − 1), in nanoseconds.
+fn inter_token(facts: &Facts) -> Option<f64> {
+    let tokens = facts.osl().filter(|&tokens| tokens >= 2)?;
+    Some(decode(facts)? / (tokens - 1) as f64)
+}
+
+fn decode(facts: &Facts) -> Option<f64> {
+    Some(facts.latency?.checked_sub(facts.ttft?)? as f64)
+}
+
+fn per_second(count: Option<f64>, nanos: Option<f64>) -> Option<f64> {
+    let nanos = nanos.filter(|&nanos| nanos > 0.0)?;
+    Some(count? / (nanos / 1e9))
+}
+
+fn prompt_apart(facts: &Facts) -> Option<f64> {
+    apart(facts.usage.map(|usage| usage.prompt), Some(facts.isl))
+}
+
+fn completion_apart(facts: &Facts) -> Option<f64> {
+    let client = facts.osl().filter(|_| facts.counted);
+    apart(facts.usage.map(|usage| usage.completion), client)
+}
+
+fn reasoning_apart(facts: &Facts) -> Option<f64> {
+    let client = facts.reasoning.filter(|_| facts.counted);
+    apart(facts.usage.and_then(|usage| usage.reasoning), client)
+}
+
+/// How far the answer's length is off what was asked for, in percent.
+fn length_mismatch(facts: &Facts) -> Option<f64> {
+    let requested = facts
+        .requested
+        .filter(|&requested| requested > 0)
+        .map(f64::from)?;
+    Some((facts.osl()? as f64 - requested) / requested * 100.0)
+}
+
+/// Counts towards `osl_mismatch_count`: off by more than 5 % of the requested length, or by more than 50 tokens. Absent where
+/// nothing was requested.
+pub(super) fn length_mismatched(facts: &Facts) -> Option<bool> {
+    length_mismatch(facts).filter(|_| !facts.error)?;
+    let requested = f64::from(facts.requested?);
+    let apart = (facts.osl()? as f64 - requested).abs();
+    Some(apart > (requested * 0.05).min(50.0))
+}
+
+/// Counts towards `usage_discrepancy_count`: any of the server's counts is off by more than 10 %.
+pub(super) fn usage_discrepant(facts: &Facts) -> Option<bool> {
+    let exists = !facts.error;
+    let (prompt, completion) = (prompt_apart(facts).filter(|_| exists)?, completion_apart(facts)?);
+    let reasoning = reasoning_apart(facts).unwrap_or(0.0);
+    Some(
+        [prompt, completion, reasoning]
+            .into_iter()
+            .any(|apart| apart > 10.0),
+    )
+}
+
+/// Shorthand for a row of the table below.
+const fn metric(
+    (tag, header): (&'static str, &'static str),
+    (unit, per): (&'static str, f64),
+    kind: Kind,
+    (group, order): (Group, u32),
+    of: fn(&Facts) -> Option<f64>,
+) -> RecordMetric {
+    RecordMetric {
+        tag,
+        header,
+        unit,
+        per,
+        kind,
+        group,
+        order,
+        of,
+    }
+}
+
+const PER_USER: (&str, f64) = ("tokens/sec/user", 1.0);
+const TOKENS: (&str, f64) = ("tokens", 1.0);
+const MILLIS: (&str, f64) = ("ms", MS);
+const PERCENT: (&str, f64) = ("%", 1.0);
+const HIDDEN: (Group, u32) = (Group::None, 0);
+
+/// All metrics that each request has one value of.
+pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
+    metric(
+        ("request_latency", "Request Latency"),
+        MILLIS,
+        Kind::Latency,
+        (Group::Default, 300),
+        |facts| nanos(facts.latency),
+    ),
+    metric(
+        ("time_to_first_token", "Time to First Token"),
+        MILLIS,
+        Kind::Latency,
+        (Group::Default, 100),
+        |facts| nanos(facts.ttft),
+    ),
+    metric(
+        ("time_to_second_token", "Time to Second Token"),
+        MILLIS,
+        Kind::Real,
+        (Group::Default, 200),
+        |facts| nanos(facts.second),
+    ),
+    metric(
+        ("time_to_first_output_token", "Time to First Output Token"),
+        MILLIS,
+        Kind::Real,
+        (Group::Default, 210),
+        |facts| nanos(facts.first_output),
+    ),
+    metric(
+        ("decode_duration", "Decode Duration"),
+        MILLIS,
+        Kind::Latency,
+        (Group::Default, 350),
+        decode,
+    ),
+    metric(
+        ("inter_token_latency", "Inter Token Latency"),
+        MILLIS,
+        Kind::Latency,
+        (Group::Default, 400),
+        inter_token,
+    ),
+    metric(
+        (
+            "output_token_throughput_per_user",
+            "Output Token Throughput Per User",
+        ),
+        PER_USER,
+        Kind::Real,
+        (Group::Default, 500),
+        |facts| per_second(Some(1.0), inter_token(facts)),
+    ),
+    metric(
+        ("e2e_output_token_throughput", "E2E Output Token Throughput"),
+        PER_USER,
+        Kind::Real,
+        (Group::Default, 510),
+        |facts| per_second(tokens(facts.osl()), nanos(facts.latency)),
+    ),
+    metric(
+        ("prefill_throughput_per_user", "Prefill Throughput Per User"),
+        PER_USER,
+        Kind::Real,
+        HIDDEN,
+        |facts| per_second(Some(facts.isl as f64), nanos(facts.ttft)),
+    ),
+    metric(
+        ("output_sequence_length", "Output Sequence Length"),
+        TOKENS,
+        Kind::Whole,
+        (Group::Default, 600),
+        |facts| tokens(facts.osl()),
+    ),
+    metric(
+        ("input_sequence_length", "Input Sequence Length"),
+        TOKENS,
+        Kind::Whole,
+        (Group::Default, 700),
+        |facts| Some(facts.isl as f64),
+    ),
+    metric(
+        ("output_token_count", "Output Token Count"),
+        TOKENS,
+        Kind::Whole,
+        HIDDEN,
+        |facts| tokens(facts.output.filter(|&output| output > 0)),
+    ),
+    metric(
+        ("reasoning_token_count", "Reasoning Token Count"),
+        TOKENS,
+        Kind::Whole,
+        HIDDEN,
+        |facts| tokens(facts.reasoning),
+    ),
+    metric(
+        ("error_isl", "Error Input Sequence Length"),
+        TOKENS,
+        Kind::Error,
+        HIDDEN,
+        |facts| Some(facts.isl as f64),
+    ),
+    metric(
+        ("osl_mismatch_diff_pct", "OSL Mismatch Diff %"),
+        PERCENT,
+        Kind::Real,
+        HIDDEN,
+        length_mismatch,
+    ),
+    metric(
+        ("usage_prompt_tokens", "Usage Prompt Tokens"),
+        TOKENS,
+        Kind::Whole,
+        (Group::Usage, 1000),
+        |facts| facts.usage.map(|usage| f64::from(usage.prompt)),
+    ),
+    metric(
+        ("usage_completion_tokens", "Usage Completion Tokens"),
+        TOKENS,
+        Kind::Whole,
+        (Group::Usage, 1100),
+        |facts| facts.usage.map(|usage| f64::from(usage.completion)),
+    ),
+    metric(
+        ("usage_total_tokens", "Usage Total Tokens"),
+        TOKENS,
+        Kind::Whole,
+        (Group::Usage, 1200),
+        |facts| {
+            facts
+                .usage
+                .map(|usage| f64::from(usage.prompt) + f64::from(usage.completion))
+        },
+    ),
+    metric(
+        ("usage_reasoning_tokens", "Usage Reasoning Tokens"),
+        TOKENS,
+        Kind::Whole,
+        (Group::Usage, 1110),
+        |facts| facts.usage.and_then(|usage| usage.reasoning).map(f64::from),
+    ),
+    metric(
+        ("usage_prompt_cache_read_tokens", "Usage Prompt Cache Read Tokens"),
+        TOKENS,
+        Kind::Whole,
+        (Group::Usage, 1010),
+        |facts| facts.usage.and_then(|usage| usage.cached).map(f64::from),
+    ),
+    metric(
+        ("usage_prompt_tokens_diff_pct", "Usage Prompt Diff %"),
+        PERCENT,
+        Kind::Real,
+        HIDDEN,
+        prompt_apart,
+    ),
+    metric(
+        ("usage_completion_tokens_diff_pct", "Usage Completion Diff %"),
+        PERCENT,
+        Kind::Real,
+        HIDDEN,
+        completion_apart,
+    ),
+    metric(
+        ("usage_reasoning_tokens_diff_pct", "Usage Reasoning Diff %"),
+        PERCENT,
+        Kind::Real,
+        HIDDEN,
+        reasoning_apart,
+    ),
+    metric(
+        ("http_req_connection_reused", "HTTP Connection Reused"),
+        ("ratio", 1.0),
+        Kind::Whole,
+        HIDDEN,
+        |facts| Some(if facts.reused { 1.0 } else { 0.0 }),
+    ),
+    metric(
+        ("http_req_dns_lookup", "HTTP DNS Lookup"),
+        MILLIS,
+        Kind::Real,
+        HIDDEN,
+        |facts| nanos(facts.dns),
+    ),
+    metric(
+        ("http_req_connecting", "HTTP Connecting"),
+        MILLIS,
+        Kind::Real,
+        HIDDEN,
+        |facts| nanos(facts.connecting),
+    ),
+    metric(
+        ("http_req_waiting", "HTTP Waiting (TTFB)"),
+        MILLIS,
+        Kind::Real,
+        HIDDEN,
+        |facts| nanos(facts.waiting),
+    ),
+    metric(
+        ("http_req_receiving", "HTTP Receiving"),
+        MILLIS,
+        Kind::Real,
+        HIDDEN,
+        |facts| nanos(facts.receiving),
+    ),
+    // Not in AIPerf's registry: injected by `derived_latency.py`, and of failed requests too; see `ISSUED`.
+    metric(
+        ("effective_latency", "Effective Latency (CO-aware)"),
+        MILLIS,
+        Kind::Real,
+        (Group::Effective, u32::MAX),
+        |facts| Some(facts.end.saturating_sub(facts.issued) as f64),
+    ),
+    metric(
+        ("credit_to_start_latency", "Credit-to-Start Latency"),
+        MILLIS,
+        Kind::Real,
+        HIDDEN,
+        |facts| Some(facts.start.saturating_sub(facts.issued) as f64),
+    ),
+    metric(
+        ("inter_chunk_latency", "Inter Chunk Latency"),
+        MILLIS,
+        Kind::Real,
+        HIDDEN,
+        |_| None,
+    ),
+];
+
+/// The metrics that start when the request was let go: of all requests, not in time slices, and not in the rows of requests.
+pub(super) const ISSUED: [&str; 2] = ["effective_latency", "credit_to_start_latency"];
+
+/// The one metric of which a request has many values.
+pub(super) const INTER_CHUNK: &str = "inter_chunk_latency";
+
+/// Metrics of which more is better: a threshold on them is a lower bound.
+pub(super) fn larger_is_better(tag: &str) -> bool {
+    let rate = tag.contains("throughput");
+    let amount =
+        tag.ends_with("sequence_length") || tag.ends_with("_token_count") || tag.ends_with("_tokens");
+    rate || amount
+}
+
+/// The metrics that a threshold can be set on, with their tags.
+pub(super) fn with_thresholds() -> impl Iterator<Item = &'static RecordMetric> {
+    RECORD_METRICS.iter().filter(|metric| {
+        metric.kind != Kind::Error && metric.tag != INTER_CHUNK && !ISSUED.contains(&metric.tag)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tag_is_there_once() {
+        let mut tags: Vec<_> = RECORD_METRICS.iter().map(|metric| metric.tag).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        assert_eq!(tags.len(), RECORD_METRICS.len());
+    }
+
+    #[test]
+    fn what_is_better_when_larger() {
+        for tag in [
+            "output_token_throughput_per_user",
+            "output_sequence_length",
+            "usage_prompt_cache_read_tokens",
+        ] {
+            assert!(larger_is_better(tag), "{tag}");
+        }
+        for tag in [
+            "request_latency",
+            "time_to_first_token",
+            "http_req_waiting",
+            "osl_mismatch_diff_pct",
+        ] {
+            assert!(!larger_is_better(tag), "{tag}");
+        }
+    }
+}

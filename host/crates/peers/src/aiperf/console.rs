@@ -1,0 +1,95 @@
+//! AIPerf's closing tables: `aiperf/exporters/console_metrics_exporter.py`.
+
+use std::cmp::Reverse;
+
+use veeksha_events::Event;
+
+use super::catalogue::Group;
+use super::export::State;
+use crate::options::Options;
+use crate::report::Figures;
+use crate::table::{Boxed, grouped};
+use crate::view::Told;
+
+const COLUMNS: [&str; 7] = ["avg", "min", "max", "p99", "p90", "p50", "std"];
+const TITLE: &str = "NVIDIA AIPerf | LLM Metrics";
+
+/// The view in AIPerf's definitions.
+#[derive(Debug, Default)]
+pub(crate) struct Aiperf {
+    state: State,
+}
+
+impl Aiperf {
+    pub(crate) fn on(&mut self, event: &Event) {
+        self.state.on(event);
+    }
+
+    pub(crate) fn finish(self, options: &Options) -> Told {
+        let mut metrics = self.state.metrics(&options.goodput);
+        let mut figures = Figures::default();
+        for metric in &metrics {
+            let samples = metric.stats.count.unwrap_or(0) as usize;
+            for key in super::results::STAT_KEYS {
+                if let Some(value) = metric.stats.get(key) {
+                    figures.only(
+                        &format!("{}.{key}", metric.tag),
+                        metric.unit,
+                        Some(value),
+                        samples,
+                    );
+                }
+            }
+            figures.object.insert(metric.tag.clone(), metric.json());
+        }
+        // The order of display, and within it the order in which they were computed.
+        metrics.sort_by_key(|metric| if metric.order == 0 { u32::MAX } else { metric.order });
+        let mut table = String::new();
+        let groups = [
+            (Group::Effective, "Effective"),
+            (Group::Active, "Active"),
+            (Group::Usage, "Usage"),
+            (Group::Default, ""),
+        ];
+        for (group, name) in groups {
+            let title = if name.is_empty() {
+                TITLE.to_owned()
+            } else {
+                format!("{TITLE}: {name}")
+            };
+            let mut headings = vec!["Metric"];
+            headings.extend(COLUMNS);
+            let mut boxed = Boxed::new(&title, &headings);
+            for metric in metrics.iter().filter(|metric| metric.group == group) {
+                let mut cells = vec![format!("{} ({})", metric.header, metric.unit)];
+                let shown = COLUMNS.map(|key| match metric.stats.get(key) {
+                    Some(value) if value.is_finite() => grouped(value, 2),
+                    Some(_) => "inf".to_owned(),
+                    None => "N/A".to_owned(),
+                });
+                cells.extend(shown);
+                boxed.row(cells);
+            }
+            if !boxed.is_empty() {
+                table.push_str(&boxed.draw());
+            }
+        }
+        let mut notes = vec![
+            "Lengths are counted by this host's tokenizer, without the chat template, as AIPerf counts by default; where it did not, they are the server's."
+                .to_owned(),
+        ];
+        let failed = metrics.iter().find(|metric| metric.tag == "error_request_count");
+        if failed.is_some() {
+            notes.push(
+                "An answer without a finish reason is an error here; AIPerf takes it as an answer if HTTP ended well."
+                    .to_owned(),
+            );
+        }
+        notes.sort_by_key(|note| Reverse(note.len()));
+        Told {
+            figures,
+            table,
+            notes,
+        }
+    }
+}

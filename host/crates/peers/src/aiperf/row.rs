@@ -1,0 +1,104 @@
+//! A row of `profile_export.jsonl`: `MetricRecordInfo` of `aiperf/common/models/record_models.py`.
+
+use serde_json::{Map, Value, json};
+use veeksha_model::{ErrorClass, Nanos, RequestRecord, Status};
+
+use super::catalogue::{INTER_CHUNK, ISSUED, Kind, RECORD_METRICS};
+use super::facts::Facts;
+use crate::report::number;
+use crate::sample::Gaps;
+
+/// Who processed the request: AIPerf names its worker process.
+const WORKER: &str = "veeksha-host";
+
+/// The line, with its end. `epoch` is the wall clock at the run's zero.
+pub(super) fn line(record: &RequestRecord, epoch: u64) -> Vec<u8> {
+    let mut pool = Gaps::default();
+    let facts = Facts::of(record, &mut pool);
+    let mut metrics = Map::new();
+    for metric in &RECORD_METRICS {
+        let value = match metric.tag {
+            tag if ISSUED.contains(&tag) => None,
+            INTER_CHUNK if pool.len() > 0 => {
+                let gaps = (0..pool.len()).map(|at| pool.get(at) as f64 / metric.per);
+                Some(Value::Array(gaps.map(|gap| number(Some(gap))).collect()))
+            }
+            _ => metric.value(&facts).map(|value| match metric.kind {
+                Kind::Whole | Kind::Error => Value::from(value as u64),
+                Kind::Real | Kind::Latency => number(Some(value)),
+            }),
+        };
+        if let Some(value) = value {
+            metrics.insert(
+                metric.tag.to_owned(),
+                json!({ "value": value, "unit": metric.unit }),
+            );
+        }
+    }
+    let mut row = json!({
+        "metadata": metadata(record, &facts, epoch),
+        "metrics": metrics,
+    });
+    if let (true, Some(row)) = (facts.error, row.as_object_mut()) {
+        row.insert("error".into(), error(record));
+    }
+    let mut line = row.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+fn metadata(record: &RequestRecord, facts: &Facts, epoch: u64) -> Value {
+    let wall = |at: Nanos| epoch.saturating_add(at);
+    let session = record.id.session.to_string();
+    let cancelled = matches!(
+        record.status,
+        Status::Failed {
+            class: ErrorClass::Cancelled,
+            ..
+        }
+    );
+    let mut metadata = json!({
+        "session_num": record.id.session.0,
+        "x_request_id": record.id.to_string(),
+        "x_correlation_id": session,
+        "conversation_id": session,
+        "root_correlation_id": session,
+        "turn_index": record.id.node.0,
+        "credit_issued_ns": wall(facts.issued),
+        "request_start_ns": wall(facts.start),
+        "request_end_ns": wall(facts.end),
+        "worker_id": WORKER,
+        "record_processor_id": WORKER,
+        "benchmark_phase": "profiling",
+        "phase_index": 0,
+        "was_cancelled": cancelled,
+        "context_overflow_skip": false,
+        "agent_depth": 0,
+    });
+    if let Some(metadata) = metadata.as_object_mut() {
+        if let Some(ack) = record.first_byte_at {
+            metadata.insert("request_ack_ns".into(), wall(ack).into());
+        }
+        if cancelled {
+            metadata.insert("cancellation_time_ns".into(), wall(record.completed_at).into());
+        }
+    }
+    metadata
+}
+
+fn error(record: &RequestRecord) -> Value {
+    match &record.status {
+        Status::Ok { .. } => json!({
+            "type": "InvalidInferenceResultError",
+            "message": super::export::NO_CONTENT,
+        }),
+        Status::Failed { class, message } => {
+            let mut error = json!({ "type": class.name(), "message": message });
+            let status = record.http_status.filter(|status| !(200..300).contains(status));
+            if let (Some(status), Some(error)) = (status, error.as_object_mut()) {
+                error.insert("code".into(), status.into());
+            }
+            error
+        }
+    }
+}

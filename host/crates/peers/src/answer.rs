@@ -1,0 +1,265 @@
+//! What every tool reads off one request: when it began and ended, and how its tokens lie in its chunks.
+
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, RequestRecord, Status};
+
+/// When a client of this host took the request up: what a tool's clock reads just before it calls its HTTP library. Waiting for
+/// a connection, resolving, connecting and TLS come after it; limits and queues of the load generator come before it.
+pub(crate) fn begun(record: &RequestRecord) -> Nanos {
+    record.picked_up_at.unwrap_or(record.dispatched_at)
+}
+
+/// When the request was written: after the connection stood.
+pub(crate) fn written(record: &RequestRecord) -> Nanos {
+    record.sent_at.unwrap_or_else(|| begun(record))
+}
+
+/// The last sign of life of the answer, whatever it was: `[DONE]`, usage, a comment, or the failure.
+pub(crate) fn over(record: &RequestRecord) -> Nanos {
+    let last = record.chunks.last().map_or(0, |chunk| chunk.at);
+    last.max(record.completed_at)
+}
+
+/// How the request ended, as far as the tools tell cases apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Answered.
+    Answered,
+    /// The server said `error` inside a stream that HTTP calls complete: several tools do not look.
+    ErrorEvent,
+    /// Withdrawn by the client.
+    Cancelled,
+    /// Anything else.
+    Failed,
+}
+
+/// How the request ended.
+pub(crate) fn ending(record: &RequestRecord) -> Ending {
+    match &record.status {
+        Status::Ok { .. } => Ending::Answered,
+        Status::Failed { class, .. } => match class {
+            ErrorClass::InStream => Ending::ErrorEvent,
+            ErrorClass::Cancelled => Ending::Cancelled,
+            _ => Ending::Failed,
+        },
+    }
+}
+
+/// Tokens of the prompt by the host's tokenizer, without those that a chat template adds: what a tool counts that tokenizes the
+/// text it sends.
+pub(crate) fn client_prompt_tokens(record: &RequestRecord) -> u64 {
+    u64::from(record.total_prompt_tokens.saturating_sub(record.template_tokens))
+}
+
+/// Tokens of the prompt: the server's count, else the client's.
+pub(crate) fn prompt_tokens(record: &RequestRecord) -> u64 {
+    let usage = record.usage.map(|usage| u64::from(usage.prompt));
+    usage.unwrap_or_else(|| client_prompt_tokens(record))
+}
+
+/// A number of tokens, and how it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// How many.
+    pub(crate) tokens: u64,
+    /// Whether the host's tokenizer counted them (else the server's total stands in, or is shared out by chunks).
+    pub(crate) exact: bool,
+}
+
+/// The chunks that carried something generated, with the tokens of each by the host's tokenizer; one token each where that is
+/// not known.
+pub(crate) fn generated(record: &RequestRecord) -> impl Iterator<Item = (&Chunk, u64)> + '_ {
+    let known = tokens_per_chunk_known(record);
+    let chunks = record.chunks.iter().filter(|chunk| chunk.kind.is_generated());
+    chunks.enumerate().map(move |(at, chunk)| {
+        let tokens = if known {
+            record.chunk_tokens.get(at).copied()
+        } else {
+            None
+        };
+        (chunk, tokens.map_or(1, u64::from))
+    })
+}
+
+fn generated_count(record: &RequestRecord) -> usize {
+    let generated = record.chunks.iter().filter(|chunk| chunk.kind.is_generated());
+    generated.count()
+}
+
+fn tokens_per_chunk_known(record: &RequestRecord) -> bool {
+    !record.chunk_tokens.is_empty() && record.chunk_tokens.len() == generated_count(record)
+}
+
+/// Tokens of the chunks of the kinds that `wanted` names, as a client that tokenizes the texts counts them.
+pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> bool) -> Counted {
+    let chunks = generated_count(record) as u64;
+    let of_kind = |(chunk, tokens): (&Chunk, u64)| if wanted(chunk.kind) { tokens } else { 0 };
+    let sum: u64 = generated(record).map(of_kind).sum();
+    let total = u64::from(record.output_tokens);
+    if tokens_per_chunk_known(record) || chunks == total {
+        // Counted chunk by chunk, or one token in each.
+        return Counted {
+            tokens: sum,
+            exact: true,
+        };
+    }
+    if !record.is_ok() {
+        // Nobody counted what came before a failure: a token a chunk is the least that it was.
+        return Counted {
+            tokens: sum,
+            exact: false,
+        };
+    }
+    if sum == chunks {
+        return Counted {
+            tokens: total,
+            exact: !record.output_tokens_from_usage,
+        };
+    }
+    let reasoning = record.usage.and_then(|usage| usage.reasoning).map(u64::from);
+    let chunks_of = |kind| record.chunks.iter().filter(|chunk| chunk.kind == kind).count() as u64;
+    let (thought, visible) = (
+        chunks_of(ChunkKind::Reasoning),
+        chunks - chunks_of(ChunkKind::Reasoning),
+    );
+    let tokens = match reasoning {
+        // The server splits its count in thought and the rest; what is left to share out is the rest.
+        Some(reasoning) => {
+            let rest = total.saturating_sub(reasoning);
+            let thinks = if wanted(ChunkKind::Reasoning) {
+                reasoning
+            } else {
+                0
+            };
+            let shows = if wanted(ChunkKind::Reasoning) {
+                sum.saturating_sub(thought)
+            } else {
+                sum
+            };
+            thinks + share(rest, shows, visible)
+        }
+        None => share(total, sum, chunks),
+    };
+    Counted { tokens, exact: false }
+}
+
+/// `total` times `part`/`whole`, rounded.
+fn share(total: u64, part: u64, whole: u64) -> u64 {
+    if whole == 0 {
+        return 0;
+    }
+    (total as f64 * part as f64 / whole as f64).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Request, record};
+
+    fn visible(kind: ChunkKind) -> bool {
+        matches!(kind, ChunkKind::Content)
+    }
+
+    fn any(kind: ChunkKind) -> bool {
+        kind.is_generated()
+    }
+
+    #[test]
+    fn tokens_are_counted_chunk_by_chunk_where_that_is_known() {
+        let request = Request::default()
+            .reasoning(&[10.0, 20.0])
+            .content(&[30.0, 40.0])
+            .chunk_tokens(&[3, 4, 5, 6])
+            .output(17, true);
+        let record = record(&request);
+        assert_eq!(
+            client_tokens(&record, visible),
+            Counted {
+                tokens: 11,
+                exact: true
+            }
+        );
+        assert_eq!(
+            client_tokens(&record, any),
+            Counted {
+                tokens: 18,
+                exact: true
+            }
+        );
+    }
+
+    #[test]
+    fn as_many_chunks_as_tokens_means_one_in_each() {
+        let request = Request::default()
+            .reasoning(&[10.0, 20.0])
+            .content(&[30.0])
+            .output(3, true);
+        let record = record(&request);
+        assert_eq!(
+            client_tokens(&record, visible),
+            Counted {
+                tokens: 1,
+                exact: true
+            }
+        );
+    }
+
+    #[test]
+    fn the_servers_split_is_used_and_else_the_chunks_share() {
+        // 20 tokens, 8 of them thought; two visible chunks, both wanted: 12.
+        let split = Request::default()
+            .reasoning(&[10.0, 20.0])
+            .content(&[30.0, 40.0])
+            .output(20, true)
+            .reasoned(8);
+        assert_eq!(
+            client_tokens(&record(&split), visible),
+            Counted {
+                tokens: 12,
+                exact: false
+            }
+        );
+        // Without the split, half of the chunks: half of the tokens.
+        let plain = Request::default()
+            .reasoning(&[10.0, 20.0])
+            .content(&[30.0, 40.0])
+            .output(20, true);
+        assert_eq!(
+            client_tokens(&record(&plain), visible),
+            Counted {
+                tokens: 10,
+                exact: false
+            }
+        );
+        // All chunks wanted: the total, the server's or the host's own.
+        let total = Request::default().content(&[30.0, 40.0]).output(20, true);
+        assert_eq!(
+            client_tokens(&record(&total), visible),
+            Counted {
+                tokens: 20,
+                exact: false
+            }
+        );
+        let counted = Request::default().content(&[30.0, 40.0]).output(20, false);
+        assert_eq!(
+            client_tokens(&record(&counted), visible),
+            Counted {
+                tokens: 20,
+                exact: true
+            }
+        );
+    }
+
+    #[test]
+    fn stamps_fall_back_to_what_there_is() {
+        let mut record = record(&Request::default().content(&[500.0]).output(1, true));
+        (record.dispatched_at, record.picked_up_at, record.sent_at) = (10, Some(12), Some(15));
+        record.completed_at = 400;
+        assert_eq!(
+            (begun(&record), written(&record), over(&record)),
+            (12, 15, 500_000_000)
+        );
+        (record.picked_up_at, record.sent_at) = (None, None);
+        record.chunks.clear();
+        assert_eq!((begun(&record), written(&record), over(&record)), (10, 10, 400));
+    }
+}

@@ -1,0 +1,177 @@
+//! What `vllm bench serve` and sglang's `bench_serving` have in common: sglang's is a descendant. Both keep, of each request, a
+//! start, a time to first token, gaps between chunks and a latency, and add them up at the end.
+
+use veeksha_model::Nanos;
+
+use crate::sample::{Gaps, Sample};
+
+/// The outputs of all requests.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    pub(crate) answered: Vec<Output>,
+    pub(crate) failed: usize,
+    gaps: Gaps,
+    /// The first start and the last end of all requests, failed ones included.
+    first_start: Option<Nanos>,
+    last_end: Nanos,
+}
+
+/// Of one request that the tool calls successful. Times in nanoseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub(crate) start: Nanos,
+    pub(crate) ttft: Nanos,
+    pub(crate) latency: Nanos,
+    pub(crate) prompt: u64,
+    pub(crate) output: u64,
+    /// Tokens of the text by a client's tokenizer.
+    pub(crate) retokenized: u64,
+    /// Where its gaps lie.
+    gaps: std::ops::Range<usize>,
+}
+
+impl Output {
+    /// (Latency − time to first token) / (tokens − 1), for two tokens and more.
+    pub(crate) fn tpot(&self) -> Option<f64> {
+        let rest = self.latency.saturating_sub(self.ttft) as f64;
+        (self.output > 1).then(|| rest / (self.output - 1) as f64)
+    }
+
+    fn end(&self) -> Nanos {
+        self.start.saturating_add(self.latency)
+    }
+}
+
+/// How many requests ran at the same time, at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Peak {
+    /// vLLM: exactly, over half-open intervals.
+    Exact,
+    /// sglang: in the busiest whole second since the first start; a request counts in every second that it touches.
+    PerSecond,
+}
+
+impl Served {
+    /// Takes in when a request, whatever became of it, began and ended.
+    pub(crate) fn lasted(&mut self, start: Nanos, end: Nanos) {
+        self.first_start = Some(self.first_start.map_or(start, |first| first.min(start)));
+        self.last_end = self.last_end.max(end);
+    }
+
+    /// Takes in a successful request with the arrival of each chunk that the tool counts.
+    pub(crate) fn answer(&mut self, output: Answered, times: impl Iterator<Item = Nanos>) {
+        let begin = self.gaps.len();
+        let mut before: Option<Nanos> = None;
+        for at in times {
+            if let Some(before) = before {
+                self.gaps.push(at.saturating_sub(before));
+            }
+            before = Some(at);
+        }
+        self.answered.push(Output {
+            start: output.start,
+            ttft: output.ttft,
+            latency: output.latency,
+            prompt: output.prompt,
+            output: output.output,
+            retokenized: output.retokenized,
+            gaps: begin..self.gaps.len(),
+        });
+    }
+
+    /// From the run's zero, when vLLM's loop begins to draw gaps, to the end of the last request.
+    pub(crate) fn seconds_since_zero(&self) -> f64 {
+        self.last_end as f64 / 1e9
+    }
+
+    /// From the start of the first request to the end of the last: sglang's loop begins with a request.
+    pub(crate) fn seconds_since_first(&self) -> f64 {
+        self.last_end.saturating_sub(self.first_start.unwrap_or(0)) as f64 / 1e9
+    }
+
+    fn base(&self) -> Nanos {
+        self.answered.iter().map(|output| output.start).min().unwrap_or(0)
+    }
+
+    /// The most chunks that came in one whole second since the first start ("output tokens per second" in both tools).
+    pub(crate) fn peak_chunks(&self) -> u64 {
+        let base = self.base();
+        let mut seconds: Vec<u64> = Vec::new();
+        for output in &self.answered {
+            let mut at = output.start.saturating_add(output.ttft).saturating_sub(base);
+            let mut count = |at: Nanos| {
+                let second = usize::try_from(at / 1_000_000_000).unwrap_or(usize::MAX - 1);
+                if seconds.len() <= second {
+                    seconds.resize(second + 1, 0);
+                }
+                seconds[second] += 1;
+            };
+            count(at);
+            for gap in output.gaps.clone() {
+                at = at.saturating_add(self.gaps.get(gap));
+                count(at);
+            }
+        }
+        seconds.into_iter().max().unwrap_or(0)
+    }
+
+    /// The most requests at the same time.
+    pub(crate) fn peak_requests(&self, peak: Peak) -> u64 {
+        // A departure sorts before an arrival at the same instant.
+        let mut steps: Vec<(u64, i64)> = Vec::with_capacity(2 * self.answered.len());
+        let base = self.base();
+        for output in &self.answered {
+            let (start, end) = (output.start - base, output.end().saturating_sub(base));
+            match peak {
+                Peak::Exact => steps.extend([(start, 1), (end, -1)]),
+                Peak::PerSecond => {
+                    let second = 1_000_000_000;
+                    steps.extend([(start / second, 1), (end / second + 1, -1)]);
+                }
+            }
+        }
+        steps.sort_unstable();
+        let (mut now, mut most) = (0_i64, 0_i64);
+        for (_, step) in steps {
+            now += step;
+            most = most.max(now);
+        }
+        most.unsigned_abs()
+    }
+
+    /// All gaps between chunks, in milliseconds; the requests lose theirs.
+    pub(crate) fn take_gaps(&mut self) -> Sample {
+        std::mem::take(&mut self.gaps).into_sample(1e6)
+    }
+
+    /// A time of each request in milliseconds, as a sample.
+    pub(crate) fn sample(&self, time: impl Fn(&Output) -> Option<f64>) -> Sample {
+        Sample::of(
+            self.answered
+                .iter()
+                .filter_map(time)
+                .map(|nanos| nanos / 1e6)
+                .collect(),
+        )
+    }
+
+    pub(crate) fn sum(&self, tokens: impl Fn(&Output) -> u64) -> u64 {
+        self.answered.iter().map(tokens).sum()
+    }
+}
+
+/// What a successful request is made of, without its chunks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) start: Nanos,
+    pub(crate) ttft: Nanos,
+    pub(crate) latency: Nanos,
+    pub(crate) prompt: u64,
+    pub(crate) output: u64,
+    pub(crate) retokenized: u64,
+}
+
+/// `count` a second; zero seconds give nothing.
+pub(crate) fn rate(count: f64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| count / seconds)
+}

@@ -1,0 +1,179 @@
+//! A run, event by event, through the eyes of one tool.
+
+use veeksha_events::Event;
+use veeksha_model::{ErrorClass, RequestRecord, Status};
+
+use crate::aiperf::Aiperf;
+use crate::genai_perf::GenaiPerf;
+use crate::guidellm::Guidellm;
+use crate::inference_perf::InferencePerf;
+use crate::report::Figures;
+use crate::sglang::Sglang;
+use crate::vllm::Vllm;
+use crate::{Dialect, Options, OptionsError, ViewReport};
+
+/// A run in the definitions of one tool. It takes every event of a run, in any order, and says at the end what the tool would have
+/// said of the same answers.
+///
+/// Only measured requests count: what was dispatched after the end of the measurement is left out, warm-up too. It keeps some
+/// hundred bytes for a request and, where the tool pools the gaps between chunks, four bytes for each.
+#[derive(Debug)]
+pub struct View {
+    dialect: Dialect,
+    options: Options,
+    lens: Lens,
+    seen: Seen,
+}
+
+#[derive(Debug)]
+enum Lens {
+    Vllm(Vllm),
+    Sglang(Sglang),
+    Guidellm(Guidellm),
+    GenaiPerf(GenaiPerf),
+    InferencePerf(InferencePerf),
+    Aiperf(Aiperf),
+}
+
+/// What a tool's view has to tell.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) figures: Figures,
+    pub(crate) table: String,
+    pub(crate) notes: Vec<String>,
+}
+
+/// What no tool sees.
+#[derive(Debug, Default)]
+struct Seen {
+    measured: u64,
+    drained: u64,
+    never_sent: u64,
+    truncated: u64,
+    new_connections: u64,
+    held: u64,
+    merged: u64,
+}
+
+impl View {
+    /// A view of a run of which nothing has happened yet.
+    ///
+    /// # Errors
+    ///
+    /// If the options ask for what the tool does not offer.
+    pub fn new(dialect: Dialect, options: Options) -> Result<Self, OptionsError> {
+        options.check(dialect)?;
+        let lens = match dialect {
+            Dialect::Vllm => Lens::Vllm(Vllm::default()),
+            Dialect::Sglang => Lens::Sglang(Sglang::default()),
+            Dialect::Guidellm => Lens::Guidellm(Guidellm::default()),
+            Dialect::GenaiPerf => Lens::GenaiPerf(GenaiPerf::default()),
+            Dialect::InferencePerf => Lens::InferencePerf(InferencePerf::default()),
+            Dialect::Aiperf => Lens::Aiperf(Aiperf::default()),
+        };
+        Ok(View {
+            dialect,
+            options,
+            lens,
+            seen: Seen::default(),
+        })
+    }
+
+    /// Takes in an event.
+    pub fn on(&mut self, event: &Event) {
+        if let Lens::Aiperf(aiperf) = &mut self.lens {
+            aiperf.on(event);
+        }
+        match event {
+            Event::NeverSent { .. } => self.seen.never_sent += 1,
+            Event::Finished(record) if record.measured => {
+                self.seen.look(record);
+                match &mut self.lens {
+                    Lens::Vllm(vllm) => vllm.take(record),
+                    Lens::Sglang(sglang) => sglang.take(record),
+                    Lens::Guidellm(guidellm) => guidellm.take(record),
+                    Lens::GenaiPerf(genai_perf) => genai_perf.take(record),
+                    Lens::InferencePerf(inference_perf) => inference_perf.take(record),
+                    Lens::Aiperf(_) => {}
+                }
+            }
+            Event::Finished(_) => self.seen.drained += 1,
+            _ => {}
+        }
+    }
+
+    /// What the tool would have said.
+    pub fn finish(self) -> ViewReport {
+        let options = &self.options;
+        let mut told = match self.lens {
+            Lens::Vllm(vllm) => vllm.finish(options),
+            Lens::Sglang(sglang) => sglang.finish(options),
+            Lens::Guidellm(guidellm) => guidellm.finish(options),
+            Lens::GenaiPerf(genai_perf) => genai_perf.finish(options),
+            Lens::InferencePerf(inference_perf) => inference_perf.finish(options),
+            Lens::Aiperf(aiperf) => aiperf.finish(options),
+        };
+        told.notes.extend(self.seen.notes(self.dialect));
+        ViewReport {
+            dialect: self.dialect,
+            figures: told.figures.list,
+            notes: told.notes,
+            table: told.table,
+            json: told.figures.object.into(),
+        }
+    }
+}
+
+impl Seen {
+    fn look(&mut self, record: &RequestRecord) {
+        let truncated = matches!(
+            record.status,
+            Status::Failed {
+                class: ErrorClass::Truncated,
+                ..
+            }
+        );
+        self.measured += 1;
+        self.truncated += u64::from(truncated);
+        self.new_connections += u64::from(!record.connection_reused);
+        self.held += u64::from(record.held.total() > 0);
+        self.merged += u64::from(record.chunks.iter().any(|chunk| chunk.merged));
+    }
+
+    fn notes(&self, dialect: Dialect) -> Vec<String> {
+        let mut notes = vec![format!(
+            "A view repeats the arithmetic of {dialect} on the answers that this host received; it does not repeat that tool's client: its connections, its queue, its reads."
+        )];
+        let mut note = |count: u64, text: &str| {
+            if count > 0 {
+                notes.push(format!("{count} of {} requests {text}", self.measured));
+            }
+        };
+        note(
+            self.truncated,
+            "ended without a finish reason or with a broken connection and count as failed; the tools call such an answer a success if HTTP ended well.",
+        );
+        note(self.new_connections, "opened a connection of their own.");
+        note(
+            self.merged,
+            "had events that shared a read; a client that reads at other instants sees other gaps.",
+        );
+        note(
+            self.held,
+            "waited for a limit before the instant at which the tool's clock starts.",
+        );
+        if self.never_sent > 0 {
+            notes.push(format!(
+                "{} requests of the workload were never sent; no tool counts such requests.",
+                self.never_sent
+            ));
+        }
+        if self.drained > 0 {
+            notes.push(format!(
+                "{} requests were dispatched after the end of the measurement and are left out.",
+                self.drained
+            ));
+        }
+        notes
+    }
+}

@@ -1,0 +1,222 @@
+//! `vllm bench serve`, backend `openai-chat`: `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`) and
+//! `vllm/benchmarks/lib/endpoint_request_func.py` (`async_request_openai_chat_completions`) at commit
+//! `009e6d4a1cd6ba3fb2a9fc00f4ec06f5297232a1` of vllm-project/vllm.
+//!
+//! * The clock starts just before `session.post`, after the semaphore of `--max-concurrency`: waiting for a connection, TCP and
+//!   TLS are inside. Here: when a client took the request up.
+//! * First token: the first event whose `choices` is not empty, even if it says only a role. ITL: the gaps between all such
+//!   events, the one with the finish reason included. Latency ends with the last of them; the usage event and `[DONE]` do not
+//!   count. (Versions before "only token chunks advance the request end" let the usage event extend it.)
+//! * TPOT: (latency − TTFT) / (tokens − 1) for two tokens and more; one token counts as 0 in goodput, and so always passes.
+//! * Output tokens: `usage.completion_tokens`, else the client's tokenizer on the visible text. Input: `usage.prompt_tokens`,
+//!   else the client's.
+//! * Throughput: over the time from the start of the sending loop to the end of the last request, failed ones included.
+//! * A request succeeds if one such event came and HTTP ended well. An `error` event inside the stream is not looked at.
+
+use veeksha_model::{ChunkKind, RequestRecord};
+
+use crate::answer::{self, Ending};
+use crate::options::Options;
+use crate::report::{Figures, number};
+use crate::served::{Answered, Peak, Served, rate};
+use crate::table::{decimal, line, rule};
+use crate::view::Told;
+
+/// The percentiles of `--metric-percentiles` if nothing is asked for.
+const PERCENTILES: [f64; 1] = [99.0];
+
+#[derive(Debug, Default)]
+pub(crate) struct Vllm {
+    served: Served,
+    error_events: u64,
+}
+
+/// Whether an event's `choices` is not empty.
+fn has_choices(kind: ChunkKind) -> bool {
+    !matches!(kind, ChunkKind::Usage | ChunkKind::Done | ChunkKind::Comment)
+}
+
+impl Vllm {
+    pub(crate) fn take(&mut self, record: &RequestRecord) {
+        let start = answer::begun(record);
+        self.served.lasted(start, answer::over(record));
+        let chunks = || record.chunks.iter().filter(|chunk| has_choices(chunk.kind));
+        let ending = answer::ending(record);
+        let tolerated = matches!(ending, Ending::Answered | Ending::ErrorEvent);
+        let (Some(first), Some(last), true) = (chunks().next(), chunks().next_back(), tolerated) else {
+            self.served.failed += 1;
+            return;
+        };
+        self.error_events += u64::from(ending == Ending::ErrorEvent);
+        let text = answer::client_tokens(record, |kind| kind == ChunkKind::Content);
+        let completion = record.usage.map_or(0, |usage| u64::from(usage.completion));
+        let answered = Answered {
+            start,
+            ttft: first.at.saturating_sub(start),
+            latency: last.at.saturating_sub(start),
+            prompt: answer::prompt_tokens(record),
+            output: if completion > 0 { completion } else { text.tokens },
+            retokenized: text.tokens,
+        };
+        self.served.answer(answered, chunks().map(|chunk| chunk.at));
+    }
+
+    pub(crate) fn finish(mut self, options: &Options) -> Told {
+        let served = &self.served;
+        let seconds = served.seconds_since_zero();
+        let completed = served.answered.len();
+        let (input, output) = (
+            served.sum(|output| output.prompt),
+            served.sum(|output| output.output),
+        );
+        let good = good(served, options);
+        let per_second = |count: f64| rate(count, seconds);
+        let peaks = (served.peak_chunks(), served.peak_requests(Peak::Exact));
+
+        let mut figures = Figures::default();
+        let mut table = rule(" Serving Benchmark Result ", '=');
+        table += &line("Successful requests:", &completed.to_string());
+        table += &line("Failed requests:", &served.failed.to_string());
+        if let Some(limit) = options.max_concurrency {
+            table += &line("Maximum request concurrency:", &limit.to_string());
+        }
+        if options.request_rate.is_some() {
+            table += &decimal("Request rate configured (RPS):", options.request_rate);
+        }
+        table += &decimal("Benchmark duration (s):", Some(seconds));
+        table += &line("Total input tokens:", &input.to_string());
+        table += &line("Total generated tokens:", &output.to_string());
+        table += &decimal("Request throughput (req/s):", per_second(completed as f64));
+        if let Some(good) = good {
+            table += &decimal("Request goodput (req/s):", per_second(good as f64));
+        }
+        table += &decimal("Output token throughput (tok/s):", per_second(output as f64));
+        table += &decimal("Peak output token throughput (tok/s):", Some(peaks.0 as f64));
+        table += &decimal("Peak concurrent requests:", Some(peaks.1 as f64));
+        table += &decimal(
+            "Total token throughput (tok/s):",
+            per_second((input + output) as f64),
+        );
+
+        figures.put("duration", "s", Some(seconds), completed + served.failed);
+        figures.count(
+            "completed",
+            "requests",
+            completed as u64,
+            completed + served.failed,
+        );
+        figures.count(
+            "failed",
+            "requests",
+            served.failed as u64,
+            completed + served.failed,
+        );
+        figures.count("total_input_tokens", "tok", input, completed);
+        figures.count("total_output_tokens", "tok", output, completed);
+        figures.put(
+            "request_throughput",
+            "req/s",
+            per_second(completed as f64),
+            completed,
+        );
+        match good {
+            Some(good) => figures.put("request_goodput", "req/s", per_second(good as f64), completed),
+            None => {
+                figures.object.insert("request_goodput".into(), number(None));
+            }
+        }
+        figures.put("output_throughput", "tok/s", per_second(output as f64), completed);
+        figures.put(
+            "total_token_throughput",
+            "tok/s",
+            per_second((input + output) as f64),
+            completed,
+        );
+        figures.put(
+            "max_output_tokens_per_s",
+            "tok/s",
+            Some(peaks.0 as f64),
+            completed,
+        );
+        figures.count("max_concurrent_requests", "requests", peaks.1, completed);
+        figures.object.insert("rtfx".into(), number(Some(0.0)));
+        figures
+            .object
+            .insert("num_prompts".into(), (completed + served.failed).into());
+        let rate = options
+            .request_rate
+            .map_or_else(|| "inf".into(), |rate| number(Some(rate)));
+        figures.object.insert("request_rate".into(), rate);
+        figures
+            .object
+            .insert("max_concurrency".into(), options.max_concurrency.into());
+
+        let ttft = served.sample(|output| Some(output.ttft as f64));
+        let tpot = served.sample(|output| output.tpot());
+        let e2el = served.sample(|output| Some(output.latency as f64));
+        let itl = self.served.take_gaps();
+        let metrics = [
+            ("ttft", "TTFT", "Time to First Token", &ttft),
+            ("tpot", "TPOT", "Time per Output Token (excl. 1st token)", &tpot),
+            ("itl", "ITL", "Inter-token Latency", &itl),
+            ("e2el", "E2EL", "End-to-end Latency", &e2el),
+        ];
+        let percentiles = match options.percentiles.as_slice() {
+            [] => PERCENTILES.as_slice(),
+            chosen => chosen,
+        };
+        for (key, name, title, sample) in metrics {
+            table += &rule(title, '-');
+            // An empty list is `np.mean(x or 0)`: zero.
+            let mut stat = |stat: &str, label: &str, value: Option<f64>, shown: bool| {
+                let value = Some(value.unwrap_or(0.0));
+                if shown {
+                    table += &decimal(&format!("{label} {name} (ms):"), value);
+                }
+                figures.put(&format!("{stat}_{key}_ms"), "ms", value, sample.len());
+            };
+            stat("mean", "Mean", sample.mean(), true);
+            stat("median", "Median", sample.percentile(50.0), true);
+            stat("std", "Std", sample.std(), false);
+            for &p in percentiles {
+                stat(&format!("p{p}"), &format!("P{p}"), sample.percentile(p), true);
+            }
+        }
+        table += &"=".repeat(50);
+        table.push('\n');
+
+        let mut notes = vec![
+            "The end-to-end block is what vLLM prints with --percentile-metrics ttft,tpot,itl,e2el; its default leaves e2el out."
+                .to_owned(),
+        ];
+        if self.error_events > 0 {
+            notes.push(format!(
+                "{} answers with an error event inside the stream are successes here, as vLLM does not look for such events.",
+                self.error_events
+            ));
+        }
+        Told {
+            figures,
+            table,
+            notes,
+        }
+    }
+}
+
+/// Requests within all thresholds, if there are any.
+fn good(served: &Served, options: &Options) -> Option<usize> {
+    if options.goodput.is_empty() {
+        return None;
+    }
+    let within = |metric: &str, nanos: f64| {
+        options
+            .threshold(metric)
+            .is_none_or(|bound| nanos / 1e9 <= bound / 1000.0)
+    };
+    let good = served.answered.iter().filter(|output| {
+        within("ttft", output.ttft as f64)
+            && within("tpot", output.tpot().unwrap_or(0.0))
+            && within("e2el", output.latency as f64)
+    });
+    Some(good.count())
+}
