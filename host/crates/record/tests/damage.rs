@@ -1,6 +1,7 @@
 //! What a reader does with a record that a crash, a disk or a stranger left behind: an error or a report, never a panic, and never
 //! a number that nobody measured.
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! What is recorded comes back, equal and in order, wherever parts end and wherever the run is cut.
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod support;
 
