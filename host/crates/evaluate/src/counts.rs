@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_model::ErrorClass;
 
+use crate::Figure;
+
 /// Counts of a run. Those of requests are of measured requests unless they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -102,11 +104,34 @@ impl Counts {
     /// record ends, and those withheld: because their session was cancelled, its plugin failed, a limit held them back, or the host did
     /// not come to them. Requests that the end of the run overtook ([`NeverSentReason::RunEnded`]) had not become due and are not among them.
     pub fn intended(&self) -> u64 {
-        let withheld = self
+        self.requests + self.unfinished + self.withheld()
+    }
+
+    /// Requests that were due and never sent.
+    fn withheld(&self) -> u64 {
+        let due = self
             .never_sent
             .iter()
             .filter(|(reason, _)| **reason != NeverSentReason::RunEnded);
-        self.requests + self.unfinished + withheld.map(|(_, count)| count).sum::<u64>()
+        due.map(|(_, count)| count).sum()
+    }
+
+    /// Those of its figures that objectives can name.
+    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 8] {
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        [
+            (Figure::ErrorRate, self.error_rate()),
+            (Figure::CancellationRate, self.cancellation_rate()),
+            (
+                Figure::EmptyAnswerShare,
+                share(self.empty_answers, self.completed),
+            ),
+            (Figure::NeverSentShare, share(self.withheld(), self.intended())),
+            (Figure::Requests, Some(self.requests as f64)),
+            (Figure::CompletedRequests, Some(self.completed as f64)),
+            (Figure::ErroredRequests, Some(self.errored as f64)),
+            (Figure::Sessions, Some(self.sessions as f64)),
+        ]
     }
 
     /// All requests that were never sent.

@@ -21,11 +21,12 @@
 //!   one's own work in a queue of random arrivals and constant service (Pollaczek and Khinchine: ρ/2(1 − ρ) of the service time), both
 //!   per event, and a constant for waking up ([`WAKE_UP`]). Failing that it is unknown, and the certificate says so.
 
-use veeksha_events::{Latencies, RequestRecord};
+use veeksha_events::RequestRecord;
 use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::LiveHistogram;
 
 use crate::reads::late_reads;
+use crate::row::Row;
 use crate::{Metric, ThreadFigures};
 
 /// Typical and 99th percentile, in nanoseconds.
@@ -207,9 +208,9 @@ pub(crate) struct ErrorSamples {
 impl ErrorSamples {
     /// Takes an answered, measured request. `late` is its dispatch lateness in nanoseconds, `sending` the time between dispatch and
     /// last byte without the opening of a connection.
-    pub(crate) fn add(&mut self, record: &RequestRecord, latencies: &Latencies, late: i64, sending: Nanos) {
+    pub(crate) fn add(&mut self, record: &RequestRecord, row: &Row, late: i64, sending: Nanos) {
         self.events += record.chunks.len() as u64;
-        if latencies.ttfc.is_none() {
+        if row.first.get().is_none() {
             return;
         }
         let lost = late_reads(record);
@@ -238,12 +239,12 @@ impl ErrorSamples {
             errors.late_reads += shift;
             errors.add_sample(late + sending + shift, STAMP_UNIT, source);
         }
-        if latencies.tpot.is_some() {
+        if row.tpot().is_some() {
             let tokens = u64::from(record.output_tokens - 1);
             tpot.late_reads += first_shift / tokens;
             tpot.add_sample(first_shift / tokens, 2 * STAMP_UNIT / tokens, source);
         }
-        add_gaps(tbc, latencies.tbc.len() as u64, &lost, source);
+        add_gaps(tbc, u64::from(row.gaps.count), &lost, source);
     }
 
     /// The estimates of all metrics that have samples. `lags` are those of kernel-stamped chunks.

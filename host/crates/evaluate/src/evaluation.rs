@@ -1,27 +1,50 @@
 //! The figures of a run.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::Value;
+use veeksha_model::Nanos;
+use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
 
-use crate::samples::SortedSamples;
-use crate::{Counts, HostFigures, Metric, SloResults, Throughput, json};
+use crate::curves::{CurveParts, curves};
+use crate::objectives::{answer, count_good};
+use crate::sessions;
+use crate::slices::{Course, slices};
+use crate::{
+    Counts, Curves, Evaluator, Figure, HostFigures, Metric, MetricInfo, PluginVerdict, RunSamples,
+    SessionFigures, SloResults, Throughput, TimeSlices, WorkloadDigest, json,
+};
 
-/// All figures of a run. The three functions give them in the shape of Veeksha's files, with what Veeksha leaves out
+/// All figures of a run. The functions give them in the shape of Veeksha's files, with what Veeksha leaves out
 /// beside it; a figure that does not exist is `null` there (or its key is absent, where Veeksha omits it).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
     /// How many requests and sessions, and how they ended.
     pub counts: Counts,
-    /// Metrics that have samples, in the order of [`Metric::all`].
+    /// Built-in metrics that have samples, in the order of [`Metric::all`].
     pub metrics: Vec<MetricSummary>,
+    /// Metrics of plugins that have samples, in the order of their definitions.
+    pub custom: Vec<CustomSummary>,
     /// What the system delivered per second.
     pub throughput: Throughput,
+    /// Figures of the whole run that objectives can name; those that exist.
+    pub figures: BTreeMap<Figure, f64>,
     /// What was asked of the run, and goodput.
     pub slos: SloResults,
+    /// How the load and the throughput went over time, in steps.
+    pub curves: Curves,
+    /// The run in slices of equal length.
+    pub slices: TimeSlices,
     /// How well the host did.
     pub host: HostFigures,
     /// Sessions begun per second: (sessions − 1) / (last start − first start).
     pub session_dispatch_rate: Option<f64>,
+    /// What work the run was given, if the record says so.
+    pub workload: Option<WorkloadDigest>,
+    /// All samples, for further questions.
+    pub samples: Arc<RunSamples>,
     /// How the record ends.
     pub end: RunEnd,
 }
@@ -35,6 +58,17 @@ pub struct MetricSummary {
     pub summary: Summary,
 }
 
+/// The summary of the samples of a plugin's metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CustomSummary {
+    /// Its name.
+    pub name: String,
+    /// What the plugin says of it; `None` if the record has samples and no definition.
+    pub info: Option<MetricInfo>,
+    /// Its figures, in the metric's unit; weighted where samples have weights.
+    pub summary: Summary,
+}
+
 /// How a record ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunEnd {
@@ -42,24 +76,133 @@ pub struct RunEnd {
     pub complete: bool,
     /// Whether the user stopped it.
     pub interrupted: bool,
+    /// Definitions of plugins' metrics that do not stand, because their names are taken or none.
+    pub refused_metrics: u64,
+    /// Samples of plugins' metrics that are no numbers.
+    pub refused_samples: u64,
 }
 
 impl Evaluation {
-    pub(crate) fn metrics_of(samples: &SortedSamples) -> Vec<MetricSummary> {
-        let with_samples = |metric| {
-            samples
-                .summary(metric)
-                .map(|summary| MetricSummary { metric, summary })
+    pub(crate) fn of(evaluator: Evaluator) -> Evaluation {
+        let Evaluator {
+            setup,
+            mut counts,
+            mut requests,
+            custom,
+            judgements,
+            planned,
+            tokens,
+            host,
+            totals,
+            mut sessions,
+            open,
+            mut end,
+            timeout_at,
+            latest,
+            ..
+        } = evaluator;
+        let in_window = |at: Nanos| timeout_at.is_none_or(|timeout| at < timeout);
+        let mut unfinished: Vec<Nanos> = open
+            .in_flight
+            .values()
+            .filter(|dispatch| in_window(dispatch.at))
+            .map(|dispatch| dispatch.intended)
+            .collect();
+        unfinished.sort_unstable();
+        counts.unfinished = unfinished.len() as u64;
+        sessions.sort();
+        counts.incomplete_sessions += sessions.without_end();
+        counts.sessions = sessions.started();
+        end.refused_samples = custom.refused;
+        requests.sort();
+        let curves = curves(
+            &requests.rows,
+            CurveParts {
+                unfinished: open.in_flight.values().map(|dispatch| dispatch.at).collect(),
+                sessions: sessions.active(latest).collect(),
+                tokens,
+                end: latest,
+                window: totals.window(),
+            },
+        );
+        let table = sessions::table(&mut requests, &sessions);
+        let custom = custom.resolve(&requests);
+        let mut samples = RunSamples::new(requests, table, custom, setup.catalogue);
+        let throughput = totals.throughput(
+            samples.summary(Metric::Tpot.name()).map(|tpot| tpot.mean),
+            samples.summary(Metric::Tbc.name()).map(|tbc| tbc.p99),
+        );
+        let good = count_good(&mut samples, &setup.objectives, judgements);
+        let intended = counts.intended();
+        let goodput = good
+            .filter(|_| intended > 0)
+            .map(|good| good as f64 / intended as f64);
+        let good_requests_per_second = goodput
+            .and(good)
+            .zip(throughput.window_seconds)
+            .map(|(good, window)| good as f64 / window);
+        let session_dispatch_rate = sessions.dispatch_rate();
+        samples.figures = [
+            (Figure::Goodput, goodput),
+            (Figure::GoodRequestsPerSecond, good_requests_per_second),
+            (Figure::SessionDispatchRate, session_dispatch_rate),
+        ]
+        .into_iter()
+        .chain(throughput.figures())
+        .chain(counts.figures())
+        .chain(curves.figures())
+        .chain(totals.figures())
+        .filter_map(|(figure, value)| Some((figure, value.filter(|value| value.is_finite())?)))
+        .collect();
+        let results = setup.objectives.checked.iter();
+        let slos = SloResults {
+            results: results.map(|checked| answer(checked, &samples)).collect(),
+            verdicts: Vec::new(),
+            goodput,
+            good_requests_per_second,
         };
-        Metric::all().filter_map(with_samples).collect()
+        let course = Course {
+            unfinished: &unfinished,
+            timeout: timeout_at,
+            judged: good.is_some(),
+        };
+        Evaluation {
+            metrics: built_in(&samples),
+            custom: of_plugins(&samples),
+            slices: slices(&samples, setup.slice, &course),
+            figures: samples.figures.clone(),
+            samples: Arc::new(samples),
+            workload: planned.digest(),
+            host: host.figures(),
+            counts,
+            throughput,
+            slos,
+            curves,
+            session_dispatch_rate,
+            end,
+        }
     }
 
-    /// The figures of one metric; `None` if it has no samples.
+    /// The figures of a built-in metric; `None` if it has no samples.
     pub fn metric(&self, metric: Metric) -> Option<&Summary> {
         self.metrics
             .iter()
             .find(|entry| entry.metric == metric)
             .map(|entry| &entry.summary)
+    }
+
+    /// A figure of the whole run; `None` if it does not exist.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        self.figures.get(&figure).copied()
+    }
+
+    /// Adds what a plugin said of the run: it counts in [`SloResults::all_met`].
+    pub fn add_verdicts(&mut self, plugin: &str, verdicts: Vec<SloVerdict>) {
+        let said = verdicts.into_iter().map(|verdict| PluginVerdict {
+            plugin: plugin.to_owned(),
+            verdict,
+        });
+        self.slos.verdicts.extend(said);
     }
 
     /// `metrics/summary_stats.json`.
@@ -74,6 +217,49 @@ impl Evaluation {
 
     /// `metrics/slo_results.json`.
     pub fn slo_results(&self) -> Value {
-        json::slo_results(self)
+        self.slos.json()
     }
+
+    /// `metrics/time_slices.json`; [`TimeSlices::table`] is the same as rows.
+    pub fn time_slices(&self) -> Value {
+        self.slices.json()
+    }
+
+    /// `metrics/curves.json`.
+    pub fn curves(&self) -> Value {
+        self.curves.json()
+    }
+
+    /// `metrics/session_metrics.json`: the summaries of the session metrics, and the figures of each session.
+    pub fn session_metrics(&self) -> Value {
+        json::session_metrics(self)
+    }
+
+    /// The sessions of which every request was tried and measured, by their first intended instant.
+    pub fn sessions(&self) -> &[SessionFigures] {
+        self.samples.sessions()
+    }
+}
+
+fn built_in(samples: &RunSamples) -> Vec<MetricSummary> {
+    let with_samples = |metric: Metric| {
+        let summary = *samples.summary(metric.name())?;
+        Some(MetricSummary { metric, summary })
+    };
+    Metric::all().filter_map(with_samples).collect()
+}
+
+fn of_plugins(samples: &RunSamples) -> Vec<CustomSummary> {
+    let catalogue = samples.catalogue();
+    let names = samples.names().into_iter();
+    names
+        .filter(|name| name.parse::<Metric>().is_err())
+        .filter_map(|name| {
+            Some(CustomSummary {
+                summary: *samples.summary(&name)?,
+                info: catalogue.get(&name).cloned(),
+                name,
+            })
+        })
+        .collect()
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_events::{Event, Latencies, RequestRecord};
+use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::{LiveHistogram, Summary};
 
 use crate::errors::ErrorSamples;
 use crate::latencies::seconds_between;
+use crate::row::Row;
 use crate::threads::Threads;
 use crate::{ErrorEstimate, ThreadFigures};
 
@@ -201,8 +202,8 @@ fn opening(record: &RequestRecord) -> Option<Nanos> {
 }
 
 impl HostSamples {
-    /// Takes a measured request; `latencies` if it was answered.
-    pub(crate) fn add_measured(&mut self, record: &RequestRecord, latencies: Option<&Latencies>) {
+    /// Takes a measured request.
+    pub(crate) fn add_measured(&mut self, record: &RequestRecord, row: &Row) {
         let late = dispatch_lateness(record);
         self.dispatch_lateness.push(late as f64 / 1e9);
         self.late_dispatches += u64::from(late > LATE_DISPATCH as i64);
@@ -223,14 +224,14 @@ impl HostSamples {
             .push(seconds_between(record.completed_at, record.processed_at));
         self.add_connection(record);
         self.add_chunks(record);
-        if let Some(latencies) = latencies {
+        if row.counts() {
             let opening = opening(record);
-            self.ttfc_with_opening += u64::from(latencies.ttfc.is_some() && opening.is_some());
+            self.ttfc_with_opening += u64::from(row.first.get().is_some() && opening.is_some());
             let sent = record.sent_at.unwrap_or(record.dispatched_at);
             let sending = sent
                 .saturating_sub(record.dispatched_at)
                 .saturating_sub(opening.unwrap_or(0));
-            self.errors.add(record, latencies, late, sending);
+            self.errors.add(record, row, late, sending);
         }
     }
 

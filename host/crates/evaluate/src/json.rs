@@ -3,27 +3,49 @@
 use serde_json::{Map, Value, json};
 use veeksha_stats::Summary;
 
-use crate::{ErrorEstimate, Evaluation, HostFigures, SloResult, ThreadFigures};
+use crate::{
+    ErrorEstimate, Evaluation, HostFigures, Metric, Scope, SessionFigures, ThreadFigures, WorkloadDigest,
+};
 
 pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
     let mut file = Map::new();
     add_request_counts(&mut file, evaluation);
     add_session_counts(&mut file, evaluation);
     let mut thin = Vec::new();
-    for entry in &evaluation.metrics {
-        let name = entry.metric.display_name();
-        for (figure, value) in figures(&entry.summary) {
+    let built_in = evaluation
+        .metrics
+        .iter()
+        .map(|entry| (entry.metric.display_name(), &entry.summary));
+    let of_plugins = evaluation
+        .custom
+        .iter()
+        .map(|entry| (entry.name.as_str(), &entry.summary));
+    for (name, summary) in built_in.chain(of_plugins) {
+        for (figure, value) in figures(summary) {
             file.insert(format!("{name} ({figure})"), value);
         }
-        if entry.summary.p99_is_thin() {
+        if summary.p99_is_thin() {
             thin.push(format!("{name} (P99)"));
         }
     }
     file.insert("P99 of Fewer than 100 Samples".into(), thin.into());
+    let figures = evaluation
+        .figures
+        .iter()
+        .map(|(figure, value)| (figure.name().to_owned(), json!(value)));
+    file.insert("figures".into(), Value::Object(figures.collect()));
+    file.insert("workload".into(), workload(evaluation.workload.as_ref()));
     file.insert("host".into(), host(&evaluation.host));
     file.insert("record_complete".into(), evaluation.end.complete.into());
     file.insert("interrupted".into(), evaluation.end.interrupted.into());
     Value::Object(file)
+}
+
+fn workload(digest: Option<&WorkloadDigest>) -> Value {
+    digest.map_or(
+        Value::Null,
+        |digest| json!({ "sessions": digest.sessions, "digest": digest.digest, "prefixes": digest.prefixes }),
+    )
 }
 
 fn add_request_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
@@ -187,22 +209,30 @@ pub(crate) fn throughput_metrics(evaluation: &Evaluation) -> Value {
     })
 }
 
-pub(crate) fn slo_results(evaluation: &Evaluation) -> Value {
-    let results: Vec<Value> = evaluation.slos.results.iter().map(slo_result).collect();
-    json!({ "all_slos_met": evaluation.slos.all_met(), "results": results })
-}
-
-fn slo_result(result: &SloResult) -> Value {
-    let slo = &result.slo;
+pub(crate) fn session_metrics(evaluation: &Evaluation) -> Value {
+    let summaries: Map<String, Value> = Metric::all()
+        .filter(|metric| metric.scope() == Scope::Session)
+        .map(|metric| {
+            let summary = evaluation.metric(metric).copied();
+            (metric.name().to_owned(), spread(&summary))
+        })
+        .collect();
+    let session = |session: &SessionFigures| {
+        let labels = evaluation.samples.session_labels(session);
+        json!({
+            "session_id": session.session.0,
+            "intended": session.intended as f64 / 1e9,
+            "session_size": session.requests,
+            "session_duration": session.duration,
+            "session_makespan": session.makespan,
+            "session_critical_path_llm_time": session.critical_path_llm_time,
+            "session_tool_time": session.tool_time,
+            "session_slowdown": session.slowdown,
+            "labels": labels,
+        })
+    };
     json!({
-        "met": result.met,
-        "slo_metric_key": slo.key(),
-        "observed_value": result.observed,
-        "threshold": slo.value,
-        "percentile": slo.percentile,
-        "metric": slo.metric.slo_name(),
-        "name": slo.name,
-        "lower_is_better": slo.metric.lower_is_better(),
-        "sample_count": result.sample_count,
+        "metrics": summaries,
+        "sessions": evaluation.sessions().iter().map(session).collect::<Vec<_>>(),
     })
 }

@@ -1,7 +1,9 @@
-//! The latencies of one request: the only place where they are defined.
+//! The latencies of one request, as its line in the record shows them.
 
 use veeksha_events::{Latencies, RequestRecord};
 use veeksha_model::Nanos;
+
+use crate::row::Row;
 
 /// `later - earlier` in seconds; negative where the order is the other way round.
 pub(crate) fn seconds_between(earlier: Nanos, later: Nanos) -> f64 {
@@ -17,45 +19,43 @@ pub(crate) fn gaps(record: &RequestRecord) -> impl Iterator<Item = Nanos> + '_ {
         .map(|(earlier, later)| later.saturating_sub(earlier))
 }
 
-/// The latencies of a request, in seconds.
+/// The tokens of each generated chunk, in their order: by the record, or one each where there are as many chunks as output tokens. `None`
+/// where neither is known.
+pub(crate) fn chunk_tokens(record: &RequestRecord) -> Option<impl Iterator<Item = u32> + '_> {
+    let chunks = record.generated_at().count();
+    let listed = &record.chunk_tokens;
+    let known = if listed.is_empty() {
+        chunks == record.output_tokens as usize
+    } else {
+        listed.len() == chunks
+    };
+    known.then(|| (0..chunks).map(|place| listed.get(place).copied().unwrap_or(1)))
+}
+
+/// The latencies of a request, in seconds, by the definitions of [`crate::Metric`].
 ///
 /// *Generated* chunks are those with reasoning, content or a part of a tool call; the role, empty deltas, the finish
 /// reason, usage and `[DONE]` are not. A request without generated chunks has no latencies.
 ///
-/// * `ttfc`, `ttfc_from_intended`: first generated chunk − dispatched, − intended.
-/// * `tbc`: the gaps between successive generated chunks.
-/// * `end_to_end`, `end_to_end_from_intended`: last generated chunk − dispatched, − intended.
-/// * `tpot`: (last generated chunk − first) / (output tokens − 1). Needs two output tokens, and two generated chunks:
-///   an answer that arrived in one piece shows no time per token, and 0 would be invented.
-/// * `normalized_end_to_end`: end to end / output tokens; `output_throughput`: output tokens / end to end.
-///
 /// A request that failed after some chunks keeps what was observed of it (`ttfc`, `tbc`); what describes a whole answer
 /// (end to end, per token, throughput) it does not have, because the answer never became whole.
 pub fn latencies(record: &RequestRecord) -> Latencies {
-    let Some(first) = record.generated_at().next() else {
-        return Latencies::default();
-    };
+    let row = Row::of(record);
     let observed = Latencies {
-        ttfc: Some(seconds_between(record.dispatched_at, first)),
-        ttfc_from_intended: Some(seconds_between(record.intended, first)),
+        ttfc: row.ttfc(),
+        ttfc_from_intended: row.ttfc_from_intended(),
         tbc: gaps(record).map(|gap| gap as f64 / 1e9).collect(),
         ..Latencies::default()
     };
     if !record.is_ok() {
         return observed;
     }
-    let last = record.generated_at().last().unwrap_or(first);
-    let end_to_end = seconds_between(record.dispatched_at, last);
-    let tokens = (record.output_tokens > 0).then_some(f64::from(record.output_tokens));
     Latencies {
-        tpot: (record.output_tokens >= 2 && !observed.tbc.is_empty())
-            .then(|| seconds_between(first, last) / f64::from(record.output_tokens - 1)),
-        end_to_end: Some(end_to_end),
-        end_to_end_from_intended: Some(seconds_between(record.intended, last)),
-        normalized_end_to_end: tokens.map(|tokens| end_to_end / tokens),
-        output_throughput: tokens
-            .filter(|_| end_to_end > 0.0)
-            .map(|tokens| tokens / end_to_end),
+        tpot: row.tpot(),
+        end_to_end: row.end_to_end(),
+        end_to_end_from_intended: row.end_to_end_from_intended(),
+        normalized_end_to_end: row.normalized_end_to_end(),
+        output_throughput: row.output_throughput(),
         ..observed
     }
 }

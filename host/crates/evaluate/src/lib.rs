@@ -17,9 +17,12 @@
 
 #[cfg(test)]
 mod blank;
+mod catalogue;
 mod certificate;
 mod certificate_json;
 mod counts;
+mod curves;
+mod custom_samples;
 mod decode_windows;
 mod edges;
 mod errors;
@@ -27,38 +30,64 @@ mod evaluation;
 mod evaluator;
 mod fidelity;
 mod fidelity_report;
-mod gap_samples;
+mod figure;
+mod fluidity;
+mod gaps;
 mod host_figures;
 mod json;
+mod label_sets;
 mod latencies;
+mod live;
 mod metric;
+mod metric_table;
+mod objectives;
+mod pooled;
 mod prefill;
+mod ranks;
 mod reads;
-mod samples;
+mod requests;
+mod row;
+mod run_samples;
+mod sample_set;
 mod self_test;
 mod sessions;
-mod slo;
+mod setup;
+mod slices;
 mod threads;
 mod throughput;
 mod verdicts;
+mod workload;
 
+pub use catalogue::{Catalogue, CatalogueError, MetricInfo};
 pub use certificate::{
     Basis, CertFinding, Certificate, ENOUGH, ErrorBound, ErrorSource, FINEST, Thresholds, Verdict, certify,
 };
 pub use counts::{Counts, ServerCounts};
+pub use curves::{Curve, CurvePoint, Curves};
 pub use decode_windows::{
     DecodeWindowConfig, DecodeWindows, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection,
 };
 pub use errors::{ErrorEstimate, ErrorPart};
-pub use evaluation::{Evaluation, MetricSummary, RunEnd};
-pub use evaluator::{Evaluator, Live};
+pub use evaluation::{CustomSummary, Evaluation, MetricSummary, RunEnd};
+pub use evaluator::Evaluator;
 pub use fidelity::{Fidelity, FidelitySchedule};
 pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
+pub use figure::{Figure, FigureInfo};
+pub use fluidity::Deadlines;
 pub use host_figures::{HeldFigures, HostFigures, LagFigures};
 pub use latencies::latencies;
+pub use live::{Live, LiveFigures, LiveSecond};
 pub use metric::{Metric, Scope, UnknownMetric};
+pub use objectives::{
+    ObjectiveError, ObjectiveProblem, Objectives, PluginVerdict, Slo, SloResult, SloResults, Stated,
+    WorstWindow,
+};
 pub use prefill::PrefillStats;
+pub use run_samples::RunSamples;
 pub use self_test::{ErrorFigures, SelfTest, TwinRequest, compare};
-pub use slo::{Slo, SloResult, SloResults};
+pub use sessions::SessionFigures;
+pub use setup::Setup;
+pub use slices::{Slice, TimeSlices};
 pub use threads::ThreadFigures;
 pub use throughput::Throughput;
+pub use workload::WorkloadDigest;

@@ -1,7 +1,11 @@
-//! The built-in metrics: names, units, definitions.
+//! The built-in metrics: their names, and what each says about itself.
 
 use std::fmt;
 use std::str::FromStr;
+
+use veeksha_model::Better;
+
+use crate::metric_table::{ENTRIES, Entry};
 
 /// A built-in metric. Its name is Veeksha's where Veeksha has it; [`Metric::definition`] says what it means here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,14 +16,24 @@ pub enum Metric {
     OutputTokens,
     /// `num_total_tokens`
     TotalTokens,
+    /// `num_reasoning_tokens`
+    ReasoningTokens,
+    /// `cached_token_share`
+    CachedTokenShare,
     /// `tpot`
     Tpot,
     /// `ttfc`
     Ttfc,
     /// `ttfc_from_intended`
     TtfcFromIntended,
+    /// `ttfc_content`
+    TtfcContent,
+    /// `time_to_second_chunk`
+    TimeToSecondChunk,
     /// `tbc`
     Tbc,
+    /// `itl`
+    Itl,
     /// `end_to_end_latency`
     EndToEnd,
     /// `e2e_from_intended`
@@ -28,132 +42,59 @@ pub enum Metric {
     NormalizedEndToEnd,
     /// `output_throughput`
     OutputThroughput,
+    /// `prefill_time`
+    PrefillTime,
+    /// `decode_time`
+    DecodeTime,
+    /// `fluidity`
+    Fluidity,
+    /// `fluidity_tokens`
+    FluidityTokens,
     /// `session_size`
     SessionSize,
     /// `session_duration`
     SessionDuration,
+    /// `session_makespan`
+    SessionMakespan,
+    /// `session_critical_path_llm_time`
+    SessionCriticalPath,
     /// `session_think_time`
     SessionThinkTime,
+    /// `session_tool_time`
+    SessionToolTime,
+    /// `session_slowdown`
+    SessionSlowdown,
 }
 
-/// What one sample of a metric describes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one value of a metric or figure describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// A request, or a gap within one: such SLOs are what goodput asks of each request.
+    /// A request: such objectives are what goodput asks of each request.
     Request,
+    /// A gap within a request; goodput asks for the same figure of a request's own gaps.
+    Gap,
     /// A session.
     Session,
+    /// The whole run.
+    Run,
 }
 
-struct Entry {
-    metric: Metric,
-    name: &'static str,
-    display: &'static str,
-    unit: &'static str,
-    definition: &'static str,
-}
+impl Scope {
+    /// The lower-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Request => "request",
+            Scope::Gap => "gap",
+            Scope::Session => "session",
+            Scope::Run => "run",
+        }
+    }
 
-/// Everything about each metric, in the order of the enum (a test holds them together).
-const ENTRIES: [Entry; 14] = [
-    Entry {
-        metric: Metric::PromptTokens,
-        name: "num_prompt_tokens",
-        display: "Number of Prompt Tokens",
-        unit: "tokens",
-        definition: "tokens of the new messages of the request, without history, by the host's tokenizer",
-    },
-    Entry {
-        metric: Metric::OutputTokens,
-        name: "num_output_tokens",
-        display: "Number of Output Tokens",
-        unit: "tokens",
-        definition: "tokens generated, as the server reports them, else by the host's tokenizer",
-    },
-    Entry {
-        metric: Metric::TotalTokens,
-        name: "num_total_tokens",
-        display: "Number of Total Tokens",
-        unit: "tokens",
-        definition: "tokens of history, new messages and output",
-    },
-    Entry {
-        metric: Metric::Tpot,
-        name: "tpot",
-        display: "Time per Output Token",
-        unit: "s",
-        definition: "(last generated chunk - first generated chunk) / (output tokens - 1), of answers with at least two tokens and two chunks",
-    },
-    Entry {
-        metric: Metric::Ttfc,
-        name: "ttfc",
-        display: "Time to First Chunk",
-        unit: "s",
-        definition: "first generated chunk (reasoning, content or tool call) - dispatched",
-    },
-    Entry {
-        metric: Metric::TtfcFromIntended,
-        name: "ttfc_from_intended",
-        display: "Time to First Chunk from Intended",
-        unit: "s",
-        definition: "first generated chunk (reasoning, content or tool call) - the instant the schedule asked for",
-    },
-    Entry {
-        metric: Metric::Tbc,
-        name: "tbc",
-        display: "Time Between Chunks",
-        unit: "s",
-        definition: "gaps between successive generated chunks of a request, those of all requests together",
-    },
-    Entry {
-        metric: Metric::EndToEnd,
-        name: "end_to_end_latency",
-        display: "End to End Latency",
-        unit: "s",
-        definition: "last generated chunk - dispatched",
-    },
-    Entry {
-        metric: Metric::EndToEndFromIntended,
-        name: "e2e_from_intended",
-        display: "End to End Latency from Intended",
-        unit: "s",
-        definition: "last generated chunk - the instant the schedule asked for",
-    },
-    Entry {
-        metric: Metric::NormalizedEndToEnd,
-        name: "normalized_end_to_end_latency",
-        display: "Normalized End to End Latency",
-        unit: "s/token",
-        definition: "end to end latency / output tokens",
-    },
-    Entry {
-        metric: Metric::OutputThroughput,
-        name: "output_throughput",
-        display: "Output Throughput",
-        unit: "tokens/s",
-        definition: "output tokens / end to end latency, of one request",
-    },
-    Entry {
-        metric: Metric::SessionSize,
-        name: "session_size",
-        display: "Requests per Session",
-        unit: "requests",
-        definition: "requests sent in a session of which every request was tried",
-    },
-    Entry {
-        metric: Metric::SessionDuration,
-        name: "session_duration",
-        display: "Session Duration",
-        unit: "s",
-        definition: "first dispatch to last completion of a session of which every request was tried",
-    },
-    Entry {
-        metric: Metric::SessionThinkTime,
-        name: "session_think_time",
-        display: "Intra-session Think Time",
-        unit: "s",
-        definition: "the instant the schedule asked for - the last completion among the request's parents",
-    },
-];
+    /// Whether a request has values of its own.
+    pub fn is_of_a_request(self) -> bool {
+        matches!(self, Scope::Request | Scope::Gap)
+    }
+}
 
 impl Metric {
     /// All metrics, in the order of the files and tables.
@@ -183,7 +124,7 @@ impl Metric {
         self.entry().display
     }
 
-    /// The unit of its values.
+    /// The unit of its values; `1` for a ratio.
     pub fn unit(self) -> &'static str {
         self.entry().unit
     }
@@ -193,17 +134,24 @@ impl Metric {
         self.entry().definition
     }
 
-    /// What one sample describes.
-    pub fn scope(self) -> Scope {
-        match self {
-            Metric::SessionSize | Metric::SessionDuration | Metric::SessionThinkTime => Scope::Session,
-            _ => Scope::Request,
-        }
+    /// Whose definition it is, or where its formula comes from.
+    pub fn source(self) -> &'static str {
+        self.entry().source
     }
 
-    /// Whether an SLO bounds it from above (latencies) or from below (throughput).
+    /// What one sample describes.
+    pub fn scope(self) -> Scope {
+        self.entry().scope
+    }
+
+    /// Which way it is good.
+    pub fn better(self) -> Better {
+        self.entry().better
+    }
+
+    /// Whether one of Veeksha's SLOs bounds it from above (latencies) or from below (throughput).
     pub fn lower_is_better(self) -> bool {
-        self != Metric::OutputThroughput
+        self.better() != Better::Higher
     }
 }
 
@@ -229,17 +177,25 @@ fn known() -> String {
         .join(", ")
 }
 
+/// Further names of metrics, and the names that they stand for.
+pub(crate) const ALIASES: [(&str, &str); 2] = [
+    ("e2e", "end_to_end_latency"),
+    ("end_to_end_latency_from_intended", "e2e_from_intended"),
+];
+
+/// A metric's own name for any of its names.
+pub(crate) fn canonical(name: &str) -> &str {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+    alias.map_or(name, |(_, own)| own)
+}
+
 impl FromStr for Metric {
     type Err = UnknownMetric;
 
     /// Takes [`Metric::name`], and `e2e` and `end_to_end_latency_from_intended` as further names.
     fn from_str(name: &str) -> Result<Self, UnknownMetric> {
-        match name {
-            "e2e" => return Ok(Metric::EndToEnd),
-            "end_to_end_latency_from_intended" => return Ok(Metric::EndToEndFromIntended),
-            _ => {}
-        }
-        let entry = ENTRIES.iter().find(|entry| entry.name == name);
+        let own = canonical(name);
+        let entry = ENTRIES.iter().find(|entry| entry.name == own);
         entry.map(|entry| entry.metric).ok_or_else(|| UnknownMetric {
             name: name.to_owned(),
         })
@@ -256,6 +212,10 @@ mod tests {
             assert_eq!(entry.metric as usize, place, "{}", entry.name);
             assert_eq!(entry.name.parse::<Metric>(), Ok(entry.metric));
             assert_eq!(entry.metric.slo_name().parse::<Metric>(), Ok(entry.metric));
+            for other in &ENTRIES[..place] {
+                assert_ne!(entry.name, other.name);
+                assert_ne!(entry.display, other.display);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
+use crate::Figure;
 use crate::latencies::seconds_between;
 
 /// Rates over the measured window: from the earliest instant that the schedule asked a measured request for, to the last
@@ -32,6 +33,19 @@ pub struct Throughput {
     pub tbc_based: Option<f64>,
 }
 
+impl Throughput {
+    /// Those of its figures that objectives can name.
+    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 5] {
+        [
+            (Figure::WindowSeconds, self.window_seconds),
+            (Figure::RequestsPerSecond, self.requests_per_second),
+            (Figure::InputTokensPerSecond, self.input_tokens_per_second),
+            (Figure::OutputTokensPerSecond, self.output_tokens_per_second),
+            (Figure::TotalTokensPerSecond, self.total_tokens_per_second),
+        ]
+    }
+}
+
 /// Sums from which [`Throughput`] is computed.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
@@ -40,28 +54,56 @@ pub(crate) struct Totals {
     input_tokens: u64,
     output_tokens: u64,
     cached_tokens: Option<u64>,
+    /// Prompt tokens that servers counted, of the answers that say what was cached.
+    counted_prompt_tokens: u64,
+    requests: u64,
+    dispatches: Option<(Nanos, Nanos)>,
 }
 
 impl Totals {
     pub(crate) fn add_measured(&mut self, record: &RequestRecord) {
+        self.requests += 1;
+        let at = record.dispatched_at;
+        let (first, last) = self.dispatches.unwrap_or((at, at));
+        self.dispatches = Some((first.min(at), last.max(at)));
         let (begin, end) = self.window.unwrap_or((record.intended, record.completed_at));
         self.window = Some((begin.min(record.intended), end.max(record.completed_at)));
         if record.is_ok() {
             self.answered += 1;
             self.input_tokens += u64::from(record.total_prompt_tokens);
             self.output_tokens += u64::from(record.output_tokens);
-            if let Some(cached) = record.usage.and_then(|usage| usage.cached) {
+            if let Some((usage, cached)) = record.usage.and_then(|usage| Some((usage, usage.cached?))) {
                 *self.cached_tokens.get_or_insert(0) += u64::from(cached);
+                self.counted_prompt_tokens += u64::from(usage.prompt);
             }
         }
     }
 
+    /// First intended instant of a measured request to the last completion of one, if that is a stretch of time.
+    pub(crate) fn window(&self) -> Option<(Nanos, Nanos)> {
+        self.window.filter(|(begin, end)| begin < end)
+    }
+
+    /// What only the totals know.
+    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 2] {
+        let counted = self.counted_prompt_tokens;
+        let cached = self.cached_tokens.filter(|_| counted > 0);
+        let spread = self.dispatches.map(|(first, last)| seconds_between(first, last));
+        let rate = spread
+            .filter(|spread| self.requests > 1 && *spread > 0.0)
+            .map(|spread| (self.requests - 1) as f64 / spread);
+        [
+            (
+                Figure::OverallCachedTokenShare,
+                cached.map(|cached| cached as f64 / counted as f64),
+            ),
+            (Figure::RequestDispatchRate, rate),
+        ]
+    }
+
     /// `tpot_mean` and `tbc_p99` in seconds.
     pub(crate) fn throughput(&self, tpot_mean: Option<f64>, tbc_p99: Option<f64>) -> Throughput {
-        let window = self
-            .window
-            .map(|(begin, end)| seconds_between(begin, end))
-            .filter(|window| *window > 0.0);
+        let window = self.window().map(|(begin, end)| seconds_between(begin, end));
         let rate = |amount: u64| {
             window
                 .filter(|_| self.answered > 0)

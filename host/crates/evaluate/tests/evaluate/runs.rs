@@ -160,14 +160,14 @@ fn slos_judge_the_run_and_goodput_judges_each_request() {
     close(results[0].observed, 0.2);
     // P99 of the pooled gaps is 60 ms.
     assert!(!results[1].met);
-    assert_eq!(results[1].sample_count, 9);
+    assert_eq!(results[1].sample_count, Some(9));
     // All requests reach the slowest one's throughput: 4 tokens in 480 ms.
     close(results[2].observed, 4.0 / 0.480);
     assert!(results[2].met);
     // No session ended, so nothing is known of durations.
     assert_eq!(
         (results[3].met, results[3].observed, results[3].sample_count),
-        (false, None, 0)
+        (false, None, Some(0))
     );
     assert!(!evaluation.slos.all_met());
     // The third request breaks both latencies; the first two keep them.
@@ -450,6 +450,8 @@ fn an_empty_run_has_nulls_and_no_zeros_that_nobody_measured() {
         "results": [{
             "met": false, "slo_metric_key": "ttfc_p99", "observed_value": null, "threshold": 0.5,
             "percentile": 0.99, "metric": "ttfc", "name": null, "lower_is_better": true, "sample_count": 0,
+            "objective": "p99(ttfc) <= 0.5", "unit": "s", "too_few_samples": true, "worst_window": null,
+            "plugin": null, "detail": null,
         }],
     });
     assert_eq!(evaluation.slo_results(), expected);

@@ -1,0 +1,297 @@
+//! Curves over time: requests in flight, in prefill, in decode, sessions, output tokens per second.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use veeksha_events::RequestRecord;
+use veeksha_model::Nanos;
+use veeksha_stats::{CurveSummary, Over, StepCurve};
+
+use crate::Figure;
+use crate::latencies::chunk_tokens;
+use crate::row::Row;
+
+/// Points of a curve that are told; a curve with more steps is told in stretches of equal length.
+const POINTS: usize = 2000;
+/// Instants at which tokens are counted: beyond, stretches of twice the length.
+const BINS: usize = 16_384;
+/// A token is counted in parts, so that the sum is the same in any order.
+const PARTS: u64 = 1_000_000;
+
+/// The curves of a run. They show all requests that were sent: failed and drained ones are load too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curves {
+    /// The measured window: first intended instant of a measured request to the last completion of one.
+    pub window: Option<(Nanos, Nanos)>,
+    /// Requests between dispatch and completion.
+    pub in_flight: Curve,
+    /// Requests between the last byte sent (where it is not known: dispatch) and the first generated chunk (without one: completion).
+    pub in_prefill: Curve,
+    /// Requests between the first and the last generated chunk.
+    pub in_decode: Curve,
+    /// Sessions between their start and their end.
+    pub sessions: Curve,
+    /// Output tokens per second, by when their chunks came, in stretches of a second (longer in runs of more than four hours). Where the
+    /// tokens of an answer's chunks are not known, each chunk carries as many.
+    pub output_tokens: Curve,
+}
+
+/// A curve over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Its snake-case name, as it stands in files.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: &'static str,
+    /// Its figures over the measured window.
+    pub over_window: Option<CurveSummary>,
+    /// Its figures over that part of the window in which it is above 0.
+    pub while_active: Option<CurveSummary>,
+    /// Its course.
+    pub points: Vec<CurvePoint>,
+    /// Whether `points` are the steps of the curve; else they are means of stretches of equal length.
+    pub exact: bool,
+}
+
+/// A curve from an instant on, until the next point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// The instant.
+    pub at: Nanos,
+    /// The value; over a stretch, its time-weighted mean.
+    pub value: f64,
+    /// The largest value until the next point.
+    pub max: f64,
+}
+
+impl Curves {
+    /// All curves.
+    pub fn iter(&self) -> impl Iterator<Item = &Curve> {
+        [
+            &self.in_flight,
+            &self.in_prefill,
+            &self.in_decode,
+            &self.sessions,
+            &self.output_tokens,
+        ]
+        .into_iter()
+    }
+
+    /// Those of its figures that objectives can name.
+    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 2] {
+        let of = self.in_flight.over_window;
+        [
+            (Figure::MeanRequestsInFlight, of.map(|of| of.mean)),
+            (Figure::MaxRequestsInFlight, of.map(|of| of.max)),
+        ]
+    }
+
+    /// The curves as JSON; instants in seconds.
+    pub fn json(&self) -> Value {
+        let seconds = |at: Nanos| at as f64 / 1e9;
+        let curve = |curve: &Curve| {
+            let points: Vec<Value> = curve
+                .points
+                .iter()
+                .map(|point| json!([seconds(point.at), point.value, point.max]))
+                .collect();
+            let body = json!({
+                "unit": curve.unit,
+                "over_window": summary(curve.over_window.as_ref()),
+                "while_active": summary(curve.while_active.as_ref()),
+                "exact": curve.exact,
+                "points": points,
+            });
+            (curve.name.to_owned(), body)
+        };
+        json!({
+            "window": self.window.map(|(from, to)| [seconds(from), seconds(to)]),
+            "point": ["at", "value", "max"],
+            "curves": self.iter().map(curve).collect::<serde_json::Map<_, _>>(),
+        })
+    }
+}
+
+pub(crate) fn summary(of: Option<&CurveSummary>) -> Value {
+    of.map_or(Value::Null, |of| {
+        json!({
+            "seconds": of.nanos as f64 / 1e9, "mean": of.mean, "min": of.min, "max": of.max,
+            "p50": of.p50, "p90": of.p90, "p95": of.p95, "p99": of.p99,
+        })
+    })
+}
+
+/// What the curves are made of, besides the requests.
+#[derive(Debug, Default)]
+pub(crate) struct CurveParts {
+    /// When dispatched requests began that never ended.
+    pub(crate) unfinished: Vec<Nanos>,
+    pub(crate) sessions: Vec<(Nanos, Nanos)>,
+    pub(crate) tokens: TokenBins,
+    /// The last instant of the record.
+    pub(crate) end: Nanos,
+    pub(crate) window: Option<(Nanos, Nanos)>,
+}
+
+pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
+    let CurveParts {
+        unfinished,
+        sessions,
+        tokens,
+        end,
+        window,
+    } = parts;
+    // One after another, because each takes a while's memory.
+    let curve = |name, unit, fill: &dyn Fn(&mut StepCurve)| {
+        let mut steps = StepCurve::new();
+        fill(&mut steps);
+        Curve::of(name, unit, &steps, window)
+    };
+    Curves {
+        window,
+        in_flight: curve("requests_in_flight", "requests", &|steps| {
+            rows.iter()
+                .for_each(|row| steps.add(row.dispatched, row.completed, 1.0));
+            unfinished.iter().for_each(|from| steps.add(*from, end, 1.0));
+        }),
+        in_prefill: curve("requests_in_prefill", "requests", &|steps| {
+            for row in rows {
+                let from = row.sent.get().unwrap_or(row.dispatched);
+                steps.add(from, row.first.get().unwrap_or(row.completed), 1.0);
+            }
+        }),
+        in_decode: curve("requests_in_decode", "requests", &|steps| {
+            for row in rows {
+                if let (Some(first), Some(last)) = (row.first.get(), row.last.get()) {
+                    steps.add(first, last, 1.0);
+                }
+            }
+        }),
+        sessions: curve("sessions_active", "sessions", &|steps| {
+            sessions.iter().for_each(|(from, to)| steps.add(*from, *to, 1.0));
+        }),
+        output_tokens: curve("output_tokens_per_second", "tokens/s", &|steps| {
+            tokens.fill(steps, end)
+        }),
+    }
+}
+
+impl Curve {
+    fn of(name: &'static str, unit: &'static str, steps: &StepCurve, window: Option<(Nanos, Nanos)>) -> Self {
+        let over = |over| window.and_then(|(from, to)| steps.summary(from, to, over));
+        let exact = steps.steps().len() <= POINTS;
+        Curve {
+            name,
+            unit,
+            over_window: over(Over::All),
+            while_active: over(Over::Active),
+            points: if exact { all(steps) } else { stretches(steps) },
+            exact,
+        }
+    }
+}
+
+fn all(steps: &StepCurve) -> Vec<CurvePoint> {
+    let point = |(at, value): &(u64, f64)| CurvePoint {
+        at: *at,
+        value: *value,
+        max: *value,
+    };
+    steps.steps().iter().map(point).collect()
+}
+
+fn stretches(steps: &StepCurve) -> Vec<CurvePoint> {
+    let of = steps.steps();
+    let (Some((begin, _)), Some((end, _))) = (of.first(), of.last()) else {
+        return Vec::new();
+    };
+    let length = ((end - begin) / POINTS as u64 + 1).max(1);
+    let mut points: Vec<CurvePoint> = (*begin..*end)
+        .step_by(length as usize)
+        .filter_map(|at| {
+            let to = (at + length).min(*end);
+            Some(CurvePoint {
+                at,
+                value: steps.mean(at, to)?,
+                max: steps.max(at, to)?,
+            })
+        })
+        .collect();
+    points.push(CurvePoint {
+        at: *end,
+        value: 0.0,
+        max: 0.0,
+    });
+    points
+}
+
+/// Output tokens by when they came, in stretches of equal length: a second, or twice, four times, ... as much in a run of many.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenBins {
+    length: Nanos,
+    /// In parts of a token, by number of the stretch.
+    bins: BTreeMap<u64, u64>,
+}
+
+impl Default for TokenBins {
+    fn default() -> Self {
+        TokenBins {
+            length: 1_000_000_000,
+            bins: BTreeMap::new(),
+        }
+    }
+}
+
+impl TokenBins {
+    /// Adds what came of a request.
+    pub(crate) fn add(&mut self, record: &RequestRecord) {
+        if let Some(tokens) = chunk_tokens(record) {
+            let parts = tokens.map(|tokens| u64::from(tokens) * PARTS);
+            self.put_all(record.generated_at().zip(parts));
+        } else {
+            let chunks = record.generated_at().count() as u64;
+            let tokens = u64::from(record.output_tokens) * PARTS;
+            let share = tokens.checked_div(chunks).unwrap_or(0);
+            self.put_all(record.generated_at().map(|at| (at, share)));
+        }
+        while self.bins.len() > BINS {
+            self.length *= 2;
+            let mut halved: BTreeMap<u64, u64> = BTreeMap::new();
+            for (number, parts) in std::mem::take(&mut self.bins) {
+                *halved.entry(number / 2).or_default() += parts;
+            }
+            self.bins = halved;
+        }
+    }
+
+    /// Successive chunks mostly lie in one stretch: they are put there together.
+    fn put_all(&mut self, chunks: impl Iterator<Item = (Nanos, u64)>) {
+        let mut stretch = 0..0;
+        let mut sum = 0;
+        for (at, parts) in chunks {
+            if !stretch.contains(&at) {
+                self.put(stretch.start, sum);
+                let from = at - at % self.length;
+                (stretch, sum) = (from..from + self.length, 0);
+            }
+            sum += parts;
+        }
+        self.put(stretch.start, sum);
+    }
+
+    fn put(&mut self, at: Nanos, parts: u64) {
+        if parts > 0 {
+            *self.bins.entry(at / self.length).or_default() += parts;
+        }
+    }
+
+    fn fill(&self, steps: &mut StepCurve, end: Nanos) {
+        for (number, parts) in &self.bins {
+            let from = number * self.length;
+            // The record may end within the last stretch.
+            let to = (from + self.length).min(end.max(from + 1));
+            let seconds = (to - from) as f64 / 1e9;
+            steps.add(from, to, *parts as f64 / PARTS as f64 / seconds);
+        }
+    }
+}

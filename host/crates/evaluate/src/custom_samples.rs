@@ -1,0 +1,137 @@
+//! What plugins measured.
+
+use std::collections::BTreeMap;
+
+use veeksha_model::{MetricSample, Nanos, RequestId};
+use veeksha_stats::Weighted;
+
+use crate::label_sets::{LabelSet, Matching};
+use crate::requests::Requests;
+use crate::row::Instant;
+use crate::sample_set::SampleSet;
+
+/// Samples as they come: before or after the record of their request, or without it.
+#[derive(Debug, Default)]
+pub(crate) struct CustomSamples {
+    by_metric: BTreeMap<String, Vec<Sample>>,
+    /// Samples that are no numbers, or whose weight is none.
+    pub(crate) refused: u64,
+}
+
+#[derive(Debug)]
+struct Sample {
+    value: f64,
+    weight: f64,
+    request: Option<RequestId>,
+}
+
+impl CustomSamples {
+    pub(crate) fn add(&mut self, sample: &MetricSample) {
+        let MetricSample { value, weight, .. } = *sample;
+        if !(value.is_finite() && weight.is_finite() && weight > 0.0) {
+            self.refused += 1;
+            return;
+        }
+        let kept = Sample {
+            value,
+            weight,
+            request: sample.request,
+        };
+        match self.by_metric.get_mut(&sample.metric) {
+            Some(samples) => samples.push(kept),
+            None => {
+                self.by_metric.insert(sample.metric.clone(), vec![kept]);
+            }
+        }
+    }
+
+    /// Finds the request of each sample among the sorted rows. A sample of a request that was not measured does not count; one whose request
+    /// the record does not show counts, but has no labels and lies in no window.
+    pub(crate) fn resolve(self, requests: &Requests) -> BTreeMap<String, Resolved> {
+        let place = |samples: Vec<Sample>| {
+            let placed = samples.into_iter().filter_map(|sample| {
+                let row = sample.request.and_then(|request| requests.find(request));
+                let of = row.map(|row| &requests.rows[row]);
+                if of.is_some_and(|row| !row.measured) {
+                    return None;
+                }
+                Some(Placed {
+                    value: sample.value,
+                    weight: sample.weight,
+                    intended: Instant::of(of.map(|row| row.intended)),
+                    labels: of.map_or(0, |row| row.labels),
+                    row: row.map_or(NO_ROW, |row| row as u32),
+                })
+            });
+            Resolved::new(placed.collect())
+        };
+        self.by_metric
+            .into_iter()
+            .map(|(name, samples)| (name, place(samples)))
+            .collect()
+    }
+}
+
+const NO_ROW: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Placed {
+    value: f64,
+    weight: f64,
+    intended: Instant,
+    labels: LabelSet,
+    row: u32,
+}
+
+/// The samples of one metric, by the intended instants of their requests; those without a request come last.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Resolved {
+    samples: Vec<Placed>,
+}
+
+impl Resolved {
+    fn new(mut samples: Vec<Placed>) -> Self {
+        samples.sort_unstable_by(|a, b| {
+            (a.intended.cmp(&b.intended))
+                .then(a.row.cmp(&b.row))
+                .then(a.value.total_cmp(&b.value))
+                .then(a.weight.total_cmp(&b.weight))
+        });
+        Resolved { samples }
+    }
+
+    /// The intended instants of all samples that have one, ascending.
+    pub(crate) fn instants(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.samples.iter().map_while(|sample| sample.intended.get())
+    }
+
+    pub(crate) fn set(&self, matching: &Matching, span: Option<(Nanos, Nanos)>) -> SampleSet<'static> {
+        let samples = match span {
+            None => &self.samples[..],
+            Some((from, to)) => {
+                let place = |at: Nanos| {
+                    let at = Instant::of(Some(at));
+                    self.samples.partition_point(|sample| sample.intended < at)
+                };
+                &self.samples[place(from)..place(to)]
+            }
+        };
+        let passes = |sample: &&Placed| matching.has(sample.labels);
+        let weighted = samples
+            .iter()
+            .filter(passes)
+            .map(|sample| (sample.value, sample.weight));
+        SampleSet::weighted(weighted.collect())
+    }
+
+    /// The samples of each row that has some.
+    pub(crate) fn by_row(&self) -> BTreeMap<u32, Vec<Weighted>> {
+        let mut rows: BTreeMap<u32, Vec<Weighted>> = BTreeMap::new();
+        for sample in self.samples.iter().filter(|sample| sample.row != NO_ROW) {
+            rows.entry(sample.row)
+                .or_default()
+                .push((sample.value, sample.weight));
+        }
+        rows
+    }
+}

@@ -1,0 +1,262 @@
+//! Figures of the whole run that objectives can name.
+
+use veeksha_model::Better;
+
+/// A figure of the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Figure {
+    /// `error_rate`
+    ErrorRate,
+    /// `cancellation_rate`
+    CancellationRate,
+    /// `empty_answer_share`
+    EmptyAnswerShare,
+    /// `never_sent_share`
+    NeverSentShare,
+    /// `goodput`
+    Goodput,
+    /// `good_requests_per_second`
+    GoodRequestsPerSecond,
+    /// `requests_per_second`
+    RequestsPerSecond,
+    /// `request_dispatch_rate`
+    RequestDispatchRate,
+    /// `session_dispatch_rate`
+    SessionDispatchRate,
+    /// `input_tokens_per_second`
+    InputTokensPerSecond,
+    /// `output_tokens_per_second`
+    OutputTokensPerSecond,
+    /// `total_tokens_per_second`
+    TotalTokensPerSecond,
+    /// `overall_cached_token_share`
+    OverallCachedTokenShare,
+    /// `mean_requests_in_flight`
+    MeanRequestsInFlight,
+    /// `max_requests_in_flight`
+    MaxRequestsInFlight,
+    /// `num_requests`
+    Requests,
+    /// `num_completed_requests`
+    CompletedRequests,
+    /// `num_errored_requests`
+    ErroredRequests,
+    /// `num_sessions`
+    Sessions,
+    /// `window_seconds`
+    WindowSeconds,
+}
+
+/// What is to be known of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FigureInfo {
+    /// Which figure.
+    pub figure: Figure,
+    /// Its name in objectives and files.
+    pub name: &'static str,
+    /// Its unit; `1` for a share.
+    pub unit: &'static str,
+    /// Which way it is good.
+    pub better: Better,
+    /// One line: what it is and how it is computed.
+    pub definition: &'static str,
+}
+
+const fn info(
+    figure: Figure,
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    definition: &'static str,
+) -> FigureInfo {
+    FigureInfo {
+        figure,
+        name,
+        unit,
+        better,
+        definition,
+    }
+}
+
+/// In the order of the enum (a test holds them together).
+const FIGURES: [FigureInfo; 20] = [
+    info(
+        Figure::ErrorRate,
+        "error_rate",
+        "1",
+        Better::Less,
+        "measured requests that failed / measured requests that were sent",
+    ),
+    info(
+        Figure::CancellationRate,
+        "cancellation_rate",
+        "1",
+        Better::Less,
+        "measured requests that were withdrawn in flight / measured requests that were sent",
+    ),
+    info(
+        Figure::EmptyAnswerShare,
+        "empty_answer_share",
+        "1",
+        Better::Less,
+        "answers without anything generated / answers",
+    ),
+    info(
+        Figure::NeverSentShare,
+        "never_sent_share",
+        "1",
+        Better::Less,
+        "requests that were due and never sent / requests that the schedule asked for; those that the end of the run overtook had not become due",
+    ),
+    info(
+        Figure::Goodput,
+        "goodput",
+        "1",
+        Better::Higher,
+        "requests that were answered with something, kept every condition and were judged good / requests that the schedule asked for",
+    ),
+    info(
+        Figure::GoodRequestsPerSecond,
+        "good_requests_per_second",
+        "requests/s",
+        Better::Higher,
+        "the good requests of goodput / measured window",
+    ),
+    info(
+        Figure::RequestsPerSecond,
+        "requests_per_second",
+        "requests/s",
+        Better::Higher,
+        "answered requests / measured window (first intended instant to last completion)",
+    ),
+    info(
+        Figure::RequestDispatchRate,
+        "request_dispatch_rate",
+        "requests/s",
+        Better::Neither,
+        "(measured requests - 1) / (last dispatch - first dispatch)",
+    ),
+    info(
+        Figure::SessionDispatchRate,
+        "session_dispatch_rate",
+        "sessions/s",
+        Better::Neither,
+        "(sessions - 1) / (last start - first start)",
+    ),
+    info(
+        Figure::InputTokensPerSecond,
+        "input_tokens_per_second",
+        "tokens/s",
+        Better::Higher,
+        "prompt tokens (history and new messages) of answered requests / measured window",
+    ),
+    info(
+        Figure::OutputTokensPerSecond,
+        "output_tokens_per_second",
+        "tokens/s",
+        Better::Higher,
+        "output tokens of answered requests / measured window",
+    ),
+    info(
+        Figure::TotalTokensPerSecond,
+        "total_tokens_per_second",
+        "tokens/s",
+        Better::Higher,
+        "prompt and output tokens of answered requests / measured window",
+    ),
+    info(
+        Figure::OverallCachedTokenShare,
+        "overall_cached_token_share",
+        "1",
+        Better::Higher,
+        "prompt tokens that servers say came from their prefix cache / prompt tokens that they counted, over the answers that say so",
+    ),
+    info(
+        Figure::MeanRequestsInFlight,
+        "mean_requests_in_flight",
+        "requests",
+        Better::Neither,
+        "requests between dispatch and completion, time-weighted mean over the measured window",
+    ),
+    info(
+        Figure::MaxRequestsInFlight,
+        "max_requests_in_flight",
+        "requests",
+        Better::Neither,
+        "requests between dispatch and completion, largest number within the measured window",
+    ),
+    info(
+        Figure::Requests,
+        "num_requests",
+        "requests",
+        Better::Neither,
+        "measured requests that were sent",
+    ),
+    info(
+        Figure::CompletedRequests,
+        "num_completed_requests",
+        "requests",
+        Better::Higher,
+        "measured requests that were answered",
+    ),
+    info(
+        Figure::ErroredRequests,
+        "num_errored_requests",
+        "requests",
+        Better::Less,
+        "measured requests that failed",
+    ),
+    info(
+        Figure::Sessions,
+        "num_sessions",
+        "sessions",
+        Better::Neither,
+        "sessions that began",
+    ),
+    info(
+        Figure::WindowSeconds,
+        "window_seconds",
+        "s",
+        Better::Neither,
+        "the measured window: first intended instant of a measured request to the last completion of one",
+    ),
+];
+
+impl Figure {
+    /// All figures, in the order of the list.
+    pub fn all() -> impl Iterator<Item = Figure> {
+        FIGURES.iter().map(|info| info.figure)
+    }
+
+    /// What is to be known of it.
+    pub fn info(self) -> &'static FigureInfo {
+        &FIGURES[self as usize]
+    }
+
+    /// Its name in objectives and files.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The figure of a name.
+    pub fn of_name(name: &str) -> Option<Figure> {
+        FIGURES
+            .iter()
+            .find(|info| info.name == name)
+            .map(|info| info.figure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_its_own_entry_and_no_metrics_name() {
+        for (place, info) in FIGURES.iter().enumerate() {
+            assert_eq!(info.figure as usize, place, "{}", info.name);
+            assert_eq!(Figure::of_name(info.name), Some(info.figure));
+            assert!(info.name.parse::<crate::Metric>().is_err(), "{}", info.name);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The labels of requests, each set of them kept once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use veeksha_model::Label;
+
+/// The number of a set of labels; 0 is the empty one.
+pub(crate) type LabelSet = u32;
+
+/// All sets of labels that a run has.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct LabelSets {
+    /// Without the empty one: set `n` stands at `n - 1`.
+    sets: Vec<Arc<[Label]>>,
+    known: HashMap<Arc<[Label]>, LabelSet>,
+}
+
+impl LabelSets {
+    /// The number of a set, in any order.
+    pub(crate) fn number(&mut self, labels: &[Label]) -> LabelSet {
+        if labels.is_empty() {
+            return 0;
+        }
+        let sorted;
+        let labels = if labels.is_sorted() {
+            labels
+        } else {
+            let mut copy = labels.to_vec();
+            copy.sort_unstable();
+            sorted = copy;
+            &sorted[..]
+        };
+        if let Some(number) = self.known.get(labels) {
+            return *number;
+        }
+        let set: Arc<[Label]> = labels.into();
+        self.sets.push(Arc::clone(&set));
+        let number = self.sets.len() as LabelSet;
+        self.known.insert(set, number);
+        number
+    }
+
+    /// Numbers the sets in the order of their labels, whatever order they came in. Gives the new number of each old one.
+    pub(crate) fn sort(&mut self) -> Vec<LabelSet> {
+        let before = std::mem::take(&mut self.sets);
+        self.sets = before.clone();
+        self.sets.sort_unstable();
+        self.known = self.sets.iter().cloned().zip(1..).collect();
+        let new = before.iter().map(|set| self.known.get(set).copied().unwrap_or(0));
+        std::iter::once(0).chain(new).collect()
+    }
+
+    /// The labels of a set, sorted.
+    pub(crate) fn labels(&self, set: LabelSet) -> &[Label] {
+        match (set as usize)
+            .checked_sub(1)
+            .and_then(|place| self.sets.get(place))
+        {
+            Some(labels) => labels,
+            None => &[],
+        }
+    }
+
+    /// The set of those labels that all of these sets have.
+    pub(crate) fn common(&mut self, sets: impl IntoIterator<Item = LabelSet>) -> LabelSet {
+        let mut sets = sets.into_iter();
+        let Some(first) = sets.next() else {
+            return 0;
+        };
+        let mut common = first;
+        for set in sets.filter(|set| *set != first) {
+            let kept: Vec<Label> = self
+                .labels(common)
+                .iter()
+                .filter(|label| self.labels(set).contains(label))
+                .cloned()
+                .collect();
+            common = self.number(&kept);
+        }
+        common
+    }
+
+    /// Which sets have all of these labels.
+    pub(crate) fn matching(&self, filter: &[Label]) -> Matching {
+        let has_all = |set: &Arc<[Label]>| filter.iter().all(|label| set.contains(label));
+        Matching {
+            empty: filter.is_empty(),
+            sets: self.sets.iter().map(has_all).collect(),
+        }
+    }
+}
+
+/// The sets that a filter lets pass.
+#[derive(Debug)]
+pub(crate) struct Matching {
+    empty: bool,
+    sets: Vec<bool>,
+}
+
+impl Matching {
+    pub(crate) fn has(&self, set: LabelSet) -> bool {
+        match (set as usize).checked_sub(1) {
+            None => self.empty,
+            Some(place) => self.sets.get(place).copied().unwrap_or(false),
+        }
+    }
+
+    /// Whether everything passes.
+    pub(crate) fn is_all(&self) -> bool {
+        self.empty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(text: &str) -> Vec<Label> {
+        text.split_whitespace()
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn a_set_is_kept_once_in_any_order() {
+        let mut sets = LabelSets::default();
+        let both = sets.number(&labels("tier=gold kind=chat"));
+        assert_eq!(sets.number(&labels("kind=chat tier=gold")), both);
+        assert_eq!((sets.number(&[]), both), (0, 1));
+        assert_eq!(sets.labels(both), labels("kind=chat tier=gold"));
+    }
+
+    #[test]
+    fn sorted_sets_do_not_tell_in_which_order_they_came() {
+        let (mut one, mut other) = (LabelSets::default(), LabelSets::default());
+        for text in ["a=1", "b=2", "a=0"] {
+            one.number(&labels(text));
+        }
+        for text in ["a=0", "a=1", "b=2"] {
+            other.number(&labels(text));
+        }
+        assert_eq!(one.sort(), [0, 2, 3, 1]);
+        assert_eq!(other.sort(), [0, 1, 2, 3]);
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn a_filter_passes_what_has_all_its_labels() {
+        let mut sets = LabelSets::default();
+        let gold = sets.number(&labels("tier=gold"));
+        let chat = sets.number(&labels("tier=gold kind=chat"));
+        let free = sets.number(&labels("tier=free"));
+        let seen = |filter: &str| [0, gold, chat, free].map(|set| sets.matching(&labels(filter)).has(set));
+        assert_eq!(seen(""), [true; 4]);
+        assert_eq!(seen("tier=gold"), [false, true, true, false]);
+        assert_eq!(seen("tier=gold kind=chat"), [false, false, true, false]);
+        assert_eq!(seen("tier=silver"), [false; 4]);
+    }
+
+    #[test]
+    fn a_session_has_what_all_its_requests_have() {
+        let mut sets = LabelSets::default();
+        let first = sets.number(&labels("tier=gold turn=1"));
+        let second = sets.number(&labels("tier=gold turn=2"));
+        let gold = sets.number(&labels("tier=gold"));
+        assert_eq!(sets.common([first, second]), gold);
+        assert_eq!(sets.common([first, first]), first);
+        assert_eq!(sets.common([first, 0]), 0);
+        assert_eq!(sets.common([]), 0);
+    }
+}

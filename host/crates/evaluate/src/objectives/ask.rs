@@ -1,0 +1,142 @@
+//! One question to a set of samples, and whether its answer keeps a bound.
+
+use veeksha_model::Label;
+use veeksha_slo::{Aggregate, Comparison};
+
+use crate::run_samples::fraction;
+use crate::sample_set::SampleSet;
+
+/// Equal within this relative error counts as met by `<=` and `>=`, as in Veeksha: a bound that is hit exactly is not missed by rounding.
+const RELATIVE_EQUALITY: f64 = 1e-9;
+
+/// A percentile with fewer samples than this beyond it is hardly more than the outermost one: a P99 of fewer than 100.
+const BEYOND: f64 = 1.0 - 1e-9;
+
+/// A figure of samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Of {
+    /// `0.0..=1.0`
+    Quantile(f64),
+    Mean,
+    Min,
+    Max,
+    Std,
+    Sum,
+    Count,
+}
+
+impl Of {
+    pub(crate) fn aggregate(aggregate: Aggregate) -> Self {
+        match aggregate {
+            Aggregate::Percentile(percent) => Of::Quantile(fraction(percent)),
+            Aggregate::Mean => Of::Mean,
+            Aggregate::Min => Of::Min,
+            Aggregate::Max => Of::Max,
+            Aggregate::Std => Of::Std,
+            Aggregate::Sum => Of::Sum,
+            Aggregate::Count => Of::Count,
+        }
+    }
+
+    /// The figure; `None` where there is nothing to take it of. The count of nothing is 0.
+    pub(crate) fn observe(self, set: &SampleSet<'_>) -> Option<f64> {
+        if self == Of::Count {
+            return Some(set.count() as f64);
+        }
+        if set.count() == 0 {
+            return None;
+        }
+        match self {
+            Of::Quantile(p) => set.percentile(p),
+            Of::Mean => set.mean(),
+            Of::Min => set.percentile(0.0),
+            Of::Max => set.percentile(1.0),
+            Of::Std => set.std(),
+            Of::Sum => set.sum(),
+            Of::Count => None,
+        }
+    }
+
+    /// Whether it rests on so few samples that it is little more than an outermost one.
+    pub(crate) fn is_thin(self, count: u64) -> bool {
+        match self {
+            Of::Quantile(p) if p > 0.0 && p < 1.0 => count as f64 * p.min(1.0 - p) < BEYOND,
+            _ => false,
+        }
+    }
+}
+
+/// The samples of a metric that have some labels.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Samples {
+    /// The metric's own name.
+    pub(crate) metric: String,
+    pub(crate) of: Of,
+    pub(crate) filter: Vec<Label>,
+}
+
+/// A bound in the unit of what it bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limit {
+    pub(crate) comparison: Comparison,
+    pub(crate) value: f64,
+}
+
+impl Limit {
+    pub(crate) fn is_kept_by(self, observed: f64) -> bool {
+        let close =
+            || (observed - self.value).abs() <= RELATIVE_EQUALITY * observed.abs().max(self.value.abs());
+        match self.comparison {
+            Comparison::Below => observed < self.value,
+            Comparison::AtMost => observed < self.value || close(),
+            Comparison::Above => observed > self.value,
+            Comparison::AtLeast => observed > self.value || close(),
+        }
+    }
+
+    /// Whether small values are the good ones.
+    pub(crate) fn is_upper(self) -> bool {
+        matches!(self.comparison, Comparison::Below | Comparison::AtMost)
+    }
+
+    /// The worse of two observed values.
+    pub(crate) fn is_worse(self, observed: f64, than: f64) -> bool {
+        if self.is_upper() {
+            observed > than
+        } else {
+            observed < than
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_that_is_hit_is_met_unless_it_must_be_passed() {
+        let of = |comparison| Limit {
+            comparison,
+            value: 0.3,
+        };
+        let at_most = of(Comparison::AtMost);
+        assert!(at_most.is_kept_by(0.1 + 0.2));
+        assert!(at_most.is_kept_by(0.3 * (1.0 + 0.9e-9)));
+        assert!(!at_most.is_kept_by(0.3 * (1.0 + 1.1e-9)));
+        assert!(at_most.is_kept_by(0.0));
+        assert!(of(Comparison::AtLeast).is_kept_by(0.3 * (1.0 - 0.9e-9)));
+        assert!(!of(Comparison::AtLeast).is_kept_by(0.29));
+        assert!(!of(Comparison::Below).is_kept_by(0.3) && of(Comparison::Below).is_kept_by(0.29));
+        assert!(!of(Comparison::Above).is_kept_by(0.3) && of(Comparison::Above).is_kept_by(0.31));
+    }
+
+    #[test]
+    fn a_p99_needs_a_hundred_samples_and_a_p999_a_thousand() {
+        let thin = |p, count| Of::Quantile(p).is_thin(count);
+        assert!(thin(0.99, 99) && !thin(0.99, 100));
+        assert!(thin(0.999, 999) && !thin(0.999, 1000));
+        assert!(thin(0.01, 99) && !thin(0.01, 100));
+        assert!(thin(0.5, 1) && !thin(0.5, 2));
+        assert!(!thin(1.0, 1) && !Of::Mean.is_thin(1));
+    }
+}

@@ -1,0 +1,359 @@
+//! Whether what is asked for can be answered.
+
+use std::time::Duration;
+
+use veeksha_model::Nanos;
+use veeksha_slo::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+
+use super::ask::{Limit, Of, Samples};
+use super::error::{ObjectiveError, ObjectiveProblem as Problem};
+use super::stated::{Slo, Stated};
+use crate::{Catalogue, Figure, Scope};
+
+/// What is asked of a run: every objective of it can be answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Objectives {
+    pub(crate) checked: Vec<Checked>,
+    /// What a good request keeps.
+    pub(crate) conditions: Vec<Condition>,
+    /// The plugins that judge requests.
+    pub(crate) judges: Vec<String>,
+}
+
+/// An objective that can be answered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Checked {
+    pub(crate) stated: Stated,
+    pub(crate) target: Target,
+    pub(crate) limit: Limit,
+    /// The unit of the bound and of what is observed.
+    pub(crate) unit: String,
+}
+
+/// What an objective bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Target {
+    Figure(Figure),
+    Samples { samples: Samples, window: Option<Nanos> },
+}
+
+/// What is asked of a request by itself: of its own samples.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Condition {
+    pub(crate) samples: Samples,
+    pub(crate) limit: Limit,
+}
+
+impl Objectives {
+    /// Checks objectives, and the conditions of goodput (`max(ttfc) <= 0.5`: what a request's own samples must keep), against what the run
+    /// can measure. `judges` are the plugins that say of each request whether it was good; a request that one of them does not judge
+    /// is not good.
+    ///
+    /// Without conditions, a good request keeps every objective on a percentile, mean, smallest or largest value of a metric of requests by
+    /// itself: by its own value, and of its gaps by the same figure of its own.
+    ///
+    /// # Errors
+    /// One for each objective and condition that cannot be answered: unknown names, units that do not fit, metrics that cannot exist in this
+    /// run ([`Catalogue::exclude`]), goodput without anything that a good request keeps.
+    pub fn check(
+        slos: Vec<Stated>,
+        goodput: Vec<Objective>,
+        judges: Vec<String>,
+        catalogue: &Catalogue,
+    ) -> Result<Objectives, Vec<ObjectiveError>> {
+        let mut errors = Vec::new();
+        let (mut checked, mut conditions) = (Vec::new(), Vec::new());
+        for (place, stated) in slos.into_iter().enumerate() {
+            let objective = text(&stated);
+            match check(stated, catalogue) {
+                Ok(found) => checked.push((place, found)),
+                Err(problem) => errors.push(ObjectiveError {
+                    objective,
+                    place,
+                    is_condition: false,
+                    problem,
+                }),
+            }
+        }
+        let explicit = !goodput.is_empty();
+        for (place, objective) in goodput.into_iter().enumerate() {
+            match condition(&objective, catalogue) {
+                Ok(found) => conditions.push(found),
+                Err(problem) => errors.push(ObjectiveError {
+                    objective: objective.to_string(),
+                    place,
+                    is_condition: true,
+                    problem,
+                }),
+            }
+        }
+        if !explicit {
+            let implied = |(_, found): &(usize, Checked)| found.implied_condition(catalogue);
+            conditions.extend(checked.iter().filter_map(implied));
+        }
+        if conditions.is_empty() && judges.is_empty() && !explicit {
+            let needs = |found: &Checked| {
+                matches!(
+                    found.target,
+                    Target::Figure(Figure::Goodput | Figure::GoodRequestsPerSecond)
+                )
+            };
+            let without = checked.iter().filter(|(_, found)| needs(found));
+            errors.extend(without.map(|(place, found)| ObjectiveError {
+                objective: text(&found.stated),
+                place: *place,
+                is_condition: false,
+                problem: Problem::NoConditions,
+            }));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Objectives {
+            checked: checked.into_iter().map(|(_, found)| found).collect(),
+            conditions,
+            judges,
+        })
+    }
+
+    /// The objectives of Veeksha alone: they are about built-in metrics, so nothing can be wrong with them.
+    pub fn constants(slos: Vec<Slo>) -> Objectives {
+        let checked: Vec<Checked> = slos.into_iter().map(constant).collect();
+        let catalogue = Catalogue::built_in();
+        Objectives {
+            conditions: checked
+                .iter()
+                .filter_map(|found| found.implied_condition(&catalogue))
+                .collect(),
+            checked,
+            judges: Vec::new(),
+        }
+    }
+
+    /// The objectives, as they were stated.
+    pub fn stated(&self) -> impl Iterator<Item = &Stated> {
+        self.checked.iter().map(|found| &found.stated)
+    }
+}
+
+/// An objective as text.
+pub(crate) fn text(stated: &Stated) -> String {
+    match stated {
+        Stated::Constant(slo) => as_objective(slo).to_string(),
+        Stated::Expression(objective) => objective.to_string(),
+    }
+}
+
+/// One of Veeksha's objectives as an expression.
+fn as_objective(slo: &Slo) -> Objective {
+    let upper = slo.metric.lower_is_better();
+    let share = if upper {
+        slo.percentile
+    } else {
+        1.0 - slo.percentile
+    };
+    Objective {
+        name: slo.name.clone(),
+        quantity: Quantity::Samples {
+            aggregate: Aggregate::Percentile(percent(share)),
+            metric: slo.metric.name().to_owned(),
+            filter: Vec::new(),
+            window: None,
+        },
+        comparison: if upper {
+            Comparison::AtMost
+        } else {
+            Comparison::AtLeast
+        },
+        bound: Bound {
+            value: slo.value,
+            unit: BoundUnit::None,
+        },
+    }
+}
+
+/// A fraction in percent. Ten digits hide that 0.999 * 100 is 99.90000000000001 in binary.
+pub(crate) fn percent(fraction: f64) -> f64 {
+    (fraction * 100.0 * 1e10).round() / 1e10
+}
+
+fn constant(slo: Slo) -> Checked {
+    let upper = slo.metric.lower_is_better();
+    // "A share p reaches it" is about the (1 - p)-quantile.
+    let of = Of::Quantile(if upper {
+        slo.percentile
+    } else {
+        1.0 - slo.percentile
+    });
+    Checked {
+        target: Target::Samples {
+            samples: Samples {
+                metric: slo.metric.name().to_owned(),
+                of,
+                filter: Vec::new(),
+            },
+            window: None,
+        },
+        limit: Limit {
+            comparison: as_objective(&slo).comparison,
+            value: slo.value,
+        },
+        unit: slo.metric.unit().to_owned(),
+        stated: Stated::Constant(slo),
+    }
+}
+
+fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
+    let objective = match stated {
+        Stated::Constant(slo) => {
+            present(slo.metric.name(), catalogue)?;
+            if !(0.0..=1.0).contains(&slo.percentile) {
+                return Err(Problem::Percentile);
+            }
+            if !slo.value.is_finite() {
+                return Err(Problem::Bound);
+            }
+            return Ok(constant(slo));
+        }
+        Stated::Expression(objective) => objective,
+    };
+    let (target, unit) = match &objective.quantity {
+        Quantity::Figure(name) => figure(name, catalogue)?,
+        Quantity::Samples {
+            aggregate,
+            metric,
+            filter,
+            window,
+        } => {
+            let (samples, unit) = samples(*aggregate, metric, filter, catalogue)?;
+            let window = window.map(nanos);
+            (Target::Samples { samples, window }, unit)
+        }
+    };
+    let limit = limit(&objective, &target, &unit)?;
+    Ok(Checked {
+        target,
+        limit,
+        unit,
+        stated: Stated::Expression(objective),
+    })
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX).max(1)
+}
+
+fn present(name: &str, catalogue: &Catalogue) -> Result<(), Problem> {
+    match catalogue.excluded(name) {
+        None => Ok(()),
+        Some(why) => Err(Problem::Absent {
+            name: name.to_owned(),
+            why: why.to_owned(),
+        }),
+    }
+}
+
+fn figure(name: &str, catalogue: &Catalogue) -> Result<(Target, String), Problem> {
+    let Some(info) = catalogue.figure(name) else {
+        return Err(match catalogue.get(name) {
+            Some(metric) => Problem::MetricWithoutAggregate {
+                name: metric.name.clone(),
+            },
+            None => Problem::UnknownFigure {
+                name: name.to_owned(),
+                nearest: catalogue.nearest(name).map(str::to_owned),
+            },
+        });
+    };
+    present(name, catalogue)?;
+    Ok((Target::Figure(info.figure), info.unit.to_owned()))
+}
+
+fn samples(
+    aggregate: Aggregate,
+    metric: &str,
+    filter: &[(String, String)],
+    catalogue: &Catalogue,
+) -> Result<(Samples, String), Problem> {
+    let Some(info) = catalogue.get(metric) else {
+        let name = metric.to_owned();
+        return Err(match catalogue.figure(metric) {
+            Some(_) => Problem::FigureWithAggregate { name },
+            None => Problem::UnknownMetric {
+                name,
+                nearest: catalogue.nearest(metric).map(str::to_owned),
+            },
+        });
+    };
+    present(metric, catalogue)?;
+    if let Aggregate::Percentile(percent) = aggregate
+        && !(0.0..=100.0).contains(&percent)
+    {
+        return Err(Problem::Percentile);
+    }
+    let samples = Samples {
+        metric: info.name.clone(),
+        of: Of::aggregate(aggregate),
+        filter: filter.to_vec(),
+    };
+    let unit = match aggregate {
+        Aggregate::Count => "samples".to_owned(),
+        _ => info.unit.clone(),
+    };
+    Ok((samples, unit))
+}
+
+fn limit(objective: &Objective, target: &Target, unit: &str) -> Result<Limit, Problem> {
+    let bound = objective.bound;
+    if !bound.value.is_finite() {
+        return Err(Problem::Bound);
+    }
+    let counts = matches!(target, Target::Samples { samples, .. } if samples.of == Of::Count);
+    if counts && bound.unit != BoundUnit::None {
+        return Err(Problem::UnitOfCount);
+    }
+    // A time per token is a time.
+    let unit = if bound.unit == BoundUnit::Time {
+        unit.strip_suffix("/token").unwrap_or(unit)
+    } else {
+        unit
+    };
+    Ok(Limit {
+        comparison: objective.comparison,
+        value: bound.in_unit(unit)?,
+    })
+}
+
+fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, Problem> {
+    let (name, window) = match &objective.quantity {
+        Quantity::Figure(name) => (name, &None),
+        Quantity::Samples { metric, window, .. } => (metric, window),
+    };
+    if window.is_some() {
+        return Err(Problem::ConditionWithWindow);
+    }
+    let found = check(Stated::Expression(objective.clone()), catalogue)?;
+    match (found.target, catalogue.get(name).map(|info| info.scope)) {
+        (Target::Samples { samples, .. }, Some(scope)) if scope.is_of_a_request() => Ok(Condition {
+            samples,
+            limit: found.limit,
+        }),
+        _ => Err(Problem::NotOfRequests { name: name.clone() }),
+    }
+}
+
+impl Checked {
+    /// What it asks of a request by itself, if it can.
+    fn implied_condition(&self, catalogue: &Catalogue) -> Option<Condition> {
+        let Target::Samples { samples, .. } = &self.target else {
+            return None;
+        };
+        let scope = catalogue.get(&samples.metric).map(|info| info.scope);
+        let of_a_request = scope.is_some_and(Scope::is_of_a_request)
+            && matches!(samples.of, Of::Quantile(_) | Of::Mean | Of::Min | Of::Max);
+        of_a_request.then(|| Condition {
+            samples: samples.clone(),
+            limit: self.limit,
+        })
+    }
+}

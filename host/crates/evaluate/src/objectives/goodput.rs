@@ -1,0 +1,100 @@
+//! Which requests were good.
+
+use std::collections::BTreeMap;
+
+use veeksha_stats::Weighted;
+
+use super::check::Condition;
+use super::judge::SortedJudgements;
+use super::{Judgements, Objectives};
+use crate::Metric;
+use crate::label_sets::Matching;
+use crate::pooled::{GapSet, Of, TokenSet};
+use crate::run_samples::RunSamples;
+use crate::sample_set::SampleSet;
+
+/// Marks the good requests, and says how many they are: answered with something, every condition kept by itself, judged good by every judge.
+/// `None` if nothing says what a good request is. A request that has no sample of a condition's metric (one chunk has no gaps), or
+/// not its labels, does not break it.
+pub(crate) fn count_good(
+    samples: &mut RunSamples,
+    objectives: &Objectives,
+    judgements: Judgements,
+) -> Option<u64> {
+    let judged = judgements.sorted(&objectives.judges);
+    if objectives.conditions.is_empty() && !judged.has_judges() {
+        return None;
+    }
+    let good = good(samples, objectives, &judged);
+    let count = good.iter().filter(|good| **good).count();
+    for (row, good) in samples.requests.rows.iter_mut().zip(good) {
+        row.good = good;
+    }
+    Some(count as u64)
+}
+
+fn good(samples: &RunSamples, objectives: &Objectives, judged: &SortedJudgements) -> Vec<bool> {
+    let conditions: Vec<Asked<'_>> = objectives
+        .conditions
+        .iter()
+        .map(|condition| Asked::new(condition, samples))
+        .collect();
+    let rows = samples.requests.rows.iter().zip(0u32..);
+    rows.map(|(row, place)| {
+        row.counts()
+            && row.first.get().is_some()
+            && conditions.iter().all(|asked| asked.is_kept_by(place))
+            && judged.all_good(row.id)
+    })
+    .collect()
+}
+
+/// A condition, with what it needs of the run.
+struct Asked<'a> {
+    condition: &'a Condition,
+    samples: &'a RunSamples,
+    matching: Matching,
+    metric: Option<Metric>,
+    /// Of a plugin's metric.
+    by_row: BTreeMap<u32, Vec<Weighted>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(condition: &'a Condition, samples: &'a RunSamples) -> Self {
+        let name = &condition.samples.metric;
+        Asked {
+            matching: samples.matching(&condition.samples.filter),
+            metric: samples.catalogue().get(name).and_then(|info| info.metric),
+            by_row: samples
+                .custom
+                .get(name)
+                .map(|samples| samples.by_row())
+                .unwrap_or_default(),
+            condition,
+            samples,
+        }
+    }
+
+    fn is_kept_by(&self, place: u32) -> bool {
+        let row = &self.samples.requests.rows[place as usize];
+        if !self.matching.has(row.labels) {
+            return true;
+        }
+        let own = self.condition.samples.of.observe(&self.own(place));
+        own.is_none_or(|own| self.condition.limit.is_kept_by(own))
+    }
+
+    /// The samples of one request.
+    fn own(&self, place: u32) -> SampleSet<'a> {
+        let requests = &self.samples.requests;
+        match self.metric {
+            Some(Metric::Tbc) => SampleSet::Gaps(GapSet::new(requests, Of::These(vec![place]))),
+            Some(Metric::Itl) => SampleSet::Tokens(TokenSet::new(requests, Of::These(vec![place]))),
+            Some(metric) => {
+                let value = requests.value(metric, &requests.rows[place as usize]);
+                SampleSet::Plain(value.into_iter().collect())
+            }
+            None => SampleSet::weighted(self.by_row.get(&place).cloned().unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What plugins say of requests.
+
+use std::collections::BTreeMap;
+
+use veeksha_model::RequestId;
+
+/// The judgements of plugins, in the order in which they come.
+#[derive(Debug, Default)]
+pub(crate) struct Judgements {
+    by_plugin: BTreeMap<String, Vec<(RequestId, bool)>>,
+}
+
+impl Judgements {
+    pub(crate) fn add(&mut self, plugin: &str, request: RequestId, good: bool) {
+        match self.by_plugin.get_mut(plugin) {
+            Some(judged) => judged.push((request, good)),
+            None => {
+                self.by_plugin.insert(plugin.to_owned(), vec![(request, good)]);
+            }
+        }
+    }
+
+    /// Prepares for questions. Who judged is a judge, whether or not it was named among `judges`.
+    pub(crate) fn sorted(mut self, judges: &[String]) -> SortedJudgements {
+        for judge in judges {
+            self.by_plugin.entry(judge.clone()).or_default();
+        }
+        let mut judged: Vec<_> = self.by_plugin.into_values().collect();
+        judged.iter_mut().for_each(|judged| judged.sort_unstable());
+        SortedJudgements { judged }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SortedJudgements {
+    judged: Vec<Vec<(RequestId, bool)>>,
+}
+
+impl SortedJudgements {
+    pub(crate) fn has_judges(&self) -> bool {
+        !self.judged.is_empty()
+    }
+
+    /// Whether every judge said good. One who said nothing did not; one who said both did not either.
+    pub(crate) fn all_good(&self, request: RequestId) -> bool {
+        self.judged.iter().all(|judged| {
+            let begin = judged.partition_point(|(id, _)| *id < request);
+            judged.get(begin) == Some(&(request, true))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::{NodeId, SessionId};
+
+    use super::*;
+
+    #[test]
+    fn every_judge_must_have_said_good() {
+        let id = |session| RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        };
+        let mut judgements = Judgements::default();
+        judgements.add("a", id(2), true);
+        judgements.add("a", id(1), true);
+        judgements.add("b", id(1), true);
+        judgements.add("b", id(2), false);
+        judgements.add("a", id(3), true);
+        judgements.add("a", id(4), true);
+        judgements.add("b", id(4), true);
+        judgements.add("b", id(4), false);
+        let judged = judgements.sorted(&[]);
+        assert_eq!(
+            [1, 2, 3, 4].map(|session| judged.all_good(id(session))),
+            [true, false, false, false]
+        );
+        let silent = Judgements::default().sorted(&["a".to_owned()]);
+        assert!(silent.has_judges() && !silent.all_good(id(1)));
+        assert!(!Judgements::default().sorted(&[]).has_judges());
+    }
+}

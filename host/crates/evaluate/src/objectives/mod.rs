@@ -1,0 +1,20 @@
+//! What is asked of a run: objectives, goodput's conditions, plugins that judge; and what they come to.
+//!
+//! [`Objectives::check`] settles before the run whether everything that is asked for can be answered at all. [`SloResults`] holds the
+//! answers.
+
+mod ask;
+mod check;
+mod error;
+mod goodput;
+mod judge;
+mod results;
+mod stated;
+
+pub use check::Objectives;
+pub use error::{ObjectiveError, ObjectiveProblem};
+pub(crate) use goodput::count_good;
+pub(crate) use judge::Judgements;
+pub(crate) use results::answer;
+pub use results::{PluginVerdict, SloResult, SloResults, WorstWindow};
+pub use stated::{Slo, Stated};

@@ -1,0 +1,297 @@
+//! What objectives came to.
+
+use serde_json::{Value, json};
+use veeksha_model::Nanos;
+use veeksha_ports::SloVerdict;
+use veeksha_slo::{Comparison, Quantity};
+
+use super::check::{Checked, Target, percent, text};
+use super::stated::Stated;
+use crate::Metric;
+use crate::run_samples::RunSamples;
+
+/// What one objective came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SloResult {
+    /// What was asked.
+    pub stated: Stated,
+    /// What was asked, as text: `p99(ttfc) <= 0.5`.
+    pub objective: String,
+    /// `ttfc_p99`, `tbc_p99.9`: Veeksha's `slo_metric_key`; of what is no plain percentile, what is bounded, as text.
+    pub key: String,
+    /// The metric or figure, by the name that Veeksha has for it in results.
+    pub metric: String,
+    /// `0.0..=1.0`, if a percentile is bounded: as it was stated.
+    pub percentile: Option<f64>,
+    /// Which side of the bound is good.
+    pub comparison: Comparison,
+    /// The bound, in `unit`.
+    pub threshold: f64,
+    /// The unit of bound and observed value.
+    pub unit: String,
+    /// What was observed, in `unit`: over windows, in the worst one. `None` without samples.
+    pub observed: Option<f64>,
+    /// Whether it was met; what was not observed was not met.
+    pub met: bool,
+    /// On how many samples that rests; over windows, all of them. `None` for a figure of the whole run.
+    pub sample_count: Option<u64>,
+    /// Whether a percentile rests on so few samples that it is little more than the outermost one (a P99 of fewer than 100).
+    pub thin: bool,
+    /// The worst window, if the figure is taken in windows.
+    pub worst_window: Option<WorstWindow>,
+}
+
+/// The window that decides an objective over windows: no other one is worse, and none before it is as bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorstWindow {
+    /// Its beginning: requests that were intended from then on ...
+    pub from: Nanos,
+    /// ... until before this instant.
+    pub to: Nanos,
+    /// Samples within it.
+    pub sample_count: u64,
+    /// Windows with samples.
+    pub windows: u64,
+}
+
+/// What a plugin said of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginVerdict {
+    /// The plugin.
+    pub plugin: String,
+    /// What it said.
+    pub verdict: SloVerdict,
+}
+
+/// What all objectives came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SloResults {
+    /// One for each objective, in the order in which they were given.
+    pub results: Vec<SloResult>,
+    /// What plugins said of the run.
+    pub verdicts: Vec<PluginVerdict>,
+    /// Good requests ÷ all requests that the schedule asked for ([`crate::Counts::intended`]). A good request was measured, answered with
+    /// something, kept every condition by itself and was judged good by every plugin that judges. `None` if nothing says what a good
+    /// request is, or there is no request.
+    pub goodput: Option<f64>,
+    /// The good requests per second of the measured window; `None` where `goodput` or the window is.
+    pub good_requests_per_second: Option<f64>,
+}
+
+impl SloResults {
+    /// Whether every objective was met and every verdict of a plugin is good; true if nothing was asked for.
+    pub fn all_met(&self) -> bool {
+        self.results.iter().all(|result| result.met) && self.verdicts.iter().all(|said| said.verdict.met)
+    }
+
+    /// `metrics/slo_results.json`.
+    pub(crate) fn json(&self) -> Value {
+        let results = self.results.iter().map(SloResult::json);
+        let verdicts = self.verdicts.iter().map(PluginVerdict::json);
+        json!({ "all_slos_met": self.all_met(), "results": results.chain(verdicts).collect::<Vec<_>>() })
+    }
+}
+
+impl SloResult {
+    /// The user's name for it.
+    pub fn name(&self) -> Option<&str> {
+        self.stated.name()
+    }
+
+    fn json(&self) -> Value {
+        let window = self.worst_window.map(|window| {
+            json!({
+                "from": window.from as f64 / 1e9, "to": window.to as f64 / 1e9,
+                "sample_count": window.sample_count, "windows": window.windows,
+            })
+        });
+        json!({
+            "met": self.met,
+            "slo_metric_key": self.key,
+            "observed_value": self.observed,
+            "threshold": self.threshold,
+            "percentile": self.percentile,
+            "metric": self.metric,
+            "name": self.name(),
+            "lower_is_better": matches!(self.comparison, Comparison::Below | Comparison::AtMost),
+            "sample_count": self.sample_count,
+            "objective": self.objective,
+            "unit": self.unit,
+            "too_few_samples": self.thin,
+            "worst_window": window,
+            "plugin": Value::Null,
+            "detail": Value::Null,
+        })
+    }
+}
+
+impl PluginVerdict {
+    fn json(&self) -> Value {
+        let said = &self.verdict;
+        json!({
+            "met": said.met,
+            "slo_metric_key": said.name,
+            "observed_value": said.observed,
+            "threshold": said.threshold,
+            "percentile": Value::Null,
+            "metric": said.name,
+            "name": said.name,
+            "lower_is_better": Value::Null,
+            "sample_count": Value::Null,
+            "objective": Value::Null,
+            "unit": Value::Null,
+            "too_few_samples": false,
+            "worst_window": Value::Null,
+            "plugin": self.plugin,
+            "detail": said.detail,
+        })
+    }
+}
+
+/// What an objective comes to; the figures of the run are known.
+pub(crate) fn answer(checked: &Checked, samples: &RunSamples) -> SloResult {
+    let seen = observe(checked, samples);
+    SloResult {
+        objective: text(&checked.stated),
+        key: key(checked),
+        metric: metric(checked),
+        percentile: stated_percentile(checked),
+        comparison: checked.limit.comparison,
+        threshold: checked.limit.value,
+        unit: checked.unit.clone(),
+        met: seen.value.is_some_and(|value| checked.limit.is_kept_by(value)),
+        observed: seen.value,
+        sample_count: seen.sample_count,
+        thin: seen.thin,
+        worst_window: seen.window,
+        stated: checked.stated.clone(),
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    value: Option<f64>,
+    sample_count: Option<u64>,
+    thin: bool,
+    window: Option<WorstWindow>,
+}
+
+fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
+    let (asked, window) = match &checked.target {
+        Target::Figure(figure) => {
+            return Seen {
+                value: samples.figures.get(figure).copied(),
+                ..Seen::default()
+            };
+        }
+        Target::Samples { samples, window } => (samples, window),
+    };
+    let matching = samples.matching(&asked.filter);
+    let Some(length) = window else {
+        let set = samples.set(&asked.metric, &matching, None);
+        return Seen {
+            value: asked.of.observe(&set).filter(|value| value.is_finite()),
+            sample_count: Some(set.count()),
+            thin: asked.of.is_thin(set.count()),
+            window: None,
+        };
+    };
+    let mut seen = Seen {
+        sample_count: Some(0),
+        ..Seen::default()
+    };
+    let mut windows = 0;
+    for (from, to) in samples.spans(&asked.metric, *length) {
+        let set = samples.set(&asked.metric, &matching, Some((from, to)));
+        let Some(value) = asked.of.observe(&set).filter(|_| set.count() > 0) else {
+            continue;
+        };
+        windows += 1;
+        seen.sample_count = seen.sample_count.map(|all| all + set.count());
+        if seen
+            .value
+            .is_none_or(|worst| checked.limit.is_worse(value, worst))
+        {
+            seen.value = Some(value);
+            seen.thin = asked.of.is_thin(set.count());
+            seen.window = Some(WorstWindow {
+                from,
+                to,
+                sample_count: set.count(),
+                windows: 0,
+            });
+        }
+    }
+    if let Some(window) = &mut seen.window {
+        window.windows = windows;
+    }
+    seen
+}
+
+fn metric(checked: &Checked) -> String {
+    match &checked.target {
+        Target::Figure(figure) => figure.name().to_owned(),
+        Target::Samples { samples, .. } => slo_name(&samples.metric).to_owned(),
+    }
+}
+
+fn slo_name(metric: &str) -> &str {
+    match metric.parse::<Metric>() {
+        Ok(built_in) => built_in.slo_name(),
+        Err(_) => metric,
+    }
+}
+
+/// As it was stated: Veeksha's of output throughput says which share is above the bound.
+fn stated_percentile(checked: &Checked) -> Option<f64> {
+    match (&checked.stated, &checked.target) {
+        (Stated::Constant(slo), _) => Some(slo.percentile),
+        (_, Target::Samples { samples, .. }) => match samples.of {
+            super::ask::Of::Quantile(p) => Some(p),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn key(checked: &Checked) -> String {
+    let quantity = match &checked.stated {
+        Stated::Constant(slo) => return format!("{}_p{}", slo.metric.slo_name(), percent(slo.percentile)),
+        Stated::Expression(objective) => &objective.quantity,
+    };
+    match (quantity, &checked.target) {
+        (
+            Quantity::Samples {
+                aggregate: veeksha_slo::Aggregate::Percentile(percent),
+                filter,
+                window: None,
+                ..
+            },
+            Target::Samples { samples, .. },
+        ) if filter.is_empty() => format!("{}_p{percent}", slo_name(&samples.metric)),
+        (quantity, _) => quantity.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Objectives, Slo};
+
+    #[test]
+    fn keys_are_veekshas() {
+        let key_of = |metric, percentile| {
+            let slo = Slo {
+                name: None,
+                metric,
+                percentile,
+                value: 1.0,
+            };
+            key(&Objectives::constants(vec![slo]).checked[0])
+        };
+        assert_eq!(key_of(Metric::Ttfc, 0.99), "ttfc_p99");
+        assert_eq!(key_of(Metric::EndToEnd, 0.5), "e2e_p50");
+        assert_eq!(key_of(Metric::Tbc, 0.999), "tbc_p99.9");
+        assert_eq!(key_of(Metric::Tbc, 0.29), "tbc_p29");
+    }
+}

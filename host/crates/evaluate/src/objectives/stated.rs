@@ -1,0 +1,50 @@
+//! Objectives as a user states them.
+
+use veeksha_slo::Objective;
+
+use crate::Metric;
+
+/// An objective as it was stated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stated {
+    /// One of Veeksha's: a percentile of a built-in metric against a constant.
+    Constant(Slo),
+    /// An expression.
+    Expression(Objective),
+}
+
+impl Stated {
+    /// The user's name for it.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Stated::Constant(slo) => slo.name.as_deref(),
+            Stated::Expression(objective) => objective.name.as_deref(),
+        }
+    }
+}
+
+impl From<Slo> for Stated {
+    fn from(slo: Slo) -> Self {
+        Stated::Constant(slo)
+    }
+}
+
+impl From<Objective> for Stated {
+    fn from(objective: Objective) -> Self {
+        Stated::Expression(objective)
+    }
+}
+
+/// "The `percentile` of `metric` is at most `value`"; for a metric of which more is better (output throughput): "a share
+/// `percentile` of all samples is at least `value`".
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slo {
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// What is bounded.
+    pub metric: Metric,
+    /// `0.0..=1.0`.
+    pub percentile: f64,
+    /// The bound, in the metric's unit.
+    pub value: f64,
+}

@@ -1,0 +1,209 @@
+//! Order statistics of samples that are too many to sort.
+
+use std::ops::Range;
+
+/// Samples as integers whose order is that of the values, each standing for a number of equal ones.
+pub(crate) trait Keys {
+    /// Bits that a key can have; at most 63.
+    const BITS: u32;
+
+    /// Keys that there are at the most.
+    fn len(&self) -> u64;
+
+    /// Shows every key, with the number of samples that it stands for; any number of times in the same way.
+    fn each(&self, visit: impl FnMut(u64, u64));
+}
+
+/// So few keys are sorted: that is quicker than several passes.
+const FEW: u64 = 4096;
+
+/// Bits that are decided in one pass: the counts of a pass then stay in a processor's nearest cache.
+const DIGIT: u32 = 11;
+
+/// Ranks whose keys begin with the same bits.
+struct Branch {
+    /// Those bits.
+    prefix: u64,
+    /// Samples with smaller keys.
+    passed: u64,
+    /// Which ranks.
+    ranks: Range<usize>,
+}
+
+/// The keys at these ranks, counted from 0 in ascending order. The ranks ascend and are smaller than the number of samples.
+///
+/// A radix search: each pass over the samples settles the next bits of the keys at all ranks at once, so nothing is copied or moved. It
+/// needs a few kilobytes a rank.
+pub(crate) fn at_ranks<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
+    debug_assert!(ranks.is_sorted());
+    if keys.len() <= FEW {
+        by_sorting(keys, ranks)
+    } else {
+        by_search(keys, ranks)
+    }
+}
+
+fn by_sorting<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
+    let mut sorted = Vec::new();
+    keys.each(|key, weight| sorted.push((key, weight)));
+    sorted.sort_unstable();
+    let mut wanted = ranks.iter().copied().peekable();
+    let mut found = Vec::with_capacity(ranks.len());
+    let mut passed = 0;
+    for (key, weight) in sorted {
+        passed += weight;
+        while wanted.next_if(|rank| *rank < passed).is_some() {
+            found.push(key);
+        }
+    }
+    found
+}
+
+fn by_search<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
+    let mut branches = vec![Branch {
+        prefix: 0,
+        passed: 0,
+        ranks: 0..ranks.len(),
+    }];
+    let mut left = K::BITS;
+    while left > 0 && !ranks.is_empty() {
+        let digit = DIGIT.min(left);
+        let next = left - digit;
+        let counts = count::<K>(keys, &branches, left, digit);
+        branches = branches
+            .iter()
+            .zip(counts.chunks_exact(1 << digit))
+            .flat_map(|(branch, counts)| split(branch, counts, digit, ranks))
+            .collect();
+        left = next;
+    }
+    let mut found = vec![0; ranks.len()];
+    for branch in branches {
+        found[branch.ranks].fill(branch.prefix);
+    }
+    found
+}
+
+/// For each branch, how often each next digit occurs among the keys that begin with its prefix.
+fn count<K: Keys>(keys: &K, branches: &[Branch], left: u32, digit: u32) -> Vec<u64> {
+    let size = 1usize << digit;
+    let mut counts = vec![0u64; branches.len() * size];
+    let low = left - digit;
+    let mask = size as u64 - 1;
+    if left == K::BITS {
+        keys.each(|key, weight| counts[(key >> low) as usize & mask as usize] += weight);
+        return counts;
+    }
+    // Most keys lie on no branch: their first digit says so.
+    let first = |key: u64| (key >> (K::BITS - DIGIT.min(K::BITS))) as usize;
+    let mut by_first = vec![0..0; 1 << DIGIT];
+    for (place, branch) in branches.iter().enumerate() {
+        let range: &mut Range<usize> = &mut by_first[first(branch.prefix << left)];
+        if range.start == range.end {
+            *range = place..place + 1;
+        } else {
+            range.end = place + 1;
+        }
+    }
+    keys.each(|key, weight| {
+        let range = &by_first[first(key)];
+        if range.start == range.end {
+            return;
+        }
+        let prefix = key >> left;
+        let found = branches[range.clone()].binary_search_by_key(&prefix, |branch| branch.prefix);
+        if let Ok(place) = found {
+            counts[(range.start + place) * size + (key >> low & mask) as usize] += weight;
+        }
+    });
+    counts
+}
+
+/// The branches that the ranks of one take next.
+fn split(branch: &Branch, counts: &[u64], digit: u32, ranks: &[u64]) -> Vec<Branch> {
+    let mut branches = Vec::new();
+    let mut passed = branch.passed;
+    let mut rank = branch.ranks.start;
+    for (value, count) in counts.iter().enumerate() {
+        let end = passed + count;
+        let beyond = ranks[rank..branch.ranks.end].partition_point(|wanted| *wanted < end) + rank;
+        if beyond > rank {
+            branches.push(Branch {
+                prefix: branch.prefix << digit | value as u64,
+                passed,
+                ranks: rank..beyond,
+            });
+            rank = beyond;
+        }
+        if rank == branch.ranks.end {
+            break;
+        }
+        passed = end;
+    }
+    branches
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Plain<const BITS: u32>(Vec<(u64, u64)>);
+
+    impl<const BITS: u32> Keys for Plain<BITS> {
+        const BITS: u32 = BITS;
+
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn each(&self, mut visit: impl FnMut(u64, u64)) {
+            self.0.iter().for_each(|(key, weight)| visit(*key, *weight));
+        }
+    }
+
+    fn sorted(samples: &[(u64, u64)]) -> Vec<u64> {
+        let mut all: Vec<u64> = samples
+            .iter()
+            .flat_map(|(key, weight)| std::iter::repeat_n(*key, *weight as usize))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn key(bits: u32) -> impl Strategy<Value = u64> {
+        // Many equal keys, many with the same beginning, and some from everywhere.
+        prop_oneof![0u64..5, (1u64 << 20)..(1 << 20) + 3000, 0u64..1 << bits]
+    }
+
+    proptest! {
+        #[test]
+        fn every_rank_of_32_bits(samples in prop::collection::vec((key(32), 1u64..4), 1..60)) {
+            let all = sorted(&samples);
+            let ranks: Vec<u64> = (0..all.len() as u64).collect();
+            let keys = Plain::<32>(samples);
+            prop_assert_eq!(&by_search(&keys, &ranks), &all);
+            prop_assert_eq!(by_sorting(&keys, &ranks), all);
+        }
+
+        #[test]
+        fn some_ranks_of_63_bits(samples in prop::collection::vec((key(63), 1u64..4), 1..60), step in 1usize..7) {
+            let all = sorted(&samples);
+            let ranks: Vec<u64> = (0..all.len() as u64).step_by(step).collect();
+            let expected: Vec<u64> = ranks.iter().map(|rank| all[*rank as usize]).collect();
+            let keys = Plain::<63>(samples);
+            prop_assert_eq!(&by_search(&keys, &ranks), &expected);
+            prop_assert_eq!(by_sorting(&keys, &ranks), expected);
+        }
+    }
+
+    #[test]
+    fn a_rank_may_be_asked_for_twice_or_not_at_all() {
+        let keys = Plain::<32>(vec![(7, 1), (3, 2)]);
+        for of in [by_search, by_sorting] {
+            assert_eq!(of(&keys, &[1, 1, 2]), [3, 3, 7]);
+            assert!(of(&keys, &[]).is_empty());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! All requests of a run that ended, and what each metric says of one.
+
+use veeksha_events::RequestRecord;
+use veeksha_model::{NodeId, RequestId};
+
+use crate::Metric;
+use crate::fluidity::{Deadlines, Fluidity, token_gaps};
+use crate::gaps::{Gaps, Stretch};
+use crate::label_sets::LabelSets;
+use crate::latencies::{chunk_tokens, gaps};
+use crate::row::Row;
+
+/// The requests, each with its place for what is of no fixed size.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) gaps: Gaps,
+    pub(crate) labels: LabelSets,
+    parents: Vec<NodeId>,
+    deadlines: Deadlines,
+    /// Whether some gap's chunk has another number of tokens than one, or an unknown one.
+    itl_differs: bool,
+}
+
+impl Requests {
+    pub(crate) fn new(deadlines: Deadlines) -> Self {
+        Requests {
+            rows: Vec::new(),
+            gaps: Gaps::default(),
+            labels: LabelSets::default(),
+            parents: Vec::new(),
+            deadlines,
+            itl_differs: false,
+        }
+    }
+
+    /// Adds a request that ended, however it did. Returns its row.
+    pub(crate) fn add(&mut self, record: &RequestRecord) -> &Row {
+        let mut row = Row::of(record);
+        row.labels = self.labels.number(&record.labels);
+        let parents = record.parents.len().min(u32::MAX as usize) as u32;
+        row.parents = (self.parents.len() as u32, parents);
+        self.parents.extend_from_slice(&record.parents);
+        if row.counts() {
+            self.add_gaps(&mut row, record);
+        }
+        let place = self.rows.len();
+        self.rows.push(row);
+        &self.rows[place]
+    }
+
+    fn add_gaps(&mut self, row: &mut Row, record: &RequestRecord) {
+        row.gaps.at = self.gaps.next();
+        if let Some(mut tokens) = chunk_tokens(record) {
+            row.counted = true;
+            row.first_tokens = tokens.next().unwrap_or(0);
+            for (gap, tokens) in gaps(record).zip(tokens) {
+                self.gaps.push(gap, tokens);
+            }
+            self.count_deadlines(row);
+        } else {
+            gaps(record).for_each(|gap| self.gaps.push(gap, 1));
+        }
+        self.itl_differs |= row.gaps.count > 0 && (!row.counted || row.first_tokens == 0);
+    }
+
+    fn count_deadlines(&self, row: &mut Row) {
+        let Some(first) = row.first.get().filter(|_| self.deadlines.decode > 0) else {
+            return;
+        };
+        let mut fluidity = Fluidity::new(self.deadlines);
+        let mut chunks = self.gaps.with_tokens(row.gaps);
+        let mut after = first.saturating_sub(row.dispatched);
+        let mut tokens = row.first_tokens;
+        while tokens == 0 {
+            let Some((gap, next)) = chunks.next() else {
+                return;
+            };
+            (after, tokens) = (after.saturating_add(gap), next);
+        }
+        fluidity.add(after, tokens);
+        token_gaps(tokens, chunks).for_each(|(after, tokens)| fluidity.add(after, tokens));
+        (row.on_time, row.late, row.missed) = fluidity.counts();
+    }
+
+    /// Whether `itl` is `tbc`: every chunk that ends a gap carries one token.
+    pub(crate) fn itl_is_tbc(&self) -> bool {
+        !self.itl_differs && self.gaps.one_token_each()
+    }
+
+    /// Puts the requests in the order of their names, so that nothing depends on the order in which they ended.
+    pub(crate) fn sort(&mut self) {
+        let numbers = self.labels.sort();
+        for row in &mut self.rows {
+            row.labels = numbers[row.labels as usize];
+        }
+        self.rows
+            .sort_unstable_by_key(|row| (row.id, row.dispatched, row.completed));
+    }
+
+    /// The place of a request among the sorted rows.
+    pub(crate) fn find(&self, id: RequestId) -> Option<usize> {
+        self.rows.binary_search_by_key(&id, |row| row.id).ok()
+    }
+
+    pub(crate) fn parents(&self, row: &Row) -> &[NodeId] {
+        let (at, count) = row.parents;
+        &self.parents[at as usize..at as usize + count as usize]
+    }
+
+    /// The one value that a request has of a metric; `None` where it has none, or a list of them (`tbc`, `itl`), or where the metric is of
+    /// sessions.
+    pub(crate) fn value(&self, metric: Metric, row: &Row) -> Option<f64> {
+        match metric {
+            Metric::PromptTokens => Some(f64::from(row.prompt_tokens)),
+            Metric::OutputTokens => Some(f64::from(row.output_tokens)),
+            Metric::TotalTokens => Some(f64::from(row.total_prompt_tokens) + f64::from(row.output_tokens)),
+            Metric::ReasoningTokens => row.reasoning_tokens.get().map(f64::from),
+            Metric::CachedTokenShare => row.cached_token_share(),
+            Metric::Tpot => row.tpot(),
+            Metric::Ttfc => row.ttfc(),
+            Metric::TtfcFromIntended => row.ttfc_from_intended(),
+            Metric::TtfcContent => row.ttfc_content(),
+            Metric::TimeToSecondChunk => {
+                let first = Stretch {
+                    count: row.gaps.count.min(1),
+                    ..row.gaps
+                };
+                self.gaps.of(first).next().map(|gap| gap as f64 / 1e9)
+            }
+            Metric::EndToEnd => row.end_to_end(),
+            Metric::EndToEndFromIntended => row.end_to_end_from_intended(),
+            Metric::NormalizedEndToEnd => row.normalized_end_to_end(),
+            Metric::OutputThroughput => row.output_throughput(),
+            Metric::PrefillTime => row.prefill_time(),
+            Metric::DecodeTime => row.decode_time(),
+            Metric::Fluidity => row.fluidity(),
+            Metric::FluidityTokens => row.fluidity_tokens(),
+            Metric::Tbc
+            | Metric::Itl
+            | Metric::SessionSize
+            | Metric::SessionDuration
+            | Metric::SessionMakespan
+            | Metric::SessionCriticalPath
+            | Metric::SessionThinkTime
+            | Metric::SessionToolTime
+            | Metric::SessionSlowdown => None,
+        }
+    }
+
+    /// The times between the tokens of a request and how many came after each, where they are known.
+    pub(crate) fn token_gaps(&self, row: &Row) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let stretch = if row.counted { row.gaps } else { Stretch::default() };
+        token_gaps(row.first_tokens, self.gaps.with_tokens(stretch))
+    }
+}
+
+/// Equal if every request is, wherever its gaps and parents are kept.
+impl PartialEq for Requests {
+    fn eq(&self, other: &Self) -> bool {
+        let rows_agree = |(mine, theirs): (&Row, &Row)| {
+            let placed_as_theirs = Row {
+                gaps: Stretch {
+                    at: theirs.gaps.at,
+                    ..mine.gaps
+                },
+                parents: (theirs.parents.0, mine.parents.1),
+                ..*mine
+            };
+            placed_as_theirs == *theirs
+                && self.parents(mine) == other.parents(theirs)
+                && (!mine.counts()
+                    || self
+                        .gaps
+                        .with_tokens(mine.gaps)
+                        .eq(other.gaps.with_tokens(theirs.gaps)))
+        };
+        self.deadlines == other.deadlines
+            && self.labels == other.labels
+            && self.rows.len() == other.rows.len()
+            && self.rows.iter().zip(&other.rows).all(rows_agree)
+    }
+}

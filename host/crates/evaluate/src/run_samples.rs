@@ -1,0 +1,309 @@
+//! All samples of a run, to be asked for any figure of any of them.
+
+use std::collections::BTreeMap;
+
+use veeksha_model::{Label, Nanos};
+use veeksha_ports::{RunResults, Stats, WindowStats};
+use veeksha_stats::Summary;
+
+use crate::custom_samples::Resolved;
+use crate::label_sets::Matching;
+use crate::pooled::{GapSet, Of, TokenSet};
+use crate::requests::Requests;
+use crate::sample_set::{SampleSet, stats};
+use crate::sessions::{SessionFigures, SessionTable};
+use crate::{Catalogue, Figure, Metric};
+
+/// Windows beyond which [`RunResults::windows`] leaves out those without samples.
+const MANY_WINDOWS: u64 = 100_000;
+
+/// All samples of a run: of built-in metrics and of plugins', each with the labels and the intended instant of its request. Every figure is
+/// exact, whatever labels and windows are asked for.
+///
+/// It holds about 150 bytes for a request and four for a gap between chunks; the times between tokens (`itl`) are not kept apart
+/// from the gaps (`tbc`), and where every chunk carries one token they are the same samples.
+#[derive(Debug, PartialEq)]
+pub struct RunSamples {
+    pub(crate) requests: Requests,
+    /// The rows that count, by intended instant.
+    by_intended: Vec<u32>,
+    pub(crate) sessions: SessionTable,
+    pub(crate) custom: BTreeMap<String, Resolved>,
+    catalogue: Catalogue,
+    /// The first instant that the schedule asked a measured request for.
+    begin: Nanos,
+    summaries: BTreeMap<String, Summary>,
+    pub(crate) figures: BTreeMap<Figure, f64>,
+}
+
+impl RunSamples {
+    /// The requests are sorted.
+    pub(crate) fn new(
+        requests: Requests,
+        sessions: SessionTable,
+        custom: BTreeMap<String, Resolved>,
+        catalogue: Catalogue,
+    ) -> Self {
+        let rows = || (0u32..).zip(&requests.rows);
+        let mut by_intended: Vec<u32> = rows()
+            .filter(|(_, row)| row.counts())
+            .map(|(place, _)| place)
+            .collect();
+        by_intended.sort_unstable_by_key(|place| (requests.rows[*place as usize].intended, *place));
+        let measured = rows().filter(|(_, row)| row.measured);
+        let mut samples = RunSamples {
+            begin: measured.map(|(_, row)| row.intended).min().unwrap_or(0),
+            by_intended,
+            requests,
+            sessions,
+            custom,
+            catalogue,
+            summaries: BTreeMap::new(),
+            figures: BTreeMap::new(),
+        };
+        samples.summaries = samples.summarised();
+        samples
+    }
+
+    fn summarised(&self) -> BTreeMap<String, Summary> {
+        let all = self.matching(&[]);
+        let tbc = self.set(Metric::Tbc.name(), &all, None).summary();
+        let of = |name: &str| match self.catalogue.get(name).and_then(|info| info.metric) {
+            Some(Metric::Tbc) => tbc,
+            Some(Metric::Itl) if self.itl_is_tbc() => tbc,
+            _ => self.set(name, &all, None).summary(),
+        };
+        let names = self.catalogue.iter().map(|info| info.name.as_str());
+        let undefined = self.custom.keys().map(String::as_str);
+        names
+            .chain(undefined)
+            .filter_map(|name| Some((name.to_owned(), of(name)?)))
+            .collect()
+    }
+
+    /// What can be measured in this run.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// The names of all metrics that have samples: built-in ones in the order of the files, then those of plugins.
+    pub fn names(&self) -> Vec<String> {
+        let defined = self.catalogue.iter().map(|info| &info.name);
+        let undefined = self
+            .custom
+            .keys()
+            .filter(|name| self.catalogue.get(name).is_none());
+        defined
+            .chain(undefined)
+            .filter(|name| self.summaries.contains_key(*name))
+            .cloned()
+            .collect()
+    }
+
+    /// The figures of all samples of a metric; `None` if it has none.
+    pub fn summary(&self, metric: &str) -> Option<&Summary> {
+        self.summaries.get(self.own_name(metric))
+    }
+
+    /// The distribution of a metric as `points` points from the smallest value to the largest: share of the samples and value, at equal
+    /// distances of the share (101 points: every percentile). Exact. Empty if there are no samples or fewer than two points.
+    pub fn quantiles(&self, metric: &str, points: usize) -> Vec<(f64, f64)> {
+        let Some(last) = points.checked_sub(1).filter(|last| *last > 0) else {
+            return Vec::new();
+        };
+        let shares: Vec<f64> = (0..points).map(|point| point as f64 / last as f64).collect();
+        let values = self.set(metric, &self.matching(&[]), None).percentiles(&shares);
+        shares.into_iter().zip(values).collect()
+    }
+
+    /// Whether `itl` and `tbc` are the same samples, because every chunk carries one token.
+    pub fn itl_is_tbc(&self) -> bool {
+        self.requests.itl_is_tbc()
+    }
+
+    /// The sessions of which every request was tried and measured, by their first intended instant.
+    pub fn sessions(&self) -> &[SessionFigures] {
+        &self.sessions.sessions
+    }
+
+    /// The labels of a session: those that all its requests have.
+    pub fn session_labels(&self, session: &SessionFigures) -> &[Label] {
+        self.requests.labels.labels(session.labels)
+    }
+
+    /// The first instant that the schedule asked a measured request for: where windows begin.
+    pub(crate) fn begin(&self) -> Nanos {
+        self.begin
+    }
+
+    pub(crate) fn matching(&self, filter: &[Label]) -> Matching {
+        self.requests.labels.matching(filter)
+    }
+
+    fn own_name<'a>(&'a self, metric: &'a str) -> &'a str {
+        self.catalogue
+            .get(metric)
+            .map_or(metric, |info| info.name.as_str())
+    }
+
+    /// The samples of requests that pass the filter and were intended within `[from, to)`; empty for a metric that does not exist.
+    pub(crate) fn set(
+        &self,
+        metric: &str,
+        matching: &Matching,
+        span: Option<(Nanos, Nanos)>,
+    ) -> SampleSet<'_> {
+        match self.catalogue.get(metric).and_then(|info| info.metric) {
+            Some(metric) => self.built_in(metric, matching, span),
+            None => match self.custom.get(metric) {
+                Some(samples) => samples.set(matching, span),
+                None => SampleSet::Plain(Vec::new()),
+            },
+        }
+    }
+
+    fn built_in(&self, metric: Metric, matching: &Matching, span: Option<(Nanos, Nanos)>) -> SampleSet<'_> {
+        let rows = &self.requests.rows;
+        let passing = || {
+            within(&self.by_intended, span, |place| rows[*place as usize].intended)
+                .iter()
+                .copied()
+                .filter(|place| matching.has(rows[*place as usize].labels))
+        };
+        let of = || {
+            if matching.is_all() && span.is_none() {
+                Of::All
+            } else {
+                Of::These(passing().collect())
+            }
+        };
+        match metric {
+            Metric::Tbc => SampleSet::Gaps(GapSet::new(&self.requests, of())),
+            Metric::Itl if self.itl_is_tbc() => SampleSet::Gaps(GapSet::new(&self.requests, of())),
+            Metric::Itl => SampleSet::Tokens(TokenSet::new(&self.requests, of())),
+            Metric::SessionThinkTime => {
+                let times = within(&self.sessions.think_times, span, |time| time.intended);
+                let passing = times
+                    .iter()
+                    .filter(|time| matching.has(rows[time.row as usize].labels));
+                SampleSet::plain(passing.map(|time| time.seconds).collect())
+            }
+            Metric::SessionSize
+            | Metric::SessionDuration
+            | Metric::SessionMakespan
+            | Metric::SessionCriticalPath
+            | Metric::SessionToolTime
+            | Metric::SessionSlowdown => {
+                let sessions = within(&self.sessions.sessions, span, |session| session.intended);
+                let passing = sessions.iter().filter(|session| matching.has(session.labels));
+                SampleSet::plain(passing.filter_map(|session| session.value(metric)).collect())
+            }
+            _ => SampleSet::plain(
+                passing()
+                    .filter_map(|place| self.requests.value(metric, &rows[place as usize]))
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The windows of this length, from the first intended instant on, in which something was intended that could have samples.
+    pub(crate) fn spans(&self, metric: &str, length: Nanos) -> Vec<(Nanos, Nanos)> {
+        let length = length.max(1);
+        let rows = &self.requests.rows;
+        let sessions = &self.sessions;
+        let instants: Box<dyn Iterator<Item = Nanos>> =
+            match self.catalogue.get(metric).and_then(|info| info.metric) {
+                None => match self.custom.get(metric) {
+                    Some(samples) => Box::new(samples.instants()),
+                    None => Box::new(std::iter::empty()),
+                },
+                Some(Metric::SessionThinkTime) => {
+                    Box::new(sessions.think_times.iter().map(|time| time.intended))
+                }
+                Some(metric) if metric.scope() == crate::Scope::Session => {
+                    Box::new(sessions.sessions.iter().map(|session| session.intended))
+                }
+                Some(_) => Box::new(
+                    self.by_intended
+                        .iter()
+                        .map(|place| rows[*place as usize].intended),
+                ),
+            };
+        let mut numbers: Vec<u64> = instants
+            .map(|at| at.saturating_sub(self.begin) / length)
+            .collect();
+        numbers.dedup();
+        numbers
+            .into_iter()
+            .map(|number| self.span(number, length))
+            .collect()
+    }
+
+    fn span(&self, number: u64, length: Nanos) -> (Nanos, Nanos) {
+        let from = self.begin.saturating_add(number.saturating_mul(length));
+        (from, from.saturating_add(length))
+    }
+}
+
+/// Those that were intended within `[from, to)`, of items in the order of their instants.
+fn within<T>(items: &[T], span: Option<(Nanos, Nanos)>, intended: impl Fn(&T) -> Nanos) -> &[T] {
+    let Some((from, to)) = span else {
+        return items;
+    };
+    let place = |at: Nanos| items.partition_point(|item| intended(item) < at);
+    &items[place(from)..place(to)]
+}
+
+impl RunResults for RunSamples {
+    fn metrics(&self) -> Vec<String> {
+        self.names()
+    }
+
+    fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.get(&Figure::of_name(name)?).copied()
+    }
+
+    fn stats(&self, metric: &str, filter: &[Label]) -> Stats {
+        if filter.is_empty() {
+            return stats(self.summary(metric));
+        }
+        let set = self.set(metric, &self.matching(filter), None);
+        stats(set.summary().as_ref())
+    }
+
+    fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64> {
+        self.set(metric, &self.matching(filter), None)
+            .percentile(fraction(percent))
+    }
+
+    /// Beyond a hundred thousand windows, only those with samples.
+    fn windows(&self, metric: &str, filter: &[Label], length: Nanos) -> Vec<WindowStats> {
+        let length = length.max(1);
+        let matching = self.matching(filter);
+        let of = |(from, to): (Nanos, Nanos)| {
+            let summary = self.set(metric, &matching, Some((from, to))).summary();
+            WindowStats {
+                from,
+                to,
+                stats: stats(summary.as_ref()),
+            }
+        };
+        let spans = self.spans(metric, length);
+        let last = spans.last().map(|(from, _)| (from - self.begin) / length);
+        match last {
+            Some(last) if last < MANY_WINDOWS => {
+                (0..=last).map(|number| of(self.span(number, length))).collect()
+            }
+            _ => spans
+                .into_iter()
+                .map(of)
+                .filter(|window| window.stats.count > 0)
+                .collect(),
+        }
+    }
+}
+
+/// A percentage as a fraction, by moving the decimal point: 99.9 / 100 is not 0.999 in binary.
+pub(crate) fn fraction(percent: f64) -> f64 {
+    format!("{percent}e-2").parse().unwrap_or(percent / 100.0)
+}

@@ -1,0 +1,252 @@
+//! The run in slices of equal length: how its figures went over time.
+
+use serde_json::{Value, json};
+use veeksha_model::Nanos;
+
+use crate::Metric;
+use crate::evaluation::MetricSummary;
+use crate::json::spread;
+use crate::row::{End, Row};
+use crate::run_samples::RunSamples;
+
+/// Slices of a run at the most; a longer run has slices of twice the length, or four times, ...
+const SLICES: u64 = 2000;
+
+/// The metrics that are summarised in each slice.
+const METRICS: [Metric; 7] = [
+    Metric::Ttfc,
+    Metric::TtfcFromIntended,
+    Metric::Tbc,
+    Metric::Tpot,
+    Metric::EndToEnd,
+    Metric::EndToEndFromIntended,
+    Metric::OutputThroughput,
+];
+
+/// The measured requests of a run by the instant that the schedule asked for, in slices of equal length from the first one on. A request
+/// belongs to the slice that it was intended in, with its answer, however much later that came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimeSlices {
+    /// The length of a slice in nanoseconds.
+    pub length: Nanos,
+    /// In the order of time, also those in which nothing was intended.
+    pub slices: Vec<Slice>,
+}
+
+/// One slice of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// Its beginning.
+    pub from: Nanos,
+    /// Its end.
+    pub to: Nanos,
+    /// Whether the schedule went on beyond its end, and every request that was intended in it is known to have ended. Rates of others
+    /// say little.
+    pub complete: bool,
+    /// Requests that were intended in it and sent, and that ended.
+    pub requests: u64,
+    /// Answered.
+    pub completed: u64,
+    /// Failed.
+    pub errored: u64,
+    /// Withdrawn in flight.
+    pub cancelled: u64,
+    /// Dispatched, and nothing more is known.
+    pub unfinished: u64,
+    /// Good requests, if it is known what a good request is.
+    pub good: Option<u64>,
+    /// Prompt tokens (history and new messages) of answered requests.
+    pub input_tokens: u64,
+    /// Output tokens of answered requests.
+    pub output_tokens: u64,
+    /// The latencies and the throughput of its answered requests; those that have samples.
+    pub metrics: Vec<MetricSummary>,
+}
+
+impl Slice {
+    fn seconds(&self) -> f64 {
+        (self.to - self.from) as f64 / 1e9
+    }
+
+    /// Answered requests per second of the slice.
+    pub fn requests_per_second(&self) -> f64 {
+        self.completed as f64 / self.seconds()
+    }
+
+    /// Output tokens of its requests per second of the slice.
+    pub fn output_tokens_per_second(&self) -> f64 {
+        self.output_tokens as f64 / self.seconds()
+    }
+
+    /// Failed ÷ sent; `None` if nothing was sent.
+    pub fn error_rate(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.errored as f64 / self.requests as f64)
+    }
+
+    /// The summary of a metric.
+    pub fn metric(&self, metric: Metric) -> Option<&veeksha_stats::Summary> {
+        self.metrics
+            .iter()
+            .find(|entry| entry.metric == metric)
+            .map(|entry| &entry.summary)
+    }
+
+    fn add(&mut self, row: &Row) {
+        self.requests += 1;
+        match row.end {
+            End::Failed => self.errored += 1,
+            End::Cancelled => self.cancelled += 1,
+            End::Answered => {
+                self.completed += 1;
+                self.input_tokens += u64::from(row.total_prompt_tokens);
+                self.output_tokens += u64::from(row.output_tokens);
+                if let Some(good) = &mut self.good {
+                    *good += u64::from(row.good);
+                }
+            }
+        }
+    }
+}
+
+impl TimeSlices {
+    /// `time_slices` as JSON: figures by snake-case name, instants in seconds.
+    pub fn json(&self) -> Value {
+        let slice = |slice: &Slice| {
+            let metrics: serde_json::Map<String, Value> = slice
+                .metrics
+                .iter()
+                .map(|entry| (entry.metric.name().to_owned(), spread(&Some(entry.summary))))
+                .collect();
+            json!({
+                "from": slice.from as f64 / 1e9, "to": slice.to as f64 / 1e9, "complete": slice.complete,
+                "requests": slice.requests, "completed": slice.completed, "errored": slice.errored,
+                "cancelled": slice.cancelled, "unfinished": slice.unfinished, "good": slice.good,
+                "error_rate": slice.error_rate(), "input_tokens": slice.input_tokens,
+                "output_tokens": slice.output_tokens, "requests_per_second": slice.requests_per_second(),
+                "output_tokens_per_second": slice.output_tokens_per_second(), "metrics": metrics,
+            })
+        };
+        json!({
+            "slice_seconds": self.length as f64 / 1e9,
+            "slices": self.slices.iter().map(slice).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A table for a CSV file: the names of the columns, and a row for each slice; `None` where a figure does not exist.
+    pub fn table(&self) -> (Vec<String>, Vec<Vec<Option<f64>>>) {
+        const COUNTS: [&str; 13] = [
+            "from",
+            "to",
+            "complete",
+            "requests",
+            "completed",
+            "errored",
+            "cancelled",
+            "unfinished",
+            "good",
+            "input_tokens",
+            "output_tokens",
+            "requests_per_second",
+            "output_tokens_per_second",
+        ];
+        const FIGURES: [&str; 5] = ["count", "mean", "p50", "p90", "p99"];
+        let mut columns: Vec<String> = COUNTS.map(str::to_owned).to_vec();
+        for metric in METRICS {
+            columns.extend(FIGURES.map(|figure| format!("{}_{figure}", metric.name())));
+        }
+        let row = |slice: &Slice| {
+            let count = |count: u64| Some(count as f64);
+            let mut row = vec![
+                Some(slice.from as f64 / 1e9),
+                Some(slice.to as f64 / 1e9),
+                Some(f64::from(u8::from(slice.complete))),
+                count(slice.requests),
+                count(slice.completed),
+                count(slice.errored),
+                count(slice.cancelled),
+                count(slice.unfinished),
+                slice.good.map(|good| good as f64),
+                count(slice.input_tokens),
+                count(slice.output_tokens),
+                Some(slice.requests_per_second()),
+                Some(slice.output_tokens_per_second()),
+            ];
+            for metric in METRICS {
+                let summary = slice.metric(metric);
+                row.extend([
+                    summary.map(|summary| summary.count as f64),
+                    summary.map(|summary| summary.mean),
+                    summary.map(|summary| summary.p50),
+                    summary.map(|summary| summary.p90),
+                    summary.map(|summary| summary.p99),
+                ]);
+            }
+            row
+        };
+        (columns, self.slices.iter().map(row).collect())
+    }
+}
+
+/// What is known besides the samples.
+pub(crate) struct Course<'a> {
+    /// When requests were intended that were dispatched in time and never ended.
+    pub(crate) unfinished: &'a [Nanos],
+    /// When the schedule stopped, if something made it stop.
+    pub(crate) timeout: Option<Nanos>,
+    /// Whether it is known what a good request is.
+    pub(crate) judged: bool,
+}
+
+pub(crate) fn slices(samples: &RunSamples, wanted: Nanos, course: &Course<'_>) -> TimeSlices {
+    let measured = || samples.requests.rows.iter().filter(|row| row.measured);
+    let intended = measured().map(|row| row.intended);
+    let Some(last) = intended.chain(course.unfinished.iter().copied()).max() else {
+        return TimeSlices {
+            length: wanted,
+            slices: Vec::new(),
+        };
+    };
+    let begin = samples.begin();
+    let mut length = wanted.max(1);
+    while (last.saturating_sub(begin)) / length >= SLICES {
+        length = length.saturating_mul(2);
+    }
+    let number = |at: Nanos| (at.saturating_sub(begin) / length) as usize;
+    let stop = course.timeout.unwrap_or(last);
+    let mut slices: Vec<Slice> = (0..=number(last) as u64)
+        .map(|number| {
+            let from = begin + number * length;
+            let to = from.saturating_add(length);
+            Slice {
+                from,
+                to,
+                complete: to <= stop,
+                requests: 0,
+                completed: 0,
+                errored: 0,
+                cancelled: 0,
+                unfinished: 0,
+                good: course.judged.then_some(0),
+                input_tokens: 0,
+                output_tokens: 0,
+                metrics: Vec::new(),
+            }
+        })
+        .collect();
+    measured().for_each(|row| slices[number(row.intended)].add(row));
+    for at in course.unfinished {
+        let slice = &mut slices[number(*at)];
+        slice.unfinished += 1;
+        slice.complete = false;
+    }
+    let all = samples.matching(&[]);
+    for slice in &mut slices {
+        let span = Some((slice.from, slice.to));
+        let summary = |metric: Metric| {
+            let summary = samples.set(metric.name(), &all, span).summary()?;
+            Some(MetricSummary { metric, summary })
+        };
+        slice.metrics = METRICS.into_iter().filter_map(summary).collect();
+    }
+    TimeSlices { length, slices }
+}
