@@ -1,0 +1,225 @@
+//! More samples than are kept one by one: cells of equal time, each with a histogram.
+
+use crate::series::{Entry, Series};
+use crate::timed_samples::Sample;
+
+/// Cells of time, at most.
+const CELLS: usize = 256;
+
+/// Columns of the histograms, at most.
+const COLUMNS: usize = 1 << 14;
+
+/// Columns per octave are two to the power of this, at first: each is at most 0.2 % wide.
+const FINEST: u32 = 9;
+
+/// Octaves that doubles have: their sign and exponent.
+const OCTAVES: usize = 1 << 12;
+
+/// A cell is at first two to the power of this many nanoseconds long: about a millisecond. Lengths are powers of two, so that the last one does
+/// not depend on the order in which samples came.
+const SHORTEST: u32 = 20;
+
+/// An octave without a page.
+const NONE: u16 = u16::MAX;
+
+/// Samples by time and value.
+///
+/// The column of a value is found from the bits of the double: sign and exponent give an octave, to which a page of columns is given when it is
+/// first seen, and the highest bits of the mantissa the column within the page. This is the log-linear histogram of HdrHistogram, for doubles.
+#[derive(Clone, Debug)]
+pub(crate) struct Binned {
+    /// Columns per page are two to the power of this.
+    fineness: u32,
+    /// The page of each octave.
+    pages: Vec<u16>,
+    page_count: usize,
+    /// Weighted sum of values in each column, over all cells: with the column's weight it gives the value that stands for the column.
+    sums: Vec<f64>,
+    /// Nanoseconds per cell are two to the power of this.
+    length: u32,
+    cells: Vec<Cell>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    /// Weight per column; columns beyond its end are empty.
+    weights: Vec<f64>,
+    /// Weighted sum of values.
+    sum: f64,
+}
+
+impl Binned {
+    pub(crate) fn new() -> Self {
+        Binned {
+            fineness: FINEST,
+            pages: vec![NONE; OCTAVES],
+            page_count: 0,
+            sums: Vec::new(),
+            length: SHORTEST,
+            cells: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, sample: Sample) {
+        let Sample { at, value, weight } = sample;
+        let bits = value.to_bits();
+        let octave = (bits >> 52) as usize;
+        if self.pages[octave] == NONE {
+            self.give_page(octave);
+        }
+        let column =
+            (usize::from(self.pages[octave]) << self.fineness) | within_page(bits, self.fineness) as usize;
+        while at >> self.length >= CELLS as u64 {
+            self.widen();
+        }
+        let place = (at >> self.length) as usize;
+        if place >= self.cells.len() {
+            self.cells.resize_with(place + 1, Cell::default);
+        }
+        let columns = self.page_count << self.fineness;
+        let cell = &mut self.cells[place];
+        if column >= cell.weights.len() {
+            cell.weights.resize(columns, 0.0);
+        }
+        cell.weights[column] += weight;
+        cell.sum += value * weight;
+        self.sums[column] += value * weight;
+    }
+
+    fn give_page(&mut self, octave: usize) {
+        while (self.page_count + 1) << self.fineness > COLUMNS {
+            self.coarsen();
+        }
+        self.pages[octave] = self.page_count as u16;
+        self.page_count += 1;
+        self.sums.resize(self.page_count << self.fineness, 0.0);
+    }
+
+    /// Makes columns twice as wide.
+    fn coarsen(&mut self) {
+        let halve =
+            |columns: &mut Vec<f64>| *columns = columns.chunks(2).map(|pair| pair.iter().sum()).collect();
+        halve(&mut self.sums);
+        self.cells.iter_mut().for_each(|cell| halve(&mut cell.weights));
+        self.fineness -= 1;
+    }
+
+    /// Makes cells twice as long.
+    fn widen(&mut self) {
+        self.length += 1;
+        let old = std::mem::take(&mut self.cells);
+        let mut old = old.into_iter();
+        while let Some(mut cell) = old.next() {
+            if let Some(next) = old.next() {
+                cell.merge(next);
+            }
+            self.cells.push(cell);
+        }
+    }
+
+    pub(crate) fn series(&self, count: u64) -> Series {
+        let columns = self.page_count << self.fineness;
+        let mut totals = vec![0.0; columns];
+        for cell in &self.cells {
+            cell.weights
+                .iter()
+                .zip(&mut totals)
+                .for_each(|(weight, total)| *total += weight);
+        }
+        let first = self
+            .cells
+            .iter()
+            .position(|cell| !cell.weights.is_empty())
+            .unwrap_or(0);
+        let cells = &self.cells[first..];
+        let mut entries = Vec::new();
+        for (place, cell) in cells.iter().enumerate() {
+            for (column, weight) in cell.weights.iter().enumerate() {
+                if *weight > 0.0 {
+                    entries.push(Entry {
+                        value: self.sums[column] / totals[column],
+                        weight: *weight,
+                        cell: place as u32,
+                    });
+                }
+            }
+        }
+        let sums = cells.iter().map(|cell| cell.sum).collect();
+        Series::of_cells(entries, sums, count)
+    }
+
+    /// What it holds.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        let columns: usize = self.cells.iter().map(|cell| cell.weights.len()).sum();
+        (columns + self.sums.len()) * size_of::<f64>()
+    }
+}
+
+impl Cell {
+    fn merge(&mut self, other: Cell) {
+        if other.weights.len() > self.weights.len() {
+            self.weights.resize(other.weights.len(), 0.0);
+        }
+        for (mine, theirs) in self.weights.iter_mut().zip(&other.weights) {
+            *mine += theirs;
+        }
+        self.sum += other.sum;
+    }
+}
+
+/// The column of a double within its octave's page.
+fn within_page(bits: u64, fineness: u32) -> u64 {
+    (bits >> (52 - fineness)) & ((1 << fineness) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_double_their_width_with_the_run() {
+        let mut binned = Binned::new();
+        for i in 0..1000u64 {
+            // Ten seconds: 2^20 ns × 256 = 0.27 s, doubled six times gives 17 s.
+            let sample = Sample {
+                at: i * 10_000_000,
+                value: 1.0,
+                weight: 1.0,
+            };
+            binned.push(sample);
+        }
+        assert_eq!(binned.length, SHORTEST + 6);
+        assert_eq!(
+            binned.cells.len(),
+            (9_990_000_000u64 >> (SHORTEST + 6)) as usize + 1
+        );
+        let weight: f64 = binned.cells.iter().flat_map(|cell| &cell.weights).sum();
+        assert_eq!(weight, 1000.0);
+    }
+
+    #[test]
+    fn wider_columns_keep_every_weight_and_every_sum() {
+        let mut binned = Binned::new();
+        // 40 octaves do not fit at the finest: 32 pages of 512 columns are 16,384.
+        for octave in 0..40 {
+            for step in 0..8 {
+                let value = 2f64.powi(octave) * (1.0 + f64::from(step) / 8.0);
+                binned.push(Sample {
+                    at: 0,
+                    value,
+                    weight: 2.0,
+                });
+            }
+        }
+        assert_eq!(binned.fineness, 8);
+        let series = binned.series(320);
+        assert_eq!(series.weight(), 640.0);
+        // An eighth of an octave is far wider than a column: every value has its own still.
+        let expected = (2f64.powi(40) - 1.0) * (1.0 + 3.5 / 8.0) * 8.0 / 320.0;
+        assert!((series.mean().unwrap() / expected - 1.0).abs() < 1e-12);
+        assert_eq!(series.quantile(0.0), Some(1.0));
+        assert_eq!(series.quantile(1.0), Some(2f64.powi(39) * 1.875));
+    }
+}

@@ -1,0 +1,268 @@
+//! Whether runs did the same work, and in what their configurations differ.
+
+use std::collections::BTreeMap;
+
+use veeksha_model::Nanos;
+
+use crate::{RunData, Side, Validity};
+
+/// A setting that is not the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingDifference {
+    /// Its name.
+    pub name: String,
+    /// What it is in the baseline; several values if its runs differ. `None` if it is not set.
+    pub baseline: Option<String>,
+    /// What it is in the candidate.
+    pub candidate: Option<String>,
+}
+
+/// What is said of two sides before any number is looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Comparability {
+    /// Why the sides cannot be compared.
+    pub(crate) obstacles: Vec<String>,
+    /// What the reader should know.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Windows that differ by more than this share are worth a remark.
+const SIMILAR: f64 = 0.1;
+
+pub(crate) fn comparability(baseline: &Side, candidate: &Side) -> Comparability {
+    let mut found = Comparability::default();
+    let reference = &baseline.runs[0];
+    let others = || baseline.runs.iter().skip(1).chain(&candidate.runs);
+    for run in others() {
+        match same_work(reference, run) {
+            Work::Same { sessions, more } => {
+                if let Some(more) = more {
+                    found.remarks.push(format!(
+                        "{} and {} want the same of their first {sessions} sessions; {more} goes on after them",
+                        reference.label, run.label
+                    ));
+                }
+            }
+            Work::Different(why) => found.obstacles.push(why),
+            Work::Unknown(whose) => found.remarks.push(format!(
+                "whether {} and {} did the same work is not known: {whose} has no workload digest",
+                reference.label, run.label
+            )),
+        }
+        if let (Some(one), Some(other)) = (length(reference), length(run))
+            && one.abs_diff(other) as f64 > SIMILAR * one.max(other) as f64
+        {
+            let text = |nanos: Nanos| veeksha_stats::duration(nanos as f64 / 1e9);
+            found.remarks.push(format!(
+                "the schedule of {} is {} long, that of {} {}",
+                reference.label,
+                text(one),
+                run.label,
+                text(other)
+            ));
+        }
+    }
+    for run in baseline.runs.iter().chain(&candidate.runs) {
+        match run.validity {
+            Validity::Valid => {}
+            Validity::Degraded => found.remarks.push(format!(
+                "{} is DEGRADED: the client's part in it is not small, or not known",
+                run.label
+            )),
+            Validity::Invalid => found.obstacles.push(format!(
+                "{} is INVALID: its figures say more about the client than about the server",
+                run.label
+            )),
+        }
+        let dropped: u64 = run.metrics.iter().map(|metric| metric.samples.dropped()).sum();
+        if dropped > 0 {
+            found.remarks.push(format!(
+                "{}: {dropped} values that are no numbers were left out",
+                run.label
+            ));
+        }
+    }
+    found
+}
+
+fn length(run: &RunData) -> Option<Nanos> {
+    run.window.map(|(first, last)| last.saturating_sub(first))
+}
+
+/// Whether two runs did the same work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Work {
+    /// As far as both go; `more` is the label of the one that goes further.
+    Same { sessions: u64, more: Option<String> },
+    /// They did not, in words.
+    Different(String),
+    /// The label of a run without digests.
+    Unknown(String),
+}
+
+fn same_work(one: &RunData, other: &RunData) -> Work {
+    let (first, second) = match (&one.workload, &other.workload) {
+        (Some(first), Some(second)) => (first, second),
+        (None, _) => return Work::Unknown(one.label.clone()),
+        (_, None) => return Work::Unknown(other.label.clone()),
+    };
+    let find = |sessions: u64| second.iter().find(|(count, _)| *count == sessions);
+    let common: Vec<(u64, bool)> = first
+        .iter()
+        .filter_map(|(sessions, digest)| find(*sessions).map(|(_, other)| (*sessions, digest == other)))
+        .collect();
+    let pair = format!("{} and {}", one.label, other.label);
+    let Some((longest, same)) = common.iter().max_by_key(|(sessions, _)| *sessions) else {
+        return Work::Different(format!(
+            "{pair} have no digest of the same number of sessions: whether they did the same work cannot be told"
+        ));
+    };
+    if *same {
+        let end = |digests: &[(u64, String)]| digests.iter().map(|(sessions, _)| *sessions).max();
+        let more = match end(first).cmp(&end(second)) {
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(one.label.clone()),
+            std::cmp::Ordering::Less => Some(other.label.clone()),
+        };
+        return Work::Same {
+            sessions: *longest,
+            more,
+        };
+    }
+    let differs = common
+        .iter()
+        .filter(|(_, same)| !same)
+        .map(|(sessions, _)| *sessions)
+        .min()
+        .unwrap_or(*longest);
+    Work::Different(format!(
+        "the workloads of {pair} differ within the first {differs} session{}",
+        if differs == 1 { "" } else { "s" }
+    ))
+}
+
+/// The settings in which two sides differ, by name.
+pub(crate) fn settings(baseline: &Side, candidate: &Side) -> Vec<SettingDifference> {
+    let (one, other) = (settings_of(baseline), settings_of(candidate));
+    let mut names: Vec<&str> = one.keys().chain(other.keys()).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    let difference = |name: &str| SettingDifference {
+        name: name.to_owned(),
+        baseline: one.get(name).map(|values| values.join(" | ")),
+        candidate: other.get(name).map(|values| values.join(" | ")),
+    };
+    let all = names.into_iter().map(difference);
+    all.filter(|setting| setting.baseline != setting.candidate)
+        .collect()
+}
+
+/// The values of each setting among the runs of a side, each value once.
+fn settings_of(side: &Side) -> BTreeMap<&str, Vec<&str>> {
+    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in side.runs.iter().flat_map(|run| &run.settings) {
+        let known = values.entry(name).or_default();
+        if !known.contains(&value.as_str()) {
+            known.push(value);
+        }
+    }
+    values.values_mut().for_each(|known| known.sort_unstable());
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(label: &str, digests: &[(u64, &str)]) -> RunData {
+        RunData {
+            label: label.into(),
+            workload: Some(
+                digests
+                    .iter()
+                    .map(|(sessions, digest)| (*sessions, (*digest).to_owned()))
+                    .collect(),
+            ),
+            ..RunData::default()
+        }
+    }
+
+    #[test]
+    fn work_is_the_same_as_far_as_both_go() {
+        let one = run("A", &[(1, "a"), (2, "b"), (4, "c"), (6, "d")]);
+        let longer = run("B", &[(1, "a"), (2, "b"), (4, "c"), (8, "e")]);
+        assert_eq!(
+            same_work(&one, &longer),
+            Work::Same {
+                sessions: 4,
+                more: Some("B".into())
+            }
+        );
+        let same = run("B", &[(6, "d")]);
+        assert_eq!(
+            same_work(&one, &same),
+            Work::Same {
+                sessions: 6,
+                more: None
+            }
+        );
+    }
+
+    #[test]
+    fn other_work_is_told_by_where_it_differs() {
+        let one = run("A", &[(1, "a"), (2, "b"), (4, "c")]);
+        let Work::Different(why) = same_work(&one, &run("B", &[(1, "a"), (2, "x"), (4, "y")])) else {
+            panic!("not different");
+        };
+        insta::assert_snapshot!(why, @"the workloads of A and B differ within the first 2 sessions");
+        let Work::Different(why) = same_work(&one, &run("B", &[(3, "x")])) else {
+            panic!("not different");
+        };
+        insta::assert_snapshot!(why, @"A and B have no digest of the same number of sessions: whether they did the same work cannot be told");
+        let unknown = RunData {
+            label: "B".into(),
+            ..RunData::default()
+        };
+        assert_eq!(same_work(&one, &unknown), Work::Unknown("B".into()));
+    }
+
+    #[test]
+    fn settings_that_differ_are_listed() {
+        let side = |label: &str, runs: &[&[(&str, &str)]]| Side {
+            label: label.into(),
+            runs: runs
+                .iter()
+                .map(|settings| RunData {
+                    settings: settings
+                        .iter()
+                        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                        .collect(),
+                    ..RunData::default()
+                })
+                .collect(),
+        };
+        let baseline = side(
+            "A",
+            &[
+                &[("rate", "1"), ("seed", "1"), ("same", "x")],
+                &[("seed", "2"), ("same", "x")],
+            ],
+        );
+        let candidate = side(
+            "B",
+            &[&[("rate", "2"), ("seed", "1"), ("same", "x"), ("new", "y")]],
+        );
+        let seen: Vec<String> = settings(&baseline, &candidate)
+            .into_iter()
+            .map(|setting| format!("{}: {:?} {:?}", setting.name, setting.baseline, setting.candidate))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                r#"new: None Some("y")"#,
+                r#"rate: Some("1") Some("2")"#,
+                r#"seed: Some("1 | 2") Some("1")"#
+            ]
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! What is compared.
+
+use veeksha_model::{Better, Nanos};
+
+use crate::TimedSamples;
+
+/// One side of a comparison: runs of the same thing.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Its name, for people: `A`, `v0.11`, a folder.
+    pub label: String,
+    /// At least one. Several tell how much such runs differ by themselves.
+    pub runs: Vec<RunData>,
+}
+
+/// A run, as far as it is compared.
+#[derive(Clone, Debug, Default)]
+pub struct RunData {
+    /// Its name, for people.
+    pub label: String,
+    /// Digests of what the workload wants: of the first `n` sessions, for several `n`, ascending. `None` if they are not known.
+    pub workload: Option<Vec<(u64, String)>>,
+    /// The configuration, flattened: `("traffic.rate", "10")`.
+    pub settings: Vec<(String, String)>,
+    /// The first and the last instant at which the schedule asked for a request.
+    pub window: Option<(Nanos, Nanos)>,
+    /// The certificate's verdict.
+    pub validity: Validity,
+    /// Figures of the whole run.
+    pub figures: Vec<FigureData>,
+    /// Metrics with their samples.
+    pub metrics: Vec<MetricData>,
+}
+
+/// What a run's certificate says of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Validity {
+    /// The client's part in every certified metric is small.
+    #[default]
+    Valid,
+    /// The client's part is not small, or not known.
+    Degraded,
+    /// The figures say more about the client than about the server.
+    Invalid,
+}
+
+/// A figure of the whole run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FigureData {
+    /// Its name: `error_rate`.
+    pub name: String,
+    /// Its unit; `1` for a share.
+    pub unit: String,
+    /// Which way it is good.
+    pub better: Better,
+    /// Finite; one that is not is left out.
+    pub value: f64,
+}
+
+/// A metric of a run.
+#[derive(Clone, Debug)]
+pub struct MetricData {
+    /// Its name: `ttfc`.
+    pub name: String,
+    /// Its unit: `s`, `tokens`, `1` for a ratio.
+    pub unit: String,
+    /// Which way it is good.
+    pub better: Better,
+    /// Its samples.
+    pub samples: TimedSamples,
+    /// How far the client may have falsified it, if that is known.
+    pub client_error: Option<ClientError>,
+}
+
+/// How far the client may have falsified a metric, in the metric's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClientError {
+    /// Mean absolute error of a sample: what means and medians are off by at most.
+    pub mean: f64,
+    /// 99th percentile of the absolute errors: what higher percentiles are off by at most.
+    pub p99: f64,
+}

@@ -1,0 +1,309 @@
+//! The samples of a metric, ready to be summed up and drawn from again.
+
+use veeksha_stats::weighted_percentile;
+
+use crate::timed_samples::Sample;
+
+/// Cells into which samples that are kept one by one are divided, at most.
+const CELLS: usize = 256;
+
+/// A value of some samples in one cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) value: f64,
+    pub(crate) weight: f64,
+    pub(crate) cell: u32,
+}
+
+/// The samples of a metric by value, each with the cell of time that it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    /// Ascending by value.
+    entries: Vec<Entry>,
+    /// Weight and weighted sum of values of each cell, in the order of time.
+    weights: Vec<f64>,
+    sums: Vec<f64>,
+    /// Samples, whatever their weight.
+    count: u64,
+    approximate: bool,
+}
+
+impl Series {
+    /// Samples one by one. Cells are stretches of time with equally many samples each.
+    pub(crate) fn of_samples(mut samples: Vec<Sample>) -> Series {
+        // By value where instants are the same: the order in which threads brought them changes nothing.
+        samples.sort_unstable_by(|a, b| {
+            a.at.cmp(&b.at)
+                .then(a.value.total_cmp(&b.value))
+                .then(a.weight.total_cmp(&b.weight))
+        });
+        level(&mut samples);
+        let count = samples.len();
+        let cells = count.min(CELLS);
+        let mut sums = vec![0.0; cells];
+        let entry = |(place, sample): (usize, Sample)| {
+            let cell = place * cells / count;
+            sums[cell] += sample.value * sample.weight;
+            Entry {
+                value: sample.value,
+                weight: sample.weight,
+                cell: cell as u32,
+            }
+        };
+        let entries = samples.into_iter().enumerate().map(entry).collect();
+        let mut series = Series::of_cells(entries, sums, count as u64);
+        series.approximate = false;
+        series
+    }
+
+    /// Samples that are in cells already, with the exact sum of values of each cell.
+    pub(crate) fn of_cells(mut entries: Vec<Entry>, sums: Vec<f64>, count: u64) -> Series {
+        entries.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let mut weights = vec![0.0; sums.len()];
+        for entry in &entries {
+            weights[entry.cell as usize] += entry.weight;
+        }
+        Series {
+            entries,
+            weights,
+            sums,
+            count,
+            approximate: true,
+        }
+    }
+
+    /// Samples.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Cells of time.
+    pub(crate) fn cells(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Whether percentiles come from a histogram.
+    pub(crate) fn is_approximate(&self) -> bool {
+        self.approximate
+    }
+
+    /// The sum of all weights: the count where none was weighted.
+    pub(crate) fn weight(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
+    pub(crate) fn sum(&self) -> f64 {
+        self.sums.iter().sum()
+    }
+
+    pub(crate) fn mean(&self) -> Option<f64> {
+        let weight = self.weight();
+        // Rounding may carry the mean of equal values past them.
+        let (first, last) = (self.entries.first()?, self.entries.last()?);
+        Some((self.sum() / weight).clamp(first.value, last.value))
+    }
+
+    /// The standard deviation of the values themselves.
+    pub(crate) fn std(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let squares: f64 = self
+            .entries
+            .iter()
+            .map(|entry| entry.weight * (entry.value - mean).powi(2))
+            .sum();
+        Some((squares / self.weight()).sqrt())
+    }
+
+    /// The `p`-quantile, as [`veeksha_stats::percentile`] or, of samples of unequal weights, [`veeksha_stats::weighted_percentile`] has it.
+    pub(crate) fn quantile(&self, p: f64) -> Option<f64> {
+        let first = self.entries.first()?;
+        if !self.approximate && self.entries.iter().any(|entry| entry.weight != first.weight) {
+            let weighted: Vec<(f64, f64)> = self
+                .entries
+                .iter()
+                .map(|entry| (entry.value, entry.weight))
+                .collect();
+            return weighted_percentile(&weighted, p);
+        }
+        let ones = vec![1.0; self.cells()];
+        self.anchor(0).quantile(p, &ones)
+    }
+
+    /// The mean where cell `c` counts `times[c]` times.
+    pub(crate) fn mean_of(&self, times: &[f64]) -> Option<f64> {
+        let weight = dot(&self.weights, times);
+        (weight > 0.0).then(|| dot(&self.sums, times) / weight)
+    }
+
+    /// A place in the order of values near which quantiles are looked for.
+    pub(crate) fn anchor(&self, place: usize) -> Anchor<'_> {
+        let mut below = vec![0.0; self.cells()];
+        for entry in &self.entries[..place] {
+            below[entry.cell as usize] += entry.weight;
+        }
+        Anchor {
+            series: self,
+            place,
+            below,
+        }
+    }
+
+    /// The place of the first entry that is not below `value`.
+    pub(crate) fn place_of(&self, value: f64) -> usize {
+        self.entries.partition_point(|entry| entry.value < value)
+    }
+
+    /// What each cell adds to the mean's error: its sum less what the mean would make it. In the order of time.
+    pub(crate) fn influence_on_mean(&self) -> Vec<f64> {
+        let mean = self.mean().unwrap_or(0.0);
+        let of = |(sum, weight): (&f64, &f64)| sum - mean * weight;
+        self.sums.iter().zip(&self.weights).map(of).collect()
+    }
+
+    /// What each cell adds to the error of the `p`-quantile: its weight above the quantile less what it should be.
+    pub(crate) fn influence_on_quantile(&self, p: f64) -> Vec<f64> {
+        let quantile = self.quantile(p).unwrap_or(0.0);
+        let mut influence: Vec<f64> = self.weights.iter().map(|weight| (p - 1.0) * weight).collect();
+        let above = self.entries.partition_point(|entry| entry.value <= quantile);
+        for entry in &self.entries[above..] {
+            influence[entry.cell as usize] += entry.weight;
+        }
+        influence
+    }
+}
+
+/// A place in the order of values. The quantile of a resample lies near that of the samples, so it is looked for from there.
+#[derive(Debug)]
+pub(crate) struct Anchor<'a> {
+    series: &'a Series,
+    place: usize,
+    /// The weight of each cell before that place.
+    below: Vec<f64>,
+}
+
+impl Anchor<'_> {
+    /// The `p`-quantile where cell `c` counts `times[c]` times; `None` if nothing counts.
+    pub(crate) fn quantile(&self, p: f64, times: &[f64]) -> Option<f64> {
+        let entries = &self.series.entries;
+        let total = dot(&self.series.weights, times);
+        if total <= 0.0 || entries.is_empty() {
+            return None;
+        }
+        let position = (total - 1.0).max(0.0) * p;
+        let rank = position.floor();
+        let weight = |place: usize| entries[place].weight * times[entries[place].cell as usize];
+        let mut place = self.place.min(entries.len() - 1);
+        let mut before = dot(&self.below, times);
+        if place < self.place {
+            before -= weight(place);
+        }
+        while before > rank && place > 0 {
+            place -= 1;
+            before -= weight(place);
+        }
+        let mut value_at = |rank: f64| {
+            // Ranks that rounding carries past the last weight are the largest value's.
+            while before + weight(place) <= rank && place + 1 < entries.len() {
+                before += weight(place);
+                place += 1;
+            }
+            // What counts zero times is no value of the resample.
+            let mut counted = place;
+            while weight(counted) == 0.0 && counted > 0 {
+                counted -= 1;
+            }
+            entries[counted].value
+        };
+        let low = value_at(rank);
+        let high = value_at((rank + 1.0).min((total - 1.0).max(0.0)));
+        let high = high.max(low);
+        Some((low + (position - rank) * (high - low)).min(high))
+    }
+}
+
+/// Makes weights 1 on average: they say how much samples count against one another, not how many there are.
+fn level(samples: &mut [Sample]) {
+    let Some(first) = samples.first().map(|sample| sample.weight) else {
+        return;
+    };
+    let equal = samples.iter().all(|sample| sample.weight == first);
+    let mean = samples.iter().map(|sample| sample.weight).sum::<f64>() / samples.len() as f64;
+    for sample in samples {
+        sample.weight = if equal { 1.0 } else { sample.weight / mean };
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use veeksha_stats::percentile;
+
+    use super::*;
+
+    fn series(values: &[(f64, f64)]) -> Series {
+        let sample = |(place, (value, weight)): (usize, &(f64, f64))| Sample {
+            at: place as u64,
+            value: *value,
+            weight: *weight,
+        };
+        Series::of_samples(values.iter().enumerate().map(sample).collect())
+    }
+
+    #[test]
+    fn weights_count_against_one_another() {
+        let weighted = series(&[(1.0, 2.0), (5.0, 1.0), (3.0, 3.0)]);
+        assert!((weighted.mean().unwrap() - 16.0 / 6.0).abs() < 1e-12);
+        assert_eq!(weighted.count(), 3);
+        let sorted = [(1.0, 1.0), (3.0, 1.5), (5.0, 0.5)];
+        for p in [0.0, 0.2, 0.5, 0.9, 1.0] {
+            assert_eq!(weighted.quantile(p), weighted_percentile(&sorted, p), "{p}");
+        }
+        let doubled = series(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (4.0, 2.0)]);
+        assert_eq!(doubled.quantile(0.3), percentile(&[1.0, 2.0, 3.0, 4.0], 0.3));
+    }
+
+    #[test]
+    fn nothing_comes_from_nothing() {
+        let none = series(&[]);
+        assert_eq!((none.mean(), none.quantile(0.5), none.std()), (None, None, None));
+    }
+
+    #[test]
+    fn influences_sum_to_nothing() {
+        let values: Vec<(f64, f64)> = (0..1000).map(|i| (f64::from(i * 7919 % 1000), 1.0)).collect();
+        let series = series(&values);
+        assert!(series.influence_on_mean().iter().sum::<f64>().abs() < 1e-6);
+        // One in a hundred lies above the P99 of 1000 values, exactly ten.
+        assert!(series.influence_on_quantile(0.99).iter().sum::<f64>().abs() < 1e-6);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The figure of a resample is that of the repeated samples, whatever the place from which it is looked for.
+        #[test]
+        fn a_resample_is_its_samples_repeated(
+            values in prop::collection::vec(-5i32..20, 1..60),
+            times in prop::collection::vec(0u8..4, 60),
+            anchor in 0usize..60,
+            p in 0.0..=1.0f64,
+        ) {
+            let weighted: Vec<(f64, f64)> = values.iter().map(|value| (f64::from(*value), 1.0)).collect();
+            let series = series(&weighted);
+            let times = &times[..values.len()];
+            let mut repeated: Vec<f64> = values
+                .iter()
+                .zip(times)
+                .flat_map(|(value, times)| std::iter::repeat_n(f64::from(*value), usize::from(*times)))
+                .collect();
+            repeated.sort_unstable_by(f64::total_cmp);
+            let counts: Vec<f64> = times.iter().map(|times| f64::from(*times)).collect();
+            let anchor = series.anchor(anchor.min(values.len()));
+            prop_assert_eq!(anchor.quantile(p, &counts), percentile(&repeated, p));
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Comparisons, through the crate's door.
+
+mod coverage;
+mod synthetic;

@@ -1,0 +1,55 @@
+//! Runs made up from processes whose truth is known.
+
+use veeksha_compare::{MetricData, RunData, Side, TimedSamples};
+use veeksha_model::Better;
+use veeksha_stats::{Draws, RandomStream};
+
+/// Random numbers of a purpose and a number.
+pub(crate) fn draws(purpose: &str, number: u64) -> Draws {
+    RandomStream::new(2024, number, purpose).draws()
+}
+
+/// A stationary AR(1) process with mean 0 and standard deviation 1.
+pub(crate) fn autoregressive(correlation: f64, count: usize, draws: &mut Draws) -> Vec<f64> {
+    let innovation = (1.0 - correlation.powi(2)).sqrt();
+    let mut value = draws.normal();
+    let mut next = || {
+        let now = value;
+        value = correlation * value + innovation * draws.normal();
+        now
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// A metric of these values, one every 10 ms.
+pub(crate) fn metric(name: &str, better: Better, values: impl IntoIterator<Item = f64>) -> MetricData {
+    let mut samples = TimedSamples::new();
+    for (place, value) in values.into_iter().enumerate() {
+        samples.push(place as u64 * 10_000_000, value);
+    }
+    MetricData {
+        name: name.into(),
+        unit: "s".into(),
+        better,
+        samples,
+        client_error: None,
+    }
+}
+
+/// A run of one metric.
+pub(crate) fn run(label: &str, metrics: Vec<MetricData>) -> RunData {
+    RunData {
+        label: label.into(),
+        workload: Some(vec![(1, "a".into()), (2, "b".into())]),
+        metrics,
+        ..RunData::default()
+    }
+}
+
+/// A side of one run of one metric, of which less is better.
+pub(crate) fn side(label: &str, values: impl IntoIterator<Item = f64>) -> Side {
+    Side {
+        label: label.into(),
+        runs: vec![run(label, vec![metric("ttfc", Better::Less, values)])],
+    }
+}
