@@ -1,0 +1,99 @@
+//! What a sweep's summary says of a scenario.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic};
+
+/// The settings of a scenario that stand in a sweep's summary.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CellConfig {
+    /// Where its runs are written.
+    pub output_dir: PathBuf,
+    /// `traffic`: `traffic_type`, and what belongs to it, in Veeksha's names.
+    pub traffic: Map<String, Value>,
+    /// `runtime`: `max_sessions` and `benchmark_timeout_s`.
+    pub runtime: Map<String, Value>,
+    /// Tokens of new content in each request, where they are fixed.
+    pub context_length: Option<u64>,
+    /// Tokens asked for in each answer, where they are fixed.
+    pub output_length: Option<u64>,
+    /// Sessions at a time, in a closed loop.
+    pub concurrency: Option<u64>,
+}
+
+impl CellConfig {
+    /// What the summary says of this scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        let config = match &scenario.session_generator {
+            Generator::Shipped { config, .. } => Some(config),
+            _ => None,
+        };
+        let fixed = |pointer: &str| fixed_length(config?.pointer(pointer)?);
+        CellConfig {
+            output_dir: scenario.output_dir.clone(),
+            traffic: traffic(&scenario.traffic_scheduler),
+            runtime: object(json!({
+                "max_sessions": scenario.runtime.max_sessions,
+                "benchmark_timeout_s": scenario.runtime.benchmark_timeout,
+            })),
+            context_length: fixed("/channels/0/body_length_generator"),
+            // Veeksha's own summary looks for it where it stood until 2026, below the channel, and so never finds it.
+            output_length: fixed("/output_spec/text/output_length_generator")
+                .or_else(|| fixed("/channels/0/output_length_generator")),
+            concurrency: match &scenario.traffic_scheduler {
+                Traffic::Concurrent(concurrent) => Some(concurrent.target_concurrent_sessions.into()),
+                Traffic::Rate(_) | Traffic::FixedSchedule(_) => None,
+            },
+        }
+    }
+}
+
+/// The value of a length that is always the same.
+fn fixed_length(generator: &Value) -> Option<u64> {
+    match generator.get("type")?.as_str()? {
+        "fixed" => generator.get("value")?.as_u64(),
+        _ => None,
+    }
+}
+
+fn traffic(traffic: &Traffic) -> Map<String, Value> {
+    object(match traffic {
+        Traffic::Concurrent(concurrent) => json!({
+            "traffic_type": "concurrent",
+            "target_concurrent_sessions": concurrent.target_concurrent_sessions,
+            "rampup_seconds": concurrent.rampup_seconds,
+        }),
+        Traffic::Rate(rate) => match rate.interval_generator {
+            IntervalGenerator::Fixed { interval } => json!({
+                "traffic_type": "rate",
+                "interval_generator_type": "fixed",
+                "interval_s": interval,
+            }),
+            IntervalGenerator::Poisson { arrival_rate } => json!({
+                "traffic_type": "rate",
+                "interval_generator_type": "poisson",
+                "arrival_rate": arrival_rate,
+            }),
+            IntervalGenerator::Gamma { arrival_rate, cv } => json!({
+                "traffic_type": "rate",
+                "interval_generator_type": "gamma",
+                "arrival_rate": arrival_rate,
+                "cv": cv,
+            }),
+        },
+        Traffic::FixedSchedule(schedule) => json!({
+            "traffic_type": "fixed_schedule",
+            "speedup": schedule.speedup,
+            "offset": schedule.offset,
+        }),
+    })
+}
+
+/// The members of a JSON object.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}

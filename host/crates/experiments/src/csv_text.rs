@@ -1,0 +1,39 @@
+//! Rows as CSV text.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::SweepError;
+
+/// A value as a cell: empty for nothing; true and false with a capital, as Veeksha's scripts know them.
+pub(crate) fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A number as a cell; empty for none.
+pub(crate) fn number(value: Option<f64>) -> String {
+    cell(&value.into())
+}
+
+/// The rows as text. `folder` and `name` are for the message of an error.
+pub(crate) fn write(folder: &Path, name: &str, rows: &[Vec<String>]) -> Result<String, SweepError> {
+    let form = |reason: String| SweepError::Form {
+        path: folder.join(name),
+        reason,
+    };
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer
+            .write_record(row)
+            .map_err(|error| form(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| form(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| form(error.to_string()))
+}

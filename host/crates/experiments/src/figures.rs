@@ -1,0 +1,118 @@
+//! The figures by which runs are compared, taken out of a run's files.
+
+use serde_json::Value;
+
+use crate::{CellConfig, CellOutcome};
+
+/// The key figures of one run; `None` for what was not observed. Times are seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct KeyFigures {
+    /// Time to the first chunk, median.
+    pub ttfc_p50: Option<f64>,
+    /// Time to the first chunk, 99th percentile.
+    pub ttfc_p99: Option<f64>,
+    /// Time between chunks, median.
+    pub tbc_p50: Option<f64>,
+    /// Time between chunks, 99th percentile.
+    pub tbc_p99: Option<f64>,
+    /// Time per output token, median.
+    pub tpot_p50: Option<f64>,
+    /// Time per output token, 99th percentile.
+    pub tpot_p99: Option<f64>,
+    /// End-to-end latency, median.
+    pub end_to_end_latency_p50: Option<f64>,
+    /// End-to-end latency, 99th percentile.
+    pub end_to_end_latency_p99: Option<f64>,
+    /// Answered requests per second.
+    pub requests_per_second: Option<f64>,
+    /// Output tokens per second of all requests.
+    pub output_tokens_per_second: Option<f64>,
+    /// Input and output tokens per second.
+    pub total_tokens_per_second: Option<f64>,
+    /// The share of intended requests that were good.
+    pub goodput: Option<f64>,
+}
+
+impl KeyFigures {
+    /// The figures of a run, from the files that [`CellOutcome`] holds.
+    pub fn of(outcome: &CellOutcome) -> Self {
+        let stat = |metric: &str, figure: &str| {
+            outcome
+                .summary_stats
+                .get(format!("{metric} ({figure})"))
+                .and_then(Value::as_f64)
+        };
+        let rate = |key: &str| outcome.throughput_metrics.get(key).and_then(Value::as_f64);
+        KeyFigures {
+            ttfc_p50: stat("Time to First Chunk", "P50"),
+            ttfc_p99: stat("Time to First Chunk", "P99"),
+            tbc_p50: stat("Time Between Chunks", "P50"),
+            tbc_p99: stat("Time Between Chunks", "P99"),
+            tpot_p50: stat("Time per Output Token", "P50"),
+            tpot_p99: stat("Time per Output Token", "P99"),
+            end_to_end_latency_p50: stat("End to End Latency", "P50"),
+            end_to_end_latency_p99: stat("End to End Latency", "P99"),
+            requests_per_second: rate("requests_per_second"),
+            output_tokens_per_second: rate("output_tokens_per_second"),
+            total_tokens_per_second: rate("total_tokens_per_second"),
+            goodput: rate("goodput"),
+        }
+    }
+
+    /// The figures by the names of their columns.
+    pub(crate) fn named(&self) -> [(&'static str, Option<f64>); 12] {
+        [
+            ("ttfc_p50", self.ttfc_p50),
+            ("ttfc_p99", self.ttfc_p99),
+            ("tbc_p50", self.tbc_p50),
+            ("tbc_p99", self.tbc_p99),
+            ("tpot_p50", self.tpot_p50),
+            ("tpot_p99", self.tpot_p99),
+            ("end_to_end_latency_p50", self.end_to_end_latency_p50),
+            ("end_to_end_latency_p99", self.end_to_end_latency_p99),
+            ("requests_per_second", self.requests_per_second),
+            ("output_tokens_per_second", self.output_tokens_per_second),
+            ("total_tokens_per_second", self.total_tokens_per_second),
+            ("goodput", self.goodput),
+        ]
+    }
+}
+
+/// The shape of a run as Veeksha's summary names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RunShape {
+    pub(crate) context_length: Option<u64>,
+    pub(crate) batch_size: Option<u64>,
+    pub(crate) output_length: Option<u64>,
+}
+
+impl RunShape {
+    /// Veeksha's rules. Context length: the only group of the prefill statistics, else the configured length where it is fixed.
+    /// Batch size: the number of requests that a decode window needs, where it is a number, else the sessions of a closed loop.
+    /// Output length: the configured length where it is fixed, else (not Veeksha's) the length that all answers had.
+    pub(crate) fn of(config: &CellConfig, outcome: &CellOutcome) -> Self {
+        let groups = outcome.prefill_stats.get("groups").and_then(Value::as_object);
+        let only_group = groups
+            .filter(|groups| groups.len() == 1)
+            .and_then(|groups| groups.keys().next()?.parse().ok());
+        let stat = |figure: &str| {
+            outcome
+                .summary_stats
+                .get(format!("Number of Output Tokens ({figure})"))
+                .and_then(Value::as_f64)
+        };
+        let all_answers = match (stat("Min"), stat("Max")) {
+            (Some(least), Some(most)) if least == most && least >= 0.0 => Some(least as u64),
+            _ => None,
+        };
+        RunShape {
+            context_length: only_group.or(config.context_length),
+            batch_size: outcome
+                .decode_window_metrics
+                .pointer("/config/min_active_requests")
+                .and_then(Value::as_u64)
+                .or(config.concurrency),
+            output_length: config.output_length.or(all_answers),
+        }
+    }
+}

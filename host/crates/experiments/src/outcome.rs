@@ -1,0 +1,30 @@
+//! What came of one run of a sweep.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// What came of one run, as plain data: what its own files say. `Null` for a file that there is none of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CellOutcome {
+    /// The run's folder; `None` if it failed before there was one.
+    pub run_dir: Option<PathBuf>,
+    /// The exit code that the run alone would have ended with.
+    pub exit_code: u8,
+    /// Why the run is not a good one, in a line for people; `None` if it is.
+    pub failure: Option<String>,
+    /// How long it took, with everything around it.
+    pub duration_seconds: Option<f64>,
+    /// The certificate's verdict: `VALID`, `DEGRADED` or `INVALID`.
+    pub verdict: Option<String>,
+    /// `metrics/summary_stats.json`.
+    pub summary_stats: Value,
+    /// `metrics/throughput_metrics.json`.
+    pub throughput_metrics: Value,
+    /// `metrics/slo_results.json`; `Null` where no objective was set.
+    pub slo_results: Value,
+    /// `metrics/prefill_stats.json`.
+    pub prefill_stats: Value,
+    /// `metrics/decode_window_metrics.json`.
+    pub decode_window_metrics: Value,
+}

@@ -1,0 +1,169 @@
+//! A sweep: its runs, grouped by where they are written, and what came of each.
+
+use std::path::{Path, PathBuf};
+
+use veeksha_scenario::{Scenario, Setting};
+
+use crate::{CellConfig, CellOutcome, SweepError, files, folder};
+
+/// One run of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// What tells it from the others.
+    pub settings: Vec<Setting>,
+    /// What the summary says of its scenario.
+    pub config: CellConfig,
+    /// Which group it belongs to.
+    pub group: usize,
+    /// Its number within the group, from 0: `run_index`.
+    pub run_index: usize,
+    /// What came of it, once it has ended.
+    pub outcome: Option<CellOutcome>,
+}
+
+/// The runs of a sweep that are written to one output folder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// `output_dir` of its scenarios.
+    pub output_dir: PathBuf,
+    /// The folder of the sweep in it, once it has been made.
+    pub folder: Option<PathBuf>,
+}
+
+/// A sweep. Runs are known by their place in the order in which they were planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    cells: Vec<Cell>,
+    groups: Vec<Group>,
+}
+
+impl Sweep {
+    /// Plans the runs of these scenarios, one after the other in their order; each comes with what tells it from the others.
+    /// Runs with the same `output_dir` share a folder and its files.
+    pub fn plan<'s>(scenarios: impl IntoIterator<Item = (&'s Scenario, Vec<Setting>)>) -> Self {
+        let mut sweep = Sweep {
+            cells: Vec::new(),
+            groups: Vec::new(),
+        };
+        for (scenario, settings) in scenarios {
+            sweep.add(CellConfig::of(scenario), settings);
+        }
+        sweep
+    }
+
+    fn add(&mut self, config: CellConfig, settings: Vec<Setting>) {
+        let known = |group: &Group| group.output_dir == config.output_dir;
+        let group = self.groups.iter().position(known).unwrap_or_else(|| {
+            self.groups.push(Group {
+                output_dir: config.output_dir.clone(),
+                folder: None,
+            });
+            self.groups.len() - 1
+        });
+        self.cells.push(Cell {
+            run_index: self.cells.iter().filter(|cell| cell.group == group).count(),
+            settings,
+            config,
+            group,
+            outcome: None,
+        });
+    }
+
+    /// The runs, in the order in which they are to be made.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The output folders.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Makes the folder of each group, `<output_dir>/sweep_<utc_stamp>[-n]` (`utc_stamp` is `DD_MM_YYYY-HH_MM_SS`), and writes
+    /// its files, which name no run yet.
+    ///
+    /// # Errors
+    /// If a folder or file cannot be written.
+    pub fn begin(&mut self, utc_stamp: &str) -> Result<(), SweepError> {
+        for group in &mut self.groups {
+            group.folder = Some(folder::create(&group.output_dir, utc_stamp)?);
+        }
+        (0..self.groups.len()).try_for_each(|group| self.write(group))
+    }
+
+    /// The folder that a run is to be written into, in place of its scenario's `output_dir`.
+    ///
+    /// # Errors
+    /// If there is no such run, or the sweep has not begun.
+    pub fn run_folder(&self, index: usize) -> Result<&Path, SweepError> {
+        let cell = self.cells.get(index).ok_or(SweepError::NoSuchCell {
+            index,
+            cells: self.cells.len(),
+        })?;
+        self.folder(cell.group)
+    }
+
+    /// Takes what came of a run, good or not, and writes the files of its group anew.
+    ///
+    /// # Errors
+    /// If there is no such run, the sweep has not begun, or a file cannot be written.
+    pub fn record(&mut self, index: usize, outcome: CellOutcome) -> Result<(), SweepError> {
+        let cells = self.cells.len();
+        let Some(cell) = self.cells.get_mut(index) else {
+            return Err(SweepError::NoSuchCell { index, cells });
+        };
+        cell.outcome = Some(outcome);
+        let group = cell.group;
+        self.write(group)
+    }
+
+    /// The exit code of the whole: 130 if a run was interrupted, else that of the first run that did not end with 0, else 0.
+    pub fn exit_code(&self) -> u8 {
+        const INTERRUPTED: u8 = 130;
+        let mut codes = self
+            .cells
+            .iter()
+            .filter_map(|cell| cell.outcome.as_ref())
+            .map(|outcome| outcome.exit_code)
+            .filter(|code| *code != 0);
+        match codes.clone().any(|code| code == INTERRUPTED) {
+            true => INTERRUPTED,
+            false => codes.next().unwrap_or(0),
+        }
+    }
+
+    /// The runs of a group, in order.
+    pub(crate) fn of_group(&self, group: usize) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(move |cell| cell.group == group)
+    }
+
+    fn folder(&self, group: usize) -> Result<&Path, SweepError> {
+        self.groups
+            .get(group)
+            .and_then(|group| group.folder.as_deref())
+            .ok_or(SweepError::NotBegun)
+    }
+
+    fn write(&self, group: usize) -> Result<(), SweepError> {
+        let folder = self.folder(group)?;
+        let cells: Vec<&Cell> = self.of_group(group).collect();
+        for (name, content) in files::all(folder, &cells)? {
+            folder::write(&folder.join(name), &content)?;
+        }
+        Ok(())
+    }
+}
+
+/// The paths of all settings of some runs, in the order in which they first stand.
+pub(crate) fn setting_paths<'c>(cells: impl IntoIterator<Item = &'c Cell>) -> Vec<&'c str> {
+    let mut paths: Vec<&str> = Vec::new();
+    let mut known = std::collections::HashSet::new();
+    for cell in cells {
+        for setting in &cell.settings {
+            if known.insert(setting.path.as_str()) {
+                paths.push(&setting.path);
+            }
+        }
+    }
+    paths
+}
