@@ -139,7 +139,7 @@ function buildModel(data) {
   }
   return {
     data, columns, rows, total: columns.total, texts, intended, dispatched, completed, first, last, ok, output, chunks,
-    metrics: present, bySession, sessions, neverSent, span: [rows || data.curves ? Math.max(0, begin) : 0, end > 0 ? end : 1],
+    metrics: present, bySession, sessions, neverSent, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
     sent: after('sent'),
     name: (row) => `${columns.session[row]}/${columns.node[row]}`,
     failure: (row) => (ok[row] ? null : texts[columns.failed[row]]),

@@ -158,8 +158,8 @@ class Plot {
     context.textBaseline = 'middle';
     context.textAlign = 'right';
     if (y.ticks !== 'none') {
-      const ticks = this.y.ticks(Math.max(2, Math.floor((bottom - top) / 34)));
-      const texts = tickTexts(ticks, y.unit);
+      const ticks = this.y.ticks(Math.max(2, Math.floor((bottom - top) / 28)));
+      const texts = tickTexts(ticks, y.unit, this.y.log);
       const as = measure(y.unit, Math.max(...ticks, 0));
       ticks.forEach((tick, index) => {
         const at = Math.round(this.y(tick)) + 0.5;
@@ -180,8 +180,8 @@ class Plot {
     context.stroke();
     if (this.options.x.hidden) return;
     const { unit } = this.options.x;
-    const ticks = this.x.ticks(Math.max(2, Math.floor((right - left) / 84)));
-    const texts = tickTexts(ticks, unit);
+    const ticks = this.x.ticks(Math.max(2, Math.floor((right - left) / (this.x.log ? 58 : 66))));
+    const texts = tickTexts(ticks, unit, this.x.log);
     const as = measure(unit, Math.max(...ticks.map(Math.abs), 0));
     context.textBaseline = 'top';
     context.textAlign = 'center';

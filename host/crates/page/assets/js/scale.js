@@ -55,28 +55,20 @@ function logTicks(low, high, wanted) {
 }
 
 // Ticks as text in one unit, with as many digits as tell them apart.
-function tickTexts(ticks, unit) {
+function tickTexts(ticks, unit, log) {
   const largest = Math.max(...ticks.map(Math.abs), 0);
-  const log = ticks.length > 2 && ticks[2] - ticks[1] > (ticks[1] - ticks[0]) * 1.01;
-  if (log) return ticks.map((tick) => withUnit(tick, unit === 'tokens' || unit === 'tokens/s' ? '' : unit).replace(/\.0+(?=\D|$)/, ''));
+  if (log) return ticks.map((tick) => withUnit(tick, unit === 'tokens' || unit === 'tokens/s' ? '' : unit).replace(/(\.\d*?)0+(?=\D|$)/, '$1').replace(/\.(?=\D|$)/, ''));
   const as = measure(unit, largest);
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) * as.factor : largest * as.factor;
   const digits = step > 0 ? Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9))) : 0;
   return ticks.map((tick) => grouped((tick * as.factor).toFixed(digits)).replace(/^−0(\.0+)?$/, '0'));
 }
 
-// A little room around values, on the scale that suits them: decades apart, logarithmic.
-function domainOf(values, preferLog) {
-  let [low, high, least] = [Infinity, -Infinity, Infinity];
-  for (const value of values) {
-    if (value !== value) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-    if (value > 0) least = Math.min(least, value);
-  }
-  if (low > high) return { domain: [0, 1], log: false };
-  const log = preferLog && least < Infinity && low > 0 && high / least > 30;
-  if (log) return { domain: [least / 1.15, high * 1.15], log };
+// A little room around sorted values, on the scale that suits them: logarithmic where nine tenths of them are far apart.
+function domainOf(sorted) {
+  if (!sorted.length) return { domain: [0, 1], log: false };
+  const [low, high] = [sorted[0], sorted[sorted.length - 1]];
+  if (low > 0 && high > low && percentile(sorted, 0.95) / percentile(sorted, 0.05) > 5) return { domain: [low / 1.15, high * 1.15], log: true };
   if (low === high) return { domain: low === 0 ? [0, 1] : [Math.min(0, low * 1.2), Math.max(0, low * 1.2)], log: false };
   return { domain: [low >= 0 ? 0 : low - (high - low) * 0.05, high + (high - low) * 0.06], log: false };
 }

@@ -49,7 +49,7 @@ class SessionView {
     this.input = el('input', { type: 'number', id: 'session-number', min: '0', step: '1', inputmode: 'numeric', onchange: () => this.go(Number(this.input.value)) });
     this.facts = el('span', { class: 'session-facts' });
     this.drawing = el('div', { class: 'graph', tabindex: '0', role: 'group', 'aria-roledescription': 'session graph', onkeydown: (event) => this.key(event) });
-    this.detail = el('dl', { class: 'pairs node-detail' });
+    this.detail = el('dl', { class: 'node-detail' });
     const button = (label, title, work) => el('button', { type: 'button', title, onclick: work }, label);
     show('session', el('div', { class: 'toolbar' },
       el('label', { for: 'session-number' }, 'Session'), button('‹', 'Session before', () => this.step(-1)), this.input, button('›', 'Next session', () => this.step(1)),
@@ -142,12 +142,9 @@ class SessionView {
     const y = (lane) => 14 + lane * LANE + LANE / 2 - 4;
     const picture = svg('svg', { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, 'aria-hidden': 'true' });
     const grid = svg('g', { class: 'graph-grid' });
-    const ticks = x.ticks(Math.max(2, Math.floor(wide / 110)));
-    const texts = tickTexts(ticks.map((tick) => tick - begin), 's');
     const own = linearScale([0, end - begin || 1], [12, right]);
     const ownTicks = own.ticks(Math.max(2, Math.floor(wide / 110)));
     const ownTexts = tickTexts(ownTicks, 's');
-    texts.length = 0;
     ownTicks.forEach((tick, index) => {
       const at = Math.round(own(tick)) + 0.5;
       const last = index === ownTicks.length - 1;
@@ -214,7 +211,7 @@ class SessionView {
     });
     const entry = nodes[this.current];
     const { model } = this.page;
-    const pair = (name, value) => (value === null ? [] : [el('dt', {}, name), el('dd', {}, value)]);
+    const pair = (name, value) => (value === null ? null : el('div', {}, el('dt', {}, name), el('dd', {}, value)));
     const parents = entry.parents.length ? entry.parents.join(', ') : 'none';
     this.detail.replaceChildren(...[
       pair('Request', model.name(entry.row)),
@@ -224,7 +221,7 @@ class SessionView {
       ...model.metrics.filter((metric) => metric.name === 'ttfc' || metric.custom).map((metric) => pair(metric.label, withUnit(metric.values[entry.row], metric.unit))),
       pair('Tokens', `${count(model.columns.prompt_tokens[entry.row])} in, ${count(model.output[entry.row])} out`),
       pair('Labels', model.labels(entry.row).map(([name, value]) => `${name}=${value}`).join(', ') || null),
-    ].flat());
+    ].flat().filter(Boolean));
   }
 
   choose(place) {

@@ -57,16 +57,16 @@ function showVerdict(page) {
         { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± beside the figures' }, { label: 'of typical value', right: true }, { label: 'Source' }],
       bounds.map((bound) => el('tr', {}, el('th', { scope: 'row' }, bound.metric), el('td', { class: 'right' }, count(bound.count)),
         el('td', { class: 'right' }, withUnit(bound.mean_error, unit(bound.metric))), el('td', { class: 'right' }, withUnit(bound.p99_error, unit(bound.metric))),
-        el('td', { class: 'right' }, withUnit(bound.relative, 'share')), el('td', {}, bound.source))))) : null));
+        el('td', { class: 'right' }, isNumber(bound.relative) && bound.relative < 1e-4 ? `<${THIN}0.01${THIN}%` : withUnit(bound.relative, 'share')), el('td', {}, bound.source))))) : null));
 }
 
 // The shape of a metric's values in the space of a word.
 function sparkline(values) {
   const sorted = values.filter((value) => value === value).sort();
   if (sorted.length < 5) return null;
-  const { domain, log } = domainOf([sorted[0], percentile(sorted, 0.995)], true);
-  const low = sorted[0] < domain[0] || !log ? Math.min(sorted[0], domain[1]) : domain[0];
-  const scale = (log ? logScale : linearScale)([log ? domain[0] : low, domain[1]], [0, 27.999]);
+  // The last half per cent would squeeze the rest.
+  const { domain, log } = domainOf(sorted.subarray(0, Math.ceil(sorted.length * 0.995)));
+  const scale = (log ? logScale : linearScale)([log ? domain[0] : sorted[0], domain[1]], [0, 27.999]);
   const bins = new Array(28).fill(0);
   for (const value of sorted) bins[Math.max(0, Math.min(27, Math.floor(scale(value))))] += 1;
   const most = Math.max(...bins);
@@ -106,7 +106,7 @@ function showFigures(page) {
       ['mean', 'p50', 'p90', 'p95'].map((key) => el('td', { class: `right ${key}` }, bare(summary[key], as))),
       el('td', { class: 'right', title: thin ? 'Fewer than 100 samples: little more than the largest one' : null }, bare(summary.p99, as), thin ? el('span', { class: 'thin' }, '*') : null),
       el('td', { class: 'right' }, bare(summary.max, as)),
-      el('td', { class: 'right error-cell' }, error ? `±${THIN}${bare(error.p99_error, as)}` : ''),
+      el('td', { class: 'right error-cell' }, error ? `±${THIN}${withUnit(error.p99_error, metric.unit)}` : ''),
       el('td', { class: 'right' }, count(summary.count)),
       selecting ? picked.map((text, place) => el('td', { class: place ? 'right picked' : 'right picked picked-first' }, text)) : null);
   });
@@ -146,7 +146,7 @@ function showSlos(page) {
         el('td', { class: 'right strong' }, withUnit(slo.observed, slo.unit)), el('td', {}, slack(slo)),
         el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, slo.unit)),
         el('td', { class: 'right' }, count(slo.samples)),
-        el('td', {}, worst ? el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
+        el('td', { class: 'nowrap' }, worst ? el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
           `${withUnit(worst.observed, slo.unit)} at ${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`) : ''));
     })));
 }

@@ -14,11 +14,15 @@ function requestBar(model, row, longestTime) {
     bar(first, model.completed[row], 'decode');
   } else bar(begin, model.completed[row], 'idle');
   const { start, at } = model.chunks;
+  const gaps = at.slice(start[row] + 1, start[row + 1]).map((time, index) => time - at[start[row] + index]).sort();
+  const usual = percentile(gaps, 0.5);
   let drawn = -9;
   for (let index = start[row]; index < start[row + 1]; index += 1) {
-    const x = scale(at[index] - begin);
-    if (x - drawn < 2) continue;
-    parts.push(svg('rect', { x: x - 0.4, y: 2, width: 0.8, height: 12, class: 'chunk' }));
+    const [x, before] = [scale(at[index] - begin), index > start[row] ? at[index - 1] : NaN];
+    // A stall: nothing came for far longer than usual.
+    if (at[index] - before > 4 * usual && x - scale(before - begin) > 1) bar(before, at[index], 'stall');
+    if (x - drawn < 4) continue;
+    if (drawn > 0 && gaps.length < 40) parts.push(svg('rect', { x: x - 0.4, y: 4, width: 0.8, height: 8, class: 'chunk' }));
     drawn = x;
   }
   return svg('svg', { class: 'request-bar', width: 180, height: 16, viewBox: '0 0 180 16', 'aria-hidden': 'true' }, parts);
@@ -82,20 +86,17 @@ class RequestTable {
     });
     const shown = order.slice(0, this.size).map((place) => rows[place]);
     this.shown = shown;
+    // One unit and as many digits for a whole column as its median wants, so that its points stand below each other.
     for (const column of columns) {
-      let most = 0;
-      for (const row of shown) {
-        const value = column.value(row);
-        if (value === value) most = Math.max(most, Math.abs(value));
-      }
-      column.as = column.unit ? measure(column.unit, column.key === 'dispatched' ? 1 : most) : null;
+      const values = shown.map(column.value).filter((value) => value === value).sort((a, b) => a - b);
+      const usual = percentile(values, 0.5);
+      column.as = column.unit === undefined ? null : measure(column.unit, column.key === 'dispatched' ? 1 : usual);
+      column.digits = column.key === 'dispatched' ? 3 : values.every(Number.isInteger) ? 0 : Math.min(3, digitsFor((usual || 1) * (column.as ? column.as.factor : 1)));
     }
     const cell = (column, row) => {
       if (column.text) return column.text(row);
       const value = column.value(row);
-      if (column.unit === 's' && column.as.factor === 1) return isNumber(value) ? grouped(value.toFixed(column.key === 'dispatched' ? 3 : 2)) : NONE;
-      if (column.unit === 's' && isNumber(value)) return grouped((value * column.as.factor).toFixed(1));
-      return bare(value, column.as);
+      return isNumber(value) ? grouped((value * column.as.factor).toFixed(column.digits)) : NONE;
     };
     const longestTime = Math.max(1e-9, ...shown.map((row) => model.completed[row] - model.dispatched[row]));
     const head = columns.map((column) => {

@@ -47,10 +47,10 @@ function concurrencyChart(page) {
       const { colors } = theme;
       const prefill = curves.in_prefill || [];
       const stacked = (curves.in_decode || []).map((value, index) => value + (prefill[index] || 0));
-      for (const [values, color] of [[stacked, colors.sky], [prefill, colors.orange]]) {
+      for (const [values, color, alpha] of [[stacked, colors.sky, 0.5], [prefill, colors.panel, 1], [prefill, colors.orange, 0.85]]) {
         stepLine(context, plot, curves, values, true);
         context.fillStyle = color;
-        context.globalAlpha = 0.55;
+        context.globalAlpha = alpha;
         context.fill();
         context.globalAlpha = 1;
       }
@@ -128,7 +128,7 @@ function boundsOf(data, metric) {
 function scatterChart(page) {
   let metric = null;
   const range = () => {
-    const { domain, log } = domainOf(metric.values, true);
+    const { domain, log } = domainOf(metric.values.filter((value) => value === value).sort());
     return { domain, log, unit: metric.unit };
   };
   let y = null;

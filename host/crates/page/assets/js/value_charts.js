@@ -12,7 +12,7 @@ function tokenRows(model) {
   const all = rows.length;
   const step = Math.max(1, all / MOST_TOKEN_LINES);
   const shown = [];
-  for (let at = 0; at < all; at += step) shown.push(rows[Math.floor(at)]);
+  for (let at = 0; at < all && shown.length < MOST_TOKEN_LINES; at += step) shown.push(rows[Math.floor(at)]);
   const { focus } = selection;
   if (focus >= 0 && start[focus + 1] > start[focus] && !shown.includes(focus)) shown.push(focus);
   return { shown, all };
@@ -54,7 +54,7 @@ function tokenChart(page) {
         context.stroke();
         context.globalAlpha = 1;
       };
-      const alpha = Math.max(0.12, Math.min(0.75, 14 / Math.max(1, rows.shown.length)));
+      const alpha = Math.max(0.2, Math.min(0.8, 20 / Math.max(1, rows.shown.length)));
       for (const row of rows.shown) if (row !== selection.focus) line(row, colors.blue, 1, alpha);
       if (selection.gap) {
         context.fillStyle = colors.vermillion;
@@ -174,7 +174,7 @@ function cdfChart(page, name) {
     if (!metric) return;
     if (fresh) {
       all = metric.values.filter((value) => value === value).sort();
-      const { domain, log } = domainOf(all, true);
+      const { domain, log } = domainOf(all);
       axis.setFull(domain, log);
     }
     chosen = isSelecting() ? selectedValues(metric) : all;
@@ -255,9 +255,8 @@ function gapChart(page) {
   plot.refresh = (fresh) => {
     if (fresh) {
       const { gaps } = gapsOf(true);
-      const { domain } = domainOf(gaps, false);
-      high = Math.max(1e-5, domain[1]);
       const positive = gaps.filter((gap) => gap > 0).sort();
+      high = Math.max(1e-5, (positive[positive.length - 1] || 0) * 1.06);
       low = Math.max(1e-6, Math.min(percentile(positive, 0.001) || 1e-4, high / 10) * 0.8);
       axis.setFull([low, high], true);
       whole = histogram(gaps);

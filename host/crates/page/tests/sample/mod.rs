@@ -487,7 +487,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             }),
             ..slo(
                 "p99(ttfc, window = 10s) < 1500ms",
-                of("ttfc").p99,
+                of("ttfc").p99 * 1.4,
                 1.5,
                 "s",
                 "<",
