@@ -1,0 +1,75 @@
+//! The report as JSON.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use veeksha_stats::Summary;
+
+use crate::{Check, HealthReport, Outcome};
+
+#[derive(Serialize)]
+struct Figures {
+    unit: &'static str,
+    count: usize,
+    min: f64,
+    mean: f64,
+    median: f64,
+    p95: f64,
+    p99: f64,
+    max: f64,
+    std: f64,
+}
+
+impl HealthReport {
+    /// The report as strict JSON: `passed`, and `checks`, each with `name`, `outcome` (`passed`, `failed`, `skipped`), `why` it was
+    /// skipped or null, `findings`, `figures` and `distributions` by name, each with its unit.
+    pub fn json(&self) -> Value {
+        json!({
+            "passed": self.passed(),
+            "checks": self.checks.iter().map(check).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn check(check: &Check) -> Value {
+    let (outcome, why) = match &check.outcome {
+        Outcome::Passed => ("passed", None),
+        Outcome::Failed => ("failed", None),
+        Outcome::Skipped(why) => ("skipped", Some(why)),
+    };
+    let figures: Map<String, Value> = (check.figures.iter())
+        .map(|figure| {
+            let value = json!({"unit": figure.unit.name(), "value": figure.value});
+            (figure.name.clone(), value)
+        })
+        .collect();
+    let distributions: Map<String, Value> = (check.distributions.iter())
+        .map(|sample| {
+            (
+                sample.name.clone(),
+                distribution(sample.unit.name(), &sample.summary),
+            )
+        })
+        .collect();
+    json!({
+        "name": check.name,
+        "outcome": outcome,
+        "why": why,
+        "findings": check.findings,
+        "figures": figures,
+        "distributions": distributions,
+    })
+}
+
+fn distribution(unit: &'static str, summary: &Summary) -> Value {
+    json!(Figures {
+        unit,
+        count: summary.count,
+        min: summary.min,
+        mean: summary.mean,
+        median: summary.p50,
+        p95: summary.p95,
+        p99: summary.p99,
+        max: summary.max,
+        std: summary.std,
+    })
+}

@@ -1,0 +1,75 @@
+//! How long each stage of a request's life in the host took.
+
+use veeksha_model::RequestRecord;
+
+use crate::report::{Check, Culprits, Times, Unit, count};
+
+pub(crate) const NAME: &str = "Lifecycle Timing Delays";
+
+/// From due to dispatched, picked up and sent, and from the answer's end to its result. Long delays are the certificate's to judge;
+/// what fails here is a stage that begins before the one before it.
+#[derive(Default)]
+pub(crate) struct Lifecycle {
+    requests: u64,
+    dispatch: Times,
+    held: Times,
+    pick_up: Times,
+    send: Times,
+    process: Times,
+    early: Culprits,
+    disordered: Culprits,
+}
+
+impl Lifecycle {
+    /// Takes a measured request.
+    pub(crate) fn on_record(&mut self, record: &RequestRecord) {
+        self.requests += 1;
+        self.dispatch.add(record.dispatched_at, record.intended);
+        if record.held.total() > 0 {
+            self.held.add(record.held.total(), 0);
+        }
+        if record.dispatched_at < record.intended {
+            self.early.add(record.id);
+        }
+        let mut ordered = record.processed_at >= record.completed_at;
+        if let Some(picked_up) = record.picked_up_at {
+            self.pick_up.add(picked_up, record.dispatched_at);
+            ordered &= picked_up >= record.dispatched_at;
+        }
+        if let (Some(picked_up), Some(sent)) = (record.picked_up_at, record.sent_at) {
+            self.send.add(sent, picked_up);
+            ordered &= sent >= picked_up;
+        }
+        self.process.add(record.processed_at, record.completed_at);
+        if !ordered {
+            self.disordered.add(record.id);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Check {
+        if self.requests == 0 {
+            return Check::skipped(NAME, "no measured request was sent");
+        }
+        let mut check = Check::new(NAME);
+        if self.early.count > 0 {
+            let early = count(self.early.count, "request");
+            check.fail(format!(
+                "{early} dispatched before they were due: {}",
+                self.early.names()
+            ));
+        }
+        if self.disordered.count > 0 {
+            let disordered = count(self.disordered.count, "request");
+            let names = self.disordered.names();
+            check.fail(format!(
+                "{disordered} whose stages are out of order (was the clock set?): {names}"
+            ));
+        }
+        check.distribution("due to dispatched", Unit::Seconds, self.dispatch.summary());
+        check.distribution("of it, held back by limits", Unit::Seconds, self.held.summary());
+        check.distribution("dispatched to picked up", Unit::Seconds, self.pick_up.summary());
+        check.distribution("picked up to sent", Unit::Seconds, self.send.summary());
+        check.distribution("completed to processed", Unit::Seconds, self.process.summary());
+        check
+    }
+}

@@ -1,0 +1,338 @@
+//! Every session and request accounted for: which were told twice, and which never.
+//!
+//! A session is kept while anything of it is open and then becomes one number in a set of ranges, so memory follows what is under
+//! way, not the length of the run.
+
+use std::collections::{BTreeMap, HashMap};
+
+use veeksha_events::Event;
+use veeksha_model::{Nanos, RequestId, RequestRecord, SessionId};
+
+use crate::{
+    Expected,
+    arrival::Arrival,
+    concurrency::Concurrency,
+    rate::Rate,
+    report::{Check, Culprits, Unit, count},
+    session::{Child, Dispatch, Session},
+};
+
+pub(crate) const NAME: &str = "Request Accounting";
+
+/// All sessions of a run, and the checks that look at whole sessions.
+pub(crate) struct Sessions {
+    open: HashMap<SessionId, Session>,
+    closed: Ranges,
+    ended: Option<Nanos>,
+    last: Nanos,
+    finished_twice: Culprits,
+    dispatched_twice: Culprits,
+    both: Culprits,
+    requests: u64,
+    pub(crate) arrival: Arrival,
+    pub(crate) rate: Rate,
+    pub(crate) concurrency: Concurrency,
+}
+
+impl Sessions {
+    pub(crate) fn new(expected: &Expected) -> Self {
+        Sessions {
+            open: HashMap::new(),
+            closed: Ranges::default(),
+            ended: None,
+            last: 0,
+            finished_twice: Culprits::default(),
+            dispatched_twice: Culprits::default(),
+            both: Culprits::default(),
+            requests: 0,
+            arrival: Arrival::new(expected),
+            rate: Rate::new(expected),
+            concurrency: Concurrency::new(expected),
+        }
+    }
+
+    pub(crate) fn on(&mut self, event: &Event) {
+        match event {
+            Event::SessionStarted {
+                session,
+                at,
+                requests,
+            } => {
+                let known = self.session(*session, *at);
+                if let Some(known) = known {
+                    known.started_at = Some(*at);
+                    known.known = known.known.max(*requests);
+                }
+                self.settle(*session);
+            }
+            Event::Dispatched {
+                request,
+                intended,
+                at,
+            } => self.on_dispatch(*request, *intended, *at),
+            Event::Finished(record) => self.on_record(record),
+            Event::NeverSent { request, at, .. } => {
+                let Some(session) = self.session(request.session, *at) else {
+                    self.both.add(request);
+                    return;
+                };
+                let node = session.nodes.entry(request.node).or_default();
+                node.never_sent = true;
+                if node.dispatched || node.finished {
+                    self.both.add(request);
+                }
+                self.settle(request.session);
+            }
+            Event::SessionFinished {
+                session,
+                at,
+                requests,
+                ..
+            } => {
+                if let Some(known) = self.session(*session, *at) {
+                    known.finished_at = Some(*at);
+                    known.all = Some(*requests);
+                }
+                self.settle(*session);
+            }
+            Event::TimeoutReached { at } => self.concurrency.measured_until(*at),
+            Event::ArrivalsMissed { sessions, .. } => self.rate.on_missed(*sessions),
+            Event::RunEnded { at } => self.ended = Some(*at),
+            _ => {}
+        }
+    }
+
+    /// The account of a session; `None` if it is closed.
+    fn session(&mut self, id: SessionId, at: Nanos) -> Option<&mut Session> {
+        self.last = self.last.max(at);
+        if self.closed.contains(id.0) {
+            return None;
+        }
+        let session = self.open.entry(id).or_default();
+        session.last = session.last.max(at);
+        Some(session)
+    }
+
+    fn on_dispatch(&mut self, request: RequestId, intended: Nanos, at: Nanos) {
+        let Some(session) = self.session(request.session, at) else {
+            self.dispatched_twice.add(request);
+            return;
+        };
+        let dispatch = Dispatch { intended, at };
+        let first = session.first_dispatch.get_or_insert(dispatch);
+        if at < first.at {
+            *first = dispatch;
+        }
+        let node = session.nodes.entry(request.node).or_default();
+        let (twice, never_sent) = (std::mem::replace(&mut node.dispatched, true), node.never_sent);
+        if twice {
+            self.dispatched_twice.add(request);
+        }
+        if never_sent {
+            self.both.add(request);
+        }
+        self.settle(request.session);
+    }
+
+    fn on_record(&mut self, record: &RequestRecord) {
+        self.requests += 1;
+        let Some(session) = self.session(record.id.session, record.completed_at) else {
+            self.finished_twice.add(record.id);
+            return;
+        };
+        let node = session.nodes.entry(record.id.node).or_default();
+        if node.finished {
+            self.finished_twice.add(record.id);
+            return;
+        }
+        node.finished = true;
+        node.completed_at = record.completed_at;
+        let never_sent = node.never_sent;
+        if record.measured && !record.parents.is_empty() {
+            session.waiting.push(Child {
+                node: record.id.node,
+                parents: record.parents.clone(),
+                wait_after_ready: record.wait_after_ready,
+                intended: record.intended,
+                dispatched_at: record.dispatched_at,
+                held: record.held.total(),
+            });
+        }
+        // Nearly always the parents were told before, and nothing waits.
+        let waiting = std::mem::take(&mut session.waiting);
+        let (ready, waiting): (Vec<_>, Vec<_>) = waiting
+            .into_iter()
+            .map(|child| (session.parents_done(&child.parents), child))
+            .partition(|(done, _)| done.is_some());
+        session.waiting = waiting.into_iter().map(|(_, child)| child).collect();
+        for (done, child) in ready {
+            self.arrival
+                .add(record.id.session, &child, done.unwrap_or_default());
+        }
+        if never_sent {
+            self.both.add(record.id);
+        }
+        self.settle(record.id.session);
+    }
+
+    /// Closes a session of which nothing more is to come.
+    fn settle(&mut self, id: SessionId) {
+        if self.open.get(&id).is_some_and(Session::is_accounted_for)
+            && let Some(session) = self.open.remove(&id)
+        {
+            self.closed.insert(id.0);
+            self.pass_on(&session);
+        }
+    }
+
+    fn pass_on(&mut self, session: &Session) {
+        if let Some(first) = session.first_dispatch {
+            self.rate.add(first);
+        }
+        if let Some(begin) = session.began() {
+            self.concurrency.add(begin, session.finished_at);
+        }
+    }
+
+    /// The checks of sessions: intra-session arrival, dispatch rate, concurrency, accounting.
+    pub(crate) fn finish(mut self) -> [Check; 4] {
+        let mut left: Vec<(SessionId, Session)> = self.open.drain().collect();
+        left.sort_unstable_by_key(|(id, _)| *id);
+        for (_, session) in &left {
+            self.pass_on(session);
+        }
+        let accounting = self.accounting(&left);
+        let end = self.ended.unwrap_or(self.last);
+        [
+            self.rate.finish(),
+            self.arrival.finish(),
+            self.concurrency.finish(end),
+            accounting,
+        ]
+    }
+
+    fn accounting(&self, left: &[(SessionId, Session)]) -> Check {
+        let mut check = Check::new(NAME);
+        let twice = [
+            (&self.finished_twice, "finished more than once"),
+            (&self.dispatched_twice, "dispatched more than once"),
+            (&self.both, "told to be sent and never sent"),
+        ];
+        for (culprits, what) in twice {
+            if culprits.count > 0 {
+                check.fail(format!(
+                    "{} {what}: {}",
+                    count(culprits.count, "request"),
+                    culprits.names()
+                ));
+            }
+        }
+        check.figure("requests finished", Unit::Count, self.requests as f64);
+        check.figure(
+            "requests finished again",
+            Unit::Count,
+            self.finished_twice.count as f64,
+        );
+        if self.ended.is_none() {
+            check.note("the record ends before the run does: what is under way at its end cannot be told from what is lost".into());
+            return check;
+        }
+        let (mut unanswered, mut untold, mut unsent) =
+            (Culprits::default(), Culprits::default(), Culprits::default());
+        let mut lost = 0;
+        for (id, session) in left {
+            let mut missing = session
+                .all
+                .unwrap_or(session.known)
+                .saturating_sub(session.told());
+            for (node, state) in &session.nodes {
+                let request = RequestId {
+                    session: *id,
+                    node: *node,
+                };
+                if state.dispatched && !state.finished && !state.never_sent {
+                    unanswered.add(request);
+                    missing = missing.saturating_sub(1);
+                }
+                if state.finished && !state.dispatched {
+                    unsent.add(request);
+                }
+            }
+            if missing > 0 {
+                untold.add(format!("session {id} ({missing})"));
+                lost += u64::from(missing);
+            }
+        }
+        if unanswered.count > 0 {
+            let what = "dispatched and neither answered nor failed when the run ended";
+            check.fail(format!(
+                "{} {what}: {}",
+                count(unanswered.count, "request"),
+                unanswered.names()
+            ));
+        }
+        if lost > 0 {
+            let what = "planned and neither sent nor told to be never sent";
+            check.fail(format!("{} {what}: {}", count(lost, "request"), untold.names()));
+        }
+        if unsent.count > 0 {
+            let what = "finished without having been dispatched";
+            check.fail(format!(
+                "{} {what}: {}",
+                count(unsent.count, "request"),
+                unsent.names()
+            ));
+        }
+        check.figure("requests lost", Unit::Count, (unanswered.count + lost) as f64);
+        check
+    }
+}
+
+/// A set of numbers that come nearly in order.
+#[derive(Clone, Debug, Default)]
+struct Ranges {
+    /// First and last of each range.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl Ranges {
+    fn contains(&self, number: u64) -> bool {
+        self.ranges
+            .range(..=number)
+            .next_back()
+            .is_some_and(|(_, last)| number <= *last)
+    }
+
+    fn insert(&mut self, number: u64) {
+        if self.contains(number) {
+            return;
+        }
+        let before = self
+            .ranges
+            .range(..number)
+            .next_back()
+            .map(|(first, last)| (*first, *last));
+        let first = match before {
+            Some((first, last)) if last.checked_add(1) == Some(number) => first,
+            _ => number,
+        };
+        let after = number.checked_add(1).and_then(|next| self.ranges.remove(&next));
+        self.ranges.insert(first, after.unwrap_or(number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_grow_together() {
+        let mut ranges = Ranges::default();
+        for number in [3, 1, 5, 4, u64::MAX, 0, 2, 4] {
+            assert!(number == 4 || !ranges.contains(number));
+            ranges.insert(number);
+        }
+        assert_eq!(ranges.ranges, BTreeMap::from([(0, 5), (u64::MAX, u64::MAX)]));
+        assert!((0..=5).all(|number| ranges.contains(number)) && !ranges.contains(6));
+    }
+}
