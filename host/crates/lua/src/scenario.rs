@@ -7,7 +7,7 @@ use veeksha_ports::{
     FlavorFactory, Layout, MetricFactory, RequestCheckFactory, SloCheck, WorkloadFactory, WorkloadInfo,
     check_layout,
 };
-use veeksha_scenario::{Document, Documents, Node, Value};
+use veeksha_scenario::{Documents, Node, Value};
 
 use crate::error::LuaError;
 use crate::evaluator::{self, LuaEvaluator, Wrong};
@@ -33,9 +33,7 @@ const MAX_MESSAGES: usize = 200;
 /// of metrics and checks ([`LuaScenario::evaluator`] with an empty path).
 #[derive(Clone, Debug)]
 pub struct LuaScenario {
-    /// The table that the file returned, with places, where it is one scenario. Functions stand in it as [`Value::Function`].
-    pub document: Document,
-    /// The same as the scenarios of a sweep.
+    /// What the file returned, with places: a scenario, or several. Functions stand in it as [`Value::Function`].
     pub documents: Documents,
     /// What the top level wrote with `log.*` and `print`: level and line.
     pub messages: Vec<(String, String)>,
@@ -80,7 +78,6 @@ impl LuaScenario {
             .map(|mut lines| std::mem::take(&mut *lines))
             .unwrap_or_default();
         Ok(LuaScenario {
-            document: Document::new(root.clone()),
             documents: Documents::new(root.clone()),
             messages,
             root,
@@ -105,7 +102,6 @@ impl LuaScenario {
             scenario,
         })?;
         Ok(LuaScenario {
-            document: Document::new(root.clone()),
             documents: Documents::new(root.clone()),
             messages: self.messages.clone(),
             root,

@@ -492,5 +492,6 @@ fn the_agent_of_the_scenarios_folder_runs() {
         steps_of(SessionId(1), "length"),
         ["plan", "database", "search", "combine", "continue"]
     );
-    scenario.document.check(&Default::default()).unwrap();
+    let document = scenario.documents.single().unwrap();
+    document.check(&Default::default()).unwrap();
 }

@@ -12,6 +12,9 @@ use veeksha_ports::{
     OpenMetric, PluginFailure, PluginFailureKind, PluginSample, RunResults, SloVerdict, Stats, WindowStats,
 };
 
+use proptest::prelude::*;
+use veeksha_scenario::Evaluator;
+
 use crate::common::Folder;
 
 /// Milliseconds.
@@ -1093,4 +1096,108 @@ fn the_example_of_the_sdk_measures_stalls() {
     assert_eq!(verdicts.len(), 1);
     // The results of this test know no such metric.
     assert_eq!((verdicts[0].met, verdicts[0].observed), (true, None));
+}
+
+/// What the scenario's check says of an evaluator is where its functions are found.
+#[test]
+fn checked_scenarios_name_their_evaluators() {
+    let folder = Folder::new(
+        "
+return {
+  session_generator = { type = 'lua', agent = function(session) end },
+  evaluators = {
+    { type = 'lua', good = function(request) return true end },
+    { type = 'lua', name = 'tiers', metrics = { m = { unit = 's', observe = function(request) return 1 end } } },
+  },
+}",
+    );
+    let loaded = folder.load().unwrap();
+    let document = loaded.documents.clone().single().unwrap();
+    let scenario = document.check(&Default::default()).unwrap();
+    let mut found = Vec::new();
+    for evaluator in &scenario.evaluators {
+        if let Evaluator::Lua { name, index, .. } = evaluator {
+            let path = format!("evaluators.{index}");
+            let made = loaded.evaluator(&path, Some(name), folder.grants(1)).unwrap();
+            found.push((made.name, made.metric.is_some(), made.request_check.is_some()));
+        }
+    }
+    assert_eq!(
+        found,
+        [
+            ("evaluators[0]".to_owned(), false, true),
+            ("tiers".to_owned(), true, false)
+        ]
+    );
+}
+
+/// An expression of Lua, of any shape.
+fn any_value() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("nil".to_owned()),
+        Just("true".to_owned()),
+        Just("0/0".to_owned()),
+        Just("-1/0".to_owned()),
+        Just("'3'".to_owned()),
+        Just("request".to_owned()),
+        Just("print".to_owned()),
+        Just("request.chunk_at".to_owned()),
+        Just("buffer.create(8)".to_owned()),
+        Just("vector.create(1, 2, 3)".to_owned()),
+        Just("setmetatable({ 1 }, {})".to_owned()),
+        (-5..5i32).prop_map(|number| number.to_string()),
+        any::<f64>()
+            .prop_filter("finite", |number| number.is_finite())
+            .prop_map(|number| format!("{number:e}")),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        let key = prop_oneof![
+            Just(""),
+            Just("value = "),
+            Just("weight = "),
+            Just("other = "),
+            Just("[3] = "),
+            Just("[1.5] = ")
+        ];
+        prop::collection::vec((key, inner), 0..4).prop_map(|fields| {
+            let fields: Vec<String> = fields
+                .into_iter()
+                .map(|(key, value)| format!("{key}{value}"))
+                .collect();
+            format!("{{ {} }}", fields.join(", "))
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever functions return is taken or refused, and what is taken is finite.
+    #[test]
+    fn anything_may_be_returned(value in any_value()) {
+        let source = format!(
+            "return {{ metrics = {{ m = {{ observe = function(request) return {value} end, finish = function() local request return {value} end }} }},\n\
+             good = function(request) return {value} end, check = function(request) return {value} end }}"
+        );
+        // `finish` has no request: its expression may fail, and nothing else may happen.
+        let evaluator = evaluator(&source);
+        let mut metric = open(&evaluator);
+        let one = request(1);
+        let observed = metric.collector.observe(&[&one, &one]);
+        for samples in [observed, metric.collector.finish()] {
+            match samples {
+                Ok(samples) => prop_assert!(
+                    samples.iter().all(|sample| sample.value.is_finite() && sample.weight.is_finite() && sample.weight > 0.0)
+                ),
+                Err(failure) => prop_assert!(failure.message.contains("scenario.lua:1: "), "{}", failure),
+            }
+        }
+        if let Err(failure) = evaluator.request_check.as_ref().unwrap().open().unwrap().judge(&[&one]) {
+            prop_assert!(failure.message.contains("scenario.lua:2: "), "{}", failure);
+        }
+        match evaluator.slo_check.as_ref().unwrap().check(Arc::new(Asked)) {
+            Ok(verdicts) => prop_assert!(!verdicts.is_empty()),
+            Err(failure) => prop_assert!(failure.message.contains("scenario.lua:2: "), "{}", failure),
+        }
+    }
 }

@@ -27,7 +27,7 @@ fn a_table_becomes_a_document_with_lines() {
          evaluators = {\n    { type = \"slo\", strict = true },\n  },\n  empty = {},\n  run = function() end,\n}",
     );
     let scenario = folder.load().unwrap();
-    let root = &scenario.document.root;
+    let root = &scenario.documents.single().unwrap().root;
     assert_eq!(at(root, "seed").value, Value::Int(42));
     assert_eq!(at(root, "traffic.rate").value, Value::Float(4.5));
     assert_eq!(at(root, "traffic.burst").value, Value::Float(f64::INFINITY));
@@ -370,7 +370,8 @@ fn the_scenarios_of_a_list_have_their_lines() {
 fn one_scenario_is_no_sweep() {
     let folder = Folder::new("return { seed = 1 }");
     let loaded = folder.load().unwrap();
-    assert_eq!(loaded.documents.clone().single().unwrap(), loaded.document);
-    assert_eq!(loaded.of(0).unwrap().document, loaded.document);
+    let document = loaded.documents.clone().single().unwrap();
+    assert_eq!(document.root.get("seed").unwrap().value, Value::Int(1));
+    assert_eq!(loaded.of(0).unwrap().documents, loaded.documents);
     assert!(loaded.of(1).is_err());
 }

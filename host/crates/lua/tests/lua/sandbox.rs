@@ -71,7 +71,7 @@ fn files_are_required_below_the_folder_and_run_once() {
     .with("lib/c.lua", "return 41");
     let scenario = folder.load().unwrap();
     assert_eq!(scenario.messages.len(), 1, "once");
-    let text = format!("{:?}", scenario.document.root.value);
+    let text = format!("{:?}", scenario.documents.single().unwrap().root.value);
     assert!(text.contains("Int(42)") && text.contains("Int(41)"), "{text}");
 }
 
