@@ -111,7 +111,8 @@ impl InferencePerf {
             last = chunk.at;
             tokens += carried;
         }
-        self.mismatched += u64::from(completion.is_some_and(|completion| completion != tokens));
+        // Without an event of visible text there is nothing that it compares.
+        self.mismatched += u64::from(tokens > 0 && completion.is_some_and(|completion| completion != tokens));
         let first = first.filter(|_| tokens > 1);
         let span = first.map(|first| last.saturating_sub(first) as f64 / 1e9);
         self.answered.push(Success {
@@ -137,17 +138,12 @@ impl InferencePerf {
         let Status::Failed { class, message } = &record.status else {
             return;
         };
-        let status = record.http_status.filter(|_| *class == ErrorClass::Status);
-        let label = match (status, class) {
-            (Some(code @ 429), _) => format!("{code} - Rate Limit"),
-            (Some(code @ 500), _) => format!("{code} - Internal Server Error"),
-            (Some(code @ 502), _) => format!("{code} - Bad Gateway"),
-            (Some(code @ 503), _) => format!("{code} - Service Unavailable"),
-            (Some(code @ 504), _) => format!("{code} - Gateway Timeout"),
-            (Some(code), _) => format!("{code} - other"),
-            (None, ErrorClass::Timeout) => "Timeout".to_owned(),
-            (None, ErrorClass::Connect) => "Connection Error".to_owned(),
-            (None, class) => class.name().to_owned(),
+        let text = message.to_lowercase();
+        let label = match record.http_status.filter(|_| *class == ErrorClass::Status) {
+            Some(code) => format!("{code} - {}", http_label(code, &text)),
+            None if is_timeout(&text) => "Timeout".to_owned(),
+            None if text.contains("connect") => "Connection Error".to_owned(),
+            None => class.name().to_owned(),
         };
         let label = self.labels.entry(label).or_default();
         label.count += 1;
@@ -400,6 +396,51 @@ impl InferencePerf {
         );
         notes
     }
+}
+
+/// `_HTTP_CODE_LABELS`, else `_HTTP_ERROR_LABELS` by the words of the message, in lower case.
+fn http_label(code: u16, text: &str) -> &'static str {
+    let any = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    match code {
+        429 => "Rate Limit",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ if any(&[
+            "context window",
+            "context_window",
+            "context length",
+            "maximum context",
+        ]) || any(&[
+            "max tokens",
+            "max_tokens",
+            "maxtokens",
+            "token limit",
+            "token_limit",
+        ]) =>
+        {
+            "Context Window"
+        }
+        _ if any(&["invalid json", "malformed json", "json parse", "unexpected token"])
+            || any(&[
+                "expecting value",
+                "unterminated string",
+                "expecting ',' delimiter",
+            ]) =>
+        {
+            "Invalid JSON"
+        }
+        _ if is_timeout(text) => "Timeout",
+        _ if any(&["model not found", "model_not_found", "no such model"]) => "Model Not Found",
+        _ => "other",
+    }
+}
+
+fn is_timeout(text: &str) -> bool {
+    ["timeout", "timed out", "timed-out", "timedout"]
+        .iter()
+        .any(|word| text.contains(word))
 }
 
 fn key(p: f64) -> String {

@@ -28,7 +28,7 @@ mod aiperf;
 mod answer;
 mod dialect;
 #[cfg(test)]
-#[path = "../tests/common/fixture.rs"]
+#[path = "../tests/peers/fixture.rs"]
 mod fixture;
 mod genai_perf;
 mod guidellm;

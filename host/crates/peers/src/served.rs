@@ -1,6 +1,8 @@
 //! What `vllm bench serve` and sglang's `bench_serving` have in common: sglang's is a descendant. Both keep, of each request, a
 //! start, a time to first token, gaps between chunks and a latency, and add them up at the end.
 
+use std::collections::BTreeMap;
+
 use veeksha_model::Nanos;
 
 use crate::sample::{Gaps, Sample};
@@ -96,23 +98,17 @@ impl Served {
     /// The most chunks that came in one whole second since the first start ("output tokens per second" in both tools).
     pub(crate) fn peak_chunks(&self) -> u64 {
         let base = self.base();
-        let mut seconds: Vec<u64> = Vec::new();
+        let mut seconds: BTreeMap<Nanos, u64> = BTreeMap::new();
         for output in &self.answered {
             let mut at = output.start.saturating_add(output.ttft).saturating_sub(base);
-            let mut count = |at: Nanos| {
-                let second = usize::try_from(at / 1_000_000_000).unwrap_or(usize::MAX - 1);
-                if seconds.len() <= second {
-                    seconds.resize(second + 1, 0);
-                }
-                seconds[second] += 1;
-            };
+            let mut count = |at: Nanos| *seconds.entry(at / 1_000_000_000).or_default() += 1;
             count(at);
             for gap in output.gaps.clone() {
                 at = at.saturating_add(self.gaps.get(gap));
                 count(at);
             }
         }
-        seconds.into_iter().max().unwrap_or(0)
+        seconds.into_values().max().unwrap_or(0)
     }
 
     /// The most requests at the same time.

@@ -86,7 +86,9 @@ impl AiperfExport {
     /// It needs nothing but the start of the run, so lines can be written as they come.
     pub fn jsonl_line(&self, event: &Event) -> Option<Vec<u8>> {
         match event {
-            Event::Finished(record) if record.measured => Some(row::line(record, self.state.epoch)),
+            Event::Finished(record) if record.measured => {
+                Some(row::line(record, self.state.epoch, &self.info.goodput))
+            }
             _ => None,
         }
     }
@@ -173,9 +175,10 @@ impl State {
                 .push(facts);
         }
         let slice_of = |(index, requests): (u64, Vec<&Facts>)| {
-            let from = first + index * slice;
-            let complete = from + slice <= last;
-            let to = if complete { from + slice } else { last };
+            let from = first.saturating_add(index.saturating_mul(slice));
+            let end = from.saturating_add(slice);
+            let complete = end <= last;
+            let to = end.min(last);
             let selection = Selection {
                 requests,
                 gaps: &self.gaps,

@@ -389,12 +389,8 @@ impl Selection<'_> {
             discrepant,
         );
         if !self.goodput.is_empty() {
-            let good = self
-                .requests
-                .iter()
-                .filter(|facts| is_good(facts, self.goodput))
-                .count();
-            let good = Some(good as f64).filter(|_| valid > 0);
+            let verdicts = self.requests.iter().filter_map(|facts| good(facts, self.goodput));
+            let good = verdicts.map(f64::from).reduce(|sum, one| sum + one);
             put(
                 "good_request_count",
                 "Good Request Count",
@@ -426,7 +422,7 @@ impl Selection<'_> {
         let answered = || self.requests.iter().filter(|facts| !facts.error);
         let first = answered().map(|facts| facts.start).min()?;
         let last = answered()
-            .filter_map(|facts| Some(facts.start + facts.latency?))
+            .filter_map(|facts| Some(facts.start.saturating_add(facts.latency?)))
             .max()?;
         last.checked_sub(first)
             .filter(|&nanos| nanos > 0)
@@ -449,17 +445,20 @@ fn value(metric: &RecordMetric, facts: &Facts) -> Option<f64> {
     metric.value(facts)
 }
 
-/// Whether a request meets every threshold; one that lacks a metric does not.
-fn is_good(facts: &Facts, goodput: &[Threshold]) -> bool {
+/// Whether a request meets every threshold; `None` if it lacks a metric that one is set on, or failed.
+pub(super) fn good(facts: &Facts, goodput: &[Threshold]) -> Option<bool> {
     let met = |threshold: &Threshold| {
         let metric = RECORD_METRICS
             .iter()
             .find(|metric| metric.tag == threshold.metric);
-        let value = metric.and_then(|metric| metric.value(facts));
-        value.is_some_and(|value| match larger_is_better(&threshold.metric) {
+        let value = metric.and_then(|metric| metric.value(facts))?;
+        Some(match larger_is_better(&threshold.metric) {
             true => value >= threshold.value,
             false => value <= threshold.value,
         })
     };
-    !facts.error && goodput.iter().all(met)
+    let verdicts: Option<Vec<bool>> = goodput.iter().map(met).collect();
+    verdicts
+        .filter(|_| !facts.error)
+        .map(|verdicts| verdicts.into_iter().all(|met| met))
 }

@@ -5,6 +5,8 @@ use veeksha_model::{ErrorClass, Nanos, RequestRecord, Status};
 
 use super::catalogue::{INTER_CHUNK, ISSUED, Kind, RECORD_METRICS};
 use super::facts::Facts;
+use super::results;
+use crate::options::Threshold;
 use crate::report::number;
 use crate::sample::Gaps;
 
@@ -12,7 +14,7 @@ use crate::sample::Gaps;
 const WORKER: &str = "veeksha-host";
 
 /// The line, with its end. `epoch` is the wall clock at the run's zero.
-pub(super) fn line(record: &RequestRecord, epoch: u64) -> Vec<u8> {
+pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) -> Vec<u8> {
     let mut pool = Gaps::default();
     let facts = Facts::of(record, &mut pool);
     let mut metrics = Map::new();
@@ -34,6 +36,10 @@ pub(super) fn line(record: &RequestRecord, epoch: u64) -> Vec<u8> {
                 json!({ "value": value, "unit": metric.unit }),
             );
         }
+    }
+    if let Some(good) = results::good(&facts, goodput).filter(|_| !goodput.is_empty()) {
+        let value = json!({ "value": u64::from(good), "unit": "requests" });
+        metrics.insert("good_request_count".into(), value);
     }
     let mut row = json!({
         "metadata": metadata(record, &facts, epoch),
