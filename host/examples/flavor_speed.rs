@@ -55,7 +55,8 @@ fn main() {
 
 fn measure(path: &Path) {
     let lua = LuaScenario::load(path, LuaLimits::default()).expect("a scenario");
-    let scenario = lua.document.check(&shipped()).expect("a valid scenario");
+    let document = lua.documents.single().expect("one scenario");
+    let scenario = document.check(&shipped()).expect("a valid scenario");
     let Generator::Trace(trace) = &scenario.session_generator else {
         return;
     };
