@@ -219,3 +219,48 @@ impl Phase {
         f64::from(last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, option, prelude::*};
+
+    use super::*;
+
+    proptest! {
+        /// The same, counted nanosecond by nanosecond.
+        #[test]
+        fn the_sweep_counts_what_a_look_at_every_instant_counts(
+            sessions in vec((0..40_u64, option::of(0..30_u64)), 1..12),
+            target in 1..5_u32,
+            ramp in 0..20_u64,
+            measured_until in option::of(0..60_u64),
+            end in 1..80_u64,
+        ) {
+            let mut expected = Expected::of(Traffic::Concurrent { target, ramp });
+            expected.measured_until = measured_until;
+            let mut concurrency = Concurrency::new(&expected);
+            let spans: Vec<(u64, Option<u64>)> =
+                sessions.iter().map(|(begin, length)| (*begin, length.map(|length| begin + length))).collect();
+            spans.iter().for_each(|(begin, over)| concurrency.add(*begin, *over));
+            let last_begin = spans.iter().map(|(begin, _)| *begin).max().unwrap();
+            let full_until = measured_until.unwrap_or(u64::MAX).min(last_begin).min(end);
+            let (rising, full, after) = concurrency.sweep(target, ramp, full_until, end);
+
+            let mut counted = [[0_u64; 4]; 3];
+            for now in 0..end {
+                let running = spans.iter().filter(|(begin, over)| *begin <= now && over.is_none_or(|over| now < over)).count() as u64;
+                let allowed = if now < ramp { u64::from(target) * now / ramp } else { u64::from(target) };
+                let phase = if now < ramp { 0 } else if now < full_until { 1 } else { 2 };
+                let place = match running.cmp(&allowed) {
+                    std::cmp::Ordering::Less => 0,
+                    std::cmp::Ordering::Equal => 1,
+                    std::cmp::Ordering::Greater => 2,
+                };
+                counted[phase][place] += 1;
+                counted[phase][3] += allowed.saturating_sub(running);
+            }
+            let swept = [rising, full, after].map(|phase| [phase.below, phase.at, phase.above, phase.missing as u64]);
+            prop_assert_eq!(swept, counted);
+        }
+    }
+}
