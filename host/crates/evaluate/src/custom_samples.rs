@@ -124,6 +124,12 @@ impl Resolved {
         SampleSet::weighted(weighted.collect())
     }
 
+    /// Instant, value and weight of all samples that have an instant.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = (Nanos, f64, f64)> + '_ {
+        let samples = self.samples.iter();
+        samples.filter_map(|sample| Some((sample.intended.get()?, sample.value, sample.weight)))
+    }
+
     /// The samples of each row that has some.
     pub(crate) fn by_row(&self) -> BTreeMap<u32, Vec<Weighted>> {
         let mut rows: BTreeMap<u32, Vec<Weighted>> = BTreeMap::new();

@@ -55,6 +55,7 @@ mod setup;
 mod slices;
 mod threads;
 mod throughput;
+mod timed;
 mod verdicts;
 mod workload;
 
