@@ -1,5 +1,7 @@
 //! `!expand`: the scenarios of a sweep, and what tells them apart.
 
+use std::collections::HashMap;
+
 use serde_json::Value as Json;
 
 use crate::{Node, Value, path, yaml};
@@ -135,23 +137,7 @@ fn differ(path: &str, nodes: &[(usize, &Node)], of: usize, settings: &mut [Vec<S
         return;
     }
     if nodes.iter().all(|(_, node)| matches!(node.value, Value::Map(_))) {
-        let mut names: Vec<&str> = Vec::new();
-        let mut known = std::collections::HashSet::new();
-        for (_, node) in nodes {
-            if let Value::Map(entries) = &node.value {
-                names.extend(
-                    entries
-                        .iter()
-                        .map(|(name, _)| name.as_str())
-                        .filter(|name| known.insert(*name)),
-                );
-            }
-        }
-        for name in names {
-            let below: Vec<(usize, &Node)> = nodes
-                .iter()
-                .filter_map(|(index, node)| Some((*index, node.get(name)?)))
-                .collect();
+        for (name, below) in by_key(nodes) {
             differ(&path::join(path, name), &below, of, settings);
         }
         return;
@@ -179,6 +165,25 @@ fn differ(path: &str, nodes: &[(usize, &Node)], of: usize, settings: &mut [Vec<S
     }
 }
 
+/// The values of each key of these tables, the keys in the order in which they first stand.
+fn by_key<'n>(nodes: &[(usize, &'n Node)]) -> Vec<(&'n str, Vec<(usize, &'n Node)>)> {
+    let mut keys: Vec<(&str, Vec<(usize, &Node)>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (index, node) in nodes {
+        let Value::Map(entries) = &node.value else {
+            continue;
+        };
+        for (name, below) in entries {
+            let place = *places.entry(name.as_str()).or_insert_with(|| {
+                keys.push((name, Vec::new()));
+                keys.len() - 1
+            });
+            keys[place].1.push((*index, below));
+        }
+    }
+    keys
+}
+
 /// The length of lists that hold tables and are equally long: those are compared item by item. A list of plain values is one
 /// value.
 fn tables_of_one_length(nodes: &[(usize, &Node)]) -> Option<usize> {
@@ -202,22 +207,20 @@ fn same(a: &Node, b: &Node) -> bool {
         (Value::List(a), Value::List(b)) | (Value::Expand(a), Value::Expand(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
         }
-        (Value::Map(a), Value::Map(b)) => {
-            // Written in the same order, as the cells of one scenario are, this is one pass.
-            a.len() == b.len()
-                && a.iter().zip(b).all(|((name, one), (other_name, other))| {
-                    if name == other_name {
-                        same(one, other)
-                    } else {
-                        b.iter()
-                            .find(|(other_name, _)| name == other_name)
-                            .is_some_and(|(_, other)| same(one, other))
-                    }
-                })
-        }
+        (Value::Map(a), Value::Map(b)) => a.len() == b.len() && same_entries(a, b),
         (Value::Function, Value::Function) => a.place == b.place,
         (a, b) => a == b,
     }
+}
+
+/// Written in the same order, as in the scenarios of one `!expand`, this is one pass without a map.
+fn same_entries(a: &[(String, Node)], b: &[(String, Node)]) -> bool {
+    if a.iter().zip(b).all(|((name, _), (other, _))| name == other) {
+        return a.iter().zip(b).all(|((_, a), (_, b))| same(a, b));
+    }
+    let b: HashMap<&str, &Node> = b.iter().map(|(name, node)| (name.as_str(), node)).collect();
+    a.iter()
+        .all(|(name, a)| b.get(name.as_str()).is_some_and(|b| same(a, b)))
 }
 
 fn shown(node: &Node) -> Json {

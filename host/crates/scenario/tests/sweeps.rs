@@ -241,6 +241,30 @@ fn a_command_that_needs_one_scenario_says_so() {
     assert_eq!(documents.single().unwrap_err().to_string(), message);
 }
 
+/// The order in which keys are written tells nothing apart.
+#[test]
+fn scenarios_that_say_the_same_have_no_settings() {
+    let cells = cells(
+        "- {seed: 1, client: {model: m, headers: {a: b}}}\n- {client: {headers: {a: b}, model: m}, seed: 1}",
+    );
+    assert_eq!(settings(&cells), ["", ""]);
+}
+
+/// A hundred thousand keys, in two orders: walked once, not once for each key.
+#[test]
+fn large_tables_are_compared_in_one_pass() {
+    let keys: Vec<String> = (0..100_000).map(|key| format!("k{key}: {key}")).collect();
+    let backwards: Vec<String> = keys.iter().rev().cloned().collect();
+    let yaml = format!(
+        "- {{a: {{{}}}, b: {{x: 1, {}}}}}\n- {{a: {{{}}}, b: {{x: 2, {}}}}}",
+        keys.join(", "),
+        keys.join(", "),
+        backwards.join(", "),
+        backwards.join(", ")
+    );
+    assert_eq!(settings(&cells(&yaml)), ["b.x=1", "b.x=2"]);
+}
+
 #[test]
 fn overrides_apply_to_every_scenario() {
     let yaml = "
