@@ -601,6 +601,9 @@ fn hostile_metrics_are_stopped() {
             "`x.lua`: files can be required only while the scenario is loaded",
         ),
         ("x = 1", "attempt to modify a readonly table"),
+        ("return coroutine.yield(1)", "attempt to yield"),
+        ("return table.clone(request)", "protected metatable"),
+        ("return error({})", "an error was raised with a table as its value"),
     ] {
         let failure = run(body);
         assert!(failure.message.contains(message), "{body}: {failure}");
