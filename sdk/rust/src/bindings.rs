@@ -82,3 +82,55 @@ pub mod endpoint_codec {
         pub_export_macro: true,
     });
 }
+
+pub mod metric {
+    wit_bindgen::generate!({
+        world: "metric-plugin",
+        path: "../../wit/0.1.0",
+        with: {
+            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
+            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
+            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
+            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
+            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
+        },
+        generate_all,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+    });
+}
+
+pub mod request_check {
+    wit_bindgen::generate!({
+        world: "request-check-plugin",
+        path: "../../wit/0.1.0",
+        with: {
+            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
+            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
+            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
+            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
+            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
+            "veeksha:plugin/records@0.1.0": crate::bindings::metric::veeksha::plugin::records,
+        },
+        generate_all,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+    });
+}
+
+pub mod slo_check {
+    wit_bindgen::generate!({
+        world: "slo-check-plugin",
+        path: "../../wit/0.1.0",
+        with: {
+            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
+            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
+            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
+            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
+            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
+        },
+        generate_all,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+    });
+}

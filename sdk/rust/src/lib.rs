@@ -1,9 +1,10 @@
 //! Plugins of veeksha-host, in Rust.
 //!
 //! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them step by step ([`Agent`]), makes
-//! them of the rows of a recorded trace ([`flavor::TraceFlavor`]; an example stands in [`flavor`]), or adds the API of an
-//! endpoint ([`codec::EndpointCodec`]; an example stands in [`mod@codec`]). This crate is the contract `veeksha:plugin@0.1.0`
-//! in Rust's own shape: implement a trait, name it in a macro, build for `wasm32-unknown-unknown`.
+//! them of the rows of a recorded trace ([`flavor::TraceFlavor`]; an example stands in [`flavor`]), adds the API of an
+//! endpoint ([`codec::EndpointCodec`]; an example stands in [`mod@codec`]), measures a metric ([`metric::Metric`]), says which
+//! requests were good ([`check::RequestCheck`]) or judges a whole run ([`slo::SloCheck`]). This crate is the contract
+//! `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro, build for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use veeksha_plugin::{Error, Random, Request, Session, SessionGenerator, synthetic};
@@ -60,7 +61,9 @@ mod agent;
 mod bindings;
 mod blocks;
 mod cells;
+pub mod check;
 pub mod codec;
+mod completion;
 pub mod config;
 pub mod conversation;
 mod corpus;
@@ -68,10 +71,12 @@ mod error;
 pub mod flavor;
 mod generator;
 pub mod log;
+pub mod metric;
 mod random;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod session;
+pub mod slo;
 
 pub use agent::{Agent, Step};
 pub use bindings::capabilities::veeksha::plugin::types::{
@@ -79,6 +84,7 @@ pub use bindings::capabilities::veeksha::plugin::types::{
     Segment, Session, SyntheticText, ToolCall, Usage,
 };
 pub use blocks::{LastBlock, blocks, seed_of};
+pub use completion::{ChunkKind, Completion, Recorded, Status};
 pub use corpus::Corpus;
 pub use generator::SessionGenerator;
 pub use random::{Draws, Random};
@@ -98,10 +104,15 @@ pub mod blobs {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::agent::Exported as ExportedAgent;
-    pub use crate::bindings::{agent_generator, endpoint_codec, session_generator, trace_flavor};
+    pub use crate::bindings::{
+        agent_generator, endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor,
+    };
+    pub use crate::check::Exported as ExportedRequestCheck;
     pub use crate::codec::Exported as ExportedCodec;
     pub use crate::flavor::Exported as ExportedFlavor;
     pub use crate::generator::Exported as ExportedGenerator;
+    pub use crate::metric::Exported as ExportedMetric;
+    pub use crate::slo::Exported as ExportedSloCheck;
 }
 
 /// The plugins of the README, compiled with the documentation's tests.

@@ -6,11 +6,17 @@ wasmtime::component::bindgen!({
     path: "../../../wit/0.1.0",
     world: "everything",
     imports: { default: trappable },
-    with: { "veeksha:plugin/blobs.blob": crate::capabilities::OpenBlob },
+    with: {
+        "veeksha:plugin/blobs.blob": crate::capabilities::OpenBlob,
+        "veeksha:plugin/results.results": crate::results::OpenResults,
+    },
 });
 
 pub(crate) use exports::veeksha::plugin::agent_generator;
 pub(crate) use exports::veeksha::plugin::endpoint_codec;
+pub(crate) use exports::veeksha::plugin::metric;
+pub(crate) use exports::veeksha::plugin::request_check;
 pub(crate) use exports::veeksha::plugin::session_generator;
+pub(crate) use exports::veeksha::plugin::slo_check;
 pub(crate) use exports::veeksha::plugin::trace_flavor;
-pub(crate) use veeksha::plugin::{blobs, log, random, tokens, types};
+pub(crate) use veeksha::plugin::{blobs, log, random, records, results, tokens, types};

@@ -9,7 +9,7 @@ use wasmtime::component::Resource;
 use wasmtime::{Error, bail};
 
 use crate::LogLevel;
-use crate::bindings::{blobs, log, random, tokens, types};
+use crate::bindings::{blobs, log, random, records, tokens, types};
 use crate::state::HostState;
 use crate::text::grouped;
 
@@ -27,6 +27,8 @@ pub struct OpenBlob {
 }
 
 impl types::Host for HostState {}
+
+impl records::Host for HostState {}
 
 impl log::Host for HostState {
     fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {

@@ -10,7 +10,35 @@ const PACKAGE: &str = "veeksha:plugin";
 /// The version of the contract in `wit/0.1.0`.
 pub(crate) const VERSION: &str = "0.1.0";
 /// The interfaces of the package that a plugin may import.
-const CAPABILITIES: [&str; 5] = ["blobs", "log", "random", "tokens", "types"];
+const CAPABILITIES: [&str; 4] = ["blobs", "log", "random", "tokens"];
+/// The interfaces of the package that hold types, or come with a kind: importing them asks for nothing.
+const VOCABULARY: [&str; 3] = ["records", "results", "types"];
+/// The kinds by the names of their interfaces.
+const KINDS: [(&str, fn(&mut Kinds) -> &mut bool, &str); 7] = [
+    (
+        "session-generator",
+        |kinds| &mut kinds.session_generator,
+        "a session generator",
+    ),
+    (
+        "agent-generator",
+        |kinds| &mut kinds.agent_generator,
+        "an agent generator",
+    ),
+    ("trace-flavor", |kinds| &mut kinds.trace_flavor, "a trace flavor"),
+    (
+        "endpoint-codec",
+        |kinds| &mut kinds.endpoint_codec,
+        "an endpoint codec",
+    ),
+    ("metric", |kinds| &mut kinds.metric, "a metric"),
+    (
+        "request-check",
+        |kinds| &mut kinds.request_check,
+        "a request check",
+    ),
+    ("slo-check", |kinds| &mut kinds.slo_check, "an SLO check"),
+];
 /// The largest component that is looked at.
 const MAX_BYTES: usize = 256 << 20;
 
@@ -25,21 +53,21 @@ pub struct Kinds {
     pub trace_flavor: bool,
     /// It exports `endpoint-codec`.
     pub endpoint_codec: bool,
+    /// It exports `metric`.
+    pub metric: bool,
+    /// It exports `request-check`.
+    pub request_check: bool,
+    /// It exports `slo-check`.
+    pub slo_check: bool,
 }
 
 impl Kinds {
     /// The kinds in words: `a session generator and a trace flavor`.
-    pub(crate) fn in_words(self) -> String {
-        let named = [
-            (self.session_generator, "a session generator"),
-            (self.agent_generator, "an agent generator"),
-            (self.trace_flavor, "a trace flavor"),
-            (self.endpoint_codec, "an endpoint codec"),
-        ];
-        let words: Vec<&str> = named
+    pub(crate) fn in_words(mut self) -> String {
+        let words: Vec<&str> = KINDS
             .iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, word)| *word)
+            .filter(|(_, of, _)| *of(&mut self))
+            .map(|(_, _, word)| *word)
             .collect();
         match words.split_last() {
             Some((last, [])) => (*last).to_owned(),
@@ -151,13 +179,10 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
     let mut kinds = Kinds::default();
     let mut other_version = None;
     for (interface, version) in exports.iter().filter_map(|name| ours(name)) {
-        match interface {
-            _ if !speaks(version) => other_version = Some(version),
-            "session-generator" => kinds.session_generator = true,
-            "agent-generator" => kinds.agent_generator = true,
-            "trace-flavor" => kinds.trace_flavor = true,
-            "endpoint-codec" => kinds.endpoint_codec = true,
-            _ => {}
+        if !speaks(version) {
+            other_version = Some(version);
+        } else if let Some((_, of, _)) = KINDS.iter().find(|(name, _, _)| *name == interface) {
+            *of(&mut kinds) = true;
         }
     }
     match other_version {
@@ -169,9 +194,9 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
             } else {
                 listed(exports)
             };
+            let names = KINDS.map(|(name, _, _)| format!("`{name}`")).join(", ");
             Err(format!(
-                "exports none of `session-generator`, `agent-generator`, `trace-flavor` and `endpoint-codec` of \
-                 {PACKAGE}@{VERSION}; it exports {has}"
+                "exports none of {names} of {PACKAGE}@{VERSION}; it exports {has}"
             ))
         }
     }
@@ -188,7 +213,7 @@ fn capabilities(imports: &[String]) -> Result<Vec<String>, String> {
     for name in imports {
         match ours(name) {
             Some((_, version)) if !speaks(version) => return Err(other(version)),
-            Some(("types", _)) => {}
+            Some((interface, _)) if VOCABULARY.contains(&interface) => {}
             Some((interface, _)) if CAPABILITIES.contains(&interface) => found.push(interface.to_owned()),
             None if name.starts_with("wasi:") => wasi = true,
             _ => unknown.push(name.clone()),

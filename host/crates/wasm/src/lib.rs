@@ -4,6 +4,7 @@
 //! (once: the compiled form is cached on disk, sealed with a key of the user's) and gives a [`Plugin`].
 //! [`Plugin::workload`] and [`Plugin::flavor`] bind a configuration and [`Grants`] to it; each plugin thread then opens an
 //! instance of its own. [`Plugin::codec`] gives what reads a server's answers; it keeps as many instances as threads call it.
+//! [`Plugin::metric`], [`Plugin::request_check`] and [`Plugin::slo_check`] give what measures and judges a run.
 //!
 //! What a plugin can reach is what the contract names, and nothing else: WASI is linked, because most toolchains
 //! import it whether they use it or not, but every part of it is a deterministic stand-in. What a plugin can use up is
@@ -19,7 +20,10 @@ mod bindings;
 mod cache;
 mod capabilities;
 mod codec;
+mod collector;
+mod completions;
 mod convert;
+mod definitions;
 mod describe;
 mod discovery;
 mod endpoint;
@@ -27,6 +31,7 @@ mod engine;
 mod flavor;
 mod grants;
 mod instance;
+mod judge;
 mod limits;
 mod memory;
 mod opened;
@@ -34,14 +39,17 @@ mod parts;
 mod planned;
 mod plugin;
 mod replay;
+mod results;
 mod ring;
 mod rows;
+mod samples;
 mod shard;
 mod state;
 mod text;
 mod ticker;
 mod trap;
 mod turns;
+mod verdicts;
 mod wasi;
 mod workload;
 

@@ -1,5 +1,7 @@
-//! A resource of a guest that was opened with a configuration, in a store that is replaced when it trapped, has served
-//! enough or is swollen: what a planned generator, a trace flavor and a codec have in common.
+//! A resource of a guest that was opened with a configuration: what all kinds but agents have in common.
+//!
+//! [`Opened`] is one in a store that is replaced when it trapped, has served enough or is swollen. [`Current`] is one that stays
+//! in its store, for what keeps something from one call to the next.
 
 use std::sync::Arc;
 
@@ -39,8 +41,8 @@ pub(crate) struct Opened<G> {
     current: Option<Current<G>>,
 }
 
-/// The store of the moment.
-struct Current<G> {
+/// An open resource in the store of the moment.
+pub(crate) struct Current<G> {
     instance: Instance<G>,
     resource: ResourceAny,
     calls: u64,
@@ -60,11 +62,7 @@ impl<G: Opens> Opened<G> {
         input: impl FnOnce() -> Option<String>,
         call: impl FnOnce(&mut Store<HostState>, &G, ResourceAny) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFailure> {
-        let Current {
-            instance, resource, ..
-        } = self.ready()?;
-        let resource = *resource;
-        instance.call(function, input, |store, guest| call(store, guest, resource))
+        self.ready()?.call(function, input, call)
     }
 
     /// Whether its last call trapped, so that the store at hand serves nothing any more.
@@ -91,7 +89,8 @@ impl<G: Opens> Opened<G> {
 }
 
 impl<G: Opens> Current<G> {
-    fn new(bound: &Bound) -> Result<Self, PluginFailure> {
+    /// Opens the resource in a store of its own.
+    pub(crate) fn new(bound: &Bound) -> Result<Self, PluginFailure> {
         let mut instance = G::instance(bound)?;
         let input = || Some(format!("config = {}", cut(&bound.config, CONFIG)));
         let opened = instance.call(G::OPEN, input, |store, guest| guest.open(store, &bound.config))?;
@@ -102,5 +101,17 @@ impl<G: Opens> Current<G> {
             resource,
             calls: 0,
         })
+    }
+
+    /// Calls a function of the resource.
+    pub(crate) fn call<T>(
+        &mut self,
+        function: &'static str,
+        input: impl FnOnce() -> Option<String>,
+        call: impl FnOnce(&mut Store<HostState>, &G, ResourceAny) -> wasmtime::Result<T>,
+    ) -> Result<T, PluginFailure> {
+        let resource = self.resource;
+        self.instance
+            .call(function, input, |store, guest| call(store, guest, resource))
     }
 }

@@ -2,16 +2,21 @@
 
 use std::sync::{Arc, OnceLock};
 
-use veeksha_ports::{FlavorFactory, PluginFailure, PluginFailureKind, WorkloadFactory, WorkloadInfo};
+use veeksha_ports::{
+    FlavorFactory, MetricFactory, PluginFailure, PluginFailureKind, RequestCheckFactory, SloCheck,
+    WorkloadFactory, WorkloadInfo,
+};
 use wasmtime::component::{Component, InstancePre};
 
-use crate::bindings::{agent_generator, endpoint_codec, session_generator, trace_flavor};
+use crate::bindings::{
+    agent_generator, endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor,
+};
 use crate::discovery::Discovered;
 use crate::engine::Host;
 use crate::instance::Instance;
 use crate::state::HostState;
 use crate::workload::{Bound, Factory};
-use crate::{Descriptor, Grants, Kinds, NoLog, PluginEndpoint, codec, flavor};
+use crate::{Descriptor, Grants, Kinds, NoLog, PluginEndpoint, codec, collector, flavor, judge, verdicts};
 
 /// Where a component's machine code came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +36,9 @@ pub(crate) struct Loaded {
     pub(crate) agents: Option<agent_generator::GuestIndices>,
     pub(crate) flavors: Option<trace_flavor::GuestIndices>,
     pub(crate) codecs: Option<endpoint_codec::GuestIndices>,
+    pub(crate) metrics: Option<metric::GuestIndices>,
+    pub(crate) request_checks: Option<request_check::GuestIndices>,
+    pub(crate) slo_checks: Option<slo_check::GuestIndices>,
     origin: Origin,
     descriptor: OnceLock<Descriptor>,
 }
@@ -51,6 +59,9 @@ impl Loaded {
             agent_generator,
             trace_flavor,
             endpoint_codec,
+            metric,
+            request_check,
+            slo_check,
         } = discovered.kinds;
         let sessions = session_generator
             .then(|| session_generator::GuestIndices::new(&pre))
@@ -64,6 +75,13 @@ impl Loaded {
         let codecs = endpoint_codec
             .then(|| endpoint_codec::GuestIndices::new(&pre))
             .transpose()?;
+        let metrics = metric.then(|| metric::GuestIndices::new(&pre)).transpose()?;
+        let request_checks = request_check
+            .then(|| request_check::GuestIndices::new(&pre))
+            .transpose()?;
+        let slo_checks = slo_check
+            .then(|| slo_check::GuestIndices::new(&pre))
+            .transpose()?;
         let descriptor = OnceLock::new();
         Ok(Loaded {
             host,
@@ -75,6 +93,9 @@ impl Loaded {
             agents,
             flavors,
             codecs,
+            metrics,
+            request_checks,
+            slo_checks,
             origin,
             descriptor,
         })
@@ -124,6 +145,39 @@ impl Loaded {
         })
     }
 
+    /// A new instance as a metric.
+    pub(crate) fn metric(
+        self: &Arc<Self>,
+        grants: &Grants,
+    ) -> Result<Instance<metric::Guest>, PluginFailure> {
+        Instance::new(self, grants, |store, exports| match &self.metrics {
+            Some(indices) => indices.load(store, exports),
+            None => wasmtime::bail!("it exports no `metric`"),
+        })
+    }
+
+    /// A new instance as a request check.
+    pub(crate) fn request_check(
+        self: &Arc<Self>,
+        grants: &Grants,
+    ) -> Result<Instance<request_check::Guest>, PluginFailure> {
+        Instance::new(self, grants, |store, exports| match &self.request_checks {
+            Some(indices) => indices.load(store, exports),
+            None => wasmtime::bail!("it exports no `request-check`"),
+        })
+    }
+
+    /// A new instance as an SLO check.
+    pub(crate) fn slo_check(
+        self: &Arc<Self>,
+        grants: &Grants,
+    ) -> Result<Instance<slo_check::Guest>, PluginFailure> {
+        Instance::new(self, grants, |store, exports| match &self.slo_checks {
+            Some(indices) => indices.load(store, exports),
+            None => wasmtime::bail!("it exports no `slo-check`"),
+        })
+    }
+
     fn describe(self: &Arc<Self>) -> Result<Descriptor, PluginFailure> {
         const FUNCTION: &str = "describe";
         // Without a run there is nothing to grant; a descriptor may not depend on it.
@@ -137,8 +191,17 @@ impl Loaded {
         } else if self.flavors.is_some() {
             self.flavor(&grants)?
                 .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
-        } else {
+        } else if self.codecs.is_some() {
             self.codec(&grants)?
+                .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
+        } else if self.metrics.is_some() {
+            self.metric(&grants)?
+                .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
+        } else if self.request_checks.is_some() {
+            self.request_check(&grants)?
+                .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
+        } else {
+            self.slo_check(&grants)?
                 .call(FUNCTION, || None, |store, guest| guest.call_describe(store))?
         };
         Descriptor::admit(answer)
@@ -217,13 +280,16 @@ impl Plugin {
             sessions,
             agents,
             flavors,
+            codecs,
             ..
         } = &*self.loaded;
         if sessions.is_none() && agents.is_none() {
             let remedy = if flavors.is_some() {
                 "give it a trace: session_generator.type `trace`, and the plugin as its `flavor`"
-            } else {
+            } else if codecs.is_some() {
                 "it says how a server is spoken to: name it as the client's `codec`"
+            } else {
+                "it measures or judges a run: name it among the plugins of the evaluation"
             };
             return Err(self.another_kind("makes no sessions of its own", remedy));
         }
@@ -254,6 +320,44 @@ impl Plugin {
         }
         let (bound, info) = self.bind(config, grants)?;
         codec::open(bound, info)
+    }
+
+    /// As [`workload`](Self::workload), for a component that measures metrics of its own; any other is refused. It is opened
+    /// once here, so that what it refuses is known before the run begins.
+    pub fn metric(&self, config: String, grants: Grants) -> Result<Arc<dyn MetricFactory>, PluginFailure> {
+        if self.loaded.metrics.is_none() {
+            return Err(self.another_kind(
+                "measures no metrics of its own",
+                "name a plugin that exports `metric`",
+            ));
+        }
+        let (bound, info) = self.bind(config, grants)?;
+        Ok(Arc::new(collector::Factory::new(bound, info)?))
+    }
+
+    /// As [`metric`](Self::metric), for a component that says of each request whether it was good.
+    pub fn request_check(
+        &self,
+        config: String,
+        grants: Grants,
+    ) -> Result<Arc<dyn RequestCheckFactory>, PluginFailure> {
+        if self.loaded.request_checks.is_none() {
+            return Err(self.another_kind(
+                "does not judge requests",
+                "name a plugin that exports `request-check`",
+            ));
+        }
+        let (bound, info) = self.bind(config, grants)?;
+        Ok(Arc::new(judge::Factory::new(bound, info)?))
+    }
+
+    /// As [`metric`](Self::metric), for a component that judges a run by its results.
+    pub fn slo_check(&self, config: String, grants: Grants) -> Result<Arc<dyn SloCheck>, PluginFailure> {
+        if self.loaded.slo_checks.is_none() {
+            return Err(self.another_kind("does not judge a run", "name a plugin that exports `slo-check`"));
+        }
+        let (bound, info) = self.bind(config, grants)?;
+        Ok(Arc::new(verdicts::Checker::new(bound, info)?))
     }
 
     fn bind(&self, config: String, grants: Grants) -> Result<(Arc<Bound>, WorkloadInfo), PluginFailure> {

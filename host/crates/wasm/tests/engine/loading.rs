@@ -52,8 +52,8 @@ fn what_is_no_webassembly_is_said_to_be_none() {
 fn a_component_without_our_exports_is_told_what_is_missing() {
     assert_eq!(
         refusal(&fixture("kindless")),
-        "exports none of `session-generator`, `agent-generator`, `trace-flavor` and `endpoint-codec` of veeksha:plugin@0.1.0; it exports \
-         `fixtures:kindless/greeting@1.0.0`"
+        "exports none of `session-generator`, `agent-generator`, `trace-flavor`, `endpoint-codec`, `metric`, `request-check`, \
+         `slo-check` of veeksha:plugin@0.1.0; it exports `fixtures:kindless/greeting@1.0.0`"
     );
     let empty = wat::parse_str("(component)").unwrap();
     assert!(refusal(&empty).ends_with("it exports nothing"));

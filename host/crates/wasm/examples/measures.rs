@@ -1,0 +1,145 @@
+//! Processor time of a finished request in a metric plugin: `cargo run --release -p veeksha-wasm --example measures`.
+//!
+//! Times `plugins/dist/fluidity.wasm`: making a batch of records, crossing, the plugin's own work on every token, and the checks of
+//! its samples. Three samples come of each request that has tokens.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use veeksha_model::{
+    Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, RequestRecord, SessionId, StampSource, Status,
+    Usage,
+};
+use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
+
+/// How long each figure is measured.
+const SPAN: Duration = Duration::from_secs(1);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = match std::env::args_os().nth(1) {
+        Some(path) => PathBuf::from(path),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../plugins/dist/fluidity.wasm"),
+    };
+    let plugin = PluginEngine::new(EngineOptions::default())?.load("metric", &std::fs::read(path)?)?;
+    let factory = plugin.metric("{}".into(), Grants::new(42, Arc::new(NoLog)))?;
+    let begun = now();
+    drop(factory.open()?);
+    println!(
+        "open                {:>10.1} us",
+        (now() - begun).as_secs_f64() * 1e6
+    );
+    for chunks in [0, 32, 128] {
+        for requests in [1, 64, 1024] {
+            let records: Vec<RequestRecord> = (0..requests).map(|index| record(index, chunks)).collect();
+            let batch: Vec<&RequestRecord> = records.iter().collect();
+            let mut open = factory.open()?;
+            let each = per_request(batch.len(), || {
+                black_box(open.collector.observe(&batch)?);
+                Ok(())
+            })?;
+            println!(
+                "{requests:>5} at once, {chunks:>3} chunks {:>8.0} ns per request",
+                each * 1e9
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A request with two labels, answered in so many chunks of a token each.
+fn record(index: u64, chunks: u64) -> RequestRecord {
+    let chunk = |place: u64, kind| Chunk {
+        at: 1_000_000 * (place + 1),
+        lag: 0,
+        bytes: 200,
+        kind,
+        merged: false,
+    };
+    let mut events = vec![chunk(0, ChunkKind::Role)];
+    events.extend((1..=chunks).map(|place| chunk(place, ChunkKind::Content)));
+    events.push(chunk(chunks + 1, ChunkKind::Finish));
+    RequestRecord {
+        id: RequestId {
+            session: SessionId(index),
+            node: NodeId(1),
+        },
+        session_requests: 2,
+        parents: vec![NodeId(0)],
+        history_parent: Some(NodeId(0)),
+        wait_after_ready: 0,
+        intended: 100,
+        held: Held::default(),
+        dispatched_at: 200,
+        picked_up_at: Some(300),
+        sent_at: Some(400),
+        first_byte_at: Some(500),
+        completed_at: 1_000_000_000,
+        processed_at: 1_000_000_100,
+        stamps: StampSource::Kernel,
+        chunks: events,
+        chunk_tokens: Vec::new(),
+        status: Status::Ok {
+            finish_reason: "stop".into(),
+        },
+        http_status: Some(200),
+        target_prompt_tokens: 500,
+        prompt_tokens: 500,
+        total_prompt_tokens: 900,
+        target_output_tokens: Some(128),
+        output_tokens: u32::try_from(chunks).unwrap_or(u32::MAX),
+        output_tokens_from_usage: true,
+        usage: Some(Usage {
+            prompt: 900,
+            completion: 128,
+            cached: Some(400),
+            reasoning: None,
+        }),
+        connection_reused: true,
+        server: 0,
+        resolve: None,
+        connect: None,
+        tls: None,
+        retried: false,
+        measured: true,
+        template_tokens: 12,
+        history_mode: HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: Some(400),
+        labels: vec![
+            (
+                "tier".into(),
+                ["free", "silver", "gold"][index as usize % 3].into(),
+            ),
+            ("user".into(), (index % 1000).to_string()),
+        ],
+    }
+}
+
+/// Seconds per request of calls with `requests` each.
+fn per_request(
+    requests: usize,
+    mut call: impl FnMut() -> Result<(), Box<dyn Error>>,
+) -> Result<f64, Box<dyn Error>> {
+    for _ in 0..10 {
+        call()?;
+    }
+    let begun = now();
+    let mut calls = 0u32;
+    while now() - begun < SPAN {
+        call()?;
+        calls += 1;
+    }
+    Ok((now() - begun).as_secs_f64() / f64::from(calls) / requests as f64)
+}
+
+/// The processor time that this thread has had: what other programs take does not count.
+fn now() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}

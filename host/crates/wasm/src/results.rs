@@ -1,0 +1,109 @@
+//! The host's side of `results`: what a plugin that judges may ask of a run.
+
+use std::sync::Arc;
+
+use veeksha_model::{Label, Nanos};
+use veeksha_ports::{RunResults, Stats};
+use wasmtime::bail;
+use wasmtime::component::Resource;
+
+use crate::bindings::results as wit;
+use crate::state::HostState;
+use crate::text::cut;
+
+/// The shortest window; a run has so many of them that a plugin can ask for all of them at once.
+const SHORTEST_WINDOW: Nanos = 100_000_000;
+
+/// The results that a guest was handed.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct OpenResults(Arc<dyn RunResults>);
+
+impl OpenResults {
+    pub(crate) fn new(results: Arc<dyn RunResults>) -> Self {
+        OpenResults(results)
+    }
+}
+
+impl HostState {
+    fn results(&self, handle: &Resource<OpenResults>) -> wasmtime::Result<&dyn RunResults> {
+        Ok(&*self.table.get(handle)?.0)
+    }
+}
+
+impl wit::Host for HostState {}
+
+impl wit::HostResults for HostState {
+    fn metrics(&mut self, handle: Resource<OpenResults>) -> wasmtime::Result<Vec<String>> {
+        Ok(self.results(&handle)?.metrics())
+    }
+
+    fn figure(&mut self, handle: Resource<OpenResults>, name: String) -> wasmtime::Result<Option<f64>> {
+        Ok(self.results(&handle)?.figure(&name))
+    }
+
+    fn stats(
+        &mut self,
+        handle: Resource<OpenResults>,
+        metric: String,
+        filter: Vec<Label>,
+    ) -> wasmtime::Result<wit::Stats> {
+        Ok(stats(self.results(&handle)?.stats(&metric, &filter)))
+    }
+
+    fn percentile(
+        &mut self,
+        handle: Resource<OpenResults>,
+        metric: String,
+        percent: f64,
+        filter: Vec<Label>,
+    ) -> wasmtime::Result<Option<f64>> {
+        if !(0.0..=100.0).contains(&percent) {
+            bail!(
+                "results: percentile {percent} of `{}` asked for; percentiles go from 0 to 100",
+                cut(&metric, 80)
+            );
+        }
+        Ok(self.results(&handle)?.percentile(&metric, percent, &filter))
+    }
+
+    fn windows(
+        &mut self,
+        handle: Resource<OpenResults>,
+        metric: String,
+        filter: Vec<Label>,
+        length: Nanos,
+    ) -> wasmtime::Result<Vec<wit::Window>> {
+        if length < SHORTEST_WINDOW {
+            bail!(
+                "results: windows of {length} ns of `{}` asked for; they have at least {SHORTEST_WINDOW} ns",
+                cut(&metric, 80)
+            );
+        }
+        let windows = self.results(&handle)?.windows(&metric, &filter, length);
+        let window = |window: veeksha_ports::WindowStats| wit::Window {
+            begin: window.from,
+            end: window.to,
+            stats: stats(window.stats),
+        };
+        Ok(windows.into_iter().map(window).collect())
+    }
+
+    fn drop(&mut self, handle: Resource<OpenResults>) -> wasmtime::Result<()> {
+        self.table.delete(handle)?;
+        Ok(())
+    }
+}
+
+fn stats(stats: Stats) -> wit::Stats {
+    wit::Stats {
+        count: stats.count,
+        mean: stats.mean,
+        std: stats.std,
+        min: stats.min,
+        max: stats.max,
+        p50: stats.p50,
+        p90: stats.p90,
+        p95: stats.p95,
+        p99: stats.p99,
+    }
+}

@@ -1,0 +1,120 @@
+//! Plugins that say of each request whether it was good: part of goodput.
+//!
+//! ```
+//! use veeksha_plugin::check::RequestCheck;
+//! use veeksha_plugin::{Completion, Error};
+//!
+//! /// Good is what was not cut off.
+//! struct Whole;
+//!
+//! impl RequestCheck for Whole {
+//!     type Config = ();
+//!     const NAME: &'static str = "whole";
+//!     const VERSION: &'static str = "0.1.0";
+//!     const SUMMARY: &'static str = "answers that were not cut off";
+//!
+//!     fn open(_config: ()) -> Result<Self, Error> {
+//!         Ok(Whole)
+//!     }
+//!
+//!     fn is_good(&self, request: &Completion<'_>) -> bool {
+//!         request.finish_reason != Some("length")
+//!     }
+//! }
+//!
+//! veeksha_plugin::export_request_check!(Whole);
+//! ```
+
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
+
+use crate::bindings::request_check::exports::veeksha::plugin::request_check as contract;
+use crate::completion::{Completion, each};
+use crate::{Descriptor, Error, config, log};
+
+/// Judges requests.
+///
+/// What it says must depend on (configuration, request) and on nothing else, not on the requests before: the host may use several
+/// instances, and may ask twice.
+pub trait RequestCheck: Sized + 'static {
+    /// What the user writes under the check's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
+    /// object tagged by `type` (see [`config`]).
+    type Config: DeserializeOwned;
+
+    /// The name of the check.
+    const NAME: &'static str;
+    /// Its version.
+    const VERSION: &'static str;
+    /// What it finds good, in one line.
+    const SUMMARY: &'static str;
+
+    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
+    fn config_schema() -> String {
+        "{}".into()
+    }
+
+    /// Opens the check.
+    ///
+    /// # Errors
+    /// A configuration that cannot be; say where with [`Error::config`].
+    fn open(config: Self::Config) -> Result<Self, Error>;
+
+    /// Whether a request was good. Requests that failed are never good, whatever is said here.
+    fn is_good(&self, request: &Completion<'_>) -> bool;
+}
+
+/// A check as the contract sees it.
+pub struct Exported<T>(PhantomData<T>);
+
+/// An open check as the contract sees it.
+pub struct Open<T>(T);
+
+impl<T: RequestCheck> contract::Guest for Exported<T> {
+    type Checker = Open<T>;
+
+    fn describe() -> Descriptor {
+        log::report_panics();
+        Descriptor {
+            name: T::NAME.into(),
+            version: T::VERSION.into(),
+            summary: T::SUMMARY.into(),
+            config_schema: T::config_schema(),
+        }
+    }
+}
+
+impl<T: RequestCheck> contract::GuestChecker for Open<T> {
+    fn open(config: String) -> Result<contract::Checker, Error> {
+        log::report_panics();
+        Ok(contract::Checker::new(Open(T::open(config::from_json(
+            &config,
+        )?)?)))
+    }
+
+    fn judge(&self, batch: contract::Batch) -> Result<Vec<bool>, Error> {
+        let mut good = Vec::with_capacity(batch.session.len());
+        each(&batch, |_, request| good.push(self.0.is_good(request)));
+        Ok(good)
+    }
+}
+
+/// Makes a type that is a [`RequestCheck`](crate::check::RequestCheck) the request check of this component. One component may
+/// also export a metric and an SLO check.
+///
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
+/// natively.
+#[macro_export]
+macro_rules! export_request_check {
+    ($check:ty) => {
+        const _: () = {
+            type VeekshaExported = $crate::__private::ExportedRequestCheck<$check>;
+            const fn is_a_request_check<T: $crate::check::RequestCheck>() {}
+            is_a_request_check::<$check>();
+            #[cfg(target_family = "wasm")]
+            $crate::__private::request_check::export!(
+                VeekshaExported with_types_in $crate::__private::request_check
+            );
+        };
+    };
+}

@@ -1,0 +1,229 @@
+//! Plugins that judge a run by its results.
+//!
+//! What common objectives need is said without a plugin (`p99(ttfc) < 500ms`). A plugin says what such a line cannot: here, that
+//! no ten seconds of the run were much worse than the run.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use veeksha_plugin::Error;
+//! use veeksha_plugin::slo::{Results, SloCheck, Verdict};
+//!
+//! struct Steady;
+//!
+//! impl SloCheck for Steady {
+//!     type Config = ();
+//!     const NAME: &'static str = "steady";
+//!     const VERSION: &'static str = "0.1.0";
+//!     const SUMMARY: &'static str = "no ten seconds are twice as slow as the run";
+//!
+//!     fn open(_config: ()) -> Result<Self, Error> {
+//!         Ok(Steady)
+//!     }
+//!
+//!     fn check(&self, results: &dyn Results) -> Result<Vec<Verdict>, Error> {
+//!         let allowed = 2.0 * results.stats("ttfc", &[]).p50;
+//!         let windows = results.windows("ttfc", &[], Duration::from_secs(10));
+//!         let worst = windows.iter().filter(|w| w.stats.count > 0).map(|w| w.stats.p50).reduce(f64::max);
+//!         Ok(vec![Verdict::at_most("steady", worst, allowed)])
+//!     }
+//! }
+//!
+//! veeksha_plugin::export_slo_check!(Steady);
+//! ```
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use crate::bindings::slo_check::exports::veeksha::plugin::slo_check as contract;
+use crate::bindings::slo_check::veeksha::plugin::results as host;
+use crate::{Descriptor, Error, config, log};
+
+pub use contract::Verdict;
+pub use host::{Stats, Window};
+
+/// Judges runs. Its verdicts must depend on (configuration, results) alone.
+pub trait SloCheck: Sized + 'static {
+    /// What the user writes under the check's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
+    /// object tagged by `type` (see [`config`]).
+    type Config: DeserializeOwned;
+
+    /// The name of the check.
+    const NAME: &'static str;
+    /// Its version.
+    const VERSION: &'static str;
+    /// What it asks for, in one line.
+    const SUMMARY: &'static str;
+
+    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
+    fn config_schema() -> String {
+        "{}".into()
+    }
+
+    /// Opens the check.
+    ///
+    /// # Errors
+    /// A configuration that cannot be; say where with [`Error::config`].
+    fn open(config: Self::Config) -> Result<Self, Error>;
+
+    /// Its verdicts: at least one, each with a name of its own.
+    ///
+    /// # Errors
+    /// It cannot judge this run.
+    fn check(&self, results: &dyn Results) -> Result<Vec<Verdict>, Error>;
+}
+
+/// The results of a run. A `filter` takes the samples of requests that have all these labels, each a name and a value; an empty
+/// one takes all. The host has the real ones; a test may implement its own.
+pub trait Results {
+    /// The names of all metrics that have samples.
+    fn metrics(&self) -> Vec<String>;
+
+    /// A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, ...
+    fn figure(&self, name: &str) -> Option<f64>;
+
+    /// A metric's figures; `count` 0, and all others too, where it has no samples.
+    fn stats(&self, metric: &str, filter: &[(&str, &str)]) -> Stats;
+
+    /// Any percentile, from 0 to 100; `None` where there are no samples.
+    fn percentile(&self, metric: &str, percent: f64, filter: &[(&str, &str)]) -> Option<f64>;
+
+    /// A metric's figures in windows of this length, at least 100 ms, from the first intended instant on.
+    fn windows(&self, metric: &str, filter: &[(&str, &str)], length: Duration) -> Vec<Window>;
+}
+
+impl Verdict {
+    /// That something observed is at most `threshold`. Not met where there was nothing to observe.
+    pub fn at_most(name: impl Into<String>, observed: Option<f64>, threshold: f64) -> Self {
+        Verdict {
+            name: name.into(),
+            met: observed.is_some_and(|observed| observed <= threshold),
+            observed,
+            threshold,
+            detail: String::new(),
+        }
+    }
+
+    /// As [`at_most`](Self::at_most), that it is at least `threshold`.
+    pub fn at_least(name: impl Into<String>, observed: Option<f64>, threshold: f64) -> Self {
+        Verdict {
+            met: observed.is_some_and(|observed| observed >= threshold),
+            ..Verdict::at_most(name, observed, threshold)
+        }
+    }
+
+    /// Adds one line for a person.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+}
+
+/// A filter as the contract has it.
+fn labels(filter: &[(&str, &str)]) -> Vec<(String, String)> {
+    filter
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+/// The host's results.
+struct OfHost(host::Results);
+
+impl Results for OfHost {
+    fn metrics(&self) -> Vec<String> {
+        self.0.metrics()
+    }
+
+    fn figure(&self, name: &str) -> Option<f64> {
+        self.0.figure(name)
+    }
+
+    fn stats(&self, metric: &str, filter: &[(&str, &str)]) -> Stats {
+        self.0.stats(metric, &labels(filter))
+    }
+
+    fn percentile(&self, metric: &str, percent: f64, filter: &[(&str, &str)]) -> Option<f64> {
+        self.0.percentile(metric, percent, &labels(filter))
+    }
+
+    fn windows(&self, metric: &str, filter: &[(&str, &str)], length: Duration) -> Vec<Window> {
+        let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        self.0.windows(metric, &labels(filter), nanos)
+    }
+}
+
+/// A check as the contract sees it.
+pub struct Exported<T>(PhantomData<T>);
+
+/// An open check as the contract sees it.
+pub struct Open<T>(T);
+
+impl<T: SloCheck> contract::Guest for Exported<T> {
+    type Checker = Open<T>;
+
+    fn describe() -> Descriptor {
+        log::report_panics();
+        Descriptor {
+            name: T::NAME.into(),
+            version: T::VERSION.into(),
+            summary: T::SUMMARY.into(),
+            config_schema: T::config_schema(),
+        }
+    }
+}
+
+impl<T: SloCheck> contract::GuestChecker for Open<T> {
+    fn open(config: String) -> Result<contract::Checker, Error> {
+        log::report_panics();
+        Ok(contract::Checker::new(Open(T::open(config::from_json(
+            &config,
+        )?)?)))
+    }
+
+    fn check(&self, results: host::Results) -> Result<Vec<Verdict>, Error> {
+        self.0.check(&OfHost(results))
+    }
+}
+
+/// Makes a type that is an [`SloCheck`](crate::slo::SloCheck) the SLO check of this component. One component may also export a
+/// metric and a request check.
+///
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
+/// natively.
+#[macro_export]
+macro_rules! export_slo_check {
+    ($check:ty) => {
+        const _: () = {
+            type VeekshaExported = $crate::__private::ExportedSloCheck<$check>;
+            const fn is_an_slo_check<T: $crate::slo::SloCheck>() {}
+            is_an_slo_check::<$check>();
+            #[cfg(target_family = "wasm")]
+            $crate::__private::slo_check::export!(
+                VeekshaExported with_types_in $crate::__private::slo_check
+            );
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_met_on_its_own_side_and_at_the_bound() {
+        let met = |verdict: Verdict| verdict.met;
+        assert!(met(Verdict::at_most("a", Some(1.0), 1.0)));
+        assert!(!met(Verdict::at_most("a", Some(1.1), 1.0)));
+        assert!(met(Verdict::at_least("a", Some(1.0), 1.0)));
+        assert!(!met(Verdict::at_least("a", Some(0.9), 1.0)));
+        assert!(
+            !met(Verdict::at_most("a", None, 1.0)),
+            "nothing observed is nothing met"
+        );
+        assert!(!met(Verdict::at_least("a", None, -1.0)));
+        assert_eq!(Verdict::at_least("a", None, 1.0).detail("why").detail, "why");
+    }
+}
