@@ -133,15 +133,24 @@ fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
         "duration_s": outcome.duration_seconds,
     });
     // As Veeksha: no objectives, no keys.
-    if outcome.slo_results.is_object() {
-        run["all_slos_met"] = all_slos_met(outcome).into();
+    if let Some(met) = all_slos_met(outcome) {
+        run["all_slos_met"] = met.into();
         run["slo_results"] = outcome.slo_results.clone();
     }
     run
 }
 
+/// Whether all objectives were met; `None` where there were none.
 fn all_slos_met(outcome: &CellOutcome) -> Option<bool> {
-    outcome.slo_results.get("all_slos_met")?.as_bool()
+    let none = outcome
+        .slo_results
+        .get("results")
+        .and_then(Value::as_array)
+        .is_some_and(Vec::is_empty);
+    match none {
+        true => None,
+        false => outcome.slo_results.get("all_slos_met")?.as_bool(),
+    }
 }
 
 /// Veeksha writes an empty object for a file that there is none of.

@@ -21,7 +21,7 @@ pub struct CellOutcome {
     pub summary_stats: Value,
     /// `metrics/throughput_metrics.json`.
     pub throughput_metrics: Value,
-    /// `metrics/slo_results.json`; `Null` where no objective was set.
+    /// `metrics/slo_results.json`; `Null`, or without `results`, where no objective was set.
     pub slo_results: Value,
     /// `metrics/prefill_stats.json`.
     pub prefill_stats: Value,

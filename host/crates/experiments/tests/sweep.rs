@@ -509,6 +509,36 @@ fn lengths_that_are_not_configured_are_observed() {
     );
 }
 
+/// Without objectives nothing was met, and nothing was missed.
+#[test]
+fn a_run_without_objectives_says_nothing_of_them() {
+    let root = tempfile::tempdir().unwrap();
+    let mut sweep = lengths(root.path());
+    sweep.begin(STAMP).unwrap();
+    let without = CellOutcome {
+        slo_results: json!({"all_slos_met": true, "results": []}),
+        ..good(Path::new("a"))
+    };
+    let missed = CellOutcome {
+        slo_results: json!({"all_slos_met": false, "results": [{"met": false}]}),
+        ..good(Path::new("b"))
+    };
+    sweep.record(0, without).unwrap();
+    sweep.record(1, missed).unwrap();
+    let folder = sweep.run_folder(0).unwrap();
+    let runs = json_file(folder, "sweep_summary.json")["runs"].clone();
+    assert_eq!(
+        (runs[0].get("all_slos_met"), runs[0].get("slo_results")),
+        (None, None)
+    );
+    assert_eq!(runs[1]["all_slos_met"], false);
+    let met: Vec<String> = csv_file(folder, "sweep_summary.csv")
+        .iter()
+        .map(|row| row["all_slos_met"].clone())
+        .collect();
+    assert_eq!(met, ["", "False"]);
+}
+
 /// Texts with commas, quotes and line breaks stay one cell.
 #[test]
 fn any_setting_is_one_cell() {
