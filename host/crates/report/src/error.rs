@@ -14,6 +14,12 @@ pub enum ReportError {
         /// Why.
         source: io::Error,
     },
+    /// A folder that is to hold a run holds none.
+    #[error("{} is not the folder of a run: it has neither `config.yml` nor `record/` nor `metrics/`", path.display())]
+    NoRun {
+        /// Which folder.
+        path: PathBuf,
+    },
     /// `latest` is in use for something else.
     #[error("{} is not a link; move it away, or choose another `output_dir`", path.display())]
     LatestNotALink {

@@ -1,7 +1,7 @@
 //! The folder of a run.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, spans_decades};
 use crate::{LatencyDefinition, RecordWriter, ReportError, Trace};
 
 /// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with `config.yml`, `metrics/`
@@ -16,6 +17,15 @@ use crate::{LatencyDefinition, RecordWriter, ReportError, Trace};
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+}
+
+/// What a file outlasts once it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lasting {
+    /// The end of this process.
+    AfterCrash,
+    /// The end of the machine: the disk has it. Costs milliseconds.
+    AfterPowerLoss,
 }
 
 /// Distinguishes temporary names within the process; the process id does so between processes.
@@ -39,6 +49,24 @@ impl RunFolder {
         Ok(folder)
     }
 
+    /// The folder of a run that is over, to which files are added or written anew. `metrics/` and `traces/` are made if they are missing.
+    ///
+    /// # Errors
+    /// [`ReportError::NoRun`] if it is no folder, or holds none of what a run writes.
+    pub fn open(path: &Path) -> Result<Self, ReportError> {
+        const SIGNS: [&str; 4] = ["config.yml", "record", "metrics", "traces"];
+        if !path.is_dir() || !SIGNS.iter().any(|sign| path.join(sign).exists()) {
+            return Err(ReportError::NoRun {
+                path: path.to_owned(),
+            });
+        }
+        create_all(&path.join("metrics"))?;
+        create_all(&path.join("traces"))?;
+        Ok(RunFolder {
+            path: path.to_owned(),
+        })
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -56,9 +84,77 @@ impl RunFolder {
 
     /// Writes a text to `relative`. A reader sees the old file or the whole new one, also after a crash.
     pub fn write_text(&self, relative: &str, text: &str) -> Result<(), ReportError> {
+        self.write_whole(relative, text.as_bytes(), Lasting::AfterPowerLoss)
+    }
+
+    /// Writes bytes to `relative`, as [`RunFolder::write_text`] does.
+    pub fn write_bytes(&self, relative: &str, bytes: &[u8]) -> Result<(), ReportError> {
+        self.write_whole(relative, bytes, Lasting::AfterPowerLoss)
+    }
+
+    /// Writes what `write` gives to `relative`, piece by piece, for files that are large. A reader sees the old file or the whole new one.
+    pub fn write_with(
+        &self,
+        relative: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), ReportError> {
+        self.replace(relative, |file| {
+            let mut buffered = BufWriter::with_capacity(256 * 1024, &mut *file);
+            write(&mut buffered)?;
+            buffered.flush()?;
+            drop(buffered);
+            file.sync_all()
+        })
+    }
+
+    /// Writes a plot as `<stem>.png` and `<stem>.svg`, and its data as `<stem>.csv`, for example `metrics/ttfc_violin_plot`. A reader sees
+    /// whole files; what the system had not yet written when it lost power `evaluate` draws again.
+    pub fn write_plot(&self, stem: &str, plot: &Plot) -> Result<(), ReportError> {
+        self.write_drawing(stem, plot)?;
+        self.write_whole(&format!("{stem}.csv"), plot.csv.as_bytes(), Lasting::AfterCrash)
+    }
+
+    /// Writes the distribution of a metric: `metrics/<metric>.csv`, `.png` and `.svg`, and `metrics/<metric>_log_x.png` and `.svg` where
+    /// [`spans_decades`] says so. A metric without samples has no files.
+    pub fn write_cdf(&self, data: &CdfData) -> Result<(), ReportError> {
+        if data.points.is_empty() {
+            return Ok(());
+        }
+        let stem = format!("metrics/{}", data.metric);
+        self.write_plot(&stem, &cdf_plot(data))?;
+        if spans_decades(data) {
+            self.write_drawing(&format!("{stem}_log_x"), &cdf_log_plot(data))?;
+        }
+        Ok(())
+    }
+
+    fn write_drawing(&self, stem: &str, plot: &Plot) -> Result<(), ReportError> {
+        self.write_whole(&format!("{stem}.png"), &plot.figure.png()?, Lasting::AfterCrash)?;
+        let svg = plot.figure.svg()?;
+        self.write_whole(&format!("{stem}.svg"), svg.as_bytes(), Lasting::AfterCrash)
+    }
+
+    fn write_whole(&self, relative: &str, bytes: &[u8], lasting: Lasting) -> Result<(), ReportError> {
+        self.replace(relative, |file| {
+            file.write_all(bytes)?;
+            match lasting {
+                Lasting::AfterPowerLoss => file.sync_all(),
+                Lasting::AfterCrash => Ok(()),
+            }
+        })
+    }
+
+    /// Has a file written beside the named one, and puts it in its place.
+    fn replace(
+        &self,
+        relative: &str,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), ReportError> {
         let path = self.path.join(relative);
         let temporary = temporary_beside(&path);
-        let written = write_and_sync(&temporary, text).and_then(|()| fs::rename(&temporary, &path));
+        let written = File::create_new(&temporary)
+            .and_then(|mut file| write(&mut file))
+            .and_then(|()| fs::rename(&temporary, &path));
         written.map_err(|source| {
             // What is left of the attempt is of no use; that it cannot be removed changes nothing.
             let _ = fs::remove_file(&temporary);
@@ -115,10 +211,4 @@ fn temporary_beside(path: &Path) -> PathBuf {
     let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.{number}.tmp", process::id()))
-}
-
-fn write_and_sync(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }

@@ -6,16 +6,23 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod figure;
 mod folder;
 mod line_file;
-mod plot;
+mod plots;
 mod progress;
 mod record_writer;
 mod table;
 
 pub use error::ReportError;
+pub use figure::{Axis, BoxShape, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
 pub use folder::RunFolder;
-pub use plot::{Panel, PanelKind, portrait_svg};
+pub use plots::{
+    BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, Panel, PanelKind, Plot, PrefillData,
+    SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_csv,
+    cdf_log_plot, cdf_plot, concurrency_plot, length_groups, portrait_svg, prefill_plot, slices_plot,
+    spans_decades, throughput_plot, timeline_plot,
+};
 pub use progress::{Progress, ProgressFigures};
 pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};
 pub use table::{Colour, Mark, Row, Section, summary_table};

@@ -55,8 +55,9 @@ fn words_stand_where_they_belong() {
         "requests",
         "recorded",
         "achieved",
-        "20 %",
-        "100 %",
+        "requests (%)",
+        ">\n20\n<",
+        ">\n100\n<",
     ] {
         assert!(svg.contains(word), "{word}");
     }

@@ -1,0 +1,223 @@
+//! Draws every kind of plot into a folder (`target/gallery` unless told), and says what each costs.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "an example for the eye, which times the drawing itself"
+)]
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use veeksha_report::{
+    BoxPlotData, CdfData, ConcurrencyData, Curve, Plot, PrefillData, SliceData, ThroughputData,
+    TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_log_plot, cdf_plot, concurrency_plot,
+    length_groups, prefill_plot, slices_plot, throughput_plot, timeline_plot,
+};
+
+/// A number in 0..1 that looks random.
+fn noise(index: u64) -> f64 {
+    let mut bits = index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits ^= bits >> 29;
+    bits = bits.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits ^= bits >> 32;
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Lognormal times: most near `median`, a long tail.
+fn times(count: u64, median: f64, seed: u64) -> Vec<f64> {
+    (0..count)
+        .map(|index| {
+            let (u, v) = (noise(seed + 2 * index).max(1e-9), noise(seed + 2 * index + 1));
+            median * ((-2.0 * u.ln()).sqrt() * (v * std::f64::consts::TAU).cos() * 0.9).exp()
+        })
+        .collect()
+}
+
+fn cdf(display: &str, unit: &str, mut values: Vec<f64>) -> CdfData {
+    values.sort_by(f64::total_cmp);
+    CdfData {
+        metric: "m".into(),
+        display: display.into(),
+        unit: unit.into(),
+        count: values.len() as u64,
+        points: (0..=100)
+            .map(|share| (values[(values.len() - 1) * share / 100], share as f64 / 100.0))
+            .collect(),
+    }
+}
+
+fn requests(count: u64) -> Vec<TimelineRequest> {
+    let prefills = times(count, 0.12, 5);
+    (0..count)
+        .map(|index| {
+            let intended = index as f64 * 0.05 + noise(index) * 0.05;
+            let dispatched = intended + if index % 7 == 0 { 0.08 } else { 0.0002 };
+            let first = dispatched + prefills[index as usize];
+            TimelineRequest {
+                request: format!("{}/{}", index / 3, index % 3),
+                intended,
+                dispatched,
+                first_chunk: (index % 11 != 4).then_some(first),
+                completed: first + 0.4 + noise(index + 9) * 0.5,
+                answered: index % 11 != 4,
+            }
+        })
+        .collect()
+}
+
+fn curve(name: &str, count: u64, f: impl Fn(f64, f64) -> f64) -> Curve {
+    Curve {
+        name: name.into(),
+        points: (0..count)
+            .map(|index| {
+                (
+                    index as f64,
+                    f(index as f64, noise(index * 3 + name.len() as u64)),
+                )
+            })
+            .collect(),
+    }
+}
+
+fn plots() -> Vec<(&'static str, Plot)> {
+    let groups: Vec<(u32, Vec<f64>)> = [128u32, 512, 2048, 8192]
+        .map(|length| {
+            (
+                length,
+                times(300, 0.02 + f64::from(length) * 4e-5, u64::from(length)),
+            )
+        })
+        .to_vec();
+    let slices = groups.iter().map(|(length, times)| (*length, times.as_slice()));
+    let prefill = PrefillData {
+        groups: groups
+            .iter()
+            .map(|(length, times)| (f64::from(*length), times.clone()))
+            .collect(),
+    };
+    let timeline = |count, most, choice| {
+        timeline_plot(&TimelineData {
+            requests: requests(count),
+            total: count,
+            choice,
+            most,
+        })
+    };
+    let ttfc = cdf("Time to First Chunk", "s", times(1_500, 0.12, 1));
+    vec![
+        ("ttfc", cdf_plot(&ttfc)),
+        ("ttfc_log_x", cdf_log_plot(&ttfc)),
+        (
+            "num_output_tokens",
+            cdf_plot(&cdf("Number of Output Tokens", "tokens", vec![64.0; 1_500])),
+        ),
+        (
+            "tier_share",
+            cdf_plot(&cdf("Cache hit ratio", "1", (0..200).map(noise).collect())),
+        ),
+        (
+            "empty",
+            cdf_plot(&CdfData {
+                display: "Nothing".into(),
+                ..CdfData::default()
+            }),
+        ),
+        (
+            "ttfc_violin_plot",
+            box_plot(&BoxPlotData {
+                display: "Time to First Chunk".into(),
+                unit: "s".into(),
+                grouped_by: "prompt tokens".into(),
+                groups: length_groups(slices),
+            }),
+        ),
+        (
+            "one_box",
+            box_plot(&BoxPlotData {
+                display: "Time to First Chunk".into(),
+                unit: "s".into(),
+                grouped_by: "prompt tokens".into(),
+                groups: length_groups([(128, [0.01, 0.02, 0.013, 0.014, 0.05].as_slice())]),
+            }),
+        ),
+        (
+            "throughput_over_time",
+            throughput_plot(&ThroughputData {
+                slice_seconds: 1.0,
+                requests_per_second: vec![
+                    curve("answered", 120, |t, n| 40.0 + 20.0 * (t / 15.0).sin() + 8.0 * n),
+                    curve("failed", 120, |t, n| {
+                        if (50.0..60.0).contains(&t) { 4.0 * n } else { 0.0 }
+                    }),
+                ],
+                tokens_per_second: vec![
+                    curve("output", 120, |t, n| {
+                        2_600.0 + 900.0 * (t / 15.0).sin() + 400.0 * n
+                    }),
+                    curve("input", 120, |t, n| {
+                        12_000.0 + 3_000.0 * (t / 15.0).sin() + 900.0 * n
+                    }),
+                ],
+            }),
+        ),
+        (
+            "concurrency_over_time",
+            concurrency_plot(&ConcurrencyData {
+                curves: vec![
+                    curve("in flight", 4_000, |t, n| {
+                        (32.0 * (1.0 - (-t / 300.0).exp()) + 4.0 * n).round()
+                    }),
+                    curve("in prefill", 4_000, |_, n| (3.0 * n).round()),
+                    curve("in decode", 4_000, |t, n| {
+                        (28.0 * (1.0 - (-t / 300.0).exp()) + 2.0 * n).round()
+                    }),
+                ],
+            }),
+        ),
+        ("request_timeline", timeline(400, 60, TimelineChoice::First)),
+        ("slowest_timeline", timeline(12, 20, TimelineChoice::Slowest)),
+        ("prefill_by_length", prefill_plot(&prefill)),
+        (
+            "ttfc_over_time",
+            slices_plot(&SliceData {
+                display: "Time to First Chunk".into(),
+                unit: "s".into(),
+                slice_seconds: 10.0,
+                slices: (0..60u64)
+                    .map(|index| {
+                        let base = 0.1 + 0.03 * noise(index);
+                        let values = [Some(base), Some(base * 2.2), (index != 20).then_some(base * 4.0)];
+                        (index as f64 * 10.0, 40, values)
+                    })
+                    .collect(),
+            }),
+        ),
+    ]
+}
+
+fn main() {
+    let folder = std::env::args()
+        .nth(1)
+        .map_or_else(|| PathBuf::from("target/gallery"), PathBuf::from);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, plot) in plots() {
+        let start = Instant::now();
+        let png = plot.figure.png().unwrap();
+        let drawn = start.elapsed();
+        let start = Instant::now();
+        let svg = plot.figure.svg().unwrap();
+        let written = start.elapsed();
+        println!(
+            "{name:24} png {:6.1} ms {:4} KB   svg {:6.1} ms {:4} KB   csv {} lines",
+            drawn.as_secs_f64() * 1e3,
+            png.len() / 1024,
+            written.as_secs_f64() * 1e3,
+            svg.len() / 1024,
+            plot.csv.lines().count()
+        );
+        std::fs::write(folder.join(name).with_extension("png"), png).unwrap();
+        std::fs::write(folder.join(name).with_extension("svg"), svg).unwrap();
+        std::fs::write(folder.join(name).with_extension("csv"), plot.csv).unwrap();
+    }
+}

@@ -1,0 +1,414 @@
+//! Axes: what they span, where their numbers stand, and in which unit.
+
+use veeksha_stats::{duration, number};
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, without the unit.
+    pub label: String,
+    /// The unit of the values: `s` and `s/...` are shown in the unit of time that suits them, `1` in percent, anything else as it is.
+    pub unit: String,
+    /// How lengths relate to values.
+    pub scale: Scale,
+    /// What it spans.
+    pub span: Span,
+    /// Names at 0, 1, 2, ... in place of numbers; empty for numbers.
+    pub names: Vec<String>,
+}
+
+/// How lengths on an axis relate to values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences have equal lengths.
+    Linear,
+    /// Equal ratios have equal lengths. What is not above 0 stands at the lower end.
+    Log,
+}
+
+/// What an axis spans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Span {
+    /// The values, and a little more.
+    Values,
+    /// The values and 0.
+    FromZero,
+    /// From here to there.
+    Fixed(f64, f64),
+}
+
+impl Axis {
+    /// An axis of numbers that spans its values.
+    pub fn new(label: impl Into<String>, unit: impl Into<String>) -> Self {
+        Axis {
+            label: label.into(),
+            unit: unit.into(),
+            scale: Scale::Linear,
+            span: Span::Values,
+            names: Vec::new(),
+        }
+    }
+
+    /// With that scale.
+    pub fn scaled(self, scale: Scale) -> Self {
+        Axis { scale, ..self }
+    }
+
+    /// With that span.
+    pub fn spanning(self, span: Span) -> Self {
+        Axis { span, ..self }
+    }
+
+    /// With names at 0, 1, 2, ...
+    pub fn named(self, names: Vec<String>) -> Self {
+        let span = Span::Fixed(-0.5, names.len() as f64 - 0.5);
+        Axis { names, span, ..self }
+    }
+}
+
+/// An axis whose span is settled.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fitted {
+    low: f64,
+    high: f64,
+    scale: Scale,
+    /// Label with unit.
+    pub(super) label: String,
+    /// Values with their numbers, ascending.
+    pub(super) ticks: Vec<(f64, String)>,
+    /// Values between them that have a faint line.
+    pub(super) minor: Vec<f64>,
+}
+
+impl Fitted {
+    /// Settles the axis for finite values, with room for about `room` numbers; `None` if there is nothing to span.
+    pub(super) fn new(axis: &Axis, values: impl Iterator<Item = f64> + Clone, room: f64) -> Option<Self> {
+        let (low, high) = ends(axis, values).filter(|(low, high)| (high - low).is_finite())?;
+        let (label, ticks, minor) = match (axis.names.is_empty(), axis.scale) {
+            (false, _) => (axis.label.clone(), named(&axis.names), Vec::new()),
+            (true, Scale::Linear) => linear(axis, (low, high), room),
+            (true, Scale::Log) => logarithmic(axis, low, high),
+        };
+        Some(Fitted {
+            low,
+            high,
+            scale: axis.scale,
+            label,
+            ticks,
+            minor,
+        })
+    }
+
+    /// Where a value stands, from 0 at the lower end to 1 at the upper; values outside stand at the ends.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let place = match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log if value <= 0.0 => 0.0,
+            Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+        };
+        place.clamp(0.0, 1.0)
+    }
+
+    /// The lower end.
+    pub(super) fn low(&self) -> f64 {
+        self.low
+    }
+}
+
+fn ends(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    let least = values.clone().reduce(f64::min)?;
+    let most = values.clone().reduce(f64::max)?;
+    if let Span::Fixed(low, high) = axis.span {
+        return Some((low, high));
+    }
+    if axis.scale == Scale::Log {
+        let positive = values.filter(|value| *value > 0.0).reduce(f64::min);
+        // Something at or below 0 has its place at the lower end, apart from the smallest value above it.
+        let low = match positive {
+            Some(positive) if least <= 0.0 => positive / 2.0,
+            Some(positive) => positive,
+            None => 0.5,
+        };
+        let high = most.max(low * 10.0);
+        // More decades nobody can read off; what is below stands at the lower end.
+        let low = low.max(high * 1e-12);
+        // A little room, by ratio.
+        let room = (high / low).powf(0.03);
+        return Some((low / room, high * room));
+    }
+    let zero = axis.span == Span::FromZero;
+    let (low, high) = if zero {
+        (least.min(0.0), most.max(0.0))
+    } else {
+        (least, most)
+    };
+    let width = high - low;
+    if width <= f64::EPSILON * high.abs().max(low.abs()) {
+        let around = if high == 0.0 { 1.0 } else { high.abs() / 2.0 };
+        return Some(if zero && low >= 0.0 {
+            (0.0, high + around)
+        } else {
+            (low - around, high + around)
+        });
+    }
+    let room = width * 0.04;
+    // No room below a zero that is the end.
+    let below = if low == 0.0 { 0.0 } else { room };
+    Some((low - below, high + room))
+}
+
+fn named(names: &[String]) -> Vec<(f64, String)> {
+    names
+        .iter()
+        .enumerate()
+        .map(|(place, name)| (place as f64, name.clone()))
+        .collect()
+}
+
+type Ticks = (String, Vec<(f64, String)>, Vec<f64>);
+
+fn linear(axis: &Axis, (low, high): (f64, f64), room: f64) -> Ticks {
+    let (factor, unit) = shown_unit(&axis.unit, low.abs().max(high.abs()));
+    let (from, to) = (low * factor, high * factor);
+    let step = nice_step((to - from) / room.max(2.0));
+    let first = (from / step).ceil() as i64;
+    let last = (to / step).floor() as i64;
+    let largest = from.abs().max(to.abs());
+    let ticks = (first..=last)
+        .take(50)
+        .map(|place| {
+            let value = place as f64 * step;
+            (value / factor, plain(value, step, largest))
+        })
+        .collect();
+    (with_unit(&axis.label, &unit), ticks, Vec::new())
+}
+
+fn logarithmic(axis: &Axis, low: f64, high: f64) -> Ticks {
+    let decades = (high / low).log10();
+    let every = (decades / 9.0).ceil().max(1.0) as i32;
+    let within = |value: f64| value >= low && value <= high;
+    let (mut ticks, mut minor) = (Vec::new(), Vec::new());
+    for exponent in (low.log10().floor() as i32)..=(high.log10().ceil() as i32) {
+        for digit in 1..=9 {
+            let value = f64::from(digit) * 10f64.powi(exponent);
+            let has_number = match digit {
+                1 => exponent % every == 0,
+                2 | 5 => decades < 2.5,
+                3 => decades < 0.7,
+                _ => false,
+            };
+            if !within(value) {
+            } else if has_number {
+                ticks.push((value, log_label(&axis.unit, value)));
+            } else if decades < 6.0 {
+                minor.push(value);
+            }
+        }
+    }
+    // Durations carry their units on a log axis.
+    let unit = match axis.unit.strip_prefix('s') {
+        Some("") => String::new(),
+        Some(per) if per.starts_with('/') => per.replacen('/', "per ", 1),
+        _ => axis.unit.clone(),
+    };
+    let unit = if unit.is_empty() {
+        "log scale".to_owned()
+    } else {
+        format!("{unit}, log scale")
+    };
+    (with_unit(&axis.label, &unit), ticks, minor)
+}
+
+fn log_label(unit: &str, value: f64) -> String {
+    if is_time(unit) {
+        duration(value)
+    } else if unit == "1" {
+        format!("{} %", number(value * 100.0))
+    } else {
+        short(value)
+    }
+}
+
+fn is_time(unit: &str) -> bool {
+    unit == "s" || unit.starts_with("s/")
+}
+
+fn with_unit(label: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        label.to_owned()
+    } else {
+        format!("{label} ({unit})")
+    }
+}
+
+/// By what values are multiplied to be shown, and in which unit they then are.
+fn shown_unit(unit: &str, largest: f64) -> (f64, String) {
+    if unit == "1" {
+        return (100.0, "%".into());
+    }
+    if !is_time(unit) {
+        return (1.0, unit.into());
+    }
+    let (factor, time) = match largest {
+        size if size >= 4.0 * 3600.0 => (1.0 / 3600.0, "h"),
+        size if size >= 600.0 => (1.0 / 60.0, "min"),
+        size if size >= 1.0 || size == 0.0 => (1.0, "s"),
+        size if size >= 1e-3 => (1e3, "ms"),
+        size if size >= 1e-6 => (1e6, "µs"),
+        _ => (1e9, "ns"),
+    };
+    (factor, format!("{time}{}", &unit[1..]))
+}
+
+/// The step of 1, 2 or 5 times a power of ten that is not below `least`.
+fn nice_step(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    let factor = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|factor| factor * power >= least * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
+
+/// A number on an axis whose numbers are `step` apart.
+fn plain(value: f64, step: f64, largest: f64) -> String {
+    let (divisor, suffix) = match largest {
+        size if size >= 1e9 => (1e9, "G"),
+        size if size >= 1e6 => (1e6, "M"),
+        size if size >= 1e4 => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    let decimals = (-(step / divisor).log10().floor()).clamp(0.0, 9.0) as usize;
+    let value = value / divisor;
+    if value == 0.0 {
+        return "0".into();
+    }
+    if decimals >= 7 {
+        return format!("{value:.2e}{suffix}");
+    }
+    format!("{value:.decimals$}{suffix}")
+}
+
+/// A number short enough for a log axis.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e9 => format!("{}G", number(value / 1e9)),
+        size if size >= 1e6 => format!("{}M", number(value / 1e6)),
+        size if size >= 1e3 => format!("{}k", number(value / 1e3)),
+        _ => number(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(axis: &Axis, values: &[f64]) -> Fitted {
+        Fitted::new(axis, values.iter().copied(), 6.0).unwrap()
+    }
+
+    fn labels(fitted: &Fitted) -> Vec<&str> {
+        fitted.ticks.iter().map(|(_, label)| label.as_str()).collect()
+    }
+
+    #[test]
+    fn times_stand_in_the_unit_that_suits_them() {
+        let cases = [
+            (0.000_000_4, "ns"),
+            (0.000_4, "µs"),
+            (0.4, "ms"),
+            (4.0, "s"),
+            (570.0, "s"),
+            (3_000.0, "min"),
+            (50_000.0, "h"),
+        ];
+        for (most, unit) in cases {
+            let axis = Axis::new("wait", "s").spanning(Span::FromZero);
+            assert_eq!(fitted(&axis, &[most]).label, format!("wait ({unit})"), "{most}");
+        }
+        let axis = Axis::new("wait", "s/token").spanning(Span::FromZero);
+        assert_eq!(fitted(&axis, &[0.4]).label, "wait (ms/token)");
+        assert_eq!(fitted(&Axis::new("load", ""), &[1.0, 2.0]).label, "load");
+    }
+
+    #[test]
+    fn numbers_are_round_and_evenly_spaced() {
+        let axis = Axis::new("t", "s").spanning(Span::FromZero);
+        // 0 to 0.26 s is 0 to 260 ms (and 4 % more): steps of 50.
+        let seen = fitted(&axis, &[0.26]);
+        assert_eq!(labels(&seen), ["0", "50", "100", "150", "200", "250"]);
+        assert!((seen.ticks[5].0 - 0.25).abs() < 1e-12);
+        let axis = Axis::new("n", "tokens");
+        let seen = fitted(&axis, &[10_000.0, 12_000.0]);
+        assert_eq!(labels(&seen), ["10.0k", "10.5k", "11.0k", "11.5k", "12.0k"]);
+        let seen = fitted(&Axis::new("share", "1").spanning(Span::Fixed(0.0, 1.0)), &[0.5]);
+        assert_eq!(labels(&seen), ["0", "20", "40", "60", "80", "100"]);
+        assert_eq!(seen.label, "share (%)");
+    }
+
+    #[test]
+    fn a_log_axis_has_its_numbers_at_powers_of_ten() {
+        let axis = Axis::new("t", "s").scaled(Scale::Log);
+        let seen = fitted(&axis, &[0.000_9, 11.0]);
+        assert_eq!(labels(&seen), ["1 ms", "10 ms", "100 ms", "1 s", "10 s"]);
+        assert_eq!(seen.label, "t (log scale)");
+        assert!(seen.minor.iter().any(|value| (value - 0.002).abs() < 1e-12));
+        // The middle of 1 and 100 by ratio is 10.
+        let seen = fitted(&Axis::new("n", "tokens").scaled(Scale::Log), &[1.0, 100.0]);
+        assert!((seen.place(10.0) - 0.5).abs() < 1e-12);
+        assert_eq!(labels(&seen), ["1", "2", "5", "10", "20", "50", "100"]);
+        assert_eq!(seen.label, "n (tokens, log scale)");
+        // What is not above 0 stands at the lower end, and the smallest value above it does not.
+        let seen = fitted(&axis, &[0.0, 4.0, 800.0]);
+        assert_eq!((seen.place(0.0), seen.place(-3.0)), (0.0, 0.0));
+        assert!(seen.place(4.0) > 0.1, "{}", seen.place(4.0));
+    }
+
+    #[test]
+    fn any_values_have_an_axis() {
+        assert_eq!(Fitted::new(&Axis::new("", ""), std::iter::empty(), 6.0), None);
+        // No number has room above these.
+        assert_eq!(
+            Fitted::new(&Axis::new("", ""), [0.0, f64::MAX].into_iter(), 6.0),
+            None
+        );
+        for values in [
+            vec![0.0],
+            vec![5.0, 5.0],
+            vec![-3.0, 7.0],
+            vec![1e-300, 1e300],
+            vec![-1e-9, 1e12],
+            vec![0.1 + 0.2, 0.3],
+        ] {
+            for scale in [Scale::Linear, Scale::Log] {
+                for span in [Span::Values, Span::FromZero] {
+                    let axis = Axis::new("", "s").scaled(scale).spanning(span);
+                    let seen = fitted(&axis, &values);
+                    assert!(
+                        seen.low < seen.high && seen.low.is_finite(),
+                        "{values:?} {scale:?} {span:?}"
+                    );
+                    for value in &values {
+                        let place = seen.place(*value);
+                        assert!(
+                            (0.0..=1.0).contains(&place),
+                            "{values:?} {scale:?} {span:?}: {place}"
+                        );
+                    }
+                    assert!(seen.ticks.len() < 60);
+                    for (_, label) in &seen.ticks {
+                        assert!(!label.contains("NaN") && !label.contains("inf"), "{label}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_stand_at_whole_numbers() {
+        let axis = Axis::new("group", "").named(vec!["a".into(), "b".into()]);
+        let seen = fitted(&axis, &[0.0]);
+        assert_eq!(labels(&seen), ["a", "b"]);
+        assert_eq!((seen.place(0.0), seen.place(1.0)), (0.25, 0.75));
+    }
+}

@@ -1,0 +1,312 @@
+//! Boxes: median, quartiles, whiskers and what lies beyond them, by group.
+
+use veeksha_stats::percentile;
+
+use super::Plot;
+use super::cdf::{grouped, samples};
+use super::table::{cell, csv, heading};
+use crate::figure::{Axis, BoxShape, Chart, Element, Figure, Hue, Scale, Span};
+
+/// The figures of a box, by Tukey's convention: whiskers reach to the last samples within 1.5 times the height of the box.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoxStats {
+    /// How many samples.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Smallest sample.
+    pub min: f64,
+    /// Smallest sample not below the lower quartile − 1.5 × (upper − lower quartile).
+    pub whisker_low: f64,
+    /// 25th percentile, interpolated linearly.
+    pub lower_quartile: f64,
+    /// Median.
+    pub median: f64,
+    /// 75th percentile.
+    pub upper_quartile: f64,
+    /// Largest sample not above the upper quartile + 1.5 × (upper − lower quartile).
+    pub whisker_high: f64,
+    /// Largest sample.
+    pub max: f64,
+    /// How many samples lie beyond the whiskers.
+    pub beyond: u64,
+    /// Those of them that are drawn: at most 100, evenly picked, the extremes among them.
+    pub outliers: Vec<f64>,
+}
+
+/// Points beyond the whiskers of one box that are drawn.
+const OUTLIERS: usize = 100;
+
+impl BoxStats {
+    /// The box of samples in any order; those that are not finite are left out. `None` if none is left.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let mut sorted: Vec<f64> = samples
+            .iter()
+            .copied()
+            .filter(|value| value.is_finite())
+            .collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let lower_quartile = percentile(&sorted, 0.25)?;
+        let upper_quartile = percentile(&sorted, 0.75)?;
+        let reach = 1.5 * (upper_quartile - lower_quartile);
+        let first = sorted.partition_point(|value| *value < lower_quartile - reach);
+        let end = sorted.partition_point(|value| *value <= upper_quartile + reach);
+        let beyond: Vec<f64> = sorted[..first].iter().chain(&sorted[end..]).copied().collect();
+        Some(BoxStats {
+            count: sorted.len() as u64,
+            mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
+            min,
+            max,
+            median: percentile(&sorted, 0.5)?,
+            // A whisker does not end inside its box, though the nearest sample may lie there.
+            whisker_low: sorted[first].min(lower_quartile),
+            whisker_high: sorted[end - 1].max(upper_quartile),
+            lower_quartile,
+            upper_quartile,
+            beyond: beyond.len() as u64,
+            outliers: picked(&beyond, OUTLIERS),
+        })
+    }
+}
+
+/// At most `most` of the values, at even distances, the first and the last among them.
+pub(super) fn picked<T: Copy>(values: &[T], most: usize) -> Vec<T> {
+    if values.len() <= most || most < 2 {
+        return values.to_vec();
+    }
+    (0..most)
+        .map(|place| values[place * (values.len() - 1) / (most - 1)])
+        .collect()
+}
+
+/// A group of samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoxGroup {
+    /// What its samples have in common: `128 tokens`.
+    pub label: String,
+    /// Its box.
+    pub stats: BoxStats,
+}
+
+/// Boxes of a metric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BoxPlotData {
+    /// The metric's name for people.
+    pub display: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// What tells the groups apart: `prompt tokens`.
+    pub grouped_by: String,
+    /// The groups, in order.
+    pub groups: Vec<BoxGroup>,
+}
+
+/// More boxes than this cannot be told apart in a thumbnail.
+const MOST_GROUPS: usize = 8;
+
+/// Groups by ascending length, for [`BoxPlotData`]. More than 8 lengths are put together to ranges with about as many samples each.
+pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) -> Vec<BoxGroup> {
+    let lengths: Vec<(u32, &[f64])> = by_length
+        .into_iter()
+        .filter(|(_, samples)| !samples.is_empty())
+        .collect();
+    let total: usize = lengths.iter().map(|(_, samples)| samples.len()).sum();
+    let mut ranges: Vec<(u32, u32, Vec<f64>)> = Vec::new();
+    let mut seen = 0;
+    let mut last_slot = None;
+    for (length, samples) in &lengths {
+        // A length stays whole: it belongs where its middle sample is.
+        let slot = if lengths.len() <= MOST_GROUPS {
+            None
+        } else {
+            Some((seen + samples.len() / 2) * MOST_GROUPS / total.max(1))
+        };
+        seen += samples.len();
+        match ranges.last_mut() {
+            Some(range) if slot.is_some() && slot == last_slot => {
+                range.1 = *length;
+                range.2.extend_from_slice(samples);
+            }
+            _ => ranges.push((*length, *length, samples.to_vec())),
+        }
+        last_slot = slot;
+    }
+    ranges
+        .into_iter()
+        .filter_map(|(from, to, samples)| {
+            let label = if from == to {
+                grouped(from.into())
+            } else {
+                format!("{}–{}", grouped(from.into()), grouped(to.into()))
+            };
+            Some(BoxGroup {
+                label,
+                stats: BoxStats::of(&samples)?,
+            })
+        })
+        .collect()
+}
+
+/// Values that span more than this factor are shown on a log axis.
+const LOG_RATIO: f64 = 50.0;
+
+/// `metrics/ttfc_violin_plot.png` (Veeksha's name for its box plot). The axis is a log one where the samples span decades.
+pub fn box_plot(data: &BoxPlotData) -> Plot {
+    let stats = || data.groups.iter().map(|group| &group.stats);
+    let count: u64 = stats().map(|stats| stats.count).sum();
+    let least = stats().map(|stats| stats.min).fold(f64::INFINITY, f64::min);
+    let most = stats().map(|stats| stats.max).fold(0.0, f64::max);
+    let scale = if least > 0.0 && most >= LOG_RATIO * least {
+        Scale::Log
+    } else {
+        Scale::Linear
+    };
+    let several = data.groups.len() > 1;
+    let title = if several {
+        format!("{} by {}", data.display, data.grouped_by)
+    } else {
+        data.display.clone()
+    };
+    let boxes = data.groups.iter().enumerate().map(|(place, group)| {
+        let stats = &group.stats;
+        let shape = BoxShape {
+            heights: [
+                stats.whisker_low,
+                stats.lower_quartile,
+                stats.median,
+                stats.upper_quartile,
+                stats.whisker_high,
+            ],
+            mean: stats.mean,
+            outliers: stats.outliers.clone(),
+        };
+        (place as f64, shape)
+    });
+    let names = data.groups.iter().map(|group| group.label.clone()).collect();
+    let x = Axis::new(if several { &data.grouped_by } else { "" }, "").named(names);
+    let figure = Figure {
+        title,
+        subtitle: format!(
+            "{} · box: quartiles and median, whiskers: 1.5 × box, dot: mean",
+            samples(count)
+        ),
+        charts: vec![Chart {
+            x,
+            y: Axis::new(&data.display, &data.unit)
+                .scaled(scale)
+                .spanning(Span::FromZero),
+            marks: vec![Element::Boxes {
+                boxes: boxes.collect(),
+                hue: Hue::Blue,
+            }],
+            empty: "no samples".into(),
+        }],
+    };
+    Plot {
+        figure,
+        csv: table(data),
+    }
+}
+
+fn table(data: &BoxPlotData) -> String {
+    let unit = &data.unit;
+    let group = heading("group", &data.grouped_by);
+    let names = [
+        "mean",
+        "min",
+        "whisker_low",
+        "lower_quartile",
+        "median",
+        "upper_quartile",
+        "whisker_high",
+        "max",
+    ]
+    .map(|name| heading(name, unit));
+    let mut headings = vec![group.as_str(), "count"];
+    headings.extend(names.iter().map(String::as_str));
+    headings.push("beyond_whiskers");
+    let rows = data.groups.iter().map(|BoxGroup { label, stats }| {
+        let values = [
+            stats.mean,
+            stats.min,
+            stats.whisker_low,
+            stats.lower_quartile,
+            stats.median,
+            stats.upper_quartile,
+            stats.whisker_high,
+            stats.max,
+        ];
+        let mut row = vec![label.replace(',', ""), stats.count.to_string()];
+        row.extend(values.map(cell));
+        row.push(stats.beyond.to_string());
+        row
+    });
+    csv(&headings, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_worked_out_by_hand() {
+        // 1..=9 and 30. Quartiles of ten values: ranks 2.25 and 6.75, so 3.25 and 7.75; the box is 4.5 high and whiskers reach
+        // 6.75 further: from -3.5 to 14.5. 30 lies beyond. Mean 75 / 10.
+        let mut samples: Vec<f64> = (1..=9).map(f64::from).collect();
+        samples.insert(3, 30.0);
+        let seen = BoxStats::of(&samples).unwrap();
+        assert_eq!(
+            (seen.lower_quartile, seen.median, seen.upper_quartile),
+            (3.25, 5.5, 7.75)
+        );
+        assert_eq!((seen.whisker_low, seen.whisker_high), (1.0, 9.0));
+        assert_eq!((seen.min, seen.max, seen.mean), (1.0, 30.0, 7.5));
+        assert_eq!((seen.count, seen.beyond, seen.outliers), (10, 1, vec![30.0]));
+        let one = BoxStats::of(&[2.0, f64::NAN]).unwrap();
+        assert_eq!((one.count, one.whisker_low, one.whisker_high), (1, 2.0, 2.0));
+        assert_eq!(BoxStats::of(&[f64::INFINITY]), None);
+    }
+
+    #[test]
+    fn whiskers_do_not_end_inside_the_box() {
+        // 0, 10, 10, 10, 100: quartiles 10 and 10, so both ends lie beyond and the whiskers have no length.
+        let seen = BoxStats::of(&[0.0, 10.0, 10.0, 10.0, 100.0]).unwrap();
+        assert_eq!(
+            (seen.whisker_low, seen.whisker_high, seen.beyond),
+            (10.0, 10.0, 2)
+        );
+        // 0, 0, 0, 4: the upper quartile is 1, between two samples, 4 lies beyond 2.5, and the next sample down is 0.
+        let seen = BoxStats::of(&[0.0, 0.0, 0.0, 4.0]).unwrap();
+        assert_eq!(
+            (seen.upper_quartile, seen.whisker_high, seen.beyond),
+            (1.0, 1.0, 1)
+        );
+    }
+
+    #[test]
+    fn few_lengths_stay_and_many_become_ranges() {
+        let of = |lengths: &[u32]| -> Vec<(String, u64)> {
+            let samples = [0.1, 0.2];
+            length_groups(lengths.iter().map(|length| (*length, samples.as_slice())))
+                .into_iter()
+                .map(|group| (group.label, group.stats.count))
+                .collect()
+        };
+        assert_eq!(of(&[128, 256]), [("128".into(), 2), ("256".into(), 2)]);
+        // 16 lengths of two samples each: 8 ranges of two lengths.
+        let ranges = of(&(1..=16).collect::<Vec<_>>());
+        assert_eq!(ranges.len(), 8);
+        assert_eq!(ranges[0], ("1–2".into(), 4));
+        assert_eq!(ranges[7], ("15–16".into(), 4));
+        assert!(of(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_picked_keeps_the_extremes() {
+        let values: Vec<u32> = (0..1000).collect();
+        let some = picked(&values, 100);
+        assert_eq!((some.len(), some[0], some[99]), (100, 0, 999));
+        assert_eq!(picked(&values[..5], 100), values[..5]);
+    }
+}

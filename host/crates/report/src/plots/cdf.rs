@@ -1,0 +1,227 @@
+//! The distribution of a metric: which share of its samples is at or below a value.
+
+use veeksha_stats::{duration, number};
+
+use super::Plot;
+use super::table::{cell, csv};
+use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
+
+/// The distribution of a metric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CdfData {
+    /// Its name in files: `ttfc`.
+    pub metric: String,
+    /// Its name for people: `Time to First Chunk`.
+    pub display: String,
+    /// The unit of its values: `s`, `tokens`, `1` for a ratio.
+    pub unit: String,
+    /// How many samples there are.
+    pub count: u64,
+    /// Values with the share of samples at or below them, ascending; Veeksha's files have 101 of them, at 0, 0.01, ..., 1.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl CdfData {
+    /// The value at a share, between the two nearest points; `None` without points.
+    fn at(&self, share: f64) -> Option<f64> {
+        let after = self.points.partition_point(|(_, at)| *at < share);
+        let (high, upper) = self.points.get(after).or(self.points.last()).copied()?;
+        let (low, lower) = self.points[after.saturating_sub(1).min(self.points.len() - 1)];
+        let part = if upper > lower {
+            ((share - lower) / (upper - lower)).clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
+        Some(low + part * (high - low))
+    }
+
+    fn shown(&self, value: f64) -> String {
+        match self.unit.as_str() {
+            "s" => duration(value),
+            "1" => format!("{} %", number(value * 100.0)),
+            unit if unit.starts_with("s/") => format!("{}{}", duration(value), &unit[1..]),
+            "" => number(value),
+            unit => format!("{} {unit}", number(value)),
+        }
+    }
+}
+
+/// Veeksha's `metrics/<metric>.csv`: an index without a heading, `cdf` and the metric's name for people. A metric without samples has
+/// the headings only, where Veeksha writes 101 zeros that nobody measured.
+pub fn cdf_csv(data: &CdfData) -> String {
+    let rows = data.points.iter().enumerate();
+    csv(
+        &["", "cdf", &data.display],
+        rows.map(|(index, (value, share))| [index.to_string(), cell(*share), cell(*value)]),
+    )
+}
+
+/// How many samples a copy with a log axis needs, and how many times the 95th percentile must be the 5th: Veeksha's rule.
+const LOG_SAMPLES: u64 = 10;
+const LOG_RATIO: f64 = 50.0;
+
+/// Whether a metric has a second plot with a log axis, `<metric>_log_x.png`: at least 10 samples, P95 at least 50 times P5, and no ratio.
+/// Veeksha takes every metric within 0 and 1 for a ratio, also times of less than a second; here the unit says what is one.
+/// Where P5 is not above 0 the smallest value above 0 stands in for it.
+pub fn spans_decades(data: &CdfData) -> bool {
+    if data.count < LOG_SAMPLES || data.unit == "1" {
+        return false;
+    }
+    let (Some(low), Some(high)) = (data.at(0.05), data.at(0.95)) else {
+        return false;
+    };
+    let positive = data.points.iter().map(|point| point.0).find(|value| *value > 0.0);
+    let low = if low > 0.0 { Some(low) } else { positive };
+    low.is_some_and(|low| high >= LOG_RATIO * low)
+}
+
+/// `metrics/<metric>.png`.
+pub fn cdf_plot(data: &CdfData) -> Plot {
+    plot(data, Scale::Linear)
+}
+
+/// `metrics/<metric>_log_x.png`, where [`spans_decades`] says so.
+pub fn cdf_log_plot(data: &CdfData) -> Plot {
+    plot(data, Scale::Log)
+}
+
+fn plot(data: &CdfData, scale: Scale) -> Plot {
+    let line = Element::Line {
+        name: String::new(),
+        points: data.points.clone(),
+        hue: Hue::Blue,
+        dash: Dash::Whole,
+        shape: Shape::Straight,
+        fill: Fill::None,
+    };
+    let quantiles: Vec<(f64, f64)> = [0.5, 0.9, 0.99]
+        .into_iter()
+        .filter_map(|share| Some((data.at(share)?, share)))
+        .collect();
+    let mut subtitle = vec![samples(data.count)];
+    for ((value, _), name) in quantiles.iter().zip(["P50", "P90", "P99"]) {
+        subtitle.push(format!("{name} {}", data.shown(*value)));
+    }
+    let dots = Element::Dots {
+        name: String::new(),
+        points: quantiles.clone(),
+        hue: Hue::Vermillion,
+        marker: crate::figure::Marker::Disc,
+    };
+    let words = Element::Words {
+        words: quantiles
+            .into_iter()
+            .zip(["P50", "P90", "P99"])
+            .map(|(at, word)| (at, word.to_owned()))
+            .collect(),
+    };
+    let least = data.points.first().map_or(0.0, |point| point.0);
+    let most = data.points.last().map_or(0.0, |point| point.0);
+    // From zero, unless that would press what there is to see together at the right.
+    let span = if least >= 0.0 && least <= most / 2.0 {
+        Span::FromZero
+    } else {
+        Span::Values
+    };
+    let figure = Figure {
+        title: data.display.clone(),
+        subtitle: subtitle.join(" · "),
+        charts: vec![Chart {
+            x: Axis::new(&data.display, &data.unit).scaled(scale).spanning(span),
+            y: Axis::new("share of samples", "1").spanning(Span::Fixed(0.0, 1.0)),
+            marks: vec![line, dots, words],
+            empty: "no samples".into(),
+        }],
+    };
+    Plot {
+        figure,
+        csv: cdf_csv(data),
+    }
+}
+
+/// `1 sample`, `12 samples`.
+pub(super) fn samples(count: u64) -> String {
+    let word = if count == 1 { "sample" } else { "samples" };
+    format!("{} {word}", grouped(count))
+}
+
+/// A count with its digits in groups of three: `12,345`.
+pub(super) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(unit: &str, values: &[f64]) -> CdfData {
+        let last = (values.len() - 1) as f64;
+        CdfData {
+            metric: "m".into(),
+            display: "M".into(),
+            unit: unit.into(),
+            count: 100,
+            points: values
+                .iter()
+                .enumerate()
+                .map(|(place, value)| (*value, place as f64 / last))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn values_lie_between_points() {
+        let data = data("s", &[0.0, 10.0, 30.0]);
+        assert_eq!(data.at(0.0), Some(0.0));
+        assert_eq!(data.at(0.25), Some(5.0));
+        assert_eq!(data.at(0.5), Some(10.0));
+        assert_eq!(data.at(0.75), Some(20.0));
+        assert_eq!(data.at(1.0), Some(30.0));
+        assert_eq!(CdfData::default().at(0.5), None);
+    }
+
+    #[test]
+    fn a_log_axis_is_for_what_spans_a_factor_of_fifty() {
+        // 101 values 1..=101: P5 = 6, P95 = 96. Times ten thousand at the top: P95 = 960 000.
+        let even: Vec<f64> = (1..=101).map(f64::from).collect();
+        assert!(!spans_decades(&data("s", &even)));
+        let steep: Vec<f64> = (0..=100)
+            .map(|place| 10f64.powf(f64::from(place) / 45.0))
+            .collect();
+        // P95 / P5 = 10^(90 / 45) = 100.
+        assert!(spans_decades(&data("s", &steep)));
+        let small: Vec<f64> = steep.iter().map(|value| value / 1e4).collect();
+        assert!(
+            spans_decades(&data("s", &small)),
+            "seconds below one are no ratio"
+        );
+        assert!(!spans_decades(&data("1", &small)));
+        let few = CdfData {
+            count: 9,
+            ..data("s", &steep)
+        };
+        assert!(!spans_decades(&few));
+        // Zeros at the lower end: the smallest value above them counts.
+        let mut zeros = vec![0.0; 50];
+        zeros.extend((1..=51).map(f64::from));
+        assert!(!spans_decades(&data("s", &zeros)));
+        zeros[49] = 0.1;
+        assert!(spans_decades(&data("s", &zeros)));
+        assert!(!spans_decades(&data("s", &[0.0; 101])));
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(grouped(12), "12");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(samples(1), "1 sample");
+    }
+}

@@ -1,0 +1,386 @@
+//! What changes over time: throughput, concurrency, percentiles by slice.
+
+use super::Plot;
+use super::table::{cell, cell_of, csv, heading};
+use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
+
+/// A curve over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// What it shows: `in flight`.
+    pub name: String,
+    /// Seconds since the start of the run, ascending, and the value from then on.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// What the run delivered over time: mean rates of slices of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThroughputData {
+    /// Length of a slice in seconds.
+    pub slice_seconds: f64,
+    /// Beginning of each slice in seconds, and requests per second in it: finished ones, failed ones, ...
+    pub requests_per_second: Vec<Curve>,
+    /// The same of tokens: output, input, ...
+    pub tokens_per_second: Vec<Curve>,
+}
+
+/// How many requests were under way over time; each point holds until the next.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConcurrencyData {
+    /// `in flight` first (it is drawn with an area), then `in prefill`, `in decode`, ...
+    pub curves: Vec<Curve>,
+}
+
+/// Percentiles of a metric in slices of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SliceData {
+    /// The metric's name for people.
+    pub display: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// Length of a slice in seconds.
+    pub slice_seconds: f64,
+    /// Beginning of each slice in seconds, its samples, and P50, P90, P99 (`None` where a slice has no sample).
+    pub slices: Vec<(f64, u64, [Option<f64>; 3])>,
+}
+
+/// Points of a curve that are drawn: about one for each pixel of the drawing.
+const DRAWN: usize = 800;
+
+/// A curve of levels with more points than this is drawn as the mean of so many stretches of time, and the band between their extremes.
+const STRETCHES: usize = 200;
+
+/// `metrics/throughput_over_time.png`.
+pub fn throughput_plot(data: &ThroughputData) -> Plot {
+    let chart = |label: &str, unit: &str, curves: &[Curve]| Chart {
+        x: time_axis(),
+        y: Axis::new(label, unit).spanning(Span::FromZero),
+        marks: lines(curves, data.slice_seconds, Fill::None),
+        empty: format!("no {label}"),
+    };
+    let figure = Figure {
+        title: "Throughput over time".into(),
+        subtitle: format!(
+            "means of slices of {}",
+            veeksha_stats::duration(data.slice_seconds)
+        ),
+        charts: vec![
+            chart("requests", "1/s", &data.requests_per_second),
+            chart("tokens", "1/s", &data.tokens_per_second),
+        ],
+    };
+    let named = |what: &str, curves: &[Curve]| -> Vec<(String, Vec<(f64, f64)>)> {
+        curves
+            .iter()
+            .map(|curve| (format!("{} {what} (1/s)", curve.name), curve.points.clone()))
+            .collect()
+    };
+    let mut columns = named("requests", &data.requests_per_second);
+    columns.extend(named("tokens", &data.tokens_per_second));
+    Plot {
+        figure,
+        csv: by_time(&columns),
+    }
+}
+
+/// `metrics/concurrency_over_time.png`.
+pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
+    let peak = |curve: &Curve| curve.points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let peaks: Vec<String> = data
+        .curves
+        .iter()
+        .map(|curve| format!("{} {}", curve.name, veeksha_stats::number(peak(curve))))
+        .collect();
+    let mut subtitle = format!("most at once: {}", peaks.join(" · "));
+    let marks = if data
+        .curves
+        .iter()
+        .all(|curve| curve.points.len() <= 2 * STRETCHES)
+    {
+        lines(&data.curves, 0.0, Fill::Below)
+    } else {
+        subtitle.push_str(" · lines: means, bands: extremes");
+        means_and_extremes(&data.curves)
+    };
+    let figure = Figure {
+        title: "Concurrency over time".into(),
+        subtitle,
+        charts: vec![Chart {
+            x: time_axis(),
+            y: Axis::new("requests", "").spanning(Span::FromZero),
+            marks,
+            empty: "no requests".into(),
+        }],
+    };
+    let columns: Vec<_> = data
+        .curves
+        .iter()
+        .map(|curve| (format!("{} (requests)", curve.name), curve.points.clone()))
+        .collect();
+    Plot {
+        figure,
+        csv: by_time(&columns),
+    }
+}
+
+/// Values that span more than this factor are shown on a log axis.
+const LOG_RATIO: f64 = 50.0;
+
+/// `metrics/<metric>_over_time.png`.
+pub fn slices_plot(data: &SliceData) -> Plot {
+    const NAMES: [&str; 3] = ["P50", "P90", "P99"];
+    let middle = data.slice_seconds / 2.0;
+    let marks = NAMES
+        .iter()
+        .enumerate()
+        .map(|(number, name)| Element::Line {
+            name: (*name).into(),
+            points: data
+                .slices
+                .iter()
+                .filter_map(|(at, _, values)| Some((at + middle, values[number]?)))
+                .collect(),
+            hue: Hue::nth(number),
+            dash: Dash::nth(number),
+            shape: Shape::Straight,
+            fill: Fill::None,
+        })
+        .collect();
+    let values = || data.slices.iter().flat_map(|slice| slice.2).flatten();
+    let least = values().fold(f64::INFINITY, f64::min);
+    let most = values().fold(0.0, f64::max);
+    let scale = if least > 0.0 && most >= LOG_RATIO * least {
+        Scale::Log
+    } else {
+        Scale::Linear
+    };
+    let figure = Figure {
+        title: format!("{} over time", data.display),
+        subtitle: format!("slices of {}", veeksha_stats::duration(data.slice_seconds)),
+        charts: vec![Chart {
+            x: time_axis(),
+            y: Axis::new(&data.display, &data.unit)
+                .scaled(scale)
+                .spanning(Span::FromZero),
+            marks,
+            empty: "no samples".into(),
+        }],
+    };
+    let headings = NAMES.map(|name| heading(&name.to_lowercase(), &data.unit));
+    let csv = csv(
+        &["time (s)", "count", &headings[0], &headings[1], &headings[2]],
+        data.slices.iter().map(|(at, count, values)| {
+            let [p50, p90, p99] = values.map(cell_of);
+            [cell(*at), count.to_string(), p50, p90, p99]
+        }),
+    );
+    Plot { figure, csv }
+}
+
+fn time_axis() -> Axis {
+    Axis::new("time since the start of the run", "s").spanning(Span::FromZero)
+}
+
+/// Step lines of different colours and dashes; the area is under the first one only. The last point is drawn out by `last` seconds.
+fn lines(curves: &[Curve], last: f64, first_fill: Fill) -> Vec<Element> {
+    curves
+        .iter()
+        .enumerate()
+        .map(|(number, curve)| {
+            let mut points = thinned(&curve.points, DRAWN);
+            if last > 0.0
+                && let Some((at, value)) = points.last().copied()
+            {
+                points.push((at + last, value));
+            }
+            Element::Line {
+                name: curve.name.clone(),
+                points,
+                hue: Hue::nth(number),
+                dash: Dash::nth(number),
+                shape: Shape::Steps,
+                fill: if number == 0 { first_fill } else { Fill::None },
+            }
+        })
+        .collect()
+}
+
+/// Of each curve the time-weighted mean of stretches of equal length, over the band between the least and the most of each.
+fn means_and_extremes(curves: &[Curve]) -> Vec<Element> {
+    let ends = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
+    let from = ends().fold(f64::INFINITY, f64::min);
+    let to = ends().fold(f64::NEG_INFINITY, f64::max);
+    let mut bands = Vec::new();
+    let mut means = Vec::new();
+    for (number, curve) in curves.iter().enumerate() {
+        let hue = Hue::nth(number);
+        let stretches = stretches(&curve.points, (from, to), STRETCHES);
+        bands.push(Element::Band {
+            stretches: stretches
+                .iter()
+                .map(|stretch| (stretch.middle, stretch.least, stretch.most))
+                .collect(),
+            hue,
+        });
+        means.push(Element::Line {
+            name: curve.name.clone(),
+            points: stretches
+                .iter()
+                .map(|stretch| (stretch.middle, stretch.mean))
+                .collect(),
+            hue,
+            dash: Dash::nth(number),
+            shape: Shape::Straight,
+            fill: Fill::None,
+        });
+    }
+    bands.extend(means);
+    bands
+}
+
+/// A level over a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stretch {
+    middle: f64,
+    mean: f64,
+    least: f64,
+    most: f64,
+}
+
+/// The stretches of a curve whose points hold until the next one; before its first point it has none.
+fn stretches(points: &[(f64, f64)], (from, to): (f64, f64), count: usize) -> Vec<Stretch> {
+    let length = (to - from) / count as f64;
+    if !length.is_finite() || length <= 0.0 {
+        return Vec::new();
+    }
+    let mut found = Vec::with_capacity(count);
+    let mut next = 0;
+    let mut level = None;
+    for number in 0..count {
+        let begin = from + length * number as f64;
+        let end = begin + length;
+        let (mut at, mut area, mut known) = (begin, 0.0, 0.0);
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        // A level that does not last is none.
+        let mut hold = |level: Option<f64>, lasted: f64| {
+            if let Some(level) = level.filter(|_| lasted > 0.0) {
+                area += level * lasted;
+                known += lasted;
+                (least, most) = (least.min(level), most.max(level));
+            }
+        };
+        while let Some((when, value)) = points.get(next).copied().filter(|(when, _)| *when < end) {
+            hold(level, when - at);
+            (at, level) = (when.max(at), Some(value));
+            next += 1;
+        }
+        hold(level, end - at);
+        if known > 0.0 {
+            found.push(Stretch {
+                middle: begin + length / 2.0,
+                mean: area / known,
+                least,
+                most,
+            });
+        }
+    }
+    found
+}
+
+/// At most about `most` points with the same outline: of each stretch of time the first, the lowest, the highest and the last.
+fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    if points.len() <= most {
+        return points.to_vec();
+    }
+    let stretch = points.len().div_ceil(most / 4);
+    let mut kept = Vec::with_capacity(most + 4);
+    for part in points.chunks(stretch) {
+        let lowest = (0..part.len()).min_by(|a, b| part[*a].1.total_cmp(&part[*b].1));
+        let highest = (0..part.len()).max_by(|a, b| part[*a].1.total_cmp(&part[*b].1));
+        let mut places = vec![0, lowest.unwrap_or(0), highest.unwrap_or(0), part.len() - 1];
+        places.sort_unstable();
+        places.dedup();
+        kept.extend(places.into_iter().map(|place| part[place]));
+    }
+    kept
+}
+
+/// One row for each instant at which some column has a point, empty where a column has none.
+fn by_time(columns: &[(String, Vec<(f64, f64)>)]) -> String {
+    let mut places = vec![0; columns.len()];
+    let mut rows = Vec::new();
+    loop {
+        let next = columns
+            .iter()
+            .zip(&places)
+            .filter_map(|((_, points), place)| points.get(*place))
+            .map(|point| point.0)
+            .reduce(f64::min);
+        let Some(at) = next else { break };
+        let mut row = vec![cell(at)];
+        for ((_, points), place) in columns.iter().zip(&mut places) {
+            match points.get(*place) {
+                // Not a number is no time: such a point goes with the row at hand.
+                Some((when, value)) if *when <= at || !when.is_finite() => {
+                    row.push(cell(*value));
+                    *place += 1;
+                }
+                _ => row.push(String::new()),
+            }
+        }
+        rows.push(row);
+    }
+    let mut headings = vec!["time (s)"];
+    headings.extend(columns.iter().map(|(name, _)| name.as_str()));
+    csv(&headings, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thinned_curve_keeps_its_peaks() {
+        let points: Vec<(f64, f64)> = (0..100_000)
+            .map(|at| (f64::from(at), if at == 54_321 { 99.0 } else { f64::from(at % 7) }))
+            .collect();
+        let kept = thinned(&points, DRAWN);
+        assert!(kept.len() <= DRAWN + 4, "{}", kept.len());
+        assert!(kept.contains(&(54_321.0, 99.0)));
+        assert_eq!((kept[0], kept[kept.len() - 1]), (points[0], points[99_999]));
+        assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    #[test]
+    fn means_are_weighted_by_time() {
+        // 0 until 1, then 10 until 2, then 4: over 0..4 in two stretches, (0 + 10) / 2 and 4.
+        let points = [(0.0, 0.0), (1.0, 10.0), (2.0, 4.0), (4.0, 7.0)];
+        let seen = stretches(&points, (0.0, 4.0), 2);
+        let of = |middle, mean, least, most| Stretch {
+            middle,
+            mean,
+            least,
+            most,
+        };
+        assert_eq!(seen, [of(1.0, 5.0, 0.0, 10.0), of(3.0, 4.0, 4.0, 4.0)]);
+        // A curve that begins later has no level before.
+        let seen = stretches(&[(3.0, 2.0)], (0.0, 4.0), 2);
+        assert_eq!(seen, [of(3.0, 2.0, 2.0, 2.0)]);
+        assert!(stretches(&[(1.0, 2.0)], (1.0, 1.0), 2).is_empty());
+    }
+
+    #[test]
+    fn columns_meet_at_their_times() {
+        let columns = [
+            ("a".to_owned(), vec![(0.0, 1.0), (2.0, 3.0)]),
+            ("b".to_owned(), vec![(1.0, 5.0), (2.0, 6.0)]),
+        ];
+        assert_eq!(
+            by_time(&columns),
+            "time (s),a,b\n0.0,1.0,\n1.0,,5.0\n2.0,3.0,6.0\n"
+        );
+        assert_eq!(by_time(&[]), "time (s)\n");
+        // It comes to an end whatever the times are.
+        by_time(&[("a".to_owned(), vec![(f64::NAN, 1.0), (1.0, 2.0)])]);
+    }
+}

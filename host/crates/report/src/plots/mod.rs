@@ -1,0 +1,29 @@
+//! The plots of a run: plain data in, a drawing and its data as CSV out.
+
+mod boxes;
+mod cdf;
+mod curves;
+mod portrait;
+mod prefill;
+mod table;
+mod timeline;
+
+pub use boxes::{BoxGroup, BoxPlotData, BoxStats, box_plot, length_groups};
+pub use cdf::{CdfData, cdf_csv, cdf_log_plot, cdf_plot, spans_decades};
+pub use curves::{
+    ConcurrencyData, Curve, SliceData, ThroughputData, concurrency_plot, slices_plot, throughput_plot,
+};
+pub use portrait::{Panel, PanelKind, portrait_svg};
+pub use prefill::{PrefillData, prefill_plot};
+pub use timeline::{TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
+
+use crate::Figure;
+
+/// A drawing and what it shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// The drawing.
+    pub figure: Figure,
+    /// Its data as CSV, with units in the headings; every value, also where the drawing thins them out.
+    pub csv: String,
+}

@@ -1,0 +1,113 @@
+//! A portrait: a grid of small plots in one SVG.
+
+use crate::ReportError;
+use crate::figure::{self, Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
+
+/// One plot of the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Its heading.
+    pub title: String,
+    /// What runs along it, with the unit: `prompt tokens`, `think time (s)`.
+    pub x_label: String,
+    /// What stands upright, with the unit.
+    pub y_label: String,
+    /// How the points are drawn.
+    pub kind: PanelKind,
+    /// Names and points, by ascending x. Points that are not finite are left out. The names are shown where there are several.
+    pub series: Vec<(String, Vec<(f64, f64)>)>,
+    /// Whether equal ratios of x have equal lengths. What is not above 0 then stands at the left edge.
+    pub log_x: bool,
+}
+
+/// How the points of a panel are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PanelKind {
+    /// Bars: a point is the beginning of a bar and its height; the last one says where the last bar ends, and its height nothing.
+    Histogram,
+    /// Steps up to a share: y goes from 0 to 1 and is shown in percent.
+    Cdf,
+    /// A line through the points.
+    Line,
+}
+
+/// The panels in a grid, two beside one another.
+pub fn portrait_svg(panels: &[Panel]) -> Result<String, ReportError> {
+    if panels.is_empty() {
+        return Err(ReportError::NothingToPlot);
+    }
+    let figures: Vec<Figure> = panels.iter().map(figure).collect();
+    figure::grid(&figures)
+}
+
+fn figure(panel: &Panel) -> Figure {
+    let series: Vec<(&String, Vec<(f64, f64)>)> = panel
+        .series
+        .iter()
+        .map(|(name, points)| (name, finite(points)))
+        .collect();
+    let right = series
+        .iter()
+        .flat_map(|(_, points)| points.iter().map(|point| point.0))
+        .fold(f64::NEG_INFINITY, f64::max);
+    let marks = series.into_iter().enumerate().map(|(number, (name, points))| {
+        let (name, hue) = (name.clone(), Hue::nth(number));
+        let points = match panel.kind {
+            PanelKind::Histogram => return Element::Bars { name, points, hue },
+            PanelKind::Cdf => cumulative(points, right),
+            PanelKind::Line => points,
+        };
+        Element::Line {
+            name,
+            points,
+            hue,
+            dash: Dash::nth(number),
+            shape: match panel.kind {
+                PanelKind::Cdf => Shape::Steps,
+                PanelKind::Histogram | PanelKind::Line => Shape::Straight,
+            },
+            fill: Fill::None,
+        }
+    });
+    let x = Axis::new(&panel.x_label, "").scaled(if panel.log_x { Scale::Log } else { Scale::Linear });
+    let y = match panel.kind {
+        PanelKind::Cdf => Axis::new(&panel.y_label, "1").spanning(Span::Fixed(0.0, 1.0)),
+        PanelKind::Histogram | PanelKind::Line => Axis::new(&panel.y_label, "").spanning(Span::FromZero),
+    };
+    Figure {
+        title: panel.title.clone(),
+        subtitle: String::new(),
+        charts: vec![Chart {
+            x,
+            y,
+            marks: marks.collect(),
+            empty: "no data".into(),
+        }],
+    }
+}
+
+fn finite(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let finite = points.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
+    finite.copied().collect()
+}
+
+/// A cumulative curve goes up from 0 at its first value, and on to the right edge.
+fn cumulative(mut points: Vec<(f64, f64)>, right: f64) -> Vec<(f64, f64)> {
+    if let (Some((first, _)), Some((_, last))) = (points.first().copied(), points.last().copied()) {
+        points.insert(0, (first, 0.0));
+        points.push((right, last));
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cumulative_curve_goes_up_at_its_values_and_on_to_the_edge() {
+        let line = cumulative(vec![(1.0, 0.25), (3.0, 1.0)], 5.0);
+        assert_eq!(line, [(1.0, 0.0), (1.0, 0.25), (3.0, 1.0), (5.0, 1.0)]);
+        assert!(cumulative(Vec::new(), 5.0).is_empty());
+    }
+}

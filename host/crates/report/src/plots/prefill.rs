@@ -1,0 +1,136 @@
+//! Time to first chunk by prompt length.
+
+use veeksha_stats::percentile;
+
+use super::Plot;
+use super::boxes::picked;
+use super::cdf::{grouped, samples};
+use super::table::{cell, csv};
+use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
+
+/// Times to first chunk by prompt length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PrefillData {
+    /// Prompt tokens, ascending, and times to first chunk in seconds.
+    pub groups: Vec<(f64, Vec<f64>)>,
+}
+
+/// Points that are drawn.
+const DRAWN: usize = 3_000;
+/// Points of the median line: with more lengths than this, ranges of lengths with about as many samples each are put together.
+const MEDIANS: usize = 40;
+/// Values that span more than this factor are shown on a log axis.
+const LOG_RATIO: f64 = 50.0;
+
+/// `metrics/prefill_by_length.png`: a point for each request, a line through the medians.
+pub fn prefill_plot(data: &PrefillData) -> Plot {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (length, times) in &data.groups {
+        points.extend(times.iter().map(|time| (*length, *time)));
+    }
+    points.retain(|(length, time)| length.is_finite() && time.is_finite());
+    let count = points.len();
+    let drawn = picked(&points, DRAWN);
+    let mut subtitle = samples(count as u64);
+    if drawn.len() < count {
+        subtitle.push_str(&format!(" · {} of them drawn", grouped(drawn.len() as u64)));
+    }
+    let scale_of = |axis: fn(&(f64, f64)) -> f64| {
+        let least = points.iter().map(axis).fold(f64::INFINITY, f64::min);
+        let most = points.iter().map(axis).fold(0.0, f64::max);
+        if least > 0.0 && most >= LOG_RATIO * least {
+            Scale::Log
+        } else {
+            Scale::Linear
+        }
+    };
+    let median_line = Element::Line {
+        name: "median".into(),
+        points: medians(&points),
+        hue: Hue::Vermillion,
+        dash: Dash::Whole,
+        shape: Shape::Straight,
+        fill: Fill::None,
+    };
+    let figure = Figure {
+        title: "Time to First Chunk by prompt length".into(),
+        subtitle,
+        charts: vec![Chart {
+            x: Axis::new("prompt length", "tokens")
+                .scaled(scale_of(|point| point.0))
+                .spanning(Span::FromZero),
+            y: Axis::new("Time to First Chunk", "s")
+                .scaled(scale_of(|point| point.1))
+                .spanning(Span::FromZero),
+            marks: vec![
+                Element::Dots {
+                    name: "request".into(),
+                    points: drawn,
+                    hue: Hue::Blue,
+                    marker: Marker::Dot,
+                },
+                median_line,
+            ],
+            empty: "no samples".into(),
+        }],
+    };
+    let csv = csv(
+        &["prompt length (tokens)", "ttfc (s)"],
+        points.iter().map(|(length, time)| [cell(*length), cell(*time)]),
+    );
+    Plot { figure, csv }
+}
+
+/// The median time of each length, or of ranges of lengths at their median length. Points are sorted by length.
+fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let by_length: Vec<&[(f64, f64)]> = points.chunk_by(|a, b| a.0 == b.0).collect();
+    let each = if by_length.len() <= MEDIANS {
+        1
+    } else {
+        points.len().div_ceil(MEDIANS)
+    };
+    let mut line = Vec::new();
+    let mut range: Vec<(f64, f64)> = Vec::new();
+    for (place, same) in by_length.iter().enumerate() {
+        range.extend_from_slice(same);
+        if range.len() >= each || place + 1 == by_length.len() {
+            let median = |axis: fn(&(f64, f64)) -> f64| {
+                let mut values: Vec<f64> = range.iter().map(axis).collect();
+                values.sort_unstable_by(f64::total_cmp);
+                percentile(&values, 0.5)
+            };
+            line.extend(median(|point| point.0).zip(median(|point| point.1)));
+            range.clear();
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_goes_through_the_medians() {
+        let points = [
+            (128.0, 1.0),
+            (128.0, 9.0),
+            (128.0, 2.0),
+            (512.0, 4.0),
+            (512.0, 6.0),
+        ];
+        assert_eq!(medians(&points), [(128.0, 2.0), (512.0, 5.0)]);
+        assert!(medians(&[]).is_empty());
+    }
+
+    #[test]
+    fn many_lengths_are_put_together() {
+        let points: Vec<(f64, f64)> = (0..1_000)
+            .map(|at| (f64::from(at), f64::from(at) * 2.0))
+            .collect();
+        let line = medians(&points);
+        assert_eq!(line.len(), 40);
+        // 25 lengths each: the first range is 0..=24 with the medians 12 and 24.
+        assert_eq!(line[0], (12.0, 24.0));
+    }
+}

@@ -1,0 +1,63 @@
+//! Data beside a plot, as CSV.
+
+/// A CSV text with these headings. Cells are written as given.
+pub(super) fn csv<R, C>(headings: &[&str], rows: R) -> String
+where
+    R: IntoIterator<Item = C>,
+    C: IntoIterator<Item = String>,
+{
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Writing to memory does not fail, and rows have as many cells as there are headings.
+    let _ = writer.write_record(headings);
+    for row in rows {
+        let _ = writer.write_record(row);
+    }
+    writer
+        .into_inner()
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .unwrap_or_default()
+}
+
+/// A number as the shortest text that gives it back, never in scientific notation; what is not finite is an empty cell.
+pub(super) fn cell(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:?}")
+    } else {
+        String::new()
+    }
+}
+
+/// A number that may be missing.
+pub(super) fn cell_of(value: Option<f64>) -> String {
+    value.map(cell).unwrap_or_default()
+}
+
+/// A heading with its unit: `ttfc (s)`.
+pub(super) fn heading(name: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name} ({unit})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_give_their_numbers_back() {
+        for value in [0.1 + 0.2, 1e-9, 123_456_789.0, 0.0, f64::MIN_POSITIVE] {
+            assert_eq!(cell(value).parse::<f64>().unwrap(), value);
+        }
+        assert_eq!(cell(f64::NAN), "");
+        assert_eq!(cell_of(None), "");
+    }
+
+    #[test]
+    fn names_with_commas_are_quoted() {
+        let text = csv(&["a, b", "c"], [["1".to_owned(), "x \"y\"".to_owned()]]);
+        assert_eq!(text, "\"a, b\",c\n1,\"x \"\"y\"\"\"\n");
+    }
+}

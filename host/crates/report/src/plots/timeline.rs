@@ -1,0 +1,221 @@
+//! Requests one below another, along time.
+
+use super::Plot;
+use super::cdf::grouped;
+use super::table::{cell, cell_of, csv};
+use crate::figure::{Axis, Chart, Element, Figure, Hue, Marker, Span};
+
+/// When a request was under way. Seconds since the start of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimelineRequest {
+    /// Its id: `17/2`.
+    pub request: String,
+    /// The instant the schedule asked for.
+    pub intended: f64,
+    /// When it was dispatched.
+    pub dispatched: f64,
+    /// When its first generated chunk came.
+    pub first_chunk: Option<f64>,
+    /// When it ended.
+    pub completed: f64,
+    /// Whether it was answered.
+    pub answered: bool,
+}
+
+/// Which requests are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimelineChoice {
+    /// Those that were dispatched first.
+    First,
+    /// Those that took longest from dispatch to end.
+    Slowest,
+}
+
+/// Requests of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimelineData {
+    /// All of them or, of a long run, at least those that are to be shown; in any order.
+    pub requests: Vec<TimelineRequest>,
+    /// How many the run had.
+    pub total: u64,
+    /// Which are shown.
+    pub choice: TimelineChoice,
+    /// How many at most.
+    pub most: usize,
+}
+
+/// `metrics/request_timeline.png`: a lane for each request, the earliest dispatch on top.
+pub fn timeline_plot(data: &TimelineData) -> Plot {
+    let shown = chosen(data);
+    let lane = |place: usize| (shown.len() - 1 - place) as f64;
+    let (mut waiting, mut prefill, mut decode) = (Vec::new(), Vec::new(), Vec::new());
+    let mut failed = Vec::new();
+    for (place, request) in shown.iter().enumerate() {
+        let lane = lane(place);
+        if request.dispatched > request.intended {
+            waiting.push((request.intended, request.dispatched, lane));
+        }
+        let first = request.first_chunk.unwrap_or(request.completed);
+        prefill.push((request.dispatched, first, lane));
+        if request.first_chunk.is_some() {
+            decode.push((first, request.completed, lane));
+        }
+        if !request.answered {
+            failed.push((request.completed, lane));
+        }
+    }
+    let spans = |name: &str, spans, hue, height| Element::Spans {
+        name: name.into(),
+        spans,
+        hue,
+        height,
+    };
+    let mut marks = vec![
+        spans("waiting to be sent", waiting, Hue::Grey, 0.3),
+        spans("prefill", prefill, Hue::Orange, 0.8),
+        spans("decode", decode, Hue::Blue, 0.8),
+        Element::Dots {
+            name: "failed".into(),
+            points: failed,
+            hue: Hue::Black,
+            marker: Marker::Cross,
+        },
+    ];
+    marks.retain(|mark| match mark {
+        Element::Spans { spans, .. } => !spans.is_empty(),
+        Element::Dots { points, .. } => !points.is_empty(),
+        _ => true,
+    });
+    let which = match data.choice {
+        TimelineChoice::First => "first",
+        TimelineChoice::Slowest => "slowest",
+    };
+    let subtitle = if (shown.len() as u64) < data.total {
+        format!(
+            "the {which} {} of {} requests, by dispatch",
+            grouped(shown.len() as u64),
+            grouped(data.total)
+        )
+    } else {
+        format!("all {} requests, by dispatch", grouped(data.total))
+    };
+    // Names only where they have room; a lane of many has none.
+    let names: Vec<String> = shown
+        .iter()
+        .rev()
+        .map(|request| request.request.clone())
+        .collect();
+    let y = if names.len() <= LANES_WITH_NAMES {
+        Axis::new("request", "").named(names)
+    } else {
+        let lanes = Span::Fixed(-0.5, names.len() as f64 - 0.5);
+        // A number at a lane would not be the request's.
+        Axis::new("requests, one a lane", "")
+            .named(vec![String::new(); names.len()])
+            .spanning(lanes)
+    };
+    let figure = Figure {
+        title: "Request timeline".into(),
+        subtitle,
+        charts: vec![Chart {
+            x: Axis::new("time since the start of the run", "s"),
+            y,
+            marks,
+            empty: "no requests".into(),
+        }],
+    };
+    Plot {
+        figure,
+        csv: table(&shown),
+    }
+}
+
+/// More lanes than this are too low for a name beside each.
+const LANES_WITH_NAMES: usize = 20;
+
+/// Those that are shown, by dispatch.
+fn chosen(data: &TimelineData) -> Vec<&TimelineRequest> {
+    let mut requests: Vec<&TimelineRequest> = data
+        .requests
+        .iter()
+        .filter(|request| request.dispatched.is_finite() && request.completed.is_finite())
+        .collect();
+    let by_dispatch = |a: &&TimelineRequest, b: &&TimelineRequest| {
+        a.dispatched
+            .total_cmp(&b.dispatched)
+            .then_with(|| a.request.cmp(&b.request))
+    };
+    let took = |request: &TimelineRequest| request.completed - request.dispatched;
+    if data.choice == TimelineChoice::Slowest {
+        requests.sort_by(|a, b| took(b).total_cmp(&took(a)).then_with(|| by_dispatch(a, b)));
+        requests.truncate(data.most);
+    }
+    requests.sort_by(by_dispatch);
+    requests.truncate(data.most);
+    requests
+}
+
+fn table(shown: &[&TimelineRequest]) -> String {
+    csv(
+        &[
+            "request_id",
+            "intended (s)",
+            "dispatched (s)",
+            "first_chunk (s)",
+            "completed (s)",
+            "success",
+        ],
+        shown.iter().map(|request| {
+            [
+                request.request.clone(),
+                cell(request.intended),
+                cell(request.dispatched),
+                cell_of(request.first_chunk),
+                cell(request.completed),
+                request.answered.to_string(),
+            ]
+        }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(name: &str, dispatched: f64, completed: f64) -> TimelineRequest {
+        TimelineRequest {
+            request: name.into(),
+            intended: dispatched,
+            dispatched,
+            first_chunk: Some(dispatched + 0.1),
+            completed,
+            answered: true,
+        }
+    }
+
+    #[test]
+    fn the_first_or_the_slowest_stand_in_order_of_dispatch() {
+        let mut data = TimelineData {
+            requests: vec![
+                request("d", 3.0, 4.0),
+                request("a", 0.0, 1.0),
+                request("c", 2.0, 9.0),
+                request("b", 1.0, 3.0),
+            ],
+            total: 4,
+            choice: TimelineChoice::First,
+            most: 2,
+        };
+        let names = |data: &TimelineData| -> Vec<String> {
+            chosen(data)
+                .iter()
+                .map(|request| request.request.clone())
+                .collect()
+        };
+        assert_eq!(names(&data), ["a", "b"]);
+        data.choice = TimelineChoice::Slowest;
+        assert_eq!(names(&data), ["b", "c"]);
+        data.most = 10;
+        assert_eq!(names(&data), ["a", "b", "c", "d"]);
+    }
+}
