@@ -145,6 +145,7 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
     let curve = |name, unit, fill: &dyn Fn(&mut StepCurve)| {
         let mut steps = StepCurve::new();
         fill(&mut steps);
+        steps.settle();
         Curve::of(name, unit, &steps, window)
     };
     Curves {

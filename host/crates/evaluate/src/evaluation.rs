@@ -14,7 +14,7 @@ use crate::sessions;
 use crate::slices::{Course, slices};
 use crate::{
     Counts, Curves, Evaluator, Figure, HostFigures, Metric, MetricInfo, PluginVerdict, RunSamples,
-    SessionFigures, SloResults, Throughput, TimeSlices, WorkloadDigest, json,
+    SloResults, Throughput, TimeSlices, WorkloadDigest, json,
 };
 
 /// All figures of a run. The functions give them in the shape of Veeksha's files, with what Veeksha leaves out
@@ -125,7 +125,9 @@ impl Evaluation {
                 window: totals.window(),
             },
         );
+        let session_dispatch_rate = sessions.dispatch_rate();
         let table = sessions::table(&mut requests, &sessions);
+        drop(sessions);
         let custom = custom.resolve(&requests);
         let mut samples = RunSamples::new(requests, table, custom, setup.catalogue);
         let throughput = totals.throughput(
@@ -141,7 +143,6 @@ impl Evaluation {
             .and(good)
             .zip(throughput.window_seconds)
             .map(|(good, window)| good as f64 / window);
-        let session_dispatch_rate = sessions.dispatch_rate();
         samples.figures = [
             (Figure::Goodput, goodput),
             (Figure::GoodRequestsPerSecond, good_requests_per_second),
@@ -233,11 +234,6 @@ impl Evaluation {
     /// `metrics/session_metrics.json`: the summaries of the session metrics, and the figures of each session.
     pub fn session_metrics(&self) -> Value {
         json::session_metrics(self)
-    }
-
-    /// The sessions of which every request was tried and measured, by their first intended instant.
-    pub fn sessions(&self) -> &[SessionFigures] {
-        self.samples.sessions()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The shapes of Veeksha's result files: its keys, and ours beside them.
 
 use serde_json::{Map, Value, json};
+use veeksha_model::Label;
 use veeksha_stats::Summary;
 
 use crate::{
@@ -217,8 +218,7 @@ pub(crate) fn session_metrics(evaluation: &Evaluation) -> Value {
             (metric.name().to_owned(), spread(&summary))
         })
         .collect();
-    let session = |session: &SessionFigures| {
-        let labels = evaluation.samples.session_labels(session);
+    let session = |(session, labels): (SessionFigures, &[Label])| {
         json!({
             "session_id": session.session.0,
             "intended": session.intended as f64 / 1e9,
@@ -233,6 +233,6 @@ pub(crate) fn session_metrics(evaluation: &Evaluation) -> Value {
     };
     json!({
         "metrics": summaries,
-        "sessions": evaluation.sessions().iter().map(session).collect::<Vec<_>>(),
+        "sessions": evaluation.samples.sessions().map(session).collect::<Vec<_>>(),
     })
 }

@@ -5,6 +5,9 @@ use crate::ranks::{Keys, at_ranks};
 use crate::requests::Requests;
 use crate::row::Row;
 
+/// So few gaps are copied and put in order where that matters: it is quicker than several passes.
+const FEW: u64 = 1 << 20;
+
 /// Of which requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Of {
@@ -49,20 +52,26 @@ impl<'a> GapSet<'a> {
         self.short + self.long.len() as u64
     }
 
-    fn each_short(&self, mut visit: impl FnMut(u32)) {
+    /// The short gaps in stretches; [`is_long`] tells those that are none.
+    fn stretches(&self, mut visit: impl FnMut(&[u32])) {
         let gaps = &self.requests.gaps;
-        let mut pass = |short: &[u32]| {
-            short
-                .iter()
-                .copied()
-                .filter(|gap| !is_long(*gap))
-                .for_each(&mut visit)
-        };
         match &self.of {
-            Of::All => pass(gaps.all_short()),
+            Of::All => visit(gaps.all_short()),
             Of::These(rows) => rows
                 .iter()
-                .for_each(|row| pass(gaps.short(self.requests.rows[*row as usize].gaps))),
+                .for_each(|row| visit(gaps.short(self.requests.rows[*row as usize].gaps))),
+        }
+    }
+
+    fn each_short(&self, mut visit: impl FnMut(u32)) {
+        if self.long.is_empty() {
+            self.stretches(|gaps| gaps.iter().for_each(|gap| visit(*gap)));
+        } else {
+            self.stretches(|gaps| {
+                gaps.iter()
+                    .filter(|gap| !is_long(**gap))
+                    .for_each(|gap| visit(*gap));
+            });
         }
     }
 
@@ -70,7 +79,11 @@ impl<'a> GapSet<'a> {
     pub(crate) fn at_ranks(&self, ranks: &[u64]) -> Vec<f64> {
         let within = ranks.partition_point(|rank| *rank < self.short);
         let (low, high) = ranks.split_at(within);
-        let short = at_ranks(self, low);
+        let short = if self.short <= FEW {
+            self.by_selecting(low)
+        } else {
+            at_ranks(self, low)
+        };
         let long = high
             .iter()
             .filter_map(|rank| self.long.get((rank - self.short) as usize));
@@ -81,39 +94,70 @@ impl<'a> GapSet<'a> {
             .collect()
     }
 
+    /// Of a few gaps, such as those of one request.
+    fn by_selecting(&self, ranks: &[u64]) -> Vec<u64> {
+        let mut gaps = Vec::with_capacity(self.short as usize);
+        self.each_short(|gap| gaps.push(gap));
+        let mut settled = 0;
+        let select = |rank: &u64| {
+            let rank = *rank as usize;
+            let (_, value, _) = gaps[settled..].select_nth_unstable(rank - settled);
+            settled = rank;
+            u64::from(*value)
+        };
+        ranks.iter().map(select).collect()
+    }
+
     /// Sum and sum of squares of the short gaps, exactly: in nanoseconds, so that no order of requests changes them.
-    fn moments(&self) -> (u128, u128) {
+    fn sums(&self) -> (u128, u128) {
+        // As many squares' halves as 64 bits hold, and then some room.
+        const TOGETHER: usize = 1 << 16;
         let (mut sum, mut squares) = (0u128, 0u128);
-        self.each_short(|gap| {
-            sum += u128::from(gap);
-            squares += u128::from(u64::from(gap) * u64::from(gap));
+        self.stretches(|gaps| {
+            for gaps in gaps.chunks(TOGETHER) {
+                let (mut part, mut high, mut low) = (0u64, 0u64, 0u64);
+                for gap in gaps {
+                    let gap = if is_long(*gap) { 0 } else { u64::from(*gap) };
+                    let square = gap * gap;
+                    part += gap;
+                    high += square >> 32;
+                    low += square & u64::from(u32::MAX);
+                }
+                sum += u128::from(part);
+                squares += (u128::from(high) << 32) + u128::from(low);
+            }
         });
         (sum, squares)
     }
 
-    pub(crate) fn mean(&self) -> Option<f64> {
-        let (sum, _) = self.moments();
-        self.mean_of(sum)
-    }
-
-    fn mean_of(&self, short: u128) -> Option<f64> {
-        let sum = short + self.long.iter().map(|gap| u128::from(*gap)).sum::<u128>();
-        (self.count() > 0).then(|| sum as f64 / self.count() as f64 / 1e9)
-    }
-
-    pub(crate) fn std(&self) -> Option<f64> {
-        let (sum, squares) = self.moments();
-        let mean = self.mean_of(sum)? * 1e9;
+    /// Mean and standard deviation, in seconds.
+    pub(crate) fn moments(&self) -> Option<Moments> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let (sum, squares) = self.sums();
+        let all = sum + self.long.iter().map(|gap| u128::from(*gap)).sum::<u128>();
+        let mean = all as f64 / count as f64;
         let short = if self.long.is_empty() {
             // n Σx² − (Σx)² has no rounding; 32-bit gaps leave room for 2^64 of them.
-            let count = u128::from(self.short);
-            (count * squares - sum * sum) as f64 / count as f64
+            (u128::from(count) * squares - sum * sum) as f64 / count as f64
         } else {
             squares as f64 - 2.0 * mean * sum as f64 + self.short as f64 * mean * mean
         };
         let long: f64 = self.long.iter().map(|gap| (*gap as f64 - mean).powi(2)).sum();
-        Some(((short.max(0.0) + long) / self.count() as f64).sqrt() / 1e9)
+        Some(Moments {
+            mean: mean / 1e9,
+            std: ((short.max(0.0) + long) / count as f64).sqrt() / 1e9,
+        })
     }
+}
+
+/// Mean and standard deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Moments {
+    pub(crate) mean: f64,
+    pub(crate) std: f64,
 }
 
 impl Keys for GapSet<'_> {
@@ -185,18 +229,21 @@ impl<'a> TokenSet<'a> {
             .collect()
     }
 
-    pub(crate) fn mean(&self) -> Option<f64> {
-        (self.tokens > 0).then(|| self.nanos as f64 / self.tokens as f64 / 1e9)
-    }
-
-    pub(crate) fn std(&self) -> Option<f64> {
-        let mean = self.mean()? * 1e9;
+    /// Mean and standard deviation, in seconds.
+    pub(crate) fn moments(&self) -> Option<Moments> {
+        if self.tokens == 0 {
+            return None;
+        }
+        let mean = self.nanos as f64 / self.tokens as f64;
         let mut squares = 0.0;
         self.each_gap(|gap, tokens| {
             let tokens = f64::from(tokens);
             squares += tokens * (gap as f64 / tokens - mean).powi(2);
         });
-        Some((squares / self.tokens as f64).sqrt() / 1e9)
+        Some(Moments {
+            mean: mean / 1e9,
+            std: (squares / self.tokens as f64).sqrt() / 1e9,
+        })
     }
 }
 

@@ -68,14 +68,13 @@ fn by_search<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
     let mut left = K::BITS;
     while left > 0 && !ranks.is_empty() {
         let digit = DIGIT.min(left);
-        let next = left - digit;
         let counts = count::<K>(keys, &branches, left, digit);
         branches = branches
             .iter()
             .zip(counts.chunks_exact(1 << digit))
             .flat_map(|(branch, counts)| split(branch, counts, digit, ranks))
             .collect();
-        left = next;
+        left -= digit;
     }
     let mut found = vec![0; ranks.len()];
     for branch in branches {
@@ -89,34 +88,65 @@ fn count<K: Keys>(keys: &K, branches: &[Branch], left: u32, digit: u32) -> Vec<u
     let size = 1usize << digit;
     let mut counts = vec![0u64; branches.len() * size];
     let low = left - digit;
-    let mask = size as u64 - 1;
-    if left == K::BITS {
-        keys.each(|key, weight| counts[(key >> low) as usize & mask as usize] += weight);
-        return counts;
-    }
-    // Most keys lie on no branch: their first digit says so.
-    let first = |key: u64| (key >> (K::BITS - DIGIT.min(K::BITS))) as usize;
-    let mut by_first = vec![0..0; 1 << DIGIT];
-    for (place, branch) in branches.iter().enumerate() {
-        let range: &mut Range<usize> = &mut by_first[first(branch.prefix << left)];
-        if range.start == range.end {
-            *range = place..place + 1;
-        } else {
-            range.end = place + 1;
+    let next = |key: u64| (key >> low) as usize & (size - 1);
+    let settled = K::BITS - left;
+    match settled / DIGIT {
+        0 => keys.each(|key, weight| counts[next(key)] += weight),
+        steps => {
+            let tree = Tree::of(branches, steps);
+            keys.each(|key, weight| {
+                if let Some(branch) = tree.find(key >> left) {
+                    counts[branch * size + next(key)] += weight;
+                }
+            });
         }
     }
-    keys.each(|key, weight| {
-        let range = &by_first[first(key)];
-        if range.start == range.end {
-            return;
-        }
-        let prefix = key >> left;
-        let found = branches[range.clone()].binary_search_by_key(&prefix, |branch| branch.prefix);
-        if let Ok(place) = found {
-            counts[(range.start + place) * size + (key >> low & mask) as usize] += weight;
-        }
-    });
     counts
+}
+
+/// Finds the branch of a key, one digit after the other.
+struct Tree {
+    /// By node and digit: the next node, from 1, or, at the last digit, the branch, from 1; 0 where nothing is wanted.
+    next: Vec<u32>,
+    /// Digits of a prefix.
+    steps: u32,
+}
+
+impl Tree {
+    fn of(branches: &[Branch], steps: u32) -> Self {
+        let mut tree = Tree {
+            next: vec![0; 1 << DIGIT],
+            steps,
+        };
+        for (number, branch) in (1u32..).zip(branches) {
+            let mut node = 0;
+            for step in (1..steps).rev() {
+                let place = node << DIGIT | digit_at(branch.prefix, step);
+                if tree.next[place] == 0 {
+                    tree.next[place] = (tree.next.len() >> DIGIT) as u32;
+                    tree.next.resize(tree.next.len() + (1 << DIGIT), 0);
+                }
+                node = tree.next[place] as usize;
+            }
+            tree.next[node << DIGIT | digit_at(branch.prefix, 0)] = number;
+        }
+        tree
+    }
+
+    fn find(&self, prefix: u64) -> Option<usize> {
+        let mut node = 0;
+        for step in (0..self.steps).rev() {
+            node = self.next[node << DIGIT | digit_at(prefix, step)] as usize;
+            if node == 0 {
+                return None;
+            }
+        }
+        Some(node - 1)
+    }
+}
+
+fn digit_at(prefix: u64, step: u32) -> usize {
+    (prefix >> (step * DIGIT)) as usize & ((1 << DIGIT) - 1)
 }
 
 /// The branches that the ranks of one take next.

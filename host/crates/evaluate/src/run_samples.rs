@@ -121,14 +121,12 @@ impl RunSamples {
         self.requests.itl_is_tbc()
     }
 
-    /// The sessions of which every request was tried and measured, by their first intended instant.
-    pub fn sessions(&self) -> &[SessionFigures] {
-        &self.sessions.sessions
-    }
-
-    /// The labels of a session: those that all its requests have.
-    pub fn session_labels(&self, session: &SessionFigures) -> &[Label] {
-        self.requests.labels.labels(session.labels)
+    /// The sessions of which every request was tried and measured, by their first intended instant, each with the labels that all its
+    /// requests have.
+    pub fn sessions(&self) -> impl ExactSizeIterator<Item = (SessionFigures, &[Label])> {
+        let labels = &self.requests.labels;
+        let rows = self.sessions.sessions.iter();
+        rows.map(|row| (row.figures(), labels.labels(row.labels)))
     }
 
     /// The first instant that the schedule asked a measured request for: where windows begin.

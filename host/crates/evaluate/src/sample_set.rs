@@ -3,7 +3,7 @@
 use veeksha_ports::Stats;
 use veeksha_stats::{Summary, Weighted, interpolate, percentile, weighted_percentile, weighted_summary};
 
-use crate::pooled::{GapSet, TokenSet};
+use crate::pooled::{GapSet, Moments, TokenSet};
 
 /// Samples of one metric: of the whole run, of a window, of the requests with some labels.
 #[derive(Debug)]
@@ -73,16 +73,16 @@ impl SampleSet<'_> {
     }
 
     pub(crate) fn summary(&self) -> Option<Summary> {
-        let (count, mean, std) = match self {
+        let Moments { mean, std } = match self {
             SampleSet::Plain(values) => return Summary::of_ranks(values.len(), |rank| values[rank]),
             SampleSet::Weighted(values) => return weighted_summary(&mut values.clone()),
-            SampleSet::Gaps(gaps) => (gaps.count(), gaps.mean()?, gaps.std()?),
-            SampleSet::Tokens(tokens) => (tokens.count(), tokens.mean()?, tokens.std()?),
+            SampleSet::Gaps(gaps) => gaps.moments()?,
+            SampleSet::Tokens(tokens) => tokens.moments()?,
         };
         let figures = self.percentiles(&[0.0, 0.5, 0.9, 0.95, 0.99, 1.0]);
         let [min, p50, p90, p95, p99, max] = figures.try_into().ok()?;
         Some(Summary {
-            count: count as usize,
+            count: self.count() as usize,
             mean: mean.clamp(min, max),
             std,
             min,
@@ -94,19 +94,15 @@ impl SampleSet<'_> {
         })
     }
 
-    pub(crate) fn mean(&self) -> Option<f64> {
+    /// Mean and standard deviation; `None` of an empty set.
+    pub(crate) fn moments(&self) -> Option<Moments> {
         match self {
-            SampleSet::Gaps(gaps) => gaps.mean(),
-            SampleSet::Tokens(tokens) => tokens.mean(),
-            _ => self.summary().map(|summary| summary.mean),
-        }
-    }
-
-    pub(crate) fn std(&self) -> Option<f64> {
-        match self {
-            SampleSet::Gaps(gaps) => gaps.std(),
-            SampleSet::Tokens(tokens) => tokens.std(),
-            _ => self.summary().map(|summary| summary.std),
+            SampleSet::Gaps(gaps) => gaps.moments(),
+            SampleSet::Tokens(tokens) => tokens.moments(),
+            SampleSet::Plain(_) | SampleSet::Weighted(_) => self.summary().map(|summary| Moments {
+                mean: summary.mean,
+                std: summary.std,
+            }),
         }
     }
 
@@ -117,8 +113,8 @@ impl SampleSet<'_> {
             SampleSet::Weighted(values) => {
                 (!values.is_empty()).then(|| values.iter().map(|(value, weight)| value * weight).sum())
             }
-            SampleSet::Gaps(gaps) => Some(gaps.mean()? * gaps.count() as f64),
-            SampleSet::Tokens(tokens) => Some(tokens.mean()? * tokens.count() as f64),
+            SampleSet::Gaps(gaps) => Some(gaps.moments()?.mean * gaps.count() as f64),
+            SampleSet::Tokens(tokens) => Some(tokens.moments()?.mean * tokens.count() as f64),
         }
     }
 }

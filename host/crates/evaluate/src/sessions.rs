@@ -76,8 +76,6 @@ pub struct SessionFigures {
     pub session: SessionId,
     /// The earliest instant that the schedule asked for.
     pub intended: Nanos,
-    /// Labels that all its requests have.
-    pub(crate) labels: LabelSet,
     /// `session_size`
     pub requests: u32,
     /// `session_duration`
@@ -92,16 +90,64 @@ pub struct SessionFigures {
     pub slowdown: Option<f64>,
 }
 
-impl SessionFigures {
+/// [`SessionFigures`] as they are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SessionRow {
+    pub(crate) session: SessionId,
+    pub(crate) intended: Nanos,
+    /// Labels that all its requests have.
+    pub(crate) labels: LabelSet,
+    requests: u32,
+    duration: f64,
+    makespan: f64,
+    critical_path: Known,
+    tool_time: Known,
+    slowdown: Known,
+}
+
+/// A figure that may not exist, in eight bytes.
+#[derive(Clone, Copy, Debug)]
+struct Known(f64);
+
+impl Known {
+    fn of(value: Option<f64>) -> Self {
+        Known(value.unwrap_or(f64::NAN))
+    }
+
+    fn get(self) -> Option<f64> {
+        (!self.0.is_nan()).then_some(self.0)
+    }
+}
+
+impl PartialEq for Known {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl SessionRow {
     pub(crate) fn value(&self, metric: Metric) -> Option<f64> {
         match metric {
             Metric::SessionSize => Some(f64::from(self.requests)),
             Metric::SessionDuration => Some(self.duration),
             Metric::SessionMakespan => Some(self.makespan),
-            Metric::SessionCriticalPath => self.critical_path_llm_time,
-            Metric::SessionToolTime => self.tool_time,
-            Metric::SessionSlowdown => self.slowdown,
+            Metric::SessionCriticalPath => self.critical_path.get(),
+            Metric::SessionToolTime => self.tool_time.get(),
+            Metric::SessionSlowdown => self.slowdown.get(),
             _ => None,
+        }
+    }
+
+    pub(crate) fn figures(&self) -> SessionFigures {
+        SessionFigures {
+            session: self.session,
+            intended: self.intended,
+            requests: self.requests,
+            duration: self.duration,
+            makespan: self.makespan,
+            critical_path_llm_time: self.critical_path.get(),
+            tool_time: self.tool_time.get(),
+            slowdown: self.slowdown.get(),
         }
     }
 }
@@ -110,7 +156,7 @@ impl SessionFigures {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct SessionTable {
     /// By `intended`.
-    pub(crate) sessions: Vec<SessionFigures>,
+    pub(crate) sessions: Vec<SessionRow>,
     /// Of each measured request that has parents, all of them known.
     pub(crate) think_times: Vec<ThinkTime>,
 }
@@ -126,7 +172,10 @@ pub(crate) struct ThinkTime {
 /// Puts the sessions together; requests and sessions are sorted.
 pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTable {
     let shortest = ShortestFirst::of(&requests.rows);
-    let mut table = SessionTable::default();
+    let mut table = SessionTable {
+        sessions: Vec::with_capacity(sessions.ends.len()),
+        think_times: Vec::new(),
+    };
     let mut begin = 0;
     while begin < requests.rows.len() {
         let session = requests.rows[begin].id.session;
@@ -230,7 +279,7 @@ impl<'a> Graph<'a> {
         ends.into_iter().flatten().reduce(f64::max)
     }
 
-    fn figures(&self, shortest: &ShortestFirst) -> SessionFigures {
+    fn figures(&self, shortest: &ShortestFirst) -> SessionRow {
         let rows = self.rows;
         let intended = rows.iter().map(|row| row.intended).min().unwrap_or(0);
         let dispatched = rows.iter().map(|row| row.dispatched).min().unwrap_or(0);
@@ -245,20 +294,20 @@ impl<'a> Graph<'a> {
                 Some(shortest.at_least(row.total_prompt_tokens)? + after)
             },
         );
-        SessionFigures {
+        SessionRow {
             session: rows[0].id.session,
             intended,
             labels: 0,
             requests: rows.len() as u32,
             duration: seconds_between(dispatched, completed),
             makespan,
-            critical_path_llm_time: self.longest_path(
+            critical_path: Known::of(self.longest_path(
                 |_| 0.0,
                 |_| 0.0,
                 |row| Some(seconds_between(row.dispatched, row.completed)),
-            ),
-            tool_time: self.tool_time(),
-            slowdown: ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal),
+            )),
+            tool_time: Known::of(self.tool_time()),
+            slowdown: Known::of(ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal)),
         }
     }
 }

@@ -61,6 +61,15 @@ impl StepCurve {
         }
     }
 
+    /// Prepares for questions, in place. Without it the first question makes a copy of all intervals for a while; where there are many,
+    /// that is worth avoiding.
+    pub fn settle(&mut self) {
+        sort(&mut self.begins);
+        sort(&mut self.ends);
+        let points = sweep(&self.begins, &self.ends);
+        self.points = OnceLock::from(points);
+    }
+
     /// The instants at which the value changes, ascending, each with the value from that instant on. The last value is 0.
     pub fn points(&self) -> Vec<(u64, f64)> {
         self.steps().to_vec()
@@ -68,7 +77,12 @@ impl StepCurve {
 
     /// As [`StepCurve::points`], without a copy.
     pub fn steps(&self) -> &[(u64, f64)] {
-        self.points.get_or_init(|| sweep(&self.begins, &self.ends))
+        self.points.get_or_init(|| {
+            let (mut begins, mut ends) = (self.begins.clone(), self.ends.clone());
+            sort(&mut begins);
+            sort(&mut ends);
+            sweep(&begins, &ends)
+        })
     }
 
     /// The value at an instant.
@@ -146,15 +160,13 @@ impl StepCurve {
     }
 }
 
+/// Equal instants are ordered by weight, so that the order in which intervals were added changes no sum.
+fn sort(edges: &mut [(u64, f64)]) {
+    edges.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+}
+
 /// Beginnings and ends in the order of time. At one instant ends and beginnings cancel out before the value is told.
 fn sweep(begins: &[(u64, f64)], ends: &[(u64, f64)]) -> Vec<(u64, f64)> {
-    // Equal instants are ordered by weight, so that the order in which intervals were added changes no sum.
-    let sorted = |edges: &[(u64, f64)]| {
-        let mut edges = edges.to_vec();
-        edges.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        edges
-    };
-    let (begins, ends) = (sorted(begins), sorted(ends));
     let (mut begin, mut end) = (0, 0);
     let mut points: Vec<(u64, f64)> = Vec::new();
     let mut sum = Sum::default();
@@ -359,7 +371,10 @@ mod tests {
             let curve = |intervals: Vec<(u64, u64, f64)>| {
                 let mut curve = StepCurve::new();
                 intervals.into_iter().for_each(|(from, to, weight)| curve.add(from, to, weight));
-                curve.points()
+                let points = curve.points();
+                curve.settle();
+                assert_eq!(curve.points(), points);
+                points
             };
             prop_assert_eq!(curve(intervals), curve(shuffled));
         }

@@ -48,10 +48,10 @@ impl Of {
         }
         match self {
             Of::Quantile(p) => set.percentile(p),
-            Of::Mean => set.mean(),
+            Of::Mean => set.moments().map(|moments| moments.mean),
             Of::Min => set.percentile(0.0),
             Of::Max => set.percentile(1.0),
-            Of::Std => set.std(),
+            Of::Std => set.moments().map(|moments| moments.std),
             Of::Sum => set.sum(),
             Of::Count => None,
         }

@@ -1,0 +1,171 @@
+//! How long a million requests of 128 chunks take to evaluate, and how much memory: `million [REQUESTS [CHUNKS [TOKENS_A_CHUNK]]]`.
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+#![expect(
+    clippy::expect_used,
+    reason = "a measurement that cannot be made has no result"
+)]
+
+use veeksha_clock::RunClock;
+use veeksha_evaluate::{Catalogue, Evaluator, Objectives, Setup, Stated};
+use veeksha_events::{Event, RequestRecord, SessionEnd, Status};
+use veeksha_model::{Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, SessionId, StampSource, Usage};
+use veeksha_slo::Objective;
+use veeksha_stats::RandomStream;
+
+fn main() {
+    let mut arguments = std::env::args()
+        .skip(1)
+        .map(|argument| argument.parse().expect("a number"));
+    let mut next = |otherwise: u64| arguments.next().unwrap_or(otherwise);
+    let (requests, chunks, tokens) = (next(1_000_000), next(128), next(1) as u32);
+
+    let objectives = [
+        "p99(ttfc) <= 2",
+        "p99(tbc, window = 60s) <= 0.1",
+        "error_rate < 1%",
+        "goodput > 0.5",
+    ]
+    .map(|text| Stated::from(Objective::parse(text).expect("an objective")));
+    let catalogue = Catalogue::built_in();
+    let setup = Setup {
+        objectives: Objectives::check(objectives.into(), Vec::new(), Vec::new(), &catalogue)
+            .expect("objectives"),
+        catalogue,
+        ..Setup::default()
+    };
+    let mut evaluator = Evaluator::new(setup);
+    let clock = RunClock::starting_now();
+    let (mut taking, mut making) = (0, 0);
+    for session in 0..requests {
+        let begin = clock.now();
+        let events = events(session, chunks, tokens);
+        let made = clock.now();
+        events.iter().for_each(|event| evaluator.on(event));
+        taking += clock.now() - made;
+        making += made - begin;
+    }
+    let begin = clock.now();
+    let evaluation = evaluator.finish();
+    let finishing = clock.now() - begin;
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    println!("{requests} requests of {chunks} chunks of {tokens} tokens");
+    println!("made in {:.2} s (not counted)", seconds(making));
+    println!(
+        "taken in {:.2} s, finished in {:.2} s",
+        seconds(taking),
+        seconds(finishing)
+    );
+    println!("together {:.2} s", seconds(taking + finishing));
+    println!("peak memory {}", peak());
+    for entry in &evaluation.metrics {
+        println!(
+            "{:32} {:>12} {:.6}",
+            entry.metric.name(),
+            entry.summary.count,
+            entry.summary.p99
+        );
+    }
+}
+
+/// One session of one request: two hundred begin in a second, and tokens come every 15 to 25 milliseconds.
+fn events(session: u64, chunks: u64, tokens: u32) -> [Event; 4] {
+    let mut draws = RandomStream::new(1, session, "gaps").draws();
+    let intended = session * 5_000_000;
+    let dispatched = intended + u64::from(draws.below(50_000));
+    let mut at = dispatched + 100_000_000 + u64::from(draws.below(400_000_000));
+    let chunk = |at| Chunk {
+        at,
+        lag: 20_000,
+        bytes: 200,
+        kind: ChunkKind::Content,
+        merged: false,
+    };
+    let chunks: Vec<Chunk> = (0..chunks)
+        .map(|_| {
+            at += 15_000_000 + u64::from(draws.below(10_000_000));
+            chunk(at)
+        })
+        .collect();
+    let id = RequestId {
+        session: SessionId(session),
+        node: NodeId(0),
+    };
+    let output_tokens = chunks.len() as u32 * tokens;
+    let record = RequestRecord {
+        id,
+        session_requests: 1,
+        parents: Vec::new(),
+        history_parent: None,
+        wait_after_ready: 0,
+        intended,
+        held: Held::default(),
+        dispatched_at: dispatched,
+        picked_up_at: Some(dispatched + 5_000),
+        sent_at: Some(dispatched + 30_000),
+        first_byte_at: Some(dispatched + 90_000_000),
+        completed_at: at + 50_000,
+        processed_at: at + 90_000,
+        stamps: StampSource::Kernel,
+        chunk_tokens: if tokens == 1 {
+            Vec::new()
+        } else {
+            vec![tokens; chunks.len()]
+        },
+        chunks,
+        status: Status::Ok {
+            finish_reason: "stop".into(),
+        },
+        http_status: Some(200),
+        target_prompt_tokens: 500,
+        prompt_tokens: 500,
+        total_prompt_tokens: 500 + draws.below(1000),
+        target_output_tokens: None,
+        output_tokens,
+        output_tokens_from_usage: true,
+        usage: Some(Usage {
+            prompt: 1000,
+            completion: output_tokens,
+            cached: Some(100),
+            reasoning: None,
+        }),
+        connection_reused: true,
+        server: 0,
+        resolve: None,
+        connect: None,
+        tls: None,
+        retried: false,
+        measured: true,
+        template_tokens: 0,
+        history_mode: HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: None,
+        labels: Vec::new(),
+    };
+    let session = id.session;
+    [
+        Event::SessionStarted {
+            session,
+            at: intended,
+            requests: 1,
+        },
+        Event::Dispatched {
+            request: id,
+            intended,
+            at: dispatched,
+        },
+        Event::SessionFinished {
+            session,
+            at: record.processed_at,
+            end: SessionEnd::Completed,
+            requests: 1,
+        },
+        Event::Finished(Box::new(record)),
+    ]
+}
+
+/// The most memory that the process has had.
+fn peak() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or_else(|| "unknown".to_owned(), |line| line.trim().to_owned())
+}
