@@ -10,6 +10,7 @@ const selection = {
   session: null,
   failure: null,
   focus: -1, // the row that was clicked
+  gaps: null,
   mask: new Uint8Array(0),
   count: 0,
   listeners: [],
@@ -51,6 +52,7 @@ function computeMask() {
     else chosen += 1;
   }
   selection.mask = mask;
+  selection.gaps = null;
   selection.count = chosen;
 }
 
@@ -93,22 +95,31 @@ function selectedValues(metric) {
   return kept.subarray(0, size).sort();
 }
 
-// Gaps between chunks of the selected requests (all: of all), in no order.
+// Gaps between chunks of the selected requests (all: of all), ascending. They are many, so they are kept until the selection changes.
 function gapsOf(all) {
   const { model, mask, tokens } = selection;
+  if (all || !isSelecting()) {
+    model.gaps = model.gaps || collectGaps(model, null, null);
+    return model.gaps;
+  }
+  selection.gaps = selection.gaps || collectGaps(model, mask, tokens);
+  return selection.gaps;
+}
+
+function collectGaps(model, mask, tokens) {
   const { start, at, token, thinned } = model.chunks;
   const gaps = new Float64Array(at.length);
   let size = 0;
   let requests = 0;
   for (let row = 0; row < model.rows; row += 1) {
-    if (!(all || mask[row]) || thinned[row] || start[row + 1] === start[row]) continue;
+    if ((mask && !mask[row]) || thinned[row] || start[row + 1] === start[row]) continue;
     requests += 1;
     for (let index = start[row] + 1; index < start[row + 1]; index += 1) {
-      if (!all && tokens && !(token[index] >= tokens[0] && token[index] <= tokens[1])) continue;
+      if (tokens && !(token[index] >= tokens[0] && token[index] <= tokens[1])) continue;
       gaps[size++] = at[index] - at[index - 1];
     }
   }
-  return { gaps: gaps.subarray(0, size), requests };
+  return { gaps: gaps.subarray(0, size).sort(), requests };
 }
 
 // What was brushed, in words, with a way to take each part back.

@@ -94,7 +94,7 @@ function showFigures(page) {
     const values = own ? own.values : metric.name === 'tbc' ? gapsOf(true).gaps : null;
     let picked = [NONE, NONE, NONE];
     if (selecting && values) {
-      const sorted = own ? selectedValues(own) : gapsOf(false).gaps.sort();
+      const sorted = own ? selectedValues(own) : gapsOf(false).gaps;
       picked = [count(sorted.length), bare(percentile(sorted, 0.5), as), bare(percentile(sorted, 0.99), as)];
     }
     const thin = summary.count < 100;

@@ -255,17 +255,16 @@ function gapChart(page) {
   plot.refresh = (fresh) => {
     if (fresh) {
       const { gaps } = gapsOf(true);
-      const positive = gaps.filter((gap) => gap > 0).sort();
+      const positive = gaps.subarray(gaps.findIndex((gap) => gap > 0));
       high = Math.max(1e-5, (positive[positive.length - 1] || 0) * 1.06);
       low = Math.max(1e-6, Math.min(percentile(positive, 0.001) || 1e-4, high / 10) * 0.8);
       axis.setFull([low, high], true);
       whole = histogram(gaps);
       sizes[0] = gaps.length;
     }
-    const { gaps, requests } = gapsOf(!isSelecting());
+    const { gaps, requests } = gapsOf(false);
     chosen = histogram(gaps);
     sizes[1] = gaps.length;
-    gaps.sort();
     figures = [percentile(gaps, 0.5), percentile(gaps, 0.99)];
     plot.note.textContent = gaps.length
       ? `P50 ${withUnit(figures[0], 's')} · P99 ${withUnit(figures[1], 's')} · ${count(gaps.length)} gaps of ${plural(requests, 'request', 'requests')}` : 'no gaps';
