@@ -19,7 +19,7 @@ use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, number};
+use crate::report::{Figures, Notes, number};
 use crate::sample::Sample;
 use crate::table::{Boxed, grouped};
 use crate::view::Told;
@@ -109,9 +109,8 @@ impl GenaiPerf {
         ];
         let mut notes = self.notes();
         if options.goodput.len() > 1 {
-            notes.push(
-                "Its goodput compares the lists of several metrics position by position, although they leave out different requests."
-                    .to_owned(),
+            notes.say(
+                "Its goodput compares the lists of several metrics position by position, although they leave out different requests.",
             );
         }
         let samples = [
@@ -165,26 +164,22 @@ impl GenaiPerf {
         }
     }
 
-    fn notes(&self) -> Vec<String> {
-        let mut notes = vec![
-            "Which events share a read depends on the client; the reads are this host's, not Perf Analyzer's.".to_owned(),
-        ];
-        let mut note = |count: u64, text: &str| {
-            if count > 0 {
-                notes.push(format!("{count} {text}"));
-            }
-        };
-        note(
+    fn notes(&self) -> Notes {
+        let mut notes = Notes::default();
+        notes.say(
+            "Which events share a read depends on the client; the reads are this host's, not Perf Analyzer's.",
+        );
+        notes.count(
             self.left_out,
-            "failed requests are left out; Perf Analyzer would have ended its measurement at the first of them.",
+            "Failed requests that are left out, where Perf Analyzer would have ended its measurement at the first",
         );
-        note(
+        notes.count(
             self.requests - self.latencies.len() as u64,
-            "answers without visible text are left out of all metrics except request_throughput.",
+            "Answers without visible text, which no metric but request_throughput counts",
         );
-        note(
+        notes.count(
             self.estimated,
-            "answers were not counted by this host's tokenizer chunk by chunk; their length is the server's count or a share of it.",
+            "Answers that this host's tokenizer did not count chunk by chunk, whose length is the server's count or a share of it",
         );
         notes
     }

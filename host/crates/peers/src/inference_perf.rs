@@ -21,7 +21,7 @@ use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestRecord, Status};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, number};
+use crate::report::{Figures, Notes, number};
 use crate::sample::{Gaps, Sample};
 use crate::table::{Boxed, grouped};
 use crate::view::Told;
@@ -367,32 +367,27 @@ impl InferencePerf {
         }
     }
 
-    fn notes(&self) -> Vec<String> {
-        let mut notes = vec![
-            "The size of the request bodies is not part of a run's record; request_size_bytes, image, video and audio are left out."
-                .to_owned(),
-        ];
-        let mut note = |count: u64, text: &str| {
-            if count > 0 {
-                notes.push(format!("{count} {text}"));
-            }
-        };
-        note(
+    fn notes(&self) -> Notes {
+        let mut notes = Notes::default();
+        notes.say(
+            "The size of the request bodies is not part of a run's record; request_size_bytes, image, video and audio are left out.",
+        );
+        notes.count(
             self.error_events,
-            "answers with an error event inside the stream are successes here, as inference-perf does not look for such events.",
+            "Answers with an error event inside the stream that count as successes, as inference-perf does not look for such events",
         );
         let silent = self
             .answered
             .iter()
             .filter(|success| success.ttft.is_none())
             .count();
-        note(
+        notes.count(
             silent as u64,
-            "answers with fewer than two tokens of visible text have no TTFT, TPOT and ITL here.",
+            "Answers with fewer than two tokens of visible text, which have no TTFT, TPOT and ITL here",
         );
-        note(
+        notes.count(
             self.estimated,
-            "answers were not counted by this host's tokenizer chunk by chunk; their length is the server's count or a share of it, and a chunk counts as one token.",
+            "Answers that this host's tokenizer did not count chunk by chunk, whose length is the server's count or a share of it, and whose chunks count as one token",
         );
         notes
     }

@@ -88,6 +88,23 @@ impl Figures {
     }
 }
 
+/// Collects what a view has to say in words.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(pub(crate) Vec<String>);
+
+impl Notes {
+    pub(crate) fn say(&mut self, sentence: &str) {
+        self.0.push(sentence.to_owned());
+    }
+
+    /// Says of how many this is true, if of any.
+    pub(crate) fn count(&mut self, count: u64, what: &str) {
+        if count > 0 {
+            self.0.push(format!("{what}: {count}."));
+        }
+    }
+}
+
 /// A number of JSON; null for what is none.
 pub(crate) fn number(value: Option<f64>) -> Value {
     value

@@ -15,7 +15,7 @@ use veeksha_model::{ChunkKind, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, number};
+use crate::report::{Figures, Notes, number};
 use crate::sample::Sample;
 use crate::served::{Answered, Output, Peak, Served, rate};
 use crate::table::{decimal, line, rule};
@@ -199,35 +199,30 @@ impl Sglang {
         }
     }
 
-    fn notes(&self) -> Vec<String> {
-        let mut notes = vec![
-            "sglang opens a new connection for each request; a view cannot add the time of that where this run kept connections."
-                .to_owned(),
-        ];
-        let mut note = |count: u64, text: &str| {
-            if count > 0 {
-                notes.push(format!("{count} {text}"));
-            }
-        };
-        note(
+    fn notes(&self) -> Notes {
+        let mut notes = Notes::default();
+        notes.say(
+            "sglang opens a new connection for each request; a view cannot add the time of that where this run kept connections.",
+        );
+        notes.count(
             self.error_events,
-            "answers with an error event inside the stream are successes here, as sglang does not look for such events.",
+            "Answers with an error event inside the stream that count as successes, as sglang does not look for such events",
         );
-        note(
+        notes.count(
             self.requested_lengths,
-            "answers came without token counts of the server; sglang takes the requested length for them.",
+            "Answers without token counts of the server, for which sglang takes the requested length",
         );
-        note(
+        notes.count(
             self.commented,
-            "answers contained comments (keep-alives) and count here; sglang itself cannot read such lines and fails those requests.",
+            "Answers with comments (keep-alives), which count here while sglang cannot read such lines and fails the requests",
         );
-        note(
+        notes.count(
             self.later_turns,
-            "requests continue a conversation; sglang reports 0 input tokens for such a workload, this view their number.",
+            "Requests that continue a conversation, for which sglang reports 0 input tokens and this view their number",
         );
-        note(
+        notes.count(
             self.estimated,
-            "answers were not counted by this host's tokenizer chunk by chunk; their retokenized length is the server's count or a share of it.",
+            "Answers that this host's tokenizer did not count chunk by chunk, whose retokenized length is the server's count or a share of it",
         );
         notes
     }

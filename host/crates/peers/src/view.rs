@@ -7,7 +7,7 @@ use crate::aiperf::Aiperf;
 use crate::genai_perf::GenaiPerf;
 use crate::guidellm::Guidellm;
 use crate::inference_perf::InferencePerf;
-use crate::report::Figures;
+use crate::report::{Figures, Notes};
 use crate::sglang::Sglang;
 use crate::vllm::Vllm;
 use crate::{Dialect, Options, OptionsError, ViewReport};
@@ -40,13 +40,12 @@ enum Lens {
 pub(crate) struct Told {
     pub(crate) figures: Figures,
     pub(crate) table: String,
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Notes,
 }
 
 /// What no tool sees.
 #[derive(Debug, Default)]
 struct Seen {
-    measured: u64,
     drained: u64,
     never_sent: u64,
     truncated: u64,
@@ -113,11 +112,11 @@ impl View {
             Lens::InferencePerf(inference_perf) => inference_perf.finish(options),
             Lens::Aiperf(aiperf) => aiperf.finish(options),
         };
-        told.notes.extend(self.seen.notes(self.dialect));
+        self.seen.tell(self.dialect, &mut told.notes);
         ViewReport {
             dialect: self.dialect,
             figures: told.figures.list,
-            notes: told.notes,
+            notes: told.notes.0,
             table: told.table,
             json: told.figures.object.into(),
         }
@@ -133,47 +132,39 @@ impl Seen {
                 ..
             }
         );
-        self.measured += 1;
         self.truncated += u64::from(truncated);
         self.new_connections += u64::from(!record.connection_reused);
         self.held += u64::from(record.held.total() > 0);
         self.merged += u64::from(record.chunks.iter().any(|chunk| chunk.merged));
     }
 
-    fn notes(&self, dialect: Dialect) -> Vec<String> {
-        let mut notes = vec![format!(
+    fn tell(&self, dialect: Dialect, notes: &mut Notes) {
+        notes.say(&format!(
             "A view repeats the arithmetic of {dialect} on the answers that this host received; it does not repeat that tool's client: its connections, its queue, its reads."
-        )];
-        let mut note = |count: u64, text: &str| {
-            if count > 0 {
-                notes.push(format!("{count} of {} requests {text}", self.measured));
-            }
-        };
-        note(
+        ));
+        notes.count(
             self.truncated,
-            "ended without a finish reason or with a broken connection and count as failed; the tools call such an answer a success if HTTP ended well.",
+            "Answers without a finish reason or with a broken connection, which count as failed, while the tool calls such an answer a success if HTTP ended well",
         );
-        note(self.new_connections, "opened a connection of their own.");
-        note(
+        notes.count(
+            self.new_connections,
+            "Requests that opened a connection of their own",
+        );
+        notes.count(
             self.merged,
-            "had events that shared a read; a client that reads at other instants sees other gaps.",
+            "Answers with events that shared a read, where a client that reads at other instants sees other gaps",
         );
-        note(
+        notes.count(
             self.held,
-            "waited for a limit before the instant at which the tool's clock starts.",
+            "Requests that waited for a limit before the instant at which the tool's clock starts",
         );
-        if self.never_sent > 0 {
-            notes.push(format!(
-                "{} requests of the workload were never sent; no tool counts such requests.",
-                self.never_sent
-            ));
-        }
-        if self.drained > 0 {
-            notes.push(format!(
-                "{} requests were dispatched after the end of the measurement and are left out.",
-                self.drained
-            ));
-        }
-        notes
+        notes.count(
+            self.never_sent,
+            "Requests of the workload that were never sent, which no tool counts",
+        );
+        notes.count(
+            self.drained,
+            "Requests dispatched after the end of the measurement, which are left out",
+        );
     }
 }

@@ -17,7 +17,7 @@ use veeksha_model::{ChunkKind, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, number};
+use crate::report::{Figures, Notes, number};
 use crate::served::{Answered, Peak, Served, rate};
 use crate::table::{decimal, line, rule};
 use crate::view::Told;
@@ -185,16 +185,14 @@ impl Vllm {
         table += &"=".repeat(50);
         table.push('\n');
 
-        let mut notes = vec![
-            "The end-to-end block is what vLLM prints with --percentile-metrics ttft,tpot,itl,e2el; its default leaves e2el out."
-                .to_owned(),
-        ];
-        if self.error_events > 0 {
-            notes.push(format!(
-                "{} answers with an error event inside the stream are successes here, as vLLM does not look for such events.",
-                self.error_events
-            ));
-        }
+        let mut notes = Notes::default();
+        notes.say(
+            "The end-to-end block is what vLLM prints with --percentile-metrics ttft,tpot,itl,e2el; its default leaves e2el out.",
+        );
+        notes.count(
+            self.error_events,
+            "Answers with an error event inside the stream that count as successes, as vLLM does not look for such events",
+        );
         Told {
             figures,
             table,

@@ -1,13 +1,11 @@
 //! AIPerf's closing tables: `aiperf/exporters/console_metrics_exporter.py`.
 
-use std::cmp::Reverse;
-
 use veeksha_events::Event;
 
 use super::catalogue::Group;
 use super::export::State;
 use crate::options::Options;
-use crate::report::Figures;
+use crate::report::{Figures, Notes};
 use crate::table::{Boxed, grouped};
 use crate::view::Told;
 
@@ -74,18 +72,10 @@ impl Aiperf {
                 table.push_str(&boxed.draw());
             }
         }
-        let mut notes = vec![
-            "Lengths are counted by this host's tokenizer, without the chat template, as AIPerf counts by default; where it did not, they are the server's."
-                .to_owned(),
-        ];
-        let failed = metrics.iter().find(|metric| metric.tag == "error_request_count");
-        if failed.is_some() {
-            notes.push(
-                "An answer without a finish reason is an error here; AIPerf takes it as an answer if HTTP ended well."
-                    .to_owned(),
-            );
-        }
-        notes.sort_by_key(|note| Reverse(note.len()));
+        let mut notes = Notes::default();
+        notes.say(
+            "Lengths are counted by this host's tokenizer, without the chat template, as AIPerf counts by default; where it did not count, they are the server's.",
+        );
         Told {
             figures,
             table,

@@ -76,7 +76,8 @@ impl Curves {
                     if gap > 0 {
                         self.decode.add(before, arrival, each / gap as f64);
                     }
-                    self.in_flight.add(arrival, end, part);
+                    // A chunk that came with the end counts just before it, as there.
+                    self.in_flight.add(arrival.min(end.saturating_sub(1)), end, part);
                     before = arrival;
                 }
             }

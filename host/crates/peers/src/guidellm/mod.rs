@@ -24,7 +24,7 @@ use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, number};
+use crate::report::{Figures, Notes, number};
 use crate::view::Told;
 use distribution::Distribution;
 use instants::{Spread, merged};
@@ -203,9 +203,7 @@ impl Guidellm {
             }
             if attained.is_none() {
                 object.insert("request_goodput".into(), Value::Null);
-                notes.push(
-                    "No request has all that the objectives ask for, so there is no attainment.".into(),
-                );
+                notes.say("No request has all that the objectives ask for, so there is no attainment.");
             }
             shown.goodput = Some((attained, rates));
         }
@@ -226,23 +224,19 @@ impl Guidellm {
         }
     }
 
-    fn notes(&self) -> Vec<String> {
-        let mut notes = vec![
-            "Times are seconds since the run's start; GuideLLM's are seconds since 1970, which rounds them to 0.24 µs."
-                .to_owned(),
-            "Its confidence intervals, its tables of words, characters, images, video and audio and its turns are left out."
-                .to_owned(),
-        ];
-        let counted = self
+    fn notes(&self) -> Notes {
+        let mut notes = Notes::default();
+        notes.say("Times are seconds since the run's start; GuideLLM's are seconds since 1970, which rounds them to 0.24 µs.");
+        notes.say("Its confidence intervals, its tables of words, characters, images, video and audio and its turns are left out.");
+        let failed = self
             .requests
             .iter()
             .filter(|request| request.status != Status::Successful);
-        let partial = counted.filter(|request| request.output.is_some()).count();
-        if partial > 0 {
-            notes.push(format!(
-                "{partial} failed or cancelled answers had begun; each of their events counts as one token, as there."
-            ));
-        }
+        let begun = failed.filter(|request| request.output.is_some()).count();
+        notes.count(
+            begun as u64,
+            "Failed or cancelled answers that had begun, each of whose events counts as one token, as there",
+        );
         notes
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use veeksha_events::Event;
 use veeksha_peers::{AiperfExport, AiperfFiles, AiperfInfo};
 
-use crate::golden::{EPOCH, differences, fixture, fixture_json, golden};
+use crate::golden::{EPOCH, differences, events, fixture, fixture_json, golden};
 
 fn info() -> AiperfInfo {
     AiperfInfo {
@@ -190,6 +190,47 @@ fn the_time_slices_are_aiperfs() {
         &known_rows(&slices.csv),
         &known_rows(&fixture("aiperf_slices.csv")),
     );
+}
+
+/// 36 requests of conversations that this host recorded over HTTP, converted and held against AIPerf's own files of them.
+#[test]
+fn a_recorded_run_becomes_aiperfs_files() {
+    let recorded = events("recorded.json");
+    let files = export(&recorded);
+    let expected = known(&fixture_json("recorded_aiperf.json"));
+    let seen = files.json.as_object().unwrap().iter();
+    // What stands around the metrics is told by `the_json_is_aiperfs`.
+    let metrics = seen.filter(|(_, value)| value.get("unit").is_some());
+    let metrics: Value = metrics
+        .map(|(tag, metric)| (tag.clone(), metric.clone()))
+        .collect();
+    same(&metrics, &expected);
+    similar(
+        &known_rows(&files.csv),
+        &known_rows(&fixture("recorded_aiperf.csv")),
+    );
+
+    let mut export = AiperfExport::new(info()).unwrap();
+    let mut rows = Vec::new();
+    for event in &recorded {
+        export.on(event);
+        rows.extend(export.jsonl_line(event));
+    }
+    assert_eq!(rows.len(), 36);
+    let expected = fixture_json("recorded_aiperf_rows.json");
+    for (row, expected) in rows.iter().zip(expected.as_array().unwrap()) {
+        let row: Value = serde_json::from_slice(row).unwrap();
+        assert_eq!(row["metadata"]["session_num"], expected["session"]);
+        same(&row["metrics"], &known(&expected["metrics"]));
+    }
+    // The first request by hand, of its line in recorded.json: taken up at 92.267188 ms, first token at 126.478671, last at
+    // 315.00103; 22 tokens.
+    let first: Value = serde_json::from_slice(&rows[0]).unwrap();
+    let value = |tag: &str| first["metrics"][tag]["value"].as_f64().unwrap();
+    assert!((value("time_to_first_token") - 34.211483).abs() < 1e-9);
+    assert!((value("request_latency") - 222.733842).abs() < 1e-9);
+    assert!((value("inter_token_latency") - (222.733842 - 34.211483) / 21.0).abs() < 1e-9);
+    assert_eq!(value("output_sequence_length"), 22.0);
 }
 
 #[test]

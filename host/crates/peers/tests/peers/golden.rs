@@ -18,9 +18,14 @@ pub(crate) fn fixture_json(name: &str) -> Value {
     serde_json::from_str(&fixture(name)).unwrap()
 }
 
-/// The events of the golden sequence.
+/// The golden sequence.
 pub(crate) fn golden() -> Vec<Event> {
-    let requests = fixture_json("golden.json");
+    events("golden.json")
+}
+
+/// The events of a sequence of requests.
+pub(crate) fn events(name: &str) -> Vec<Event> {
+    let requests = fixture_json(name);
     let mut events = vec![Event::RunStarted(RunInfo {
         epoch_wall_nanos: EPOCH,
         ..RunInfo::default()
@@ -39,6 +44,7 @@ fn read(value: &Value) -> Request {
         value["session"].as_u64().unwrap(),
         ["intended", "dispatched", "begun", "sent"].map(|key| number(key).unwrap()),
     );
+    request.node = count(&value["node"]).unwrap();
     let (mut tokens, mut events): (Vec<u32>, Vec<_>) = (Vec::new(), Vec::new());
     for event in value["events"].as_array().unwrap() {
         let kind = match event[1].as_str().unwrap() {
