@@ -77,7 +77,7 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side) -> Comparability 
         let dropped: u64 = run.metrics.iter().map(|metric| metric.samples.dropped()).sum();
         if dropped > 0 {
             found.remarks.push(format!(
-                "{}: {dropped} values that are no numbers were left out",
+                "values of {} that are no numbers were left out: {dropped}",
                 run.label
             ));
         }

@@ -1,6 +1,54 @@
-//! Whether runs differ, and by how much.
+//! Whether runs differ, and by how much: effect sizes with bootstrap intervals, verdicts, reports for machines. Pure.
+//!
+//! # How
+//!
+//! [`compare`] takes the runs of two or more sides as plain data ([`Side`], [`RunData`]) and sets every further side against the first one.
+//! For each metric it compares mean, P50, P90 and P99 (and what else is asked for), for the whole run each figure.
+//!
+//! * **Chance within a run.** Samples of one run hang together: what a busy second does to one request it does to its neighbours.
+//!   So errors come from a *block bootstrap over time*: the run is cut into at most 256 cells in the order of time, stretches of cells are drawn
+//!   with replacement until the run has its length again, and the statistic is taken each time (circular blocks: Politis and Romano 1992). How
+//!   long the stretches are is chosen for each statistic from the data (Politis and White 2004, corrected 2009). The draws are those of a seeded
+//!   counter-based generator: the same runs give the same figures.
+//! * **Chance between runs.** Where a side has several runs (A/A), how much they vary beyond what chance within them explains is
+//!   added, for a side of one run by what is known of the other side. Where no side has several, the comparison says that this noise is not known.
+//! * **Intervals** are Student's, by those standard errors, with degrees of freedom by Satterthwaite; 95 % unless asked otherwise; each figure by itself.
+//!   Sides are taken as independent. Where both had the same workload, what its requests have in common makes the true error smaller, so
+//!   intervals err to the safe side.
+//! * **Verdicts** ([`Verdict`]) allow for the number of figures looked at (Holm's procedure over all figures of a candidate that have a better side; see
+//!   [`Correction`]). A difference that is more than chance is still not called better or worse if it is within what both clients may be wrong
+//!   by (the certificates' errors), or smaller than what matters ([`Options::smallest`]).
+//! * **Enough data** are 20 samples a run, and for a percentile as many as leave 5 beyond it: 500 for a P99. A figure of the whole run is one
+//!   number: only several runs tell its error.
+//! * **Not comparable** are runs whose workload digests differ, and runs that are INVALID. Their figures are shown, and no verdict is given.
+//!
+//! # When a comparison fails
+//!
+//! [`FailIf`] is the language of `--fail-if`:
+//!
+//! ```text
+//! fail-if  := all ("or" all)*
+//! all      := term ("and" term)*
+//! term     := "not" term | "(" fail-if ")" | "not_comparable" | judged | measured
+//! judged   := ("worse" | "better" | "differs") "(" ("any" | NAME | aggregate "(" METRIC ")") ")"
+//! measured := (FIGURE | aggregate "(" METRIC ")") comparison bound
+//! ```
+//!
+//! Aggregates, comparisons and bounds are those of [`veeksha_slo`].
+//!
+//! * `worse(ttfc)`: the verdict on any statistic of `ttfc` is worse; `worse(p99(ttfc))`: on this one; `worse(any)`: on any figure.
+//! * `p99(ttfc) > +5%`: a percentage with a sign bounds the relative change, candidate ÷ baseline - 1. It is the change that was seen, whether it is
+//!   more than chance or not; `worse(p99(ttfc)) and p99(ttfc) > +5%` asks for both.
+//! * `p99(ttfc) > +20ms`: another bound with a sign bounds the difference, candidate less baseline.
+//! * `error_rate > 1%`, `p99(ttfc) > 500ms`: a bound without a sign bounds the candidate's value.
+//! * `not_comparable`: the runs did not do the same work, or are INVALID.
+//!
+//! What cannot be told (there is not enough data to judge any of what is meant, a figure is missing, the sides are not comparable) is neither true nor
+//! false; it decides only where the other parts do not (Kleene's logic). An expression that stays undecided counts as a failure:
+//! `worse(ttfc) or not_comparable` fails for runs that cannot be compared with the better reason, and `worse(ttfc)` does not let them pass.
 #![forbid(unsafe_code)]
 
+mod annotations;
 mod binned;
 mod block_length;
 mod bootstrap;
@@ -8,13 +56,20 @@ mod comparable;
 mod comparison;
 mod effect;
 mod error;
+mod fail_if;
+mod forest;
+mod html;
 mod input;
+mod json;
 mod judge;
+mod junit;
 mod measured;
 mod options;
 mod series;
 mod statistic;
 mod student;
+mod table;
+mod text;
 mod timed_samples;
 mod verdict;
 
@@ -22,8 +77,10 @@ pub use comparable::SettingDifference;
 pub use comparison::{Candidate, Comparison, Row, SideLabels, SideValue, compare};
 pub use effect::Spread;
 pub use error::CompareError;
+pub use fail_if::{CandidateDecision, Decision, FailIf, Known, KnownKind, Outcome};
 pub use input::{ClientError, FigureData, MetricData, RunData, Side, Validity};
 pub use options::{Correction, Options};
 pub use statistic::Statistic;
+pub use table::{Table, TableRow};
 pub use timed_samples::{EXACT_SAMPLES, TimedSamples};
 pub use verdict::Verdict;

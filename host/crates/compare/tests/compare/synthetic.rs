@@ -53,3 +53,15 @@ pub(crate) fn side(label: &str, values: impl IntoIterator<Item = f64>) -> Side {
         runs: vec![run(label, vec![metric("ttfc", Better::Less, values)])],
     }
 }
+
+/// 1000 values around `centre`, evenly spread over a tenth of it, in an order that has nothing to do with their size.
+pub(crate) fn even(centre: f64) -> impl Iterator<Item = f64> {
+    let mut steps: Vec<u32> = (0..1000).collect();
+    let mut draws = draws("even", 0);
+    for place in (1..1000).rev() {
+        steps.swap(place as usize, draws.below(place + 1) as usize);
+    }
+    steps
+        .into_iter()
+        .map(move |step| centre * (0.95 + 0.1 * f64::from(step) / 999.0))
+}

@@ -1,0 +1,95 @@
+//! A comparison as workflow commands, which GitHub shows beside a change.
+//!
+//! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>; the escapes are those of the official toolkit
+//! (`@actions/core`, `command.ts`).
+
+use crate::comparison::Comparison;
+use crate::junit::sentence;
+use crate::text::figure_text;
+use crate::{Decision, Outcome, Verdict};
+
+/// GitHub shows ten annotations of a kind per step; the table holds the rest.
+const MOST: usize = 10;
+
+impl Comparison {
+    /// Lines for standard output: errors for what fails, warnings for figures that are worse, a notice that says what came out.
+    ///
+    /// Without a decision, sides that cannot be compared are an error.
+    pub fn annotations(&self, decision: Option<&Decision>) -> String {
+        let mut lines = String::new();
+        for (place, candidate) in self.candidates.iter().enumerate() {
+            let pair = format!("{} against {}", candidate.side.label, self.baseline.label);
+            match decision.and_then(|decision| decision.candidates.get(place).map(|of| (decision, of))) {
+                None if !candidate.obstacles.is_empty() => {
+                    lines += &command(
+                        "error",
+                        &format!("{pair}: not comparable"),
+                        &candidate.obstacles.join("\n"),
+                    );
+                }
+                Some((decision, of)) if of.outcome != Outcome::Passes => {
+                    let what = match of.outcome {
+                        Outcome::Undecided => "cannot be decided",
+                        _ => "fails",
+                    };
+                    let text = format!("{}\n{}", decision.expression, of.reasons.join("\n"));
+                    lines += &command("error", &format!("{pair}: fail-if {what}"), &text);
+                }
+                _ => {}
+            }
+            let worse = || candidate.rows.iter().filter(|row| row.verdict == Verdict::Worse);
+            for row in worse().take(MOST) {
+                let title = format!("{pair}: {} is worse", figure_text(row));
+                lines += &command("warning", &title, &sentence(row));
+            }
+            let count = |verdict: Verdict| candidate.rows.iter().filter(|row| row.verdict == verdict).count();
+            let summary = if candidate.obstacles.is_empty() {
+                format!(
+                    "{} worse, {} better, {} without a difference, of {} figures",
+                    worse().count(),
+                    count(Verdict::Better),
+                    count(Verdict::NoDifference),
+                    candidate.rows.len()
+                )
+            } else {
+                "the runs are not comparable".into()
+            };
+            lines += &command("notice", &pair, &summary);
+        }
+        lines
+    }
+}
+
+/// One workflow command with its line break.
+fn command(kind: &str, title: &str, message: &str) -> String {
+    format!(
+        "::{kind} title={}::{}\n",
+        escaped_property(title),
+        escaped(message)
+    )
+}
+
+/// What a message may not hold as it is.
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// What a property may not hold as it is.
+fn escaped_property(text: &str) -> String {
+    escaped(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_text_is_taken_for_a_command() {
+        let line = command("error", "a:b,c%\n::x", "50%: a,\r\n::error::no");
+        assert_eq!(
+            line,
+            "::error title=a%3Ab%2Cc%25%0A%3A%3Ax::50%25: a,%0D%0A::error::no\n"
+        );
+        assert_eq!(line.lines().count(), 1);
+    }
+}

@@ -1,0 +1,274 @@
+//! Whether a comparison fails.
+
+use veeksha_slo::Aggregate;
+
+use super::{Condition, FailIf, Judged, Measured, What};
+use crate::comparison::{Candidate, Comparison, Row};
+use crate::text::{difference_text, relative_text, value_text};
+use crate::{Statistic, Verdict};
+
+/// Whether a comparison fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The expression.
+    pub expression: String,
+    /// What it came to for each candidate, in order.
+    pub candidates: Vec<CandidateDecision>,
+}
+
+/// What an expression came to for one candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CandidateDecision {
+    /// The candidate's label.
+    pub label: String,
+    /// What it came to.
+    pub outcome: Outcome,
+    /// Why, in words, if it does not pass.
+    pub reasons: Vec<String>,
+}
+
+/// What an expression came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It does not hold.
+    Passes,
+    /// It holds.
+    Fails,
+    /// It asks for what cannot be told: the sides are not comparable, a figure is missing, or there is not enough data to judge it.
+    Undecided,
+}
+
+impl Outcome {
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Passes => "passes",
+            Outcome::Fails => "fails",
+            Outcome::Undecided => "undecided",
+        }
+    }
+}
+
+impl Decision {
+    /// Whether the comparison is a failure: the expression holds of some candidate, or cannot be decided of it. What cannot be told is no
+    /// reason to go on as if all were well.
+    pub fn fails(&self) -> bool {
+        self.candidates
+            .iter()
+            .any(|candidate| candidate.outcome != Outcome::Passes)
+    }
+}
+
+impl FailIf {
+    /// What the expression comes to. The comparison must have been made with [`FailIf::statistics`].
+    pub fn decide(&self, comparison: &Comparison) -> Decision {
+        let decide = |candidate: &Candidate| {
+            let (outcome, reasons) = match self.truth(&self.condition, candidate) {
+                Truth::False => (Outcome::Passes, Vec::new()),
+                Truth::True(why) => (Outcome::Fails, why),
+                Truth::Unknown(why) => (Outcome::Undecided, why),
+            };
+            CandidateDecision {
+                label: candidate.side.label.clone(),
+                outcome,
+                reasons,
+            }
+        };
+        Decision {
+            expression: self.text.clone(),
+            candidates: comparison.candidates.iter().map(decide).collect(),
+        }
+    }
+
+    fn truth(&self, condition: &Condition, candidate: &Candidate) -> Truth {
+        match condition {
+            Condition::Any(parts) => any(parts.iter().map(|part| self.truth(part, candidate))),
+            Condition::All(parts) => all(parts.iter().map(|part| self.truth(part, candidate))),
+            Condition::Not { within, place } => match self.truth(within, candidate) {
+                Truth::True(_) => Truth::False,
+                Truth::False => {
+                    let term = self.text.get(place.clone()).unwrap_or_default();
+                    Truth::True(vec![format!("`{term}` holds")])
+                }
+                unknown => unknown,
+            },
+            Condition::NotComparable if candidate.obstacles.is_empty() => Truth::False,
+            Condition::NotComparable => Truth::True(candidate.obstacles.clone()),
+            Condition::Judged { verdict, of } => judged(*verdict, of, candidate),
+            Condition::Measured(measured) => self.measured(measured, candidate),
+        }
+    }
+
+    fn measured(&self, measured: &Measured, candidate: &Candidate) -> Truth {
+        let name = &measured.name.name;
+        let term = self.text.get(measured.place.clone()).unwrap_or_default();
+        let statistic = measured.aggregate.map_or(Statistic::Value, Statistic::OfSamples);
+        let what = of_figure(name, measured.aggregate);
+        let found = candidate
+            .rows
+            .iter()
+            .find(|row| row.name == *name && row.statistic == statistic);
+        let Some(row) = found else {
+            return unknown(format!("{what} is in none of the runs"));
+        };
+        if measured.what != What::Value && !candidate.obstacles.is_empty() {
+            return not_comparable(candidate);
+        }
+        let seen = match measured.what {
+            What::Value => row.candidate.map(|side| side.value),
+            What::Difference => row.difference,
+            What::Relative => relative(row),
+        };
+        let Some(seen) = seen else {
+            return unknown(match measured.what {
+                What::Relative if row.difference.is_some() => {
+                    format!("{what} has no relative change: its values are not positive")
+                }
+                _ => format!("{what} is not in all of the runs"),
+            });
+        };
+        let bound = match measured.what {
+            What::Relative => measured.bound.value,
+            _ => match measured.bound.in_unit(&row.unit) {
+                Ok(bound) => bound,
+                Err(mismatch) => return unknown(mismatch.to_string()),
+            },
+        };
+        if !measured.comparison.holds(seen, bound) {
+            return Truth::False;
+        }
+        let said = match measured.what {
+            What::Value => format!("is {}", value_text(seen, &row.unit)),
+            What::Difference => format!("changed by {}", difference_text(seen, &row.unit)),
+            What::Relative => format!("changed by {}", relative_text(seen)),
+        };
+        Truth::True(vec![format!("{what} {said} ({term})")])
+    }
+}
+
+/// Candidate ÷ baseline - 1, also from and to nothing.
+fn relative(row: &Row) -> Option<f64> {
+    let difference = row.difference?;
+    match row.baseline.map(|side| side.value) {
+        _ if row.relative.is_some() => row.relative,
+        _ if difference == 0.0 => Some(0.0),
+        Some(0.0) => Some(f64::INFINITY.copysign(difference)),
+        Some(baseline) if baseline > 0.0 => Some(difference / baseline),
+        _ => None,
+    }
+}
+
+fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
+    if !candidate.obstacles.is_empty() {
+        return not_comparable(candidate);
+    }
+    let what = match of {
+        Judged::Any => "any figure".to_owned(),
+        Judged::Name(name) => name.name.clone(),
+        Judged::Statistic(aggregate, name) => of_figure(&name.name, Some(*aggregate)),
+    };
+    let is_meant = |row: &&Row| match of {
+        Judged::Any => true,
+        Judged::Name(name) => row.name == name.name,
+        Judged::Statistic(aggregate, name) => {
+            row.name == name.name && row.statistic == Statistic::OfSamples(*aggregate)
+        }
+    };
+    let rows: Vec<&Row> = candidate.rows.iter().filter(is_meant).collect();
+    let said = |row: &Row| {
+        let figure = match row.statistic {
+            Statistic::OfSamples(aggregate) => of_figure(&row.name, Some(aggregate)),
+            Statistic::Value => of_figure(&row.name, None),
+        };
+        let change = match (row.relative, row.difference) {
+            (Some(relative), _) => format!(" ({})", relative_text(relative)),
+            (None, Some(difference)) => format!(" ({})", difference_text(difference, &row.unit)),
+            (None, None) => String::new(),
+        };
+        format!("{figure} is {verdict}{change}")
+    };
+    let reasons: Vec<String> = rows
+        .iter()
+        .filter(|row| row.verdict == verdict)
+        .map(|row| said(row))
+        .collect();
+    if !reasons.is_empty() {
+        return Truth::True(reasons);
+    }
+    if rows.iter().all(|row| row.verdict == Verdict::NotEnoughData) {
+        return unknown(format!("there is not enough data to judge {what}"));
+    }
+    Truth::False
+}
+
+fn of_figure(name: &str, aggregate: Option<Aggregate>) -> String {
+    match aggregate {
+        Some(aggregate) => format!("{aggregate}({name})"),
+        None => name.to_owned(),
+    }
+}
+
+/// Whether something holds, with what makes it so.
+enum Truth {
+    True(Vec<String>),
+    False,
+    Unknown(Vec<String>),
+}
+
+fn unknown(why: String) -> Truth {
+    Truth::Unknown(vec![why])
+}
+
+fn not_comparable(candidate: &Candidate) -> Truth {
+    Truth::Unknown(
+        candidate
+            .obstacles
+            .iter()
+            .map(|obstacle| format!("not comparable: {obstacle}"))
+            .collect(),
+    )
+}
+
+/// True if one is; else unknown if one is (Kleene's logic).
+fn any(parts: impl Iterator<Item = Truth>) -> Truth {
+    let (mut yes, mut unknown) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Truth::True(why) => yes.extend(why),
+            Truth::Unknown(why) => unknown.extend(why),
+            Truth::False => {}
+        }
+    }
+    match (yes.is_empty(), unknown.is_empty()) {
+        (false, _) => Truth::True(yes),
+        (true, false) => Truth::Unknown(deduplicated(unknown)),
+        (true, true) => Truth::False,
+    }
+}
+
+/// False if one is; else unknown if one is.
+fn all(parts: impl Iterator<Item = Truth>) -> Truth {
+    let (mut yes, mut unknown) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Truth::False => return Truth::False,
+            Truth::True(why) => yes.extend(why),
+            Truth::Unknown(why) => unknown.extend(why),
+        }
+    }
+    if unknown.is_empty() {
+        Truth::True(yes)
+    } else {
+        Truth::Unknown(deduplicated(unknown))
+    }
+}
+
+fn deduplicated(reasons: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for reason in reasons {
+        if !kept.contains(&reason) {
+            kept.push(reason);
+        }
+    }
+    kept
+}

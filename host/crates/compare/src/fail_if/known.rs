@@ -1,0 +1,125 @@
+//! Whether what an expression names exists, and whether its bounds fit.
+
+use veeksha_slo::{ParseError, Reader, UnitMismatch};
+
+use super::{Condition, FailIf, Judged, Measured, Name, What};
+
+/// A metric or a figure that there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its name.
+    pub name: String,
+    /// What else it may be called.
+    pub aliases: Vec<String>,
+    /// Its unit.
+    pub unit: String,
+    /// Which of the two it is.
+    pub kind: KnownKind,
+}
+
+/// A metric or a figure of the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownKind {
+    /// A metric, with samples.
+    Metric,
+    /// A figure of the whole run.
+    Figure,
+}
+
+impl FailIf {
+    /// Checks that all names exist and that bounds are of the kind of what they bound, and puts names in the place of aliases. To be called
+    /// before the work begins.
+    ///
+    /// # Errors
+    /// With the place and the nearest name.
+    pub fn check(&mut self, known: &[Known]) -> Result<(), ParseError> {
+        let reader = Reader::new(&self.text)?;
+        let checker = Checker { reader, known };
+        checker.condition(&mut self.condition)
+    }
+}
+
+struct Checker<'a> {
+    reader: Reader<'a>,
+    known: &'a [Known],
+}
+
+impl Checker<'_> {
+    fn condition(&self, condition: &mut Condition) -> Result<(), ParseError> {
+        match condition {
+            Condition::Any(parts) | Condition::All(parts) => {
+                parts.iter_mut().try_for_each(|part| self.condition(part))
+            }
+            Condition::Not { within, .. } => self.condition(within),
+            Condition::NotComparable => Ok(()),
+            Condition::Judged { of, .. } => match of {
+                Judged::Any => Ok(()),
+                Judged::Name(name) => self.name(name, None).map(|_| ()),
+                Judged::Statistic(_, name) => self.name(name, Some(KnownKind::Metric)).map(|_| ()),
+            },
+            Condition::Measured(measured) => self.measured(measured),
+        }
+    }
+
+    /// The known thing of this name, which should be of this kind; the name becomes the thing's own.
+    fn name(&self, name: &mut Name, kind: Option<KnownKind>) -> Result<&Known, ParseError> {
+        let called = |known: &&Known| known.name == name.name || known.aliases.contains(&name.name);
+        let Some(found) = self.known.iter().find(called) else {
+            let names = self
+                .known
+                .iter()
+                .filter(|known| kind.is_none_or(|kind| known.kind == kind))
+                .flat_map(|known| std::iter::once(&known.name).chain(&known.aliases))
+                .map(String::as_str);
+            let what = match kind {
+                Some(KnownKind::Metric) => "metric",
+                Some(KnownKind::Figure) => "figure of the whole run",
+                None => "metric or figure",
+            };
+            return Err(self.reader.unknown(name.place.clone(), what, names));
+        };
+        let problem = match (kind, found.kind) {
+            (Some(KnownKind::Figure), KnownKind::Metric) => {
+                format!(
+                    "`{0}` is a metric; say which figure of it, such as p99({0})",
+                    name.name
+                )
+            }
+            (Some(KnownKind::Metric), KnownKind::Figure) => {
+                format!(
+                    "`{0}` is a figure of the whole run and stands alone: {0}",
+                    name.name
+                )
+            }
+            _ => {
+                name.name.clone_from(&found.name);
+                return Ok(found);
+            }
+        };
+        Err(self.reader.error(name.place.clone(), problem))
+    }
+
+    fn measured(&self, measured: &mut Measured) -> Result<(), ParseError> {
+        let kind = match measured.aggregate {
+            Some(_) => KnownKind::Metric,
+            None => KnownKind::Figure,
+        };
+        let found = self.name(&mut measured.name, Some(kind))?;
+        if measured.what == What::Relative {
+            return Ok(());
+        }
+        match measured.bound.in_unit(&found.unit) {
+            Ok(_) => Ok(()),
+            Err(UnitMismatch::Percent { bound, unit }) => {
+                let problem = format!(
+                    "`{bound}` is a share, and the unit of `{}` is {unit}; a relative change has a sign: `+{bound}`",
+                    found.name
+                );
+                Err(self.reader.error(measured.bound_place.clone(), problem))
+            }
+            Err(mismatch) => Err(self
+                .reader
+                .error(measured.bound_place.clone(), mismatch.to_string())),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Reading the expression.
+
+use veeksha_slo::{BoundUnit, ParseError, Quantity, Reader, TokenKind};
+
+use super::{Condition, FailIf, Judged, Measured, Name, What};
+use crate::Verdict;
+
+/// Parentheses and `not` within one another, at most.
+const DEEPEST: usize = 32;
+
+/// What may stand where a term begins.
+const TERM: &str = "a condition such as worse(ttfc), p99(ttfc) > +5%, error_rate > 1% or not_comparable";
+
+/// Words that stand before a parenthesis and are no verdicts.
+const AGGREGATES: [&str; 8] = ["median", "mean", "avg", "min", "max", "std", "sum", "count"];
+
+const VERDICTS: [(&str, Verdict); 3] = [
+    ("worse", Verdict::Worse),
+    ("better", Verdict::Better),
+    ("differs", Verdict::Differs),
+];
+
+impl FailIf {
+    /// Reads an expression. Whether what it names exists is [`FailIf::check`]'s business.
+    pub fn parse(text: &str) -> Result<FailIf, ParseError> {
+        let mut reader = Reader::new(text)?;
+        let condition = any(&mut reader, 0)?;
+        match reader.peek_text() {
+            "&&" => return Err(reader.error(reader.peek().place.clone(), "`&&` is written `and` here")),
+            "||" | "," => {
+                return Err(reader.error(reader.peek().place.clone(), "either of two is written with `or`"));
+            }
+            _ => reader.expect_end(0)?,
+        }
+        Ok(FailIf {
+            text: text.trim().to_owned(),
+            condition,
+        })
+    }
+}
+
+fn any(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> {
+    joined(reader, depth, "or", all, Condition::Any)
+}
+
+fn all(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> {
+    joined(reader, depth, "and", term, Condition::All)
+}
+
+/// One or more parts with a word between them.
+fn joined(
+    reader: &mut Reader<'_>,
+    depth: usize,
+    word: &str,
+    part: fn(&mut Reader<'_>, usize) -> Result<Condition, ParseError>,
+    of: fn(Vec<Condition>) -> Condition,
+) -> Result<Condition, ParseError> {
+    let first = part(reader, depth)?;
+    if !reader.at_keyword(word) {
+        return Ok(first);
+    }
+    let mut parts = vec![first];
+    while reader.take_keyword(word) {
+        parts.push(part(reader, depth)?);
+    }
+    Ok(of(parts))
+}
+
+fn term(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> {
+    if depth > DEEPEST {
+        let problem = format!("more than {DEEPEST} parentheses within one another");
+        return Err(reader.error(reader.peek().place.clone(), problem));
+    }
+    let since = reader.at();
+    if reader.take_keyword("not") {
+        let within = Box::new(term(reader, depth + 1)?);
+        let place = since..since + reader.passed(since).len();
+        return Ok(Condition::Not { within, place });
+    }
+    if reader.take_symbol("(") {
+        let within = any(reader, depth + 1)?;
+        reader.expect_symbol(")", since)?;
+        return Ok(within);
+    }
+    if reader.take_keyword("not_comparable") {
+        return Ok(Condition::NotComparable);
+    }
+    if !reader.at_word() || reader.at_keyword("and") || reader.at_keyword("or") {
+        return Err(reader.unexpected(TERM, 0));
+    }
+    let verdict = VERDICTS.iter().find(|(name, _)| reader.at_keyword(name));
+    match verdict {
+        Some((_, verdict)) => judged(reader, *verdict),
+        None => {
+            no_other_verdict(reader)?;
+            measured(reader).map(Condition::Measured)
+        }
+    }
+}
+
+/// An error if what comes next looks like a verdict and is none.
+fn no_other_verdict(reader: &Reader<'_>) -> Result<(), ParseError> {
+    let word = reader.peek_text();
+    let names = VERDICTS.iter().map(|(name, _)| *name);
+    match veeksha_slo::nearest(word, names.chain(AGGREGATES)) {
+        Some(meant) if reader.peek_second_text() == "(" && !AGGREGATES.contains(&meant) => {
+            let problem = format!("there is no verdict `{word}`; did you mean `{meant}`?");
+            Err(reader.error(reader.peek().place.clone(), problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `worse(…)`
+fn judged(reader: &mut Reader<'_>, verdict: Verdict) -> Result<Condition, ParseError> {
+    let since = reader.advance().start;
+    reader.expect_symbol("(", since)?;
+    let of = if reader.take_keyword("any") {
+        Judged::Any
+    } else {
+        let place = reader.peek().place.clone();
+        if reader.at_word()
+            && reader.peek_second().kind == TokenKind::Symbol
+            && reader.peek_second_text() == "("
+        {
+            let (quantity, name) = quantity(reader)?;
+            match quantity {
+                Quantity::Samples { aggregate, .. } => Judged::Statistic(aggregate, name),
+                Quantity::Figure(_) => Judged::Name(name),
+            }
+        } else {
+            let name = reader.metric(since)?;
+            Judged::Name(Name { name, place })
+        }
+    };
+    reader.expect_symbol(")", since)?;
+    Ok(Condition::Judged { verdict, of })
+}
+
+/// `quantity comparison bound`
+fn measured(reader: &mut Reader<'_>) -> Result<Measured, ParseError> {
+    let since = reader.at();
+    let (quantity, name) = quantity(reader)?;
+    let comparison = reader.comparison(since)?;
+    let bound_begins = reader.at();
+    let written = reader.bound(since)?;
+    let what = match (written.sign, written.bound.unit) {
+        (None, _) => What::Value,
+        (Some(_), BoundUnit::Percent) => What::Relative,
+        (Some(_), _) => What::Difference,
+    };
+    let length = |from: usize| from..from + reader.passed(from).len();
+    Ok(Measured {
+        aggregate: match quantity {
+            Quantity::Samples { aggregate, .. } => Some(aggregate),
+            Quantity::Figure(_) => None,
+        },
+        name,
+        what,
+        comparison,
+        bound: written.bound,
+        place: length(since),
+        bound_place: length(bound_begins),
+    })
+}
+
+/// A quantity without labels and windows, and its name with its place.
+fn quantity(reader: &mut Reader<'_>) -> Result<(Quantity, Name), ParseError> {
+    let since = reader.at();
+    // The name is the word itself, or the one after the parenthesis.
+    let mut ahead = reader.clone();
+    let quantity = reader.quantity()?;
+    let place = match &quantity {
+        Quantity::Figure(_) => ahead.advance(),
+        Quantity::Samples { filter, window, .. } => {
+            if !filter.is_empty() || window.is_some() {
+                let end = since + reader.passed(since).len();
+                return Err(reader.error(
+                    since..end,
+                    "runs are compared as wholes: without labels and windows",
+                ));
+            }
+            ahead.advance();
+            ahead.advance();
+            ahead.advance()
+        }
+    };
+    let name = reader.text_of(place.clone()).to_owned();
+    Ok((quantity, Name { name, place }))
+}

@@ -1,0 +1,182 @@
+//! A comparison as one HTML file that needs nothing else.
+
+use std::fmt::Write;
+
+use crate::comparison::{Candidate, Comparison};
+use crate::forest::forest;
+use crate::table::{Table, TableRow, setting_text};
+use crate::{Decision, Outcome, SideLabels, Verdict};
+
+const STYLE: &str = include_str!("page.css");
+
+impl Comparison {
+    /// `comparison.html`: no script, no network; light and dark.
+    pub fn html(&self, decision: Option<&Decision>) -> String {
+        let others: Vec<&str> = self
+            .candidates
+            .iter()
+            .map(|candidate| candidate.side.label.as_str())
+            .collect();
+        let title = format!("{} against {}", others.join(", "), self.baseline.label);
+        let mut page = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{0}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
+            escaped(&title)
+        );
+        let _ = writeln!(page, "<p class=\"faint\">Baseline: {}.</p>", side(&self.baseline));
+        for (place, (candidate, table)) in self.candidates.iter().zip(self.tables()).enumerate() {
+            let of = decision.and_then(|decision| decision.candidates.get(place).map(|of| (decision, of)));
+            let _ = writeln!(page, "<section>\n<h2>{}</h2>", escaped(&table.title));
+            let _ = writeln!(
+                page,
+                "<p class=\"faint\">Candidate: {}.</p>",
+                side(&candidate.side)
+            );
+            page += &summary(candidate);
+            if let Some((decision, of)) = of {
+                let class = if of.outcome == Outcome::Passes {
+                    "verdict"
+                } else {
+                    "verdict bad"
+                };
+                let _ = writeln!(
+                    page,
+                    "<p class=\"{class}\"><code>--fail-if {}</code> {}</p>",
+                    escaped(&decision.expression),
+                    match of.outcome {
+                        Outcome::Passes => "passes",
+                        Outcome::Fails => "fails",
+                        Outcome::Undecided => "cannot be decided, which counts as a failure",
+                    }
+                );
+                page += &list(&of.reasons);
+            }
+            let label = format!("{}: relative changes with their intervals", table.title);
+            page += &forest(&candidate.rows, &label);
+            page += &figures(&table);
+            page += &settings(candidate, self);
+            page += "<h3>What to know</h3>\n";
+            page += &list(&candidate.remarks);
+            page += "</section>\n";
+        }
+        let _ = writeln!(
+            page,
+            "<p class=\"faint\">Intervals hold the true difference with {} confidence. Errors are those of a bootstrap of blocks in time \
+             ({} resamples, seed {}), with the noise between runs where a side has several. The change is candidate ÷ baseline − 1.</p>",
+            veeksha_stats::share(self.options.confidence),
+            self.options.resamples,
+            self.options.seed
+        );
+        page += "</body>\n</html>\n";
+        page
+    }
+}
+
+fn side(side: &SideLabels) -> String {
+    let runs: Vec<String> = side
+        .runs
+        .iter()
+        .filter(|run| **run != side.label)
+        .map(|run| escaped(run))
+        .collect();
+    let label = format!("<strong>{}</strong>", escaped(&side.label));
+    if runs.is_empty() {
+        label
+    } else {
+        format!("{label} ({})", runs.join(", "))
+    }
+}
+
+/// The first sentence.
+fn summary(candidate: &Candidate) -> String {
+    if !candidate.obstacles.is_empty() {
+        let list = list(&candidate.obstacles);
+        return format!(
+            "<p class=\"verdict bad\">Not comparable. The figures are shown all the same.</p>\n{list}"
+        );
+    }
+    let count = |verdict| candidate.rows.iter().filter(|row| row.verdict == verdict).count();
+    format!(
+        "<p class=\"verdict\">{} worse, {} better, {} without a difference that is more than chance, of {} figures.</p>\n",
+        count(Verdict::Worse),
+        count(Verdict::Better),
+        count(Verdict::NoDifference),
+        candidate.rows.len()
+    )
+}
+
+fn figures(table: &Table) -> String {
+    let mut html = String::from("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">figure</th>");
+    let last = table.columns.len().saturating_sub(1);
+    for (place, column) in table.columns.iter().enumerate() {
+        let class = if place == last { "" } else { " class=\"number\"" };
+        let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escaped(column));
+    }
+    html += "<th scope=\"col\">remark</th></tr></thead>\n<tbody>\n";
+    for TableRow {
+        name,
+        cells,
+        note,
+        verdict,
+    } in &table.rows
+    {
+        let _ = write!(
+            html,
+            "<tr class=\"{}\"><th scope=\"row\">{}</th>",
+            verdict.name(),
+            escaped(name)
+        );
+        for (place, cell) in cells.iter().enumerate() {
+            let class = if place == last { "said" } else { "number" };
+            let _ = write!(html, "<td class=\"{class}\">{}</td>", escaped(cell));
+        }
+        let _ = writeln!(
+            html,
+            "<td class=\"note\">{}</td></tr>",
+            escaped(note.as_deref().unwrap_or_default())
+        );
+    }
+    html += "</tbody></table></div>\n";
+    html
+}
+
+fn settings(candidate: &Candidate, comparison: &Comparison) -> String {
+    if candidate.settings.is_empty() {
+        return String::new();
+    }
+    let items: Vec<String> = candidate.settings.iter().map(setting_text).collect();
+    format!(
+        "<h3>Settings that differ ({} → {})</h3>\n{}",
+        escaped(&comparison.baseline.label),
+        escaped(&candidate.side.label),
+        list(&items)
+    )
+}
+
+fn list(items: &[String]) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let items: String = items
+        .iter()
+        .map(|item| format!("<li>{}</li>\n", escaped(item)))
+        .collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
+/// Text as it may stand in elements and in quoted attributes.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            c => safe.push(c),
+        }
+    }
+    safe
+}

@@ -1,0 +1,95 @@
+//! A comparison as strict JSON: what is not known is `null`.
+
+use serde_json::{Value, json};
+
+use crate::comparison::{Candidate, Comparison};
+use crate::{Correction, Decision, Row, SideLabels, SideValue};
+
+impl Comparison {
+    /// `comparison.json`. Times are in seconds, shares and relative changes of 1.
+    pub fn json(&self, decision: Option<&Decision>) -> Value {
+        json!({
+            "baseline": labels(&self.baseline),
+            "confidence": self.options.confidence,
+            "resamples": self.options.resamples,
+            "seed": self.options.seed,
+            "smallest_change": self.options.smallest,
+            "correction": match self.options.correction {
+                Correction::Holm => "holm",
+                Correction::Each => "none",
+            },
+            "candidates": self.candidates.iter().map(candidate).collect::<Vec<_>>(),
+            "fail_if": decision.map(|decision| json!({
+                "expression": decision.expression,
+                "fails": decision.fails(),
+                "candidates": decision.candidates.iter().map(|candidate| json!({
+                    "label": candidate.label,
+                    "outcome": candidate.outcome.name(),
+                    "reasons": candidate.reasons,
+                })).collect::<Vec<_>>(),
+            })),
+        })
+    }
+}
+
+fn labels(side: &SideLabels) -> Value {
+    json!({ "label": side.label, "runs": side.runs })
+}
+
+fn candidate(candidate: &Candidate) -> Value {
+    let settings: Vec<Value> = candidate
+        .settings
+        .iter()
+        .map(|setting| {
+            json!({
+                "name": setting.name,
+                "baseline": setting.baseline,
+                "candidate": setting.candidate,
+            })
+        })
+        .collect();
+    json!({
+        "label": candidate.side.label,
+        "runs": candidate.side.runs,
+        "comparable": candidate.obstacles.is_empty(),
+        "obstacles": candidate.obstacles,
+        "remarks": candidate.remarks,
+        "settings": settings,
+        "figures": candidate.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn row(row: &Row) -> Value {
+    let interval = |interval: Option<(f64, f64)>| interval.map(|(low, high)| [low, high]);
+    json!({
+        "name": row.name,
+        "statistic": row.statistic.to_string(),
+        "unit": row.unit,
+        "better": row.better.name(),
+        "baseline": row.baseline.as_ref().map(side),
+        "candidate": row.candidate.as_ref().map(side),
+        "difference": row.difference,
+        "interval": interval(row.interval),
+        "relative": row.relative,
+        "relative_interval": interval(row.relative_interval),
+        "p": row.p,
+        "p_adjusted": row.p_adjusted,
+        "client_error": row.client_error,
+        "verdict": row.verdict.name(),
+        "remark": row.remark,
+    })
+}
+
+fn side(side: &SideValue) -> Value {
+    json!({
+        "value": side.value,
+        "samples": side.samples,
+        "approximate": side.approximate,
+        "between_runs": side.spread.map(|spread| json!({
+            "runs": spread.runs,
+            "min": spread.min,
+            "max": spread.max,
+            "std": spread.std,
+        })),
+    })
+}

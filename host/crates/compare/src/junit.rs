@@ -1,0 +1,105 @@
+//! A comparison as JUnit XML.
+
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
+
+use crate::comparison::{Candidate, Comparison};
+use crate::text::{change_text, figure_text, interval_text, value_text};
+use crate::{Decision, Outcome, Row, SideValue, Verdict};
+
+impl Comparison {
+    /// A suite for each candidate: a case that both sides can be compared, one for each figure, and one for the decision.
+    ///
+    /// Without a decision a figure that is worse is a failure. With one the decision's case alone fails, so that the report agrees with the
+    /// exit code. A figure without enough data is skipped.
+    pub fn junit(&self, decision: Option<&Decision>) -> Result<String, SerializeError> {
+        let mut report = Report::new("veeksha-host compare");
+        for (place, candidate) in self.candidates.iter().enumerate() {
+            let name = format!("{} against {}", candidate.side.label, self.baseline.label);
+            let mut suite = TestSuite::new(name);
+            suite.add_test_case(comparable(candidate, decision));
+            for row in &candidate.rows {
+                suite.add_test_case(figure(row, decision));
+            }
+            if let Some(decision) = decision {
+                suite.add_test_case(gate(decision, place));
+            }
+            report.add_test_suite(suite);
+        }
+        report.to_string()
+    }
+}
+
+fn failed(kind: NonSuccessKind, message: String) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_message(message);
+    status
+}
+
+fn comparable(candidate: &Candidate, decision: Option<&Decision>) -> TestCase {
+    let status = if candidate.obstacles.is_empty() {
+        TestCaseStatus::success()
+    } else if decision.is_some() {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(candidate.obstacles.join("; "));
+        status
+    } else {
+        failed(NonSuccessKind::Error, candidate.obstacles.join("; "))
+    };
+    let mut case = TestCase::new("the runs can be compared", status);
+    case.set_classname("compare");
+    let mut said = candidate.remarks.clone();
+    said.extend(candidate.settings.iter().map(crate::table::setting_text));
+    case.set_system_out(said.join("\n"));
+    case
+}
+
+fn figure(row: &Row, decision: Option<&Decision>) -> TestCase {
+    let said = sentence(row);
+    let status = match row.verdict {
+        Verdict::Worse if decision.is_none() => failed(NonSuccessKind::Failure, said.clone()),
+        Verdict::NotEnoughData | Verdict::NotComparable => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(said.clone());
+            status
+        }
+        _ => TestCaseStatus::success(),
+    };
+    let mut case = TestCase::new(figure_text(row), status);
+    case.set_classname(format!("compare.{}", row.name));
+    case.set_system_out(said);
+    case
+}
+
+/// A row in words: `worse: 100 ms → 110 ms, +10 ms (+10 %), +8 % … +12 %`.
+pub(crate) fn sentence(row: &Row) -> String {
+    let side = |side: &Option<SideValue>| {
+        side.map_or_else(|| "none".to_owned(), |side| value_text(side.value, &row.unit))
+    };
+    let values = format!(
+        "{}: {} → {}",
+        row.verdict,
+        side(&row.baseline),
+        side(&row.candidate)
+    );
+    let parts = [
+        values,
+        change_text(row),
+        interval_text(row),
+        row.remark.clone().unwrap_or_default(),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}
+
+fn gate(decision: &Decision, place: usize) -> TestCase {
+    let candidate = decision.candidates.get(place);
+    let reasons = candidate.map_or_else(String::new, |candidate| candidate.reasons.join("; "));
+    let status = match candidate.map(|candidate| candidate.outcome) {
+        None | Some(Outcome::Passes) => TestCaseStatus::success(),
+        Some(Outcome::Fails) => failed(NonSuccessKind::Failure, reasons),
+        Some(Outcome::Undecided) => failed(NonSuccessKind::Error, format!("cannot be decided: {reasons}")),
+    };
+    let mut case = TestCase::new(format!("fail-if {}", decision.expression), status);
+    case.set_classname("compare");
+    case
+}

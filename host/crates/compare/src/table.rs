@@ -1,0 +1,99 @@
+//! A comparison as the rows of a table.
+
+use crate::comparison::{Candidate, Comparison};
+use crate::text::{change_text, figure_text, interval_text, value_text};
+use crate::{Row, SideValue, Verdict};
+
+/// A table of one candidate against the baseline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// `B against A`.
+    pub title: String,
+    /// Headings of the cells.
+    pub columns: Vec<String>,
+    /// One for each figure.
+    pub rows: Vec<TableRow>,
+    /// Why the sides cannot be compared; to be said first.
+    pub obstacles: Vec<String>,
+    /// What the reader should know; to be said last.
+    pub remarks: Vec<String>,
+    /// Settings that differ: `traffic.rate: 10 → 20`.
+    pub settings: Vec<String>,
+}
+
+/// A line of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRow {
+    /// The figure.
+    pub name: String,
+    /// Baseline, candidate, difference, interval, verdict: as people read them; empty where there is none.
+    pub cells: Vec<String>,
+    /// What should be known of it.
+    pub note: Option<String>,
+    /// How it stands out.
+    pub verdict: Verdict,
+}
+
+impl Comparison {
+    /// One table for each candidate.
+    pub fn tables(&self) -> Vec<Table> {
+        self.candidates
+            .iter()
+            .map(|candidate| self.table(candidate))
+            .collect()
+    }
+
+    fn table(&self, candidate: &Candidate) -> Table {
+        let confidence = format!("{} interval", veeksha_stats::share(self.options.confidence));
+        let columns = [
+            self.baseline.label.clone(),
+            candidate.side.label.clone(),
+            "difference".into(),
+            confidence,
+            "verdict".into(),
+        ];
+        Table {
+            title: format!("{} against {}", candidate.side.label, self.baseline.label),
+            columns: columns.to_vec(),
+            rows: candidate.rows.iter().map(table_row).collect(),
+            obstacles: candidate.obstacles.clone(),
+            remarks: candidate.remarks.clone(),
+            settings: candidate.settings.iter().map(setting_text).collect(),
+        }
+    }
+}
+
+fn table_row(row: &Row) -> TableRow {
+    let side = |side: Option<SideValue>| side.map_or_else(String::new, |side| side_text(&side, &row.unit));
+    TableRow {
+        name: figure_text(row),
+        cells: vec![
+            side(row.baseline),
+            side(row.candidate),
+            change_text(row),
+            interval_text(row),
+            row.verdict.to_string(),
+        ],
+        note: row.remark.clone(),
+        verdict: row.verdict,
+    }
+}
+
+/// The value; of several runs with how far they lie from one another.
+fn side_text(side: &SideValue, unit: &str) -> String {
+    let value = value_text(side.value, unit);
+    match side.spread {
+        Some(spread) => format!("{value} ± {}", value_text(spread.std, unit)),
+        None => value,
+    }
+}
+
+pub(crate) fn setting_text(setting: &crate::SettingDifference) -> String {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
+    format!(
+        "{}: {} → {}",
+        setting.name,
+        text(&setting.baseline),
+        text(&setting.candidate)
+    )
+}

@@ -1,0 +1,94 @@
+//! Figures as people read them.
+
+use veeksha_stats::{duration, number, share};
+
+use crate::{Row, Statistic};
+
+/// A value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
+pub(crate) fn value_text(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => duration(value),
+        "1" | "" if (0.0..=1.0).contains(&value) => share(value),
+        "1" | "" => number(value),
+        unit => format!("{} {unit}", number(value)),
+    }
+}
+
+/// A difference with its sign and unit: `+1.2 ms`. That of shares is in percentage points.
+pub(crate) fn difference_text(difference: f64, unit: &str) -> String {
+    let text = match unit {
+        "s" => duration(difference),
+        "1" | "" => number(difference),
+        unit => format!("{} {unit}", number(difference)),
+    };
+    signed(difference, text)
+}
+
+/// A relative change: `+5.1 %`.
+pub(crate) fn relative_text(relative: f64) -> String {
+    if relative.is_infinite() {
+        return if relative > 0.0 {
+            "from nothing".into()
+        } else {
+            "to below nothing".into()
+        };
+    }
+    signed(relative, format!("{} %", number(relative * 100.0)))
+}
+
+fn signed(value: f64, text: String) -> String {
+    if value > 0.0 { format!("+{text}") } else { text }
+}
+
+/// `+12.3 ms (+5.1 %)`; empty where there is no difference to speak of.
+pub(crate) fn change_text(row: &Row) -> String {
+    match (row.difference, row.relative) {
+        (Some(difference), Some(relative)) => {
+            format!(
+                "{} ({})",
+                difference_text(difference, &row.unit),
+                relative_text(relative)
+            )
+        }
+        (Some(difference), None) => difference_text(difference, &row.unit),
+        _ => String::new(),
+    }
+}
+
+/// `+2.1 % … +8 %`, or in the unit where there is no relative change.
+pub(crate) fn interval_text(row: &Row) -> String {
+    match (row.relative_interval, row.interval) {
+        (Some((low, high)), _) => format!("{} … {}", relative_text(low), relative_text(high)),
+        (None, Some((low, high))) => {
+            let text = |value| difference_text(value, &row.unit);
+            format!("{} … {}", text(low), text(high))
+        }
+        _ => String::new(),
+    }
+}
+
+/// `ttfc p99`, or `error_rate`.
+pub(crate) fn figure_text(row: &Row) -> String {
+    match row.statistic {
+        Statistic::OfSamples(aggregate) => format!("{} {aggregate}", row.name),
+        Statistic::Value => row.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_their_units_and_changes_their_signs() {
+        assert_eq!(value_text(0.0123, "s"), "12.3 ms");
+        assert_eq!(value_text(0.982, "1"), "98.2 %");
+        assert_eq!(value_text(3.4, "1"), "3.4");
+        assert_eq!(value_text(120.0, "tokens"), "120 tokens");
+        assert_eq!(difference_text(0.0012, "s"), "+1.2 ms");
+        assert_eq!(difference_text(-3.0, "tokens"), "-3 tokens");
+        assert_eq!(difference_text(0.0, "s"), "0 s");
+        assert_eq!(relative_text(0.0512), "+5.12 %");
+        assert_eq!(relative_text(f64::INFINITY), "from nothing");
+    }
+}

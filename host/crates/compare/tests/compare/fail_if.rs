@@ -1,0 +1,260 @@
+//! The language of `--fail-if`.
+
+use proptest::prelude::*;
+use veeksha_compare::{
+    Comparison, Decision, FailIf, FigureData, Known, KnownKind, Options, Outcome, Side, Statistic, compare,
+};
+use veeksha_model::Better;
+use veeksha_slo::{Aggregate, ParseError};
+
+use crate::synthetic::{even, metric, run, side};
+
+fn known() -> Vec<Known> {
+    let of = |name: &str, aliases: &[&str], unit: &str, kind| Known {
+        name: name.into(),
+        aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        unit: unit.into(),
+        kind,
+    };
+    vec![
+        of("ttfc", &[], "s", KnownKind::Metric),
+        of("tbc", &[], "s", KnownKind::Metric),
+        of("end_to_end_latency", &["e2e"], "s", KnownKind::Metric),
+        of("output_throughput", &[], "tokens/s", KnownKind::Metric),
+        of("error_rate", &[], "1", KnownKind::Figure),
+        of("goodput", &[], "1", KnownKind::Figure),
+    ]
+}
+
+fn read(text: &str) -> Result<FailIf, ParseError> {
+    let mut expression = FailIf::parse(text)?;
+    expression.check(&known())?;
+    Ok(expression)
+}
+
+/// A has a ttfc of 1 s, B of 1.1 s; tbc and e2e are the same, errors rise from 1 % to 3 %; B has too few samples of output_throughput.
+fn comparison(expression: &FailIf, change: impl FnOnce(&mut Side)) -> Comparison {
+    let of = |label: &str, ttfc: f64, errors: f64| {
+        let metrics = vec![
+            metric("ttfc", Better::Less, even(ttfc)),
+            metric("tbc", Better::Less, even(0.01)),
+            metric("end_to_end_latency", Better::Less, even(2.0)),
+            metric("output_throughput", Better::Higher, even(50.0).take(10)),
+        ];
+        let mut run = run(label, metrics);
+        let figure = |name: &str, value| FigureData {
+            name: name.into(),
+            unit: "1".into(),
+            better: Better::Less,
+            value,
+        };
+        run.figures = vec![figure("error_rate", errors), figure("goodput", 0.0)];
+        Side {
+            label: label.into(),
+            runs: vec![run],
+        }
+    };
+    let mut b = of("B", 1.1, 0.03);
+    change(&mut b);
+    let options = Options {
+        resamples: 100,
+        ..Options::default()
+    };
+    compare(&[of("A", 1.0, 0.01), b], &expression.statistics(), &options).unwrap()
+}
+
+fn decide(text: &str, change: impl FnOnce(&mut Side)) -> Decision {
+    let expression = read(text).unwrap();
+    expression.decide(&comparison(&expression, change))
+}
+
+fn outcome(text: &str) -> Outcome {
+    decide(text, |_| {}).candidates[0].outcome
+}
+
+#[test]
+fn expressions_hold_or_do_not() {
+    use Outcome::{Fails, Passes, Undecided};
+    let cases = [
+        ("worse(ttfc)", Fails),
+        ("worse(p99(ttfc))", Fails),
+        ("worse(any)", Fails),
+        ("worse(tbc)", Passes),
+        ("better(ttfc)", Passes),
+        ("differs(any)", Passes),
+        ("WORSE(e2e)", Passes),
+        // 10 % more, exactly.
+        ("p99(ttfc) > +5%", Fails),
+        ("p99(ttfc) > +10.5%", Passes),
+        ("p99(ttfc) < -5%", Passes),
+        ("mean(ttfc) >= +10%", Fails),
+        ("mean(ttfc) > +99ms", Fails),
+        ("mean(ttfc) > +101ms", Passes),
+        ("p95(ttfc) > 1s", Fails),
+        ("p95(ttfc) > 2", Passes),
+        ("max(ttfc) > 1100ms", Fails),
+        ("count(ttfc) < 1000", Passes),
+        ("error_rate > 1%", Fails),
+        ("error_rate > 5%", Passes),
+        ("error_rate > +100%", Fails),
+        ("error_rate > +0.015", Fails),
+        ("goodput > +1%", Passes),
+        ("not_comparable", Passes),
+        ("not worse(ttfc)", Passes),
+        ("worse(tbc) or worse(ttfc)", Fails),
+        ("worse(tbc) and worse(ttfc)", Passes),
+        // `and` binds closer than `or`.
+        ("worse(ttfc) or worse(tbc) and worse(tbc)", Fails),
+        ("(worse(ttfc) or worse(tbc)) and worse(tbc)", Passes),
+        ("not (worse(tbc) or better(tbc))", Fails),
+        // Ten samples are too few to judge, and a part that is settled settles the whole.
+        ("worse(output_throughput)", Undecided),
+        ("worse(error_rate)", Undecided),
+        ("worse(output_throughput) or worse(ttfc)", Fails),
+        ("worse(output_throughput) and worse(tbc)", Passes),
+        ("worse(output_throughput) or worse(tbc)", Undecided),
+        ("not worse(output_throughput)", Undecided),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(outcome(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn reasons_say_what_was_seen() {
+    let reasons = |text: &str| decide(text, |_| {}).candidates[0].reasons.join("\n");
+    insta::assert_snapshot!(reasons("worse(ttfc) or error_rate > 1%"), @r"
+    mean(ttfc) is worse (+10 %)
+    p50(ttfc) is worse (+10 %)
+    p90(ttfc) is worse (+10 %)
+    p99(ttfc) is worse (+10 %)
+    error_rate is 3 % (error_rate > 1%)
+    ");
+    insta::assert_snapshot!(reasons("p99(ttfc) > +5% and mean(ttfc) > +20ms"), @r"
+    p99(ttfc) changed by +10 % (p99(ttfc) > +5%)
+    mean(ttfc) changed by +100 ms (mean(ttfc) > +20ms)
+    ");
+    insta::assert_snapshot!(reasons("worse(output_throughput)"), @"there is not enough data to judge output_throughput");
+    insta::assert_snapshot!(reasons("not worse(tbc)"), @"`not worse(tbc)` holds");
+}
+
+#[test]
+fn what_cannot_be_compared_does_not_pass() {
+    let other_work = |side: &mut Side| side.runs[0].workload = Some(vec![(2, "x".into())]);
+    let of = |text: &str| decide(text, other_work);
+    assert_eq!(of("not_comparable").candidates[0].outcome, Outcome::Fails);
+    let undecided = of("worse(ttfc)");
+    assert_eq!(undecided.candidates[0].outcome, Outcome::Undecided);
+    assert!(undecided.fails());
+    assert_eq!(of("p99(ttfc) > +5%").candidates[0].outcome, Outcome::Undecided);
+    // What bounds the candidate alone needs no comparison.
+    assert!(!of("p99(ttfc) > 2s").fails());
+    insta::assert_snapshot!(undecided.candidates[0].reasons.join("\n"), @"not comparable: the workloads of A and B differ within the first 2 sessions");
+}
+
+#[test]
+fn a_rise_from_nothing_is_more_than_any_bound() {
+    let set = |value| move |side: &mut Side| side.runs[0].figures[1].value = value;
+    assert!(decide("goodput > +1000%", set(0.1)).fails());
+    assert!(!decide("goodput > +1000%", set(0.0)).fails());
+    assert!(!decide("goodput < -1%", set(0.1)).fails());
+}
+
+#[test]
+fn every_candidate_is_decided() {
+    let expression = read("worse(ttfc)").unwrap();
+    let sides = [side("A", even(1.0)), side("B", even(1.0)), side("C", even(1.2))];
+    let comparison = compare(&sides, &[], &Options::default()).unwrap();
+    let decision = expression.decide(&comparison);
+    let outcomes: Vec<Outcome> = decision
+        .candidates
+        .iter()
+        .map(|candidate| candidate.outcome)
+        .collect();
+    assert_eq!(outcomes, [Outcome::Passes, Outcome::Fails]);
+    assert!(decision.fails());
+}
+
+#[test]
+fn statistics_beyond_the_usual_are_asked_for() {
+    let expression = read("p95(ttfc) > +5% or worse(p99.9(tbc)) or worse(any) or error_rate > 1%").unwrap();
+    assert_eq!(
+        expression.statistics(),
+        [
+            (
+                "ttfc".to_owned(),
+                Statistic::OfSamples(Aggregate::Percentile(95.0))
+            ),
+            (
+                "tbc".to_owned(),
+                Statistic::OfSamples(Aggregate::Percentile(99.9))
+            ),
+        ]
+    );
+    // By their own names.
+    assert_eq!(
+        read("p95(e2e) > 1s").unwrap().statistics()[0].0,
+        "end_to_end_latency"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_pointed_at() {
+    let texts = [
+        "",
+        "worse",
+        "worse()",
+        "worse(ttcf)",
+        "worse(ttfc",
+        "worse(ttfc) worse(tbc)",
+        "worse(ttfc) && worse(tbc)",
+        "worse(ttfc) or",
+        "or worse(ttfc)",
+        "worsen(ttfc)",
+        "p99(ttfc)",
+        "p99(ttfc) > +",
+        "p99(ttfc) > +5 %%",
+        "p99(error_rate) > 1",
+        "ttfc > +5%",
+        "errorrate > 1%",
+        "error_rate > 5ms",
+        "p99(ttfc) > 5%",
+        "p99(ttfc{a=1}) > +5%",
+        "worse(p99(ttfc, window = 1s))",
+        "worse(error_rate) and (not_comparable",
+    ];
+    let said = texts.map(|text| match read(text) {
+        Err(error) => format!("{error}\n"),
+        Ok(expression) => format!("read as {expression:?}\n"),
+    });
+    insta::assert_snapshot!(said.concat());
+}
+
+#[test]
+fn depth_is_bounded() {
+    let nested = |depth: usize| format!("{}not_comparable{}", "(".repeat(depth), ")".repeat(depth));
+    assert!(FailIf::parse(&nested(32)).is_ok());
+    assert!(FailIf::parse(&nested(33)).is_err());
+    assert!(FailIf::parse(&"not ".repeat(1000)).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_it_panic(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec![
+                "worse", "(", ")", "any", "ttfc", "p99", " or ", " and ", "not ", ">", "+5%", "-", "1ms", "error_rate", "{", "é", "not_comparable",
+            ]),
+            0..20,
+        ),
+        text in ".{0,20}",
+    ) {
+        for text in [pieces.concat(), text] {
+            if let Err(error) = read(&text) {
+                prop_assert!(error.column <= text.chars().count() + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A against B is the mirror of B against A.
+
+use proptest::prelude::*;
+use veeksha_compare::{ClientError, MetricData, Options, Side, TimedSamples, compare};
+use veeksha_model::Better;
+
+use crate::synthetic::run;
+
+fn side(label: &'static str) -> impl Strategy<Value = Side> {
+    let samples = prop::collection::vec((0u64..10_000_000_000, -0.2..3.0f64), 0..200);
+    let better = prop::sample::select(vec![Better::Less, Better::Higher, Better::Neither]);
+    let error = prop::option::of(0.0..0.5f64);
+    let runs = prop::collection::vec((samples, error), 1..4);
+    (runs, better).prop_map(move |(runs, _)| {
+        let of = |(samples, error): (Vec<(u64, f64)>, Option<f64>)| {
+            let mut collected = TimedSamples::new();
+            samples
+                .into_iter()
+                .for_each(|(at, value)| collected.push(at, value));
+            let metric = MetricData {
+                name: "m".into(),
+                unit: "s".into(),
+                better: Better::Less,
+                samples: collected,
+                client_error: error.map(|mean| ClientError {
+                    mean,
+                    p99: 2.0 * mean,
+                }),
+            };
+            run(label, vec![metric])
+        };
+        Side {
+            label: label.into(),
+            runs: runs.into_iter().map(of).collect(),
+        }
+    })
+}
+
+fn near(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-9 * one.abs().max(other.abs()).max(1.0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn swapping_sides_mirrors_the_result(a in side("A"), b in side("B"), smallest in prop::option::of(0.0..0.5f64)) {
+        let options = Options { resamples: 100, smallest, ..Options::default() };
+        let there = compare(&[a.clone(), b.clone()], &[], &options).unwrap();
+        let back = compare(&[b, a], &[], &options).unwrap();
+        let (there, back) = (&there.candidates[0].rows, &back.candidates[0].rows);
+        prop_assert_eq!(there.len(), back.len());
+        for (one, other) in there.iter().zip(back) {
+            prop_assert_eq!(&one.name, &other.name);
+            prop_assert_eq!(one.statistic, other.statistic);
+            prop_assert_eq!(one.verdict, other.verdict.mirrored());
+            prop_assert_eq!(one.baseline.map(|side| side.value), other.candidate.map(|side| side.value));
+            prop_assert_eq!(one.difference.is_some(), other.difference.is_some());
+            if let (Some(one), Some(other)) = (one.difference, other.difference) {
+                prop_assert!(near(one, -other));
+            }
+            prop_assert_eq!(one.interval.is_some(), other.interval.is_some());
+            if let (Some(one), Some(other)) = (one.interval, other.interval) {
+                prop_assert!(near(one.0, -other.1) && near(one.1, -other.0));
+            }
+            if let (Some(one), Some(other)) = (one.relative_interval, other.relative_interval) {
+                prop_assert!(near((1.0 + one.0) * (1.0 + other.1), 1.0) && near((1.0 + one.1) * (1.0 + other.0), 1.0));
+            }
+            if let (Some(one), Some(other)) = (one.p, other.p) {
+                prop_assert!(near(one, other));
+            }
+        }
+    }
+
+    /// The order in which samples come changes nothing.
+    #[test]
+    fn the_order_of_samples_changes_nothing(
+        samples in prop::collection::vec((0u64..50, -0.2..3.0f64), 50..200),
+        rotation in 0usize..200,
+    ) {
+        let of = |label: &str, samples: &[(u64, f64)]| {
+            let mut collected = TimedSamples::new();
+            samples.iter().for_each(|(at, value)| collected.push(*at, *value));
+            let metric = MetricData {
+                name: "m".into(),
+                unit: "s".into(),
+                better: Better::Less,
+                samples: collected,
+                client_error: None,
+            };
+            Side { label: label.into(), runs: vec![run(label, vec![metric])] }
+        };
+        let mut turned = samples.clone();
+        turned.rotate_left(rotation % samples.len());
+        let options = Options { resamples: 100, ..Options::default() };
+        let other = of("B", &[(0, 1.0); 50]);
+        let one = compare(&[of("A", &samples), other.clone()], &[], &options).unwrap();
+        let two = compare(&[of("A", &turned), other], &[], &options).unwrap();
+        prop_assert_eq!(one, two);
+    }
+}

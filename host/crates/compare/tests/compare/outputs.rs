@@ -1,0 +1,212 @@
+//! What machines and people get to read.
+
+use veeksha_compare::{Comparison, FailIf, FigureData, Options, Side, compare};
+use veeksha_model::Better;
+
+use crate::synthetic::{even, metric, run};
+
+/// Names and labels that no format may be confused by.
+const EVIL: &str = "<b>&\"B\"'\n::error::";
+
+fn comparison(label: &str, evil: &str) -> Comparison {
+    let of = |label: &str, ttfc: f64, throughput: f64, rate: &str| {
+        let metrics = vec![
+            metric("ttfc", Better::Less, even(ttfc)),
+            metric("speed", Better::Higher, even(throughput)),
+            metric(evil, Better::Less, even(1.0).take(5)),
+        ];
+        let mut run = run(label, metrics);
+        run.settings = vec![("traffic.rate".into(), rate.into()), (evil.into(), rate.into())];
+        run.figures = vec![FigureData {
+            name: "error_rate".into(),
+            unit: "1".into(),
+            better: Better::Less,
+            value: 0.01,
+        }];
+        Side {
+            label: label.into(),
+            runs: vec![run],
+        }
+    };
+    let options = Options {
+        resamples: 100,
+        ..Options::default()
+    };
+    compare(
+        &[of("A", 1.0, 2.0, "10"), of(label, 1.1, 2.2, "20")],
+        &[],
+        &options,
+    )
+    .unwrap()
+}
+
+/// Figures that come of random draws, to four digits: their last ones are no promise.
+fn shortened(text: String) -> String {
+    let mut out = String::new();
+    let mut digits = String::new();
+    for c in text.chars().chain(['\0']) {
+        if c.is_ascii_digit() || (c == '.' && !digits.is_empty()) {
+            digits.push(c);
+            continue;
+        }
+        match digits.parse::<f64>() {
+            Ok(value) if digits.len() > 7 && digits.contains('.') => out += &format!("{value:.4}"),
+            _ => out += &digits,
+        }
+        digits.clear();
+        out.push(c);
+    }
+    out.trim_end_matches('\0').to_owned()
+}
+
+#[test]
+fn tables() {
+    let tables = comparison("B", "odd").tables();
+    let table = &tables[0];
+    let mut text = format!("{}\n{}\n", table.title, table.columns.join(" | "));
+    for row in &table.rows {
+        let note = row.note.as_deref().unwrap_or_default();
+        text += &format!("{} | {} | {note}\n", row.name, row.cells.join(" | "));
+    }
+    text += &table.settings.join("\n");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn json() {
+    let mut expression = FailIf::parse("worse(ttfc) or error_rate > 5%").unwrap();
+    expression.check(&known()).unwrap();
+    let comparison = comparison("B", "odd");
+    let decision = expression.decide(&comparison);
+    let json = comparison.json(Some(&decision));
+    insta::assert_snapshot!(shortened(serde_json::to_string_pretty(&json).unwrap()));
+}
+
+fn known() -> Vec<veeksha_compare::Known> {
+    use veeksha_compare::{Known, KnownKind};
+    let of = |name: &str, unit: &str, kind| Known {
+        name: name.into(),
+        aliases: Vec::new(),
+        unit: unit.into(),
+        kind,
+    };
+    vec![
+        of("ttfc", "s", KnownKind::Metric),
+        of("error_rate", "1", KnownKind::Figure),
+    ]
+}
+
+#[test]
+fn junit() {
+    let comparison = comparison("B", EVIL);
+    insta::assert_snapshot!("junit", comparison.junit(None).unwrap());
+    let decision = FailIf::parse("worse(ttfc)").unwrap().decide(&comparison);
+    let gated = comparison.junit(Some(&decision)).unwrap();
+    // The gate's case fails, and no other one: the report agrees with the exit code.
+    assert_eq!(gated.matches("<failure").count(), 1);
+    let passing = FailIf::parse("worse(speed)").unwrap().decide(&comparison);
+    assert_eq!(
+        comparison
+            .junit(Some(&passing))
+            .unwrap()
+            .matches("<failure")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn annotations() {
+    let comparison = comparison("B", EVIL);
+    let decision = FailIf::parse("worse(ttfc)").unwrap().decide(&comparison);
+    insta::assert_snapshot!(comparison.annotations(Some(&decision)));
+    assert!(!comparison.annotations(None).contains("::error "));
+    for line in comparison.annotations(None).lines() {
+        assert!(
+            line.starts_with("::warning title=") || line.starts_with("::notice title="),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_page_is_whole_and_nothing_in_it_is_taken_for_markup() {
+    let comparison = comparison(EVIL, EVIL);
+    let decision = FailIf::parse("worse(ttfc)").unwrap().decide(&comparison);
+    let html = comparison.html(Some(&decision));
+    // The only brackets are those of the page's own elements.
+    assert!(!html.contains("<b>") && !html.contains("&\"B"));
+    assert!(html.contains("&lt;b&gt;&amp;&quot;B&quot;&#39;"));
+    for outside in ["http://", "https://", "<script", "src=", "url("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert_balanced(&html);
+    let skeleton: String = html
+        .lines()
+        .filter(|line| !line.contains("class=\"grid\"") && !line.contains("class=\"tick\""))
+        .skip_while(|line| !line.starts_with("</head>"))
+        .map(|line| format!("{}\n", without_numbers(line)))
+        .collect();
+    insta::assert_snapshot!(skeleton);
+}
+
+/// Digits that come of random draws do not belong into a snapshot of a page's build.
+fn without_numbers(line: &str) -> String {
+    let mut out = String::new();
+    for c in line.chars() {
+        if !c.is_ascii_digit() {
+            out.push(c);
+        } else if !out.ends_with('0') {
+            out.push('0');
+        }
+    }
+    out
+}
+
+/// Every element that is opened is closed, in order.
+fn assert_balanced(html: &str) {
+    let mut open = Vec::new();
+    let body = &html[html.find("<html").unwrap()..];
+    for tag in body.split('<').skip(1) {
+        let name: String = tag
+            .trim_start_matches('/')
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric())
+            .collect();
+        let inside = tag.split('>').next().unwrap_or_default();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop().as_deref(), Some(name.as_str()), "{tag}");
+        } else if !inside.ends_with('/') && name != "meta" {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn runs_that_cannot_be_compared_are_marked() {
+    let mut b = Side {
+        label: "B".into(),
+        runs: vec![run("B", vec![metric("ttfc", Better::Less, even(1.2))])],
+    };
+    b.runs[0].workload = Some(vec![(2, "x".into())]);
+    let a = Side {
+        label: "A".into(),
+        runs: vec![run("A", vec![metric("ttfc", Better::Less, even(1.0))])],
+    };
+    let options = Options {
+        resamples: 100,
+        ..Options::default()
+    };
+    let comparison = compare(&[a, b], &[], &options).unwrap();
+    insta::assert_snapshot!(comparison.annotations(None), @r"
+    ::error title=B against A%3A not comparable::the workloads of A and B differ within the first 2 sessions
+    ::notice title=B against A::the runs are not comparable
+    ");
+    assert!(comparison.html(None).contains("Not comparable."));
+    assert!(comparison.junit(None).unwrap().contains("<error message="));
+    assert_eq!(comparison.json(None)["candidates"][0]["comparable"], false);
+    let table = &comparison.tables()[0];
+    assert_eq!(table.rows[0].cells[4], "not comparable");
+    assert_eq!(table.rows[0].cells[1], "1.2 s");
+}
