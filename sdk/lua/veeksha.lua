@@ -760,7 +760,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field memory_mib? integer Memory of one instance, in MiB. Default: `256`.
 
 ---What measures and judges a run.
----@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
+---@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.fluidity|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
 
 ---Functions of this Lua scenario.
 ---@class veeksha.Evaluator.lua
@@ -785,11 +785,17 @@ function Results:windows(metric, filter, seconds) end
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
+---The metric plugin `fluidity`.
+---@class veeksha.Evaluator.fluidity
+---@field decode_deadline? number Seconds from the moment one token is due until the next one is; more than 0. Default: `0.05`.
+---@field prefill_deadline? number Seconds from dispatch until the first token is due. Default: `0.1`.
+---@field type "fluidity"
+
 ---The evaluator of latency and throughput.
 ---@class veeksha.Evaluator.performance
 ---@field fluidity? veeksha.FluidityDeadlines The deadlines of the fluidity index.
 ---@field goodput? string[] What a good request keeps, such as `ttfc <= 500ms`: goodput is the share of all intended requests that keep all of these. Without any, a good request is one that keeps the bounds of those `slos` that are about requests. Default: `[]`.
----@field slice_seconds? number|nil Seconds of a time slice: the figures of each stretch of that length are written to `metrics/time_slices.json` and `.csv`. Null divides the run into about sixty, none shorter than a second.
+---@field slice_seconds? number Seconds of a time slice: the figures of each stretch of that length are written to `metrics/time_slices.json` and `.csv`. A run of more than 2,000 slices has slices of twice the length, or four times, ... Default: `10.0`.
 ---@field slos? (string|veeksha.SloMap)[] Objectives: a run that misses one ends with exit code 3. There are none unless you set some (Veeksha judges every run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not). An objective is a text such as `p99(ttfc) < 500ms`, `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map. Default: `[]`.
 ---@field stream_metrics? boolean Whether interim figures are shown while the run goes on. Default: `true`.
 ---@field stream_metrics_interval? number Seconds between interim figures. Default: `5.0`.
@@ -832,7 +838,7 @@ function Results:windows(metric, filter, seconds) end
 ---The deadlines of the fluidity index: how long a reader waits for the first token, and for each further one.
 ---@class veeksha.FluidityDeadlines
 ---@field decode_deadline? number Seconds until each further token is due. Default: `0.05`.
----@field prefill_deadline? number Seconds until the first token is due. Default: `0.5`.
+---@field prefill_deadline? number Seconds until the first token is due. Default: `0.1`.
 
 ---A server that is already there.
 ---@class veeksha.Endpoint

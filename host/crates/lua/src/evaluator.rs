@@ -112,6 +112,9 @@ fn metric<'n>(name: &str, node: &'n Node, plugin: &str) -> Result<Described, Wro
     for (key, value) in entries(node, name, &METRIC_KEYS)? {
         let path = format!("{name}.{key}");
         match (key, &value.value) {
+            ("unit" | "summary", Value::Text(text)) if text.contains(char::is_control) => {
+                return Err(wrong(&path, value, "expected one line of text"));
+            }
             ("unit", Value::Text(text)) => definition.unit.clone_from(text),
             ("summary", Value::Text(text)) => definition.summary.clone_from(text),
             ("better", Value::Text(text)) => {

@@ -603,7 +603,10 @@ fn hostile_metrics_are_stopped() {
         ("x = 1", "attempt to modify a readonly table"),
         ("return coroutine.yield(1)", "attempt to yield"),
         ("return table.clone(request)", "protected metatable"),
-        ("return error({})", "an error was raised with a table as its value"),
+        (
+            "return error({})",
+            "an error was raised with a table as its value",
+        ),
     ] {
         let failure = run(body);
         assert!(failure.message.contains(message), "{body}: {failure}");
@@ -993,6 +996,10 @@ fn tables_that_are_no_evaluator() {
         (
             "return { metrics = { m = print } }",
             "scenario.lua:1: `metrics.m`: expected a table with unit, better, summary, observe, finish, got a function",
+        ),
+        (
+            "return { metrics = { m = { observe = print, summary = 'a\\nb' } } }",
+            "scenario.lua:1: `metrics.m.summary`: expected one line of text",
         ),
         (
             "return { metrics = { m = { unit = 's' } } }",
