@@ -118,3 +118,109 @@ impl<P: PageReader> Iterator for CheckedPages<P> {
         self.get_next_page().transpose()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages from nowhere.
+    struct Made(Vec<Page>);
+
+    impl Iterator for Made {
+        type Item = Result<Page>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.get_next_page().transpose()
+        }
+    }
+
+    impl PageReader for Made {
+        fn get_next_page(&mut self) -> Result<Option<Page>> {
+            Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
+        }
+
+        fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    fn dictionary(num_values: u32) -> Page {
+        Page::DictionaryPage {
+            buf: Bytes::from_static(&[0; 16]),
+            num_values,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        }
+    }
+
+    fn data(num_values: u32, encoding: Encoding, bytes: &'static [u8]) -> Page {
+        Page::DataPage {
+            buf: Bytes::from_static(bytes),
+            num_values,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        }
+    }
+
+    #[test]
+    fn what_a_recorder_writes_goes_through() {
+        let pages = vec![
+            dictionary(2),
+            data(9, Encoding::RLE_DICTIONARY, &[1, 2]),
+            data(9, Encoding::PLAIN, &[1; 72]),
+            data(1, Encoding::DELTA_BINARY_PACKED, &[1]),
+        ];
+        let mut checked = CheckedPages::new(Made(pages));
+        for _ in 0..4 {
+            assert!(checked.get_next_page().unwrap().is_some());
+        }
+        assert!(checked.get_next_page().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_would_break_a_decoder_is_refused() {
+        let second_version = Page::DataPageV2 {
+            buf: Bytes::new(),
+            num_values: 1,
+            encoding: Encoding::PLAIN,
+            num_nulls: 0,
+            num_rows: 1,
+            def_levels_byte_len: u32::MAX,
+            rep_levels_byte_len: 1,
+            is_compressed: false,
+            statistics: None,
+        };
+        let cases = [
+            (vec![data(1, Encoding::RLE_DICTIONARY, &[1])], "RLE_DICTIONARY"),
+            (
+                vec![dictionary(2), data(1, Encoding::RLE_DICTIONARY, &[])],
+                "RLE_DICTIONARY",
+            ),
+            (vec![dictionary(17)], "17 values in 16 bytes"),
+            (vec![dictionary(1), dictionary(1)], "a dictionary"),
+            (
+                vec![data(MOST_CELLS + 1, Encoding::PLAIN, &[1])],
+                "16777217 cells",
+            ),
+            (vec![data(0, Encoding::PLAIN, &[])], "0 cells"),
+            (
+                vec![data(1, Encoding::BYTE_STREAM_SPLIT, &[1])],
+                "BYTE_STREAM_SPLIT",
+            ),
+            (vec![second_version], "second version"),
+        ];
+        for (pages, words) in cases {
+            let mut checked = CheckedPages::new(Made(pages));
+            let refusal = std::iter::from_fn(|| checked.next())
+                .find_map(Result::err)
+                .unwrap();
+            assert!(refusal.to_string().contains(words), "{refusal}");
+        }
+    }
+}

@@ -274,3 +274,115 @@ fn nothing() -> RequestRecord {
         labels: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use parquet::data_type::ByteArray;
+
+    use super::*;
+    use crate::{join::Form, metadata::About, write::Levels};
+
+    /// What is said of a record of three requests whose file is sound, but for a cell of the last row.
+    fn changed(change: impl Fn(&mut RequestColumns)) -> String {
+        let run = tempfile::tempdir().unwrap();
+        let folder = folder(run.path());
+        fs::create_dir(&folder).unwrap();
+        let record = nothing();
+        let mut columns = RequestColumns::default();
+        columns.push(0, &record);
+        columns.push(1, &record);
+        columns.push(2, &record);
+        change(&mut columns);
+        let mut about = About {
+            end: 3,
+            ..About::default()
+        };
+        let form = Form::of::<RequestColumns>().unwrap();
+        let bytes = form
+            .encode(&mut columns, 3, &mut about, &mut Levels::default())
+            .unwrap();
+        fs::write(whole(&folder, "requests"), bytes).unwrap();
+        let mut record = Record::open(run.path()).unwrap();
+        let mut seen = 0;
+        let end = record.for_each(|_| {
+            seen += 1;
+            ControlFlow::<()>::Continue(())
+        });
+        assert!(end.unwrap().is_continue());
+        assert_eq!(seen, 2, "the rows before are handed out");
+        assert!(!record.info().complete);
+        record.info().damaged.join("; ")
+    }
+
+    #[test]
+    fn cells_that_no_recorder_writes_are_damage() {
+        let seven = |column: &mut crate::write::Required<crate::element::Int>| column.replace_last(-7);
+        let cases: [(String, &str); 8] = [
+            (
+                changed(|columns| seven(&mut columns.num_output_tokens)),
+                "column num_output_tokens: -7",
+            ),
+            (changed(|columns| seven(&mut columns.server)), "column server: -7"),
+            (
+                changed(|columns| columns.position.replace_last(1)),
+                "out of order",
+            ),
+            (
+                changed(|columns| columns.history_mode.replace_last(ByteArray::from("old"))),
+                "column history_mode: old",
+            ),
+            (
+                changed(|columns| {
+                    columns
+                        .arrival_stamps
+                        .replace_last(ByteArray::from(vec![0xff, 0xfe]))
+                }),
+                "column arrival_stamps: text that is not UTF-8",
+            ),
+            (
+                changed(|columns| columns.finish_reason.replace_last(None)),
+                "a request that neither was answered nor failed",
+            ),
+            (
+                changed(|columns| columns.usage_prompt_tokens.replace_last(Some(3))),
+                "a part of a usage",
+            ),
+            (
+                changed(|columns| columns.recorded_at_ns.replace_last(Some(3))),
+                "false beside what was recorded",
+            ),
+        ];
+        for (error, words) in cases {
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn lists_that_do_not_match_are_damage() {
+        let error = changed(|columns| columns.chunk_at_ns.replace_last([1, 2]));
+        assert!(error.contains("not as long as the other chunk_ lists"), "{error}");
+        let error = changed(|columns| columns.label_names.replace_last([ByteArray::from("tier")]));
+        assert!(
+            error.contains("another number of values than of names"),
+            "{error}"
+        );
+        let error = changed(|columns| {
+            columns.chunk_at_ns.replace_last([1]);
+            columns.chunk_lag_ns.replace_last([1 << 32]);
+            columns.chunk_bytes.replace_last([1]);
+            columns.chunk_kind.replace_last([2]);
+            columns.chunk_merged.replace_last([false]);
+        });
+        assert!(error.contains("column chunk_lag_ns: 4294967296"), "{error}");
+        let error = changed(|columns| {
+            columns.chunk_at_ns.replace_last([1]);
+            columns.chunk_lag_ns.replace_last([1]);
+            columns.chunk_bytes.replace_last([1]);
+            columns.chunk_kind.replace_last([8]);
+            columns.chunk_merged.replace_last([false]);
+        });
+        assert!(error.contains("column chunk_kind: 8"), "{error}");
+    }
+}

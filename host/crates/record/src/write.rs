@@ -174,3 +174,38 @@ impl<E: Element> Column for List<E> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod spoil {
+    //! Rows that no recorder writes, for the tests of the reader.
+
+    use super::{List, Optional, Required};
+    use crate::element::{Element, Value};
+
+    impl<E: Element> Required<E> {
+        /// Puts another value into the last row.
+        pub(crate) fn replace_last(&mut self, value: Value<E>) {
+            self.values.pop();
+            self.push(value);
+        }
+    }
+
+    impl<E: Element> Optional<E> {
+        /// Puts another value, or none, into the last row.
+        pub(crate) fn replace_last(&mut self, value: Option<Value<E>>) {
+            if self.definition.pop() == Some(1) {
+                self.values.pop();
+            }
+            self.push(value);
+        }
+    }
+
+    impl<E: Element> List<E> {
+        /// Puts another list into the last row.
+        pub(crate) fn replace_last(&mut self, values: impl IntoIterator<Item = Value<E>>) {
+            let length = self.lengths.pop().unwrap_or_default();
+            self.values.truncate(self.values.len() - length);
+            self.push(values);
+        }
+    }
+}

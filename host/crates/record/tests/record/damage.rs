@@ -1,9 +1,5 @@
 //! What a reader does with a record that a crash, a disk or a stranger left behind: an error or a report, never a panic, and never
 //! a number that nobody measured.
-#![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod support;
 
 use std::{
     fs::{self, File},
@@ -12,13 +8,13 @@ use std::{
     sync::Arc,
 };
 
+use crate::support::{event, plain_request};
 use parquet::{
     data_type::Int64Type,
     file::{metadata::KeyValue, properties::WriterProperties, writer::SerializedFileWriter},
     schema::parser::parse_message_type,
 };
 use proptest::{prelude::*, sample::Index, strategy::ValueTree, test_runner::TestRunner};
-use support::{event, plain_request};
 use tempfile::TempDir;
 use veeksha_events::Event;
 use veeksha_record::{Record, RecordError, RecordInfo, Recorder};

@@ -1,13 +1,9 @@
 //! What is recorded comes back, equal and in order, wherever parts end and wherever the run is cut.
-#![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod support;
 
 use std::{fs, ops::ControlFlow, path::Path};
 
+use crate::support::{event, plain_request};
 use proptest::{collection::vec, prelude::*};
-use support::event;
 use veeksha_events::Event;
 use veeksha_record::{Record, RecordInfo, Recorder};
 
@@ -105,7 +101,7 @@ proptest! {
 fn a_long_record_goes_over_parts_pages_and_batches() {
     let run = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(run.path(), "test").unwrap();
-    let template = support::plain_request(0);
+    let template = plain_request(0);
     let events: Vec<Event> = (0..70_000_u64)
         .map(|index| match index % 500 {
             0 => {

@@ -1,0 +1,12 @@
+//! Records written and read: whole, cut, damaged, strange, and by other programs.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "helpers of tests fail as tests do, and say what they skip"
+)]
+
+mod damage;
+mod other_readers;
+mod round_trip;
+mod support;
