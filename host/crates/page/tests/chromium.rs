@@ -2,6 +2,12 @@
 //!
 //! `PAGE_SHOTS=FOLDER` keeps screenshots, for looking at the page.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "these are tests, and what helps them"
+)]
+
 mod browser;
 mod sample;
 

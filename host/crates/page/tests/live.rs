@@ -1,5 +1,7 @@
 //! The server of the live page, asked over plain sockets.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;

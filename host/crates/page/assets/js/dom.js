@@ -39,11 +39,21 @@ function show(section, ...children) {
   byId(section).hidden = content.length === 0;
 }
 
+// Whether a part of the data is another than the last time: what is the same is left as it is, open or closed, focused or not.
+const shownBefore = new Map();
+
+function changed(part, ...values) {
+  const now = JSON.stringify(values);
+  if (shownBefore.get(part) === now) return false;
+  shownBefore.set(part, now);
+  return true;
+}
+
 // A table that scrolls sideways within the page. A column: {label, title, right}.
 function table(caption, columns, rows, attributes) {
   const head = columns.map((column) =>
     el('th', { scope: 'col', class: column.right ? 'right' : null, title: column.title || null }, column.label));
-  return el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+  return el('div', { class: 'scroll' },
     el('table', attributes || {}, el('caption', { class: 'unseen' }, caption),
       el('thead', {}, el('tr', {}, head)), el('tbody', {}, rows)));
 }

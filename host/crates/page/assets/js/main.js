@@ -50,12 +50,13 @@ const page = {
     this.tokens.node.hidden = this.gaps.node.hidden;
     this.gaps.refresh(true);
     showHead(this);
-    showVerdict(this);
-    showSlos(this);
-    showFailures(this);
-    showSlices(this);
-    showHealth(this);
-    showSetup(this);
+    const { run, certificate, metrics, slos, failures, never_sent: neverSent, slices, health, configuration, plugins, machine, versions } = data;
+    if (changed('verdict', run.state, certificate, metrics && metrics.map((metric) => metric.unit))) showVerdict(this);
+    if (changed('slos', slos)) showSlos(this);
+    if (changed('failures', failures, neverSent)) showFailures(this);
+    if (changed('slices', slices)) showSlices(this);
+    if (changed('health', health)) showHealth(this);
+    if (changed('setup', configuration, plugins, machine, versions)) showSetup(this);
     this.session.refresh();
     this.selected();
     contents();
@@ -81,7 +82,6 @@ const page = {
     this.gaps.refresh(false);
     PLOTS.forEach((plot) => plot.redraw());
     this.requests.draw();
-    this.requests.restore();
     if (this.shownFocus !== selection.focus) {
       this.shownFocus = selection.focus;
       this.session.showFocus();
@@ -168,9 +168,10 @@ function listen() {
     dressed = document.documentElement.dataset.theme || '';
     document.documentElement.dataset.theme = 'light';
     readTheme();
-    PLOTS.forEach((plot) => plot.draw());
+    PLOTS.forEach((plot) => plot.toPaper());
   });
   window.addEventListener('afterprint', () => {
+    PLOTS.forEach((plot) => plot.fromPaper());
     if (dressed) document.documentElement.dataset.theme = dressed;
     else delete document.documentElement.dataset.theme;
     applyTheme();

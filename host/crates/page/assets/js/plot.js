@@ -128,10 +128,10 @@ class Plot {
   }
 
   draw() {
-    this.width = this.area.clientWidth;
+    this.width = this.paper || this.area.clientWidth;
     this.height = this.area.clientHeight;
     if (this.width < 40 || this.height < 30) return;
-    this.ratio = Math.min(3, window.devicePixelRatio || 1);
+    this.ratio = this.paper ? 3 : Math.min(3, window.devicePixelRatio || 1);
     if (this.width < 520 && !this.options.margin) this.margin.left = 46;
     const { left, right, top, bottom } = this.box;
     const { axis } = this.options;
@@ -149,6 +149,19 @@ class Plot {
     context.restore();
     this.paintOver();
     this.area.setAttribute('aria-label', `${this.heading.textContent}. ${this.options.describe ? this.options.describe() : ''}`);
+  }
+
+  // Browsers leave canvases out when they print: a picture takes the place, as wide as a sheet and finer than the screen.
+  toPaper() {
+    this.paper = this.node.parentNode.matches('.pair, .grid') ? 440 : 920;
+    this.draw();
+    this.picture = el('img', { alt: '', class: 'picture', src: this.base.toDataURL() });
+    this.area.append(this.picture);
+  }
+
+  fromPaper() {
+    this.paper = 0;
+    if (this.picture) this.picture.remove();
   }
 
   grid(context, y) {

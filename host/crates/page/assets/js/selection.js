@@ -154,9 +154,11 @@ function showSelection() {
   if (selection.session !== null) part(`session ${selection.session}`, () => select({ session: null }));
   if (selection.failure !== null) part(`failed: ${words(selection.failure)}`, () => select({ failure: null }));
   if (focused) part(`request ${model.name(selection.focus)}`, () => focusOn(-1));
+  const held = bar.contains(document.activeElement) ? (document.activeElement.matches('select') ? 'select' : '.clear') : null;
   bar.replaceChildren(
     el('strong', { id: 'selection-count' }, isSelecting()
       ? `${count(selection.count)} of ${plural(model.rows, 'request', 'requests')}` : 'Marked'),
     el('span', { class: 'parts' }, parts),
     el('button', { type: 'button', class: 'clear', onclick: () => { selection.focus = -1; clearSelection(); } }, 'Clear ', el('kbd', {}, 'Esc')));
+  if (held && bar.querySelector(held)) bar.querySelector(held).focus();
 }

@@ -103,20 +103,25 @@ class RequestTable {
       const active = column.key === this.sort;
       const unit = column.as && column.as.suffix && column.as.suffix !== 'tokens' ? `, ${column.as.suffix}` : '';
       return el('th', { scope: 'col', class: column.text ? null : 'right', 'aria-sort': active ? (this.down ? 'descending' : 'ascending') : 'none' },
-        el('button', { type: 'button', class: 'sort', 'data-sort': column.key, onclick: () => { this.by(column.key); this.holder.querySelector(`[data-sort="${CSS.escape(column.key)}"]`).focus(); } },
+        el('button', { type: 'button', class: 'sort', 'data-sort': column.key, onclick: () => this.by(column.key) },
           column.label, unit ? el('span', { class: 'unit' }, unit) : null, el('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (this.down ? '↓' : '↑') : '')));
     });
     const body = shown.map((row, place) => el('tr', {
       'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.ok[row] ? '' : 'failed'].join(' ').trim() || null,
-      'aria-selected': row === selection.focus ? 'true' : 'false',
+      'data-name': model.name(row), 'aria-current': row === selection.focus ? 'true' : null,
       title: model.ok[row] ? null : model.said(row),
     }, columns.map((column, index) => el(index ? 'td' : 'th', { scope: index ? null : 'row', class: column.text ? (column.key === 'status' ? 'status' : null) : 'right' }, cell(column, row))),
     el('td', {}, requestBar(model, row, longestTime))));
     const scrolled = this.holder.firstChild ? this.holder.firstChild.scrollLeft : 0;
+    const active = this.holder.contains(document.activeElement) ? document.activeElement.dataset : {};
     this.holder.replaceChildren(el('div', { class: 'scroll' }, el('table', { class: 'requests', id: 'requests-table' },
       el('caption', { class: 'unseen' }, 'Requests'), el('thead', {}, el('tr', {}, head, el('th', { scope: 'col' }, 'Timeline'))),
       el('tbody', { onclick: (event) => this.click(event), onkeydown: (event) => this.key(event) }, body))));
     this.holder.firstChild.scrollLeft = scrolled;
+    // The rows are new; the reader is where they were.
+    const again = active.name ? `tr[data-name="${CSS.escape(active.name)}"]` : active.sort ? `[data-sort="${CSS.escape(active.sort)}"]` : null;
+    const target = again ? this.holder.querySelector(again) : null;
+    if (target) target.focus({ preventScroll: true });
     const part = model.total > model.rows ? ` This page holds ${count(model.rows)} of ${count(model.total)}: the slowest, the failed, and a sample of whole sessions.` : '';
     this.caption.textContent = `${count(shown.length)} of ${plural(rows.length, isSelecting() ? 'selected request' : 'request', isSelecting() ? 'selected requests' : 'requests')}.${part}`;
     this.more.hidden = shown.length >= rows.length;
@@ -136,18 +141,9 @@ class RequestTable {
       next.tabIndex = 0;
       next.focus();
     } else if (event.key === 'Enter' || event.key === ' ') {
-      this.keep = row.dataset.row;
       focusOn(Number(row.dataset.row));
     } else return;
     event.preventDefault();
-  }
-
-  // After the rows were made anew the reader is where they were.
-  restore() {
-    if (this.keep === undefined) return;
-    const row = this.holder.querySelector(`tr[data-row="${this.keep}"]`);
-    this.keep = undefined;
-    if (row) row.focus();
   }
 }
 

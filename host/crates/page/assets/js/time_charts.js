@@ -238,6 +238,7 @@ function scatterChart(page) {
   plot.refresh = () => {
     metric = (metric && page.model.metric(metric.name)) || page.model.metrics[0];
     y = null;
+    if (!changed('scatter metrics', page.model.metrics.map((entry) => [entry.name, entry.label]))) return;
     choose.querySelector('select').replaceChildren(...page.model.metrics.map((entry) =>
       el('option', { value: entry.name, selected: entry === metric }, entry.label + (entry.custom ? ' (plugin)' : ''))));
   };
