@@ -9,8 +9,8 @@ use super::results::{Metric, Stats};
 use crate::sample::Gaps;
 
 /// Above this many gaps between chunks the token rate of a request is taken as even over its decoding, as AIPerf itself does where
-/// its list backend keeps no single gaps: the exact curve needs 64 bytes for each.
-const MOST_GAPS: usize = 8_000_000;
+/// its list backend keeps no single gaps: the exact curves need some hundred bytes for each.
+const MOST_GAPS: usize = 2_000_000;
 
 /// The curves of all requests; rates in tokens a nanosecond.
 #[derive(Debug, Default)]
@@ -306,6 +306,7 @@ impl Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{Request, record};
 
     #[test]
     fn curves_side_by_side_are_cut_at_the_edges_of_both() {
@@ -334,5 +335,55 @@ mod tests {
             (stats.p50, stats.p90, stats.p95),
             (Some(1.0), Some(5.0), Some(9.0))
         );
+    }
+
+    /// Taken up at 0, first content at 100 ms, last and end at 300 ms; 20 tokens in, 5 out.
+    fn one(by_gap: bool) -> Curves {
+        let request = Request {
+            prompt: 20,
+            ..Request::default()
+        };
+        let request = request
+            .content(&[100.0, 150.0, 200.0, 250.0, 300.0])
+            .output(5, true);
+        let mut gaps = Gaps::default();
+        let facts = Facts::of(&record(&request), &mut gaps);
+        let mut curves = Curves::default();
+        curves.add(&facts, by_gap.then_some(&gaps));
+        curves
+    }
+
+    #[test]
+    fn rates_and_tokens_of_one_request() {
+        let ms = 1_000_000;
+        for by_gap in [true, false] {
+            let metrics = one(by_gap).metrics(0, 300 * ms);
+            let avg = |tag: &str| {
+                let metric = metrics.iter().find(|metric| metric.tag == tag).unwrap();
+                metric.stats.avg.unwrap()
+            };
+            let close = |tag: &str, expected: f64| {
+                let value = avg(tag);
+                assert!((value - expected).abs() < 1e-6 * expected, "{tag}: {value}");
+            };
+            // 20 tokens in 100 ms; 4 tokens in 200 ms, the first one having come with the start of the decoding.
+            close("active_prefill_throughput", 200.0);
+            close("active_decode_throughput", 20.0);
+            close("effective_prefill_throughput", 20.0 / 0.3);
+            close("effective_decode_throughput", 4.0 / 0.3);
+            close("effective_total_throughput", 24.0 / 0.3);
+            close("effective_concurrency", 1.0);
+            close("effective_decode_concurrency", 2.0 / 3.0);
+        }
+        // Gap by gap: 20 for 100 ms, then 21, 22, 23, 24 for 50 ms each. Without gaps: 25 for the 200 ms.
+        let in_flight = |by_gap| {
+            let metrics = one(by_gap).metrics(0, 300 * ms);
+            let metric = metrics
+                .into_iter()
+                .find(|metric| metric.tag == "tokens_in_flight");
+            metric.unwrap().stats.avg.unwrap()
+        };
+        assert!((in_flight(true) - (20.0 * 2.0 + 21.0 + 22.0 + 23.0 + 24.0) / 6.0).abs() < 1e-6);
+        assert!((in_flight(false) - (20.0 + 25.0 * 2.0) / 3.0).abs() < 1e-6);
     }
 }

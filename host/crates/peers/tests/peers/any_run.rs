@@ -110,7 +110,7 @@ fn thresholds(dialect: Dialect) -> Options {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn every_view_comes_out_whole(records in proptest::collection::vec(any_record(), 0..12)) {

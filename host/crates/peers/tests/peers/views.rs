@@ -4,6 +4,8 @@
 //! out by hand from the sequence and the tool's source.
 
 use serde_json::{Value, json};
+use veeksha_events::{Event, NeverSentReason};
+use veeksha_model::{NodeId, RequestId, SessionId};
 use veeksha_peers::{Dialect, Options, View, ViewReport};
 
 use crate::golden::{differences, fixture_json, golden};
@@ -247,4 +249,85 @@ fn the_closing_tables_are_the_tools() {
         goodput(&["ttft:60", "tpot:30", "e2el:130"]),
         "sglang.txt",
     );
+}
+
+#[test]
+fn what_a_view_cannot_repeat_is_said_in_words() {
+    let notes = |dialect| report(dialect, Options::default()).notes;
+    let said = |dialect, words: &str| {
+        let notes = notes(dialect);
+        assert!(
+            notes.iter().any(|note| note == words),
+            "{dialect}: {}",
+            notes.join("\n")
+        );
+    };
+    for dialect in Dialect::ALL {
+        said(dialect, "Requests that opened a connection of their own: 1.");
+        said(
+            dialect,
+            "Requests dispatched after the end of the measurement, which are left out: 1.",
+        );
+        let first =
+            format!("A view repeats the arithmetic of {dialect} on the answers that this host received;");
+        assert!(notes(dialect).iter().any(|note| note.starts_with(&first)));
+    }
+    said(
+        Dialect::Vllm,
+        "Answers with an error event inside the stream that count as successes, as vLLM does not look for such events: 1.",
+    );
+    // After the error event and on the new connection no usage came.
+    said(
+        Dialect::Sglang,
+        "Answers without token counts of the server, for which sglang takes the requested length: 2.",
+    );
+    said(
+        Dialect::GenaiPerf,
+        "Answers without visible text, which no metric but request_throughput counts: 2.",
+    );
+    // The tool call, the empty answer and the answer of one token.
+    said(
+        Dialect::InferencePerf,
+        "Answers with fewer than two tokens of visible text, which have no TTFT, TPOT and ITL here: 3.",
+    );
+    said(
+        Dialect::Guidellm,
+        "Failed or cancelled answers that had begun, each of whose events counts as one token, as there: 3.",
+    );
+}
+
+#[test]
+fn a_request_that_was_never_sent_is_only_mentioned() {
+    let mut view = View::new(Dialect::Vllm, Options::default()).unwrap();
+    golden().iter().for_each(|event| view.on(event));
+    view.on(&Event::NeverSent {
+        request: RequestId {
+            session: SessionId(99),
+            node: NodeId(0),
+        },
+        reason: NeverSentReason::Held,
+        at: 1,
+    });
+    let with = view.finish();
+    assert_eq!(with.figures, report(Dialect::Vllm, Options::default()).figures);
+    let words = "Requests of the workload that were never sent, which no tool counts: 1.";
+    assert!(with.notes.iter().any(|note| note == words));
+}
+
+/// Without a single request the tables stand, and what the tool would divide by nothing is null.
+#[test]
+fn an_empty_run_has_a_view_too() {
+    for dialect in Dialect::ALL {
+        let report = View::new(dialect, Options::default()).unwrap().finish();
+        assert!(report.text().contains(dialect.follows()), "{dialect}");
+        assert!(
+            report
+                .figures
+                .iter()
+                .all(|figure| figure.samples == 0 || dialect == Dialect::Guidellm)
+        );
+    }
+    let vllm = View::new(Dialect::Vllm, Options::default()).unwrap().finish();
+    assert_eq!(vllm.json()["request_throughput"], Value::Null);
+    assert_eq!(vllm.json()["mean_ttft_ms"], json!(0.0));
 }

@@ -14,27 +14,29 @@
 //! * Goodput: of the successes only; failures vanish from it.
 //! * A request succeeds if HTTP says 200 and ends well, whatever the events say.
 
-use std::collections::BTreeMap;
+mod goodput;
+mod labels;
+mod summary;
+mod table;
 
-use serde_json::{Map, Value, json};
-use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestRecord, Status};
+use serde_json::{Map, json};
+use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
 use crate::report::{Figures, Notes, number};
 use crate::sample::{Gaps, Sample};
-use crate::table::{Boxed, grouped};
 use crate::view::Told;
+use labels::Labels;
+use summary::{extend, summary, told};
+use table::{milliseconds, one_row, tenth, three};
 
 const PERCENTILES: [f64; 11] = [0.1, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
-/// `max_error_messages`: how many messages of one label are kept.
-const MESSAGES: usize = 100;
-
 #[derive(Debug, Default)]
 pub(crate) struct InferencePerf {
     answered: Vec<Success>,
     failures: Vec<(f64, f64)>,
-    labels: BTreeMap<String, Label>,
+    labels: Labels,
     delays: Vec<f64>,
     gaps: Gaps,
     cached: u64,
@@ -62,12 +64,6 @@ struct Success {
     server_output: f64,
 }
 
-#[derive(Debug, Default)]
-struct Label {
-    count: u64,
-    messages: Vec<String>,
-}
-
 impl InferencePerf {
     pub(crate) fn take(&mut self, record: &RequestRecord) {
         let (start, end) = (answer::begun(record), answer::over(record));
@@ -80,7 +76,7 @@ impl InferencePerf {
         if !matches!(ending, Ending::Answered | Ending::ErrorEvent) {
             self.failures
                 .push((latency, answer::prompt_tokens(record) as f64));
-            self.label(record);
+            self.labels.take(record);
             return;
         }
         self.error_events += u64::from(ending == Ending::ErrorEvent);
@@ -133,25 +129,6 @@ impl InferencePerf {
         });
     }
 
-    /// `make_concise_label`: by HTTP status, else by what the error is.
-    fn label(&mut self, record: &RequestRecord) {
-        let Status::Failed { class, message } = &record.status else {
-            return;
-        };
-        let text = message.to_lowercase();
-        let label = match record.http_status.filter(|_| *class == ErrorClass::Status) {
-            Some(code) => format!("{code} - {}", http_label(code, &text)),
-            None if is_timeout(&text) => "Timeout".to_owned(),
-            None if text.contains("connect") => "Connection Error".to_owned(),
-            None => class.name().to_owned(),
-        };
-        let label = self.labels.entry(label).or_default();
-        label.count += 1;
-        if label.messages.len() < MESSAGES && !label.messages.contains(message) {
-            label.messages.push(message.clone());
-        }
-    }
-
     pub(crate) fn finish(self, options: &Options) -> Told {
         let percentiles = match options.percentiles.as_slice() {
             [] => PERCENTILES.as_slice(),
@@ -165,7 +142,7 @@ impl InferencePerf {
         let mut figures = Figures::default();
         let notes = self.notes();
 
-        let goodput = goodput(&self.answered, options);
+        let goodput = goodput::of(&self.answered, options);
         let window = self
             .good_window
             .map_or(0.0, |(start, end)| end.saturating_sub(start) as f64 / 1e9);
@@ -290,18 +267,6 @@ impl InferencePerf {
             &mut failure_tokens,
             &[("total", sum), ("cached", 0.0), ("uncached", sum)],
         );
-        let labels: Map<String, Value> = self
-            .labels
-            .into_iter()
-            .map(|(name, label)| {
-                let messages: Vec<Value> = label
-                    .messages
-                    .iter()
-                    .map(|message| json!({ "message": message }))
-                    .collect();
-                (name, json!({ "count": label.count, "messages": messages }))
-            })
-            .collect();
         figures.only("failures.count", "requests", Some(failed as f64), all);
         figures.object = Map::from_iter([
             ("benchmark_time_seconds".to_owned(), number(Some(total))),
@@ -313,7 +278,7 @@ impl InferencePerf {
                     "count": failed,
                     "request_latency": summary(&failure_latency, percentiles),
                     "prompt_tokens": failure_tokens,
-                    "by_label": labels,
+                    "by_label": self.labels.json(),
                 }),
             ),
         ]);
@@ -391,208 +356,4 @@ impl InferencePerf {
         );
         notes
     }
-}
-
-/// `_HTTP_CODE_LABELS`, else `_HTTP_ERROR_LABELS` by the words of the message, in lower case.
-fn http_label(code: u16, text: &str) -> &'static str {
-    let any = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    match code {
-        429 => "Rate Limit",
-        500 => "Internal Server Error",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        _ if any(&[
-            "context window",
-            "context_window",
-            "context length",
-            "maximum context",
-        ]) || any(&[
-            "max tokens",
-            "max_tokens",
-            "maxtokens",
-            "token limit",
-            "token_limit",
-        ]) =>
-        {
-            "Context Window"
-        }
-        _ if any(&["invalid json", "malformed json", "json parse", "unexpected token"])
-            || any(&[
-                "expecting value",
-                "unterminated string",
-                "expecting ',' delimiter",
-            ]) =>
-        {
-            "Invalid JSON"
-        }
-        _ if is_timeout(text) => "Timeout",
-        _ if any(&["model not found", "model_not_found", "no such model"]) => "Model Not Found",
-        _ => "other",
-    }
-}
-
-fn is_timeout(text: &str) -> bool {
-    ["timeout", "timed out", "timed-out", "timedout"]
-        .iter()
-        .any(|word| text.contains(word))
-}
-
-fn key(p: f64) -> String {
-    if p == 50.0 {
-        "median".to_owned()
-    } else {
-        format!("p{p}")
-    }
-}
-
-/// `summarize`: null without values.
-fn summary(sample: &Sample, percentiles: &[f64]) -> Value {
-    if sample.len() == 0 {
-        return Value::Null;
-    }
-    let mut object = Map::new();
-    let ends = [
-        ("mean", sample.mean()),
-        ("min", sample.min()),
-        ("max", sample.max()),
-    ];
-    for (name, value) in ends {
-        object.insert(name.to_owned(), number(value));
-    }
-    for &p in percentiles {
-        object.insert(key(p), number(sample.percentile(p)));
-    }
-    Value::Object(object)
-}
-
-/// Puts totals beside a distribution; without values they stand alone.
-fn extend(summary: &mut Value, totals: &[(&str, f64)]) {
-    if summary.is_null() {
-        *summary = Value::Object(Map::new());
-    }
-    if let Some(object) = summary.as_object_mut() {
-        let totals = totals
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), number(Some(*value))));
-        object.extend(totals);
-    }
-}
-
-fn told(figures: &mut Figures, name: &str, unit: &'static str, sample: &Sample, percentiles: &[f64]) {
-    let mut put = |stat: &str, value: Option<f64>| {
-        figures.only(&format!("{name}.{stat}"), unit, value, sample.len());
-    };
-    put("mean", sample.mean());
-    put("min", sample.min());
-    put("max", sample.max());
-    for &p in percentiles {
-        put(&key(p), sample.percentile(p));
-    }
-}
-
-/// `calculate_goodput_metrics`.
-struct Goodput {
-    good: u64,
-    tokens: f64,
-    total: u64,
-    attained: Vec<(String, u64)>,
-}
-
-impl Goodput {
-    /// The share in percent, and requests and tokens a second.
-    fn rates(&self, seconds: f64) -> [f64; 3] {
-        let per = |value: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
-        [
-            100.0 * self.good as f64 / self.total as f64,
-            per(self.good as f64),
-            per(self.tokens),
-        ]
-    }
-
-    fn object(&self, seconds: f64) -> Map<String, Value> {
-        let [share, requests, tokens] = self.rates(seconds);
-        let mut object = Map::from_iter([
-            ("goodput_percentage".to_owned(), number(Some(share))),
-            ("request_goodput".to_owned(), number(Some(requests))),
-            ("token_goodput".to_owned(), number(Some(tokens))),
-            ("good_requests".to_owned(), self.good.into()),
-            ("total_requests".to_owned(), self.total.into()),
-        ]);
-        for (metric, count) in &self.attained {
-            let share = *count as f64 / self.total as f64 * 100.0;
-            object.insert(format!("{metric}_attainment_percentage"), number(Some(share)));
-        }
-        object
-    }
-}
-
-fn goodput(answered: &[Success], options: &Options) -> Option<Goodput> {
-    if options.goodput.is_empty() || answered.is_empty() {
-        return None;
-    }
-    let mut goodput = Goodput {
-        good: 0,
-        tokens: 0.0,
-        total: answered.len() as u64,
-        attained: options
-            .goodput
-            .iter()
-            .map(|threshold| (threshold.metric.clone(), 0))
-            .collect(),
-    };
-    for success in answered {
-        let mut good = true;
-        for (threshold, attained) in options.goodput.iter().zip(&mut goodput.attained) {
-            let value = match threshold.metric.as_str() {
-                "ttft" => success.ttft,
-                "tpot" => success.tpot,
-                "itl" => success.itl,
-                "ntpot" => Some(success.ntpot),
-                _ => Some(success.latency),
-            };
-            let met = value.is_some_and(|value| value <= threshold.value);
-            attained.1 += u64::from(met);
-            good &= met;
-        }
-        if good {
-            goodput.good += 1;
-            goodput.tokens += success.prompt + success.client_output;
-        }
-    }
-    Some(goodput)
-}
-
-fn tenth(value: f64) -> String {
-    // `{:0.1f}`, without separators.
-    grouped(value, 1).replace(',', "")
-}
-
-fn one_row(title: &str, headings: &[&str], cells: Vec<String>) -> String {
-    let mut table = Boxed::new(title, headings);
-    table.row(cells);
-    table.draw()
-}
-
-fn milliseconds(title: &str, columns: &[(&str, Option<&Sample>)]) -> String {
-    three(title, columns, 1000.0)
-}
-
-/// Mean, median and P90 of each.
-fn three(title: &str, columns: &[(&str, Option<&Sample>)], times: f64) -> String {
-    let mut headings = vec!["Stage".to_owned()];
-    let mut cells = vec!["0".to_owned()];
-    for (name, sample) in columns {
-        let stats = [
-            ("Mean", sample.and_then(Sample::mean)),
-            ("Med", sample.and_then(|sample| sample.percentile(50.0))),
-            ("P90", sample.and_then(|sample| sample.percentile(90.0))),
-        ];
-        for (stat, value) in stats {
-            headings.push(format!("{name} {stat}"));
-            cells.push(value.map_or_else(|| "-".to_owned(), |value| tenth(value * times)));
-        }
-    }
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    one_row(title, &headings, cells)
 }

@@ -1,0 +1,65 @@
+//! Distributions as inference-perf writes them.
+
+use serde_json::{Map, Value};
+
+use crate::report::{Figures, number};
+use crate::sample::Sample;
+
+fn key(p: f64) -> String {
+    if p == 50.0 {
+        "median".to_owned()
+    } else {
+        format!("p{p}")
+    }
+}
+
+/// `summarize`: null without values.
+pub(super) fn summary(sample: &Sample, percentiles: &[f64]) -> Value {
+    if sample.len() == 0 {
+        return Value::Null;
+    }
+    let mut object = Map::new();
+    let ends = [
+        ("mean", sample.mean()),
+        ("min", sample.min()),
+        ("max", sample.max()),
+    ];
+    for (name, value) in ends {
+        object.insert(name.to_owned(), number(value));
+    }
+    for &p in percentiles {
+        object.insert(key(p), number(sample.percentile(p)));
+    }
+    Value::Object(object)
+}
+
+/// Puts totals beside a distribution; without values they stand alone.
+pub(super) fn extend(summary: &mut Value, totals: &[(&str, f64)]) {
+    if summary.is_null() {
+        *summary = Value::Object(Map::new());
+    }
+    if let Some(object) = summary.as_object_mut() {
+        let totals = totals
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), number(Some(*value))));
+        object.extend(totals);
+    }
+}
+
+pub(super) fn told(
+    figures: &mut Figures,
+    name: &str,
+    unit: &'static str,
+    sample: &Sample,
+    percentiles: &[f64],
+) {
+    let mut put = |stat: &str, value: Option<f64>| {
+        figures.only(&format!("{name}.{stat}"), unit, value, sample.len());
+    };
+    put("mean", sample.mean());
+    put("min", sample.min());
+    put("max", sample.max());
+    for &p in percentiles {
+        put(&key(p), sample.percentile(p));
+    }
+}

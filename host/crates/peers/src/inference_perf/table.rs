@@ -1,0 +1,38 @@
+//! The tables of inference-perf's summary, with one stage.
+
+use crate::sample::Sample;
+use crate::table::{Boxed, grouped};
+
+pub(super) fn tenth(value: f64) -> String {
+    // `{:0.1f}`, without separators.
+    grouped(value, 1).replace(',', "")
+}
+
+pub(super) fn one_row(title: &str, headings: &[&str], cells: Vec<String>) -> String {
+    let mut table = Boxed::new(title, headings);
+    table.row(cells);
+    table.draw()
+}
+
+pub(super) fn milliseconds(title: &str, columns: &[(&str, Option<&Sample>)]) -> String {
+    three(title, columns, 1000.0)
+}
+
+/// Mean, median and P90 of each.
+pub(super) fn three(title: &str, columns: &[(&str, Option<&Sample>)], times: f64) -> String {
+    let mut headings = vec!["Stage".to_owned()];
+    let mut cells = vec!["0".to_owned()];
+    for (name, sample) in columns {
+        let stats = [
+            ("Mean", sample.and_then(Sample::mean)),
+            ("Med", sample.and_then(|sample| sample.percentile(50.0))),
+            ("P90", sample.and_then(|sample| sample.percentile(90.0))),
+        ];
+        for (stat, value) in stats {
+            headings.push(format!("{name} {stat}"));
+            cells.push(value.map_or_else(|| "-".to_owned(), |value| tenth(value * times)));
+        }
+    }
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    one_row(title, &headings, cells)
+}
