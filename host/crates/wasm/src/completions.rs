@@ -297,3 +297,215 @@ impl<'a> Texts<'a> {
 fn end<T>(list: &[T]) -> u32 {
     u32::try_from(list.len()).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use veeksha_model::{
+        Chunk, Held, HistoryMode, NodeId, Recorded, RequestId, SessionId, StampSource, Usage,
+    };
+
+    use super::*;
+
+    fn plain(chunks: Vec<Chunk>) -> RequestRecord {
+        RequestRecord {
+            id: RequestId {
+                session: SessionId(0),
+                node: NodeId(0),
+            },
+            session_requests: 1,
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            intended: 0,
+            held: Held::default(),
+            dispatched_at: 0,
+            picked_up_at: None,
+            sent_at: None,
+            first_byte_at: None,
+            completed_at: 0,
+            processed_at: 0,
+            stamps: StampSource::Read,
+            chunks,
+            chunk_tokens: Vec::new(),
+            status: Status::Ok {
+                finish_reason: "stop".into(),
+            },
+            http_status: None,
+            target_prompt_tokens: 0,
+            prompt_tokens: 0,
+            total_prompt_tokens: 0,
+            target_output_tokens: None,
+            output_tokens: 0,
+            output_tokens_from_usage: false,
+            usage: None,
+            connection_reused: false,
+            server: 0,
+            resolve: None,
+            connect: None,
+            tls: None,
+            retried: false,
+            measured: true,
+            template_tokens: 0,
+            history_mode: HistoryMode::Live,
+            recorded: None,
+            ideal_cached_tokens: None,
+            labels: Vec::new(),
+        }
+    }
+
+    fn chunk(kind: ChunkKind) -> Chunk {
+        Chunk {
+            at: 1,
+            lag: 0,
+            bytes: 1,
+            kind,
+            merged: false,
+        }
+    }
+
+    #[test]
+    fn a_call_takes_some_requests_and_never_none() {
+        let with = |chunks| plain(vec![chunk(ChunkKind::Content); chunks]);
+        let (small, half, huge) = (with(1), with(CALL_CHUNKS / 2), with(CALL_CHUNKS + 1));
+        assert_eq!(call_length(&vec![&small; CALL_REQUESTS + 9]), CALL_REQUESTS);
+        assert_eq!(call_length(&[&half, &half, &small]), 2);
+        assert_eq!(call_length(&[&huge, &small]), 1);
+        assert_eq!(call_length(&[&small, &huge]), 1);
+    }
+
+    fn kind() -> impl Strategy<Value = ChunkKind> {
+        prop::sample::select(vec![
+            ChunkKind::Role,
+            ChunkKind::Reasoning,
+            ChunkKind::Content,
+            ChunkKind::Tool,
+            ChunkKind::Finish,
+            ChunkKind::Usage,
+            ChunkKind::Done,
+            ChunkKind::Comment,
+        ])
+    }
+
+    fn status() -> impl Strategy<Value = Status> {
+        prop_oneof![
+            "[ab]{0,2}".prop_map(|finish_reason| Status::Ok { finish_reason }),
+            "[ab]{0,2}".prop_map(|message| Status::Failed {
+                class: ErrorClass::Timeout,
+                message
+            }),
+        ]
+    }
+
+    prop_compose! {
+        fn request()(
+            kinds in prop::collection::vec(kind(), 0..9),
+            chunk_tokens in prop::collection::vec(0..4u32, 0..4),
+            output_tokens in 0..9u32,
+            parents in prop::collection::vec(0..9u32, 0..3),
+            labels in prop::collection::vec(("[ab]{0,2}", "[ab]{0,2}"), 0..4),
+            status in status(),
+            usage in prop::option::of((0..9u32, prop::option::of(0..9u32))),
+            times in prop::array::uniform4(prop::option::of(0..9u64)),
+            recorded in any::<bool>(),
+        ) -> RequestRecord {
+            RequestRecord {
+                chunk_tokens,
+                output_tokens,
+                parents: parents.into_iter().map(NodeId).collect(),
+                labels,
+                status,
+                usage: usage.map(|(prompt, cached)| Usage { prompt, completion: 1, cached, reasoning: None }),
+                sent_at: times[0],
+                resolve: times[1],
+                connect: times[2],
+                tls: times[3],
+                recorded: recorded.then(Recorded::default),
+                ..plain(kinds.into_iter().map(chunk).collect())
+            }
+        }
+    }
+
+    proptest! {
+        /// Read back as the contract says, a table gives the requests that it was made of.
+        #[test]
+        fn a_table_says_what_the_records_say(requests in prop::collection::vec(request(), 0..9)) {
+            let all: Vec<&RequestRecord> = requests.iter().collect();
+            let batch = batch(&all);
+            let text = |place: &u32| batch.texts[*place as usize].as_str();
+            let mut texts = batch.texts.clone();
+            texts.sort();
+            texts.dedup();
+            prop_assert_eq!(texts.len(), batch.texts.len(), "a text is there once");
+            let (mut parents, mut chunks, mut labels) = (0, 0, 0);
+            for (i, request) in requests.iter().enumerate() {
+                let of = |begin: &mut usize, ends: &[u32]| {
+                    let end = ends[i] as usize;
+                    std::mem::replace(begin, end)..end
+                };
+                let (parents, chunks, labels) = (
+                    of(&mut parents, &batch.parents_end),
+                    of(&mut chunks, &batch.chunks_end),
+                    of(&mut labels, &batch.labels_end),
+                );
+                let expected: Vec<u32> = request.parents.iter().map(|node| node.0).collect();
+                prop_assert_eq!(&batch.parents[parents], &expected[..]);
+                let expected: Vec<(&str, &str)> =
+                    request.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                let found: Vec<(&str, &str)> =
+                    labels.map(|l| (text(&batch.label_names[l]), text(&batch.label_values[l]))).collect();
+                prop_assert_eq!(found, expected);
+                let kinds: Vec<u8> = request
+                    .chunks
+                    .iter()
+                    .filter(|chunk| chunk.kind.is_generated())
+                    .map(|chunk| match chunk.kind {
+                        ChunkKind::Reasoning => 0,
+                        ChunkKind::Content => 1,
+                        _ => 2,
+                    })
+                    .collect();
+                prop_assert_eq!(&batch.chunk_kinds[chunks.clone()], &kinds[..]);
+                prop_assert_eq!(batch.chunk_at[chunks.clone()].len(), kinds.len());
+                let tokens = &batch.chunk_tokens[chunks];
+                let given = request.chunk_tokens.len() == kinds.len() && !kinds.is_empty();
+                let one_each = request.chunk_tokens.is_empty() && request.output_tokens as usize == kinds.len();
+                match batch.chunk_tokens_known[i] {
+                    true if given => prop_assert_eq!(tokens, &request.chunk_tokens[..]),
+                    true => {
+                        prop_assert!(tokens.iter().all(|tokens| *tokens == 1));
+                        prop_assert!(one_each || kinds.is_empty());
+                    }
+                    false => {
+                        prop_assert!(tokens.iter().all(|tokens| *tokens == 0));
+                        prop_assert!(!given && !one_each);
+                    }
+                }
+                let place = i as u32;
+                let failure = batch.failures.iter().find(|failure| failure.request == place);
+                match &request.status {
+                    Status::Ok { finish_reason } => {
+                        prop_assert_eq!(text(&batch.finish_reason[i]), finish_reason.as_str());
+                        prop_assert!(failure.is_none());
+                    }
+                    Status::Failed { message, .. } => {
+                        prop_assert_eq!(batch.finish_reason[i], NONE);
+                        prop_assert_eq!(&failure.unwrap().message, message);
+                    }
+                }
+                prop_assert_eq!(batch.sent_at[i], request.sent_at.unwrap_or(9_007_199_254_740_991));
+                prop_assert_eq!(batch.usage_prompt[i], request.usage.map_or(4_294_967_295, |usage| usage.prompt));
+                let made = batch.connections.iter().find(|made| made.request == place);
+                let parts = [request.resolve, request.connect, request.tls];
+                prop_assert_eq!(made.map_or([None; 3], |made| [made.resolve, made.connect, made.tls]), parts);
+                prop_assert_eq!(
+                    batch.replays.iter().any(|replay| replay.request == place),
+                    request.recorded.is_some()
+                );
+            }
+            prop_assert_eq!(batch.parents.len(), parents);
+            prop_assert_eq!(batch.chunk_at.len(), chunks);
+            prop_assert_eq!(batch.label_names.len(), labels);
+        }
+    }
+}

@@ -13,34 +13,56 @@ pub(crate) const VERSION: &str = "0.1.0";
 const CAPABILITIES: [&str; 4] = ["blobs", "log", "random", "tokens"];
 /// The interfaces of the package that hold types, or come with a kind: importing them asks for nothing.
 const VOCABULARY: [&str; 3] = ["records", "results", "types"];
-/// The kinds by the names of their interfaces.
-const KINDS: [(&str, fn(&mut Kinds) -> &mut bool, &str); 7] = [
-    (
-        "session-generator",
-        |kinds| &mut kinds.session_generator,
-        "a session generator",
-    ),
-    (
-        "agent-generator",
-        |kinds| &mut kinds.agent_generator,
-        "an agent generator",
-    ),
-    ("trace-flavor", |kinds| &mut kinds.trace_flavor, "a trace flavor"),
-    (
-        "endpoint-codec",
-        |kinds| &mut kinds.endpoint_codec,
-        "an endpoint codec",
-    ),
-    ("metric", |kinds| &mut kinds.metric, "a metric"),
-    (
-        "request-check",
-        |kinds| &mut kinds.request_check,
-        "a request check",
-    ),
-    ("slo-check", |kinds| &mut kinds.slo_check, "an SLO check"),
+/// The kinds of plugin.
+const KINDS: [Kind; 7] = [
+    Kind {
+        interface: "session-generator",
+        words: "a session generator",
+        of: |kinds| &mut kinds.session_generator,
+    },
+    Kind {
+        interface: "agent-generator",
+        words: "an agent generator",
+        of: |kinds| &mut kinds.agent_generator,
+    },
+    Kind {
+        interface: "trace-flavor",
+        words: "a trace flavor",
+        of: |kinds| &mut kinds.trace_flavor,
+    },
+    Kind {
+        interface: "endpoint-codec",
+        words: "an endpoint codec",
+        of: |kinds| &mut kinds.endpoint_codec,
+    },
+    Kind {
+        interface: "metric",
+        words: "a metric",
+        of: |kinds| &mut kinds.metric,
+    },
+    Kind {
+        interface: "request-check",
+        words: "a request check",
+        of: |kinds| &mut kinds.request_check,
+    },
+    Kind {
+        interface: "slo-check",
+        words: "an SLO check",
+        of: |kinds| &mut kinds.slo_check,
+    },
 ];
 /// The largest component that is looked at.
 const MAX_BYTES: usize = 256 << 20;
+
+/// A kind of plugin.
+struct Kind {
+    /// The interface that it exports.
+    interface: &'static str,
+    /// What messages call it.
+    words: &'static str,
+    /// Where [`Kinds`] says whether a component is one.
+    of: fn(&mut Kinds) -> &mut bool,
+}
 
 /// Which kinds of plugin a component is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +88,8 @@ impl Kinds {
     pub(crate) fn in_words(mut self) -> String {
         let words: Vec<&str> = KINDS
             .iter()
-            .filter(|(_, of, _)| *of(&mut self))
-            .map(|(_, _, word)| *word)
+            .filter(|kind| *(kind.of)(&mut self))
+            .map(|kind| kind.words)
             .collect();
         match words.split_last() {
             Some((last, [])) => (*last).to_owned(),
@@ -181,8 +203,8 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
     for (interface, version) in exports.iter().filter_map(|name| ours(name)) {
         if !speaks(version) {
             other_version = Some(version);
-        } else if let Some((_, of, _)) = KINDS.iter().find(|(name, _, _)| *name == interface) {
-            *of(&mut kinds) = true;
+        } else if let Some(kind) = KINDS.iter().find(|kind| kind.interface == interface) {
+            *(kind.of)(&mut kinds) = true;
         }
     }
     match other_version {
@@ -194,7 +216,7 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
             } else {
                 listed(exports)
             };
-            let names = KINDS.map(|(name, _, _)| format!("`{name}`")).join(", ");
+            let names = KINDS.map(|kind| format!("`{}`", kind.interface)).join(", ");
             Err(format!(
                 "exports none of {names} of {PACKAGE}@{VERSION}; it exports {has}"
             ))

@@ -10,7 +10,7 @@ use wasmtime::{Config, Engine, WasmBacktraceDetails};
 use crate::bindings::Everything;
 use crate::cache::{Cache, CacheError};
 use crate::discovery::discover;
-use crate::plugin::{Loaded, Origin};
+use crate::loaded::{Loaded, Origin};
 use crate::state::HostState;
 use crate::text::one_line;
 use crate::{EngineOptions, Limits, Plugin, ticker, wasi};

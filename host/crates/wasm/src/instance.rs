@@ -6,7 +6,7 @@ use veeksha_ports::PluginFailure;
 use wasmtime::Store;
 use wasmtime::component::{Instance as Exports, ResourceAny};
 
-use crate::plugin::Loaded;
+use crate::loaded::Loaded;
 use crate::state::HostState;
 use crate::{Grants, ticker, trap};
 

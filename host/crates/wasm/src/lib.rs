@@ -33,6 +33,7 @@ mod grants;
 mod instance;
 mod judge;
 mod limits;
+mod loaded;
 mod memory;
 mod opened;
 mod parts;

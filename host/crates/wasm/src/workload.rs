@@ -5,8 +5,8 @@ use std::sync::Arc;
 use veeksha_ports::{PluginFailure, PluginFailureKind, Workload, WorkloadFactory, WorkloadInfo};
 
 use crate::agents::Agents;
+use crate::loaded::Loaded;
 use crate::planned::Planned;
-use crate::plugin::Loaded;
 use crate::{Descriptor, Grants};
 
 /// What every instance of a workload or a flavor shares.

@@ -220,7 +220,7 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
     assert_eq!(
         refusal(measure.workload("{}".into(), grants()).err()),
         "it is a metric, a request check and an SLO check, which makes no sessions of its own; it measures or judges a run: name \
-         it among the plugins of the evaluation"
+         it among the `evaluators`"
     );
 }
 
