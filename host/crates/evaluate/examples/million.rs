@@ -44,6 +44,7 @@ fn main() {
         taking += clock.now() - made;
         making += made - begin;
     }
+    let held = memory("VmRSS:");
     let begin = clock.now();
     let evaluation = evaluator.finish();
     let finishing = clock.now() - begin;
@@ -56,7 +57,7 @@ fn main() {
         seconds(finishing)
     );
     println!("together {:.2} s", seconds(taking + finishing));
-    println!("peak memory {}", peak());
+    println!("memory {held} before the end, {} at the most", memory("VmHWM:"));
     for entry in &evaluation.metrics {
         println!(
             "{:32} {:>12} {:.6}",
@@ -163,9 +164,9 @@ fn events(session: u64, chunks: u64, tokens: u32) -> [Event; 4] {
     ]
 }
 
-/// The most memory that the process has had.
-fn peak() -> String {
+/// What the kernel says of the process's memory.
+fn memory(what: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
     line.map_or_else(|| "unknown".to_owned(), |line| line.trim().to_owned())
 }

@@ -101,6 +101,8 @@ impl Evaluation {
             latest,
             ..
         } = evaluator;
+        // What is not needed any more is let go before what takes memory for a while.
+        let host = host.figures();
         let in_window = |at: Nanos| timeout_at.is_none_or(|timeout| at < timeout);
         let mut unfinished: Vec<Nanos> = open
             .in_flight
@@ -174,7 +176,7 @@ impl Evaluation {
             figures: samples.figures.clone(),
             samples: Arc::new(samples),
             workload: planned.digest(),
-            host: host.figures(),
+            host,
             counts,
             throughput,
             slos,
