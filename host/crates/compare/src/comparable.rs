@@ -44,10 +44,14 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side) -> Comparability 
                 }
             }
             Work::Different(why) => found.obstacles.push(why),
-            Work::Unknown(whose) => found.remarks.push(format!(
-                "whether {} and {} did the same work is not known: {whose} has no workload digest",
-                reference.label, run.label
-            )),
+            Work::Unknown(whose) => {
+                let remark = format!(
+                    "whether the runs did the same work is not known: {whose} has no workload digest"
+                );
+                if !found.remarks.contains(&remark) {
+                    found.remarks.push(remark);
+                }
+            }
         }
         if let (Some(one), Some(other)) = (length(reference), length(run))
             && one.abs_diff(other) as f64 > SIMILAR * one.max(other) as f64

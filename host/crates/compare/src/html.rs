@@ -106,38 +106,46 @@ fn summary(candidate: &Candidate) -> String {
     )
 }
 
+/// The verdict stands beside the name, so that it is seen on a narrow screen too.
 fn figures(table: &Table) -> String {
-    let mut html = String::from("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">figure</th>");
-    let last = table.columns.len().saturating_sub(1);
-    for (place, column) in table.columns.iter().enumerate() {
-        let class = if place == last { "" } else { " class=\"number\"" };
-        let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escaped(column));
-    }
-    html += "<th scope=\"col\">remark</th></tr></thead>\n<tbody>\n";
-    for TableRow {
-        name,
-        cells,
-        note,
-        verdict,
-    } in &table.rows
-    {
+    let verdict_last = table.columns.len().saturating_sub(1);
+    let mut html = String::from(
+        "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">figure</th><th scope=\"col\">verdict</th>",
+    );
+    for column in &table.columns[..verdict_last] {
         let _ = write!(
             html,
-            "<tr class=\"{}\"><th scope=\"row\">{}</th>",
-            verdict.name(),
-            escaped(name)
-        );
-        for (place, cell) in cells.iter().enumerate() {
-            let class = if place == last { "said" } else { "number" };
-            let _ = write!(html, "<td class=\"{class}\">{}</td>", escaped(cell));
-        }
-        let _ = writeln!(
-            html,
-            "<td class=\"note\">{}</td></tr>",
-            escaped(note.as_deref().unwrap_or_default())
+            "<th scope=\"col\" class=\"number\">{}</th>",
+            escaped(column)
         );
     }
+    html += "</tr></thead>\n<tbody>\n";
+    for row in &table.rows {
+        html += &figure(row);
+    }
     html += "</tbody></table></div>\n";
+    html
+}
+
+fn figure(row: &TableRow) -> String {
+    let mut html = format!(
+        "<tr class=\"{}\"><th scope=\"row\">{}</th>",
+        row.verdict.name(),
+        escaped(&row.name)
+    );
+    let note = row.note.as_deref().map_or_else(String::new, |note| {
+        format!("<span class=\"note\">{}</span>", escaped(note))
+    });
+    let _ = write!(
+        html,
+        "<td class=\"said\">{}{note}</td>",
+        escaped(&row.verdict.to_string())
+    );
+    let values = row.cells.len().saturating_sub(1);
+    for cell in &row.cells[..values] {
+        let _ = write!(html, "<td class=\"number\">{}</td>", escaped(cell));
+    }
+    html += "</tr>\n";
     html
 }
 

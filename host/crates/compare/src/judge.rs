@@ -27,13 +27,14 @@ pub(crate) fn judge(candidate: &mut Candidate, a: &[Measured], b: &[Measured], o
         (row.statistic == Statistic::Value, first)
     };
     rows.sort_by_key(rank);
-    let looked_at = adjust(&mut rows, options);
+    let judged = adjust(&mut rows, options);
     for row in &mut rows {
-        decide(row, looked_at, options);
+        decide(row, judged.beside(row), options);
         if !candidate.obstacles.is_empty() {
             row.verdict = Verdict::NotComparable;
         }
     }
+    let looked_at = judged.directed;
     candidate.rows = rows;
     candidate.remarks.push(match options.correction {
         Correction::Holm => format!(
@@ -173,28 +174,47 @@ fn client_error(statistic: Statistic, a: &Measured, b: &Measured) -> Option<f64>
     }
 }
 
-/// Adjusts probabilities, and says how many figures with a better side were judged. What has no better side is a family of its own.
-fn adjust(rows: &mut [Row], options: &Options) -> usize {
-    let mut looked_at = 0;
-    for neither in [true, false] {
-        let mut family: Vec<&mut Row> = rows
-            .iter_mut()
-            .filter(|row| row.p.is_some() && (row.better == Better::Neither) == neither)
-            .collect();
+/// How many figures were judged.
+struct Counts {
+    /// Of those that have a better side.
+    directed: usize,
+    /// Of those that have none.
+    undirected: usize,
+}
+
+impl Counts {
+    /// How many of the row's kind there are, itself included.
+    fn beside(&self, row: &Row) -> usize {
+        match row.better {
+            Better::Neither => self.undirected,
+            _ => self.directed,
+        }
+    }
+}
+
+/// Adjusts probabilities. What has no better side is a family of its own: it describes the load, and takes nothing from what is at stake.
+fn adjust(rows: &mut [Row], options: &Options) -> Counts {
+    let mut of_kind = |is_directed: bool| {
+        let is_meant = |row: &&mut Row| row.p.is_some() && (row.better != Better::Neither) == is_directed;
+        let family: Vec<&mut Row> = rows.iter_mut().filter(is_meant).collect();
         let probabilities: Vec<f64> = family.iter().filter_map(|row| row.p).collect();
         let adjusted = match options.correction {
             Correction::Holm => holm(&probabilities),
             Correction::Each => probabilities,
         };
-        for (row, adjusted) in family.iter_mut().zip(adjusted) {
+        let count = family.len();
+        for (row, adjusted) in family.into_iter().zip(adjusted) {
             row.p_adjusted = Some(adjusted);
         }
-        looked_at = family.len();
+        count
+    };
+    Counts {
+        directed: of_kind(true),
+        undirected: of_kind(false),
     }
-    looked_at
 }
 
-fn decide(row: &mut Row, looked_at: usize, options: &Options) {
+fn decide(row: &mut Row, judged: usize, options: &Options) {
     let (Some(p), Some(adjusted), Some(difference)) = (row.p, row.p_adjusted, row.difference) else {
         return;
     };
@@ -202,7 +222,7 @@ fn decide(row: &mut Row, looked_at: usize, options: &Options) {
     row.verdict = if adjusted > chance || difference == 0.0 {
         if p <= chance && difference != 0.0 {
             row.remark = Some(format!(
-                "the interval leaves out 0, as that of some figure among {looked_at} may by chance"
+                "the interval leaves out 0, as that of some figure among {judged} may by chance"
             ));
         }
         Verdict::NoDifference

@@ -40,12 +40,44 @@
 //! * `p99(ttfc) > +5%`: a percentage with a sign bounds the relative change, candidate ÷ baseline - 1. It is the change that was seen, whether it is
 //!   more than chance or not; `worse(p99(ttfc)) and p99(ttfc) > +5%` asks for both.
 //! * `p99(ttfc) > +20ms`: another bound with a sign bounds the difference, candidate less baseline.
-//! * `error_rate > 1%`, `p99(ttfc) > 500ms`: a bound without a sign bounds the candidate's value.
+//! * `error_rate > 1%`, `p99(ttfc) > 500ms`: a bound without a sign bounds the candidate's value. (So a value cannot be set against a negative one.)
 //! * `not_comparable`: the runs did not do the same work, or are INVALID.
 //!
 //! What cannot be told (there is not enough data to judge any of what is meant, a figure is missing, the sides are not comparable) is neither true nor
 //! false; it decides only where the other parts do not (Kleene's logic). An expression that stays undecided counts as a failure:
 //! `worse(ttfc) or not_comparable` fails for runs that cannot be compared with the better reason, and `worse(ttfc)` does not let them pass.
+//!
+//! # Example
+//!
+//! ```
+//! use veeksha_compare::{FailIf, Known, MetricData, Options, RunData, Side, TimedSamples, Verdict, compare};
+//! use veeksha_model::Better;
+//!
+//! let side = |label: &str, slower: f64| {
+//!     let mut samples = TimedSamples::new();
+//!     for i in 0..200u64 {
+//!         samples.push(i * 10_000_000, slower * (0.3 + 0.001 * (i * 37 % 100) as f64));
+//!     }
+//!     let ttfc = MetricData {
+//!         name: "ttfc".into(),
+//!         unit: "s".into(),
+//!         better: Better::Less,
+//!         samples,
+//!         client_error: None,
+//!     };
+//!     Side {
+//!         label: label.into(),
+//!         runs: vec![RunData { label: label.into(), metrics: vec![ttfc], ..RunData::default() }],
+//!     }
+//! };
+//! let sides = [side("A", 1.0), side("B", 1.2)];
+//! let mut fail_if = FailIf::parse("worse(ttfc) and mean(ttfc) > +5%")?;
+//! fail_if.check(&Known::of(&sides))?;
+//! let comparison = compare(&sides, &fail_if.statistics(), &Options::default())?;
+//! assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);
+//! assert!(fail_if.decide(&comparison).fails());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod annotations;

@@ -26,6 +26,8 @@ pub(crate) struct Series {
     /// Samples, whatever their weight.
     count: u64,
     approximate: bool,
+    /// What a weight of 1 was.
+    scale: f64,
 }
 
 impl Series {
@@ -37,7 +39,7 @@ impl Series {
                 .then(a.value.total_cmp(&b.value))
                 .then(a.weight.total_cmp(&b.weight))
         });
-        level(&mut samples);
+        let scale = level(&mut samples);
         let count = samples.len();
         let cells = count.min(CELLS);
         let mut sums = vec![0.0; cells];
@@ -53,6 +55,7 @@ impl Series {
         let entries = samples.into_iter().enumerate().map(entry).collect();
         let mut series = Series::of_cells(entries, sums, count as u64);
         series.approximate = false;
+        series.scale = scale;
         series
     }
 
@@ -69,6 +72,7 @@ impl Series {
             sums,
             count,
             approximate: true,
+            scale: 1.0,
         }
     }
 
@@ -92,15 +96,16 @@ impl Series {
         self.weights.iter().sum()
     }
 
+    /// The sum of values times the weights that they were given.
     pub(crate) fn sum(&self) -> f64 {
-        self.sums.iter().sum()
+        self.sums.iter().sum::<f64>() * self.scale
     }
 
     pub(crate) fn mean(&self) -> Option<f64> {
         let weight = self.weight();
         // Rounding may carry the mean of equal values past them.
         let (first, last) = (self.entries.first()?, self.entries.last()?);
-        Some((self.sum() / weight).clamp(first.value, last.value))
+        Some((self.sums.iter().sum::<f64>() / weight).clamp(first.value, last.value))
     }
 
     /// The standard deviation of the values themselves.
@@ -221,16 +226,22 @@ impl Anchor<'_> {
     }
 }
 
-/// Makes weights 1 on average: they say how much samples count against one another, not how many there are.
-fn level(samples: &mut [Sample]) {
+/// Makes weights 1 on average, and gives what they were: they say how much samples count against one another, not how many there are.
+fn level(samples: &mut [Sample]) -> f64 {
     let Some(first) = samples.first().map(|sample| sample.weight) else {
-        return;
+        return 1.0;
     };
     let equal = samples.iter().all(|sample| sample.weight == first);
-    let mean = samples.iter().map(|sample| sample.weight).sum::<f64>() / samples.len() as f64;
+    let total: f64 = samples.iter().map(|sample| sample.weight).sum();
+    let mean = if equal {
+        first
+    } else {
+        total / samples.len() as f64
+    };
     for sample in samples {
-        sample.weight = if equal { 1.0 } else { sample.weight / mean };
+        sample.weight /= mean;
     }
+    mean
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -258,6 +269,7 @@ mod tests {
         let weighted = series(&[(1.0, 2.0), (5.0, 1.0), (3.0, 3.0)]);
         assert!((weighted.mean().unwrap() - 16.0 / 6.0).abs() < 1e-12);
         assert_eq!(weighted.count(), 3);
+        assert!((weighted.sum() - 16.0).abs() < 1e-12);
         let sorted = [(1.0, 1.0), (3.0, 1.5), (5.0, 0.5)];
         for p in [0.0, 0.2, 0.5, 0.9, 1.0] {
             assert_eq!(weighted.quantile(p), weighted_percentile(&sorted, p), "{p}");

@@ -1,7 +1,7 @@
 //! A comparison as the rows of a table.
 
 use crate::comparison::{Candidate, Comparison};
-use crate::text::{change_text, figure_text, interval_text, value_text};
+use crate::text::{change_text, figure_text, interval_text, spread_text, value_text};
 use crate::{Row, SideValue, Verdict};
 
 /// A table of one candidate against the baseline.
@@ -81,10 +81,9 @@ fn table_row(row: &Row) -> TableRow {
 
 /// The value; of several runs with how far they lie from one another.
 fn side_text(side: &SideValue, unit: &str) -> String {
-    let value = value_text(side.value, unit);
     match side.spread {
-        Some(spread) => format!("{value} ± {}", value_text(spread.std, unit)),
-        None => value,
+        Some(spread) => spread_text(side.value, spread.std, unit),
+        None => value_text(side.value, unit),
     }
 }
 

@@ -14,7 +14,15 @@ pub(crate) fn value_text(value: f64, unit: &str) -> String {
     }
 }
 
-/// A difference with its sign and unit: `+1.2 ms`. That of shares is in percentage points.
+/// A value and how far such values lie from one another: `52.6 ± 0.62 tokens/s`.
+pub(crate) fn spread_text(value: f64, spread: f64, unit: &str) -> String {
+    match unit {
+        "s" | "1" | "" => format!("{} ± {}", value_text(value, unit), value_text(spread, unit)),
+        unit => format!("{} ± {} {unit}", number(value), number(spread)),
+    }
+}
+
+/// A difference with its sign and unit: `+1.2 ms`.
 pub(crate) fn difference_text(difference: f64, unit: &str) -> String {
     let text = match unit {
         "s" => duration(difference),
@@ -33,7 +41,22 @@ pub(crate) fn relative_text(relative: f64) -> String {
             "to below nothing".into()
         };
     }
-    signed(relative, format!("{} %", number(relative * 100.0)))
+    signed(relative, format!("{} %", percent(relative * 100.0)))
+}
+
+/// To hundredths, or tenths from 10 on; what is smaller, to three digits.
+fn percent(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 0.01 => 2,
+        _ => return number(value),
+    };
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn signed(value: f64, text: String) -> String {
@@ -89,6 +112,10 @@ mod tests {
         assert_eq!(difference_text(-3.0, "tokens"), "-3 tokens");
         assert_eq!(difference_text(0.0, "s"), "0 s");
         assert_eq!(relative_text(0.0512), "+5.12 %");
+        assert_eq!(relative_text(-0.003_421), "-0.34 %");
+        assert_eq!(relative_text(0.2), "+20 %");
+        assert_eq!(relative_text(1.0), "+100 %");
+        assert_eq!(relative_text(0.000_012_34), "+0.00123 %");
         assert_eq!(relative_text(f64::INFINITY), "from nothing");
     }
 }

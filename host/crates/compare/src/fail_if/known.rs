@@ -2,6 +2,8 @@
 
 use veeksha_slo::{ParseError, Reader, UnitMismatch};
 
+use crate::Side;
+
 use super::{Condition, FailIf, Judged, Measured, Name, What};
 
 /// A metric or a figure that there is.
@@ -24,6 +26,32 @@ pub enum KnownKind {
     Metric,
     /// A figure of the whole run.
     Figure,
+}
+
+impl Known {
+    /// What the runs have, each name once. Metrics that a plugin measured are among them.
+    pub fn of(sides: &[Side]) -> Vec<Known> {
+        let mut known: Vec<Known> = Vec::new();
+        let mut add = |name: &str, unit: &str, kind| {
+            if !known.iter().any(|known| known.name == name) {
+                known.push(Known {
+                    name: name.to_owned(),
+                    aliases: Vec::new(),
+                    unit: unit.to_owned(),
+                    kind,
+                });
+            }
+        };
+        for run in sides.iter().flat_map(|side| &side.runs) {
+            for metric in &run.metrics {
+                add(&metric.name, &metric.unit, KnownKind::Metric);
+            }
+            for figure in &run.figures {
+                add(&figure.name, &figure.unit, KnownKind::Figure);
+            }
+        }
+        known
+    }
 }
 
 impl FailIf {

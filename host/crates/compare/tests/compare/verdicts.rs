@@ -176,7 +176,7 @@ fn what_the_reader_should_know_is_said() {
     b.runs[0].metrics[0].samples.push(0, f64::NAN);
     let comparison = compare(&[a, b], &[], &options()).unwrap();
     insta::assert_snapshot!(comparison.candidates[0].remarks.join("\n"), @r"
-    whether A and B did the same work is not known: B has no workload digest
+    whether the runs did the same work is not known: B has no workload digest
     the schedule of A is 60 s long, that of B 30 s
     values of B that are no numbers were left out: 1
     one run on each side: how much such runs differ by themselves is not known; run each side several times to know it
