@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use veeksha_report::{
-    BoxPlotData, CdfData, ConcurrencyData, Curve, Plot, PrefillData, SliceData, ThroughputData,
+    BoxPlotData, CdfData, ConcurrencyData, Curve, Level, Plot, PrefillData, SliceData, ThroughputData,
     TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_log_plot, cdf_plot, concurrency_plot,
     length_groups, prefill_plot, slices_plot, throughput_plot, timeline_plot,
 };
@@ -76,6 +76,18 @@ fn curve(name: &str, count: u64, f: impl Fn(f64, f64) -> f64) -> Curve {
                     f(index as f64, noise(index * 3 + name.len() as u64)),
                 )
             })
+            .collect(),
+    }
+}
+
+fn level(name: &str, count: u64, f: impl Fn(f64, f64) -> f64) -> Level {
+    let curve = curve(name, count, f);
+    Level {
+        name: curve.name,
+        points: curve
+            .points
+            .into_iter()
+            .map(|(at, value)| (at, value, value))
             .collect(),
     }
 }
@@ -164,12 +176,12 @@ fn plots() -> Vec<(&'static str, Plot)> {
         (
             "concurrency_over_time",
             concurrency_plot(&ConcurrencyData {
-                curves: vec![
-                    curve("in flight", 4_000, |t, n| {
+                levels: vec![
+                    level("in flight", 4_000, |t, n| {
                         (32.0 * (1.0 - (-t / 300.0).exp()) + 4.0 * n).round()
                     }),
-                    curve("in prefill", 4_000, |_, n| (3.0 * n).round()),
-                    curve("in decode", 4_000, |t, n| {
+                    level("in prefill", 4_000, |_, n| (3.0 * n).round()),
+                    level("in decode", 4_000, |t, n| {
                         (28.0 * (1.0 - (-t / 300.0).exp()) + 2.0 * n).round()
                     }),
                 ],

@@ -5,6 +5,7 @@
 //! [`summary_table`] the closing summary, [`Progress`] the line that moves while a run lasts, [`portrait_svg`] a plot.
 #![forbid(unsafe_code)]
 
+mod chrome;
 mod error;
 mod figure;
 mod folder;
@@ -14,16 +15,17 @@ mod progress;
 mod record_writer;
 mod table;
 
+pub use chrome::{ChromeTrace, ChromeTraceLimits};
 pub use error::ReportError;
 pub use figure::{Axis, BoxShape, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
 pub use folder::RunFolder;
 pub use plots::{
-    BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, Panel, PanelKind, Plot, PrefillData,
-    SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_csv,
+    BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, Level, Panel, PanelKind, Plot,
+    PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_csv,
     cdf_log_plot, cdf_plot, concurrency_plot, length_groups, portrait_svg, prefill_plot, slices_plot,
     spans_decades, throughput_plot, timeline_plot,
 };
-pub use progress::{Progress, ProgressFigures};
+pub use progress::{Progress, ProgressFigures, stream_line};
 pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};
 pub use table::{Colour, Mark, Row, Section, summary_table};
 pub use veeksha_stats::{duration, number, share};

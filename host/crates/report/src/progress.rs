@@ -24,8 +24,18 @@ pub struct ProgressFigures {
     pub failed: u64,
     /// Median time to first chunk so far, in seconds.
     pub ttfc_p50: Option<f64>,
+    /// 99th percentile of the time to first chunk so far, in seconds.
+    pub ttfc_p99: Option<f64>,
+    /// Median time between chunks so far, in seconds.
+    pub tbc_p50: Option<f64>,
+    /// 99th percentile of the time between chunks so far, in seconds.
+    pub tbc_p99: Option<f64>,
     /// Output tokens so far.
     pub output_tokens: u64,
+    /// Answers per second of late.
+    pub requests_per_second: Option<f64>,
+    /// Output tokens per second of late.
+    pub output_tokens_per_second: Option<f64>,
     /// 99th percentile of the client's lag so far, in seconds.
     pub client_lag_p99: Option<f64>,
 }
@@ -83,22 +93,46 @@ impl Progress {
     }
 }
 
+/// The line that a run prints every interval (`stream_metrics`): where it stands, how fast it goes, its latencies so far. Its parts are
+/// always there and in this order, in columns that keep their width, so that lines can be read below one another; what is not known yet
+/// is `-`.
+pub fn stream_line(figures: &ProgressFigures) -> String {
+    let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), show);
+    let pair = |p50, p99| format!("{:>7} {:>7}", shown(p50, duration), shown(p99, duration));
+    format!(
+        "{} | done {:>6} | in flight {:>4} | failed {:>4} | {:>6} req/s | {:>7} tok/s | ttfc p50 p99 {} | tbc p50 p99 {}",
+        clock(figures.elapsed),
+        figures.completed,
+        figures.in_flight,
+        figures.failed,
+        shown(figures.requests_per_second, number),
+        shown(figures.output_tokens_per_second, number),
+        pair(figures.ttfc_p50, figures.ttfc_p99),
+        pair(figures.tbc_p50, figures.tbc_p99),
+    )
+}
+
+/// `hours:minutes:seconds`.
+fn clock(elapsed: f64) -> String {
+    let seconds = elapsed.max(0.0) as u64;
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
 /// One line, the parts set apart by dots.
 impl fmt::Display for ProgressFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = self;
-        let seconds = figures.elapsed.max(0.0) as u64;
         let sessions: Cow<'_, str> = match figures.sessions_planned {
             Some(planned) => format!("{}/{planned}", figures.sessions).into(),
             None => figures.sessions.to_string().into(),
         };
         let mut parts = vec![
-            format!(
-                "{:02}:{:02}:{:02}",
-                seconds / 3600,
-                seconds / 60 % 60,
-                seconds % 60
-            ),
+            clock(figures.elapsed),
             format!("sessions {sessions}"),
             format!("in flight {}", figures.in_flight),
             format!("ok {}", figures.completed),
@@ -142,6 +176,7 @@ mod tests {
             ttfc_p50: Some(0.1234),
             output_tokens: 74_510,
             client_lag_p99: Some(0.000_9),
+            ..ProgressFigures::default()
         };
         let expected =
             "01:02:05 · sessions 40/100 · in flight 7 · ok 120 · failed 3 · ttfc p50 123 ms · 20 tok/s";
@@ -154,6 +189,32 @@ mod tests {
             ProgressFigures::to_string(&lagging),
             format!("{expected} · client lag p99 3.2 ms")
         );
+    }
+
+    #[test]
+    fn streamed_lines_stand_in_columns() {
+        let nothing = stream_line(&ProgressFigures::default());
+        let figures = ProgressFigures {
+            elapsed: 65.2,
+            completed: 1234,
+            in_flight: 32,
+            failed: 2,
+            ttfc_p50: Some(0.1234),
+            ttfc_p99: Some(1.5),
+            tbc_p50: Some(0.0102),
+            tbc_p99: Some(0.05),
+            requests_per_second: Some(18.94),
+            output_tokens_per_second: Some(2345.6),
+            ..ProgressFigures::default()
+        };
+        let line = stream_line(&figures);
+        assert_eq!(
+            line,
+            "00:01:05 | done   1234 | in flight   32 | failed    2 |   18.9 req/s |    2346 tok/s | ttfc p50 p99  123 ms   1.5 s | tbc p50 p99 10.2 ms   50 ms"
+        );
+        let bars = |line: &str| -> Vec<usize> { line.match_indices('|').map(|(place, _)| place).collect() };
+        assert_eq!(bars(&line), bars(&nothing));
+        assert_eq!(nothing.matches(" -").count(), 6);
     }
 
     #[test]

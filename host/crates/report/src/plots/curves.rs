@@ -24,11 +24,21 @@ pub struct ThroughputData {
     pub tokens_per_second: Vec<Curve>,
 }
 
-/// How many requests were under way over time; each point holds until the next.
+/// How many of something there were over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Level {
+    /// Of what: `in flight`.
+    pub name: String,
+    /// Seconds since the start of the run, ascending, with the level until the next point: its mean and its most (the same, where it
+    /// does not change between two points).
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// How many requests were under way over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConcurrencyData {
     /// `in flight` first (it is drawn with an area), then `in prefill`, `in decode`, ...
-    pub curves: Vec<Curve>,
+    pub levels: Vec<Level>,
 }
 
 /// Percentiles of a metric in slices of equal length.
@@ -85,22 +95,32 @@ pub fn throughput_plot(data: &ThroughputData) -> Plot {
 
 /// `metrics/concurrency_over_time.png`.
 pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
-    let peak = |curve: &Curve| curve.points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let peaks: Vec<String> = data
-        .curves
+    let levels = &data.levels;
+    let most = |level: &Level| level.points.iter().map(|point| point.2).fold(0.0, f64::max);
+    let peaks: Vec<String> = levels
         .iter()
-        .map(|curve| format!("{} {}", curve.name, veeksha_stats::number(peak(curve))))
+        .map(|level| format!("{} {}", level.name, veeksha_stats::number(most(level))))
         .collect();
     let mut subtitle = format!("most at once: {}", peaks.join(" · "));
-    let marks = if data
-        .curves
-        .iter()
-        .all(|curve| curve.points.len() <= 2 * STRETCHES)
-    {
-        lines(&data.curves, 0.0, Fill::Below)
+    let steps = |level: &Level| {
+        let unchanging = |(_, mean, most): &(f64, f64, f64)| mean == most;
+        level.points.len() <= 2 * STRETCHES && level.points.iter().all(unchanging)
+    };
+    let means = |level: &Level| -> Vec<(f64, f64)> {
+        level.points.iter().map(|(at, mean, _)| (*at, *mean)).collect()
+    };
+    let marks = if levels.iter().all(steps) {
+        let curves: Vec<Curve> = levels
+            .iter()
+            .map(|level| Curve {
+                name: level.name.clone(),
+                points: means(level),
+            })
+            .collect();
+        lines(&curves, 0.0, Fill::Below)
     } else {
         subtitle.push_str(" · lines: means, bands: extremes");
-        means_and_extremes(&data.curves)
+        means_and_extremes(levels)
     };
     let figure = Figure {
         title: "Concurrency over time".into(),
@@ -112,10 +132,15 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
             empty: "no requests".into(),
         }],
     };
-    let columns: Vec<_> = data
-        .curves
+    let columns: Vec<_> = levels
         .iter()
-        .map(|curve| (format!("{} (requests)", curve.name), curve.points.clone()))
+        .flat_map(|level| {
+            let most = level.points.iter().map(|(at, _, most)| (*at, *most)).collect();
+            [
+                (format!("{} (requests)", level.name), means(level)),
+                (format!("most {} (requests)", level.name), most),
+            ]
+        })
         .collect();
     Plot {
         figure,
@@ -206,15 +231,15 @@ fn lines(curves: &[Curve], last: f64, first_fill: Fill) -> Vec<Element> {
 }
 
 /// Of each curve the time-weighted mean of stretches of equal length, over the band between the least and the most of each.
-fn means_and_extremes(curves: &[Curve]) -> Vec<Element> {
-    let ends = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
+fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
+    let ends = || levels.iter().flat_map(|level| &level.points).map(|point| point.0);
     let from = ends().fold(f64::INFINITY, f64::min);
     let to = ends().fold(f64::NEG_INFINITY, f64::max);
     let mut bands = Vec::new();
     let mut means = Vec::new();
-    for (number, curve) in curves.iter().enumerate() {
+    for (number, level) in levels.iter().enumerate() {
         let hue = Hue::nth(number);
-        let stretches = stretches(&curve.points, (from, to), STRETCHES);
+        let stretches = stretches(&level.points, (from, to), STRETCHES);
         bands.push(Element::Band {
             stretches: stretches
                 .iter()
@@ -223,7 +248,7 @@ fn means_and_extremes(curves: &[Curve]) -> Vec<Element> {
             hue,
         });
         means.push(Element::Line {
-            name: curve.name.clone(),
+            name: level.name.clone(),
             points: stretches
                 .iter()
                 .map(|stretch| (stretch.middle, stretch.mean))
@@ -247,8 +272,8 @@ struct Stretch {
     most: f64,
 }
 
-/// The stretches of a curve whose points hold until the next one; before its first point it has none.
-fn stretches(points: &[(f64, f64)], (from, to): (f64, f64), count: usize) -> Vec<Stretch> {
+/// The stretches of a level; before its first point it has none.
+fn stretches(points: &[(f64, f64, f64)], (from, to): (f64, f64), count: usize) -> Vec<Stretch> {
     let length = (to - from) / count as f64;
     if !length.is_finite() || length <= 0.0 {
         return Vec::new();
@@ -262,16 +287,16 @@ fn stretches(points: &[(f64, f64)], (from, to): (f64, f64), count: usize) -> Vec
         let (mut at, mut area, mut known) = (begin, 0.0, 0.0);
         let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
         // A level that does not last is none.
-        let mut hold = |level: Option<f64>, lasted: f64| {
-            if let Some(level) = level.filter(|_| lasted > 0.0) {
-                area += level * lasted;
+        let mut hold = |level: Option<(f64, f64)>, lasted: f64| {
+            if let Some((mean, peak)) = level.filter(|_| lasted > 0.0) {
+                area += mean * lasted;
                 known += lasted;
-                (least, most) = (least.min(level), most.max(level));
+                (least, most) = (least.min(mean), most.max(peak));
             }
         };
-        while let Some((when, value)) = points.get(next).copied().filter(|(when, _)| *when < end) {
+        while let Some((when, mean, peak)) = points.get(next).copied().filter(|point| point.0 < end) {
             hold(level, when - at);
-            (at, level) = (when.max(at), Some(value));
+            (at, level) = (when.max(at), Some((mean, peak)));
             next += 1;
         }
         hold(level, end - at);
@@ -353,8 +378,13 @@ mod tests {
 
     #[test]
     fn means_are_weighted_by_time() {
-        // 0 until 1, then 10 until 2, then 4: over 0..4 in two stretches, (0 + 10) / 2 and 4.
-        let points = [(0.0, 0.0), (1.0, 10.0), (2.0, 4.0), (4.0, 7.0)];
+        // 0 until 1, then 10 (12 at most) until 2, then 4: over 0..4 in two stretches, (0 + 10) / 2 and 4.
+        let points = [
+            (0.0, 0.0, 0.0),
+            (1.0, 10.0, 12.0),
+            (2.0, 4.0, 4.0),
+            (4.0, 7.0, 7.0),
+        ];
         let seen = stretches(&points, (0.0, 4.0), 2);
         let of = |middle, mean, least, most| Stretch {
             middle,
@@ -362,11 +392,11 @@ mod tests {
             least,
             most,
         };
-        assert_eq!(seen, [of(1.0, 5.0, 0.0, 10.0), of(3.0, 4.0, 4.0, 4.0)]);
+        assert_eq!(seen, [of(1.0, 5.0, 0.0, 12.0), of(3.0, 4.0, 4.0, 4.0)]);
         // A curve that begins later has no level before.
-        let seen = stretches(&[(3.0, 2.0)], (0.0, 4.0), 2);
+        let seen = stretches(&[(3.0, 2.0, 2.0)], (0.0, 4.0), 2);
         assert_eq!(seen, [of(3.0, 2.0, 2.0, 2.0)]);
-        assert!(stretches(&[(1.0, 2.0)], (1.0, 1.0), 2).is_empty());
+        assert!(stretches(&[(1.0, 2.0, 2.0)], (1.0, 1.0), 2).is_empty());
     }
 
     #[test]

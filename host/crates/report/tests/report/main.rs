@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 
+mod chrome;
 mod folder;
 mod plot;
 mod record;

@@ -25,7 +25,7 @@ fn latencies(_: &RequestRecord) -> Latencies {
     }
 }
 
-fn record(session: u64) -> RequestRecord {
+pub(crate) fn record(session: u64) -> RequestRecord {
     RequestRecord {
         held: Default::default(),
         stamps: Default::default(),

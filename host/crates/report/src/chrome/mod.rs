@@ -1,0 +1,319 @@
+//! `metrics/chrome_trace.json`: the run as a trace that Perfetto (<https://ui.perfetto.dev>) and `chrome://tracing` show.
+//!
+//! An array of events in Chrome's trace event format, times in microseconds since the start of the run. Process 1 has a lane for each
+//! request, named as Veeksha names it: `R<i> / <session> / <prompt tokens>-><output tokens>`, with the slices `Prefill` (dispatch to first
+//! generated chunk, so that its length is the metric) and `T1`, `T2`, ... (chunk to chunk) or one `Decode`. Process 2 has a lane for each
+//! session, process 3 one for each thread that ran plugins, process 4 what concerns the whole run.
+
+mod write;
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use veeksha_events::{Event, NeverSentReason, PluginCall, RequestRecord, SessionEnd, Status};
+use veeksha_model::{Nanos, RequestId, SessionId};
+
+/// How much of a run is kept. What is left out is counted in the file's metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChromeTraceLimits {
+    /// Requests, and likewise sessions, plugin calls and marks: the first ones to be told.
+    pub entries: usize,
+    /// Slices between chunks, of all requests together; the requests after those have one `Decode`.
+    pub chunks: usize,
+}
+
+/// A trace that a browser opens without trouble: some 20 MB.
+impl Default for ChromeTraceLimits {
+    fn default() -> Self {
+        ChromeTraceLimits {
+            entries: 20_000,
+            chunks: 100_000,
+        }
+    }
+}
+
+/// Takes the events of a run in any order; holds no more than its limits, what is open, and 8 bytes a chunk that is kept.
+#[derive(Clone, Debug, Default)]
+pub struct ChromeTrace {
+    limits: ChromeTraceLimits,
+    requests: Vec<Lane>,
+    chunks: usize,
+    open: HashMap<RequestId, Nanos>,
+    early: HashSet<RequestId>,
+    sessions: Vec<SessionLane>,
+    open_sessions: HashMap<SessionId, HalfSession>,
+    plugins: Vec<PluginCall>,
+    marks: Vec<RunMark>,
+    last: Nanos,
+    left_out: LeftOut,
+}
+
+/// How many were not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct LeftOut {
+    requests: u64,
+    requests_without_chunks: u64,
+    sessions: u64,
+    plugin_calls: u64,
+    marks: u64,
+}
+
+/// What is kept of a request.
+#[derive(Clone, Debug)]
+struct Lane {
+    id: RequestId,
+    intended: Nanos,
+    dispatched: Nanos,
+    picked_up: Option<Nanos>,
+    sent: Option<Nanos>,
+    first: Option<Nanos>,
+    last: Option<Nanos>,
+    completed: Nanos,
+    prompt_tokens: u32,
+    output_tokens: u32,
+    cached_tokens: Option<u32>,
+    measured: bool,
+    server: u16,
+    /// Class and message of a failure.
+    failure: Option<(&'static str, String)>,
+    /// Arrivals of the generated chunks after the first; `None` where they are not kept.
+    chunks: Option<Vec<Nanos>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SessionLane {
+    id: SessionId,
+    start: Nanos,
+    end: Nanos,
+    how: Option<SessionEnd>,
+    requests: u32,
+}
+
+/// A session of which one end is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HalfSession {
+    Started {
+        at: Nanos,
+        requests: u32,
+    },
+    Finished {
+        at: Nanos,
+        how: SessionEnd,
+        requests: u32,
+    },
+}
+
+/// An instant of the run, or of a session.
+#[derive(Clone, Debug)]
+struct RunMark {
+    at: Nanos,
+    what: String,
+    session: Option<SessionId>,
+}
+
+impl ChromeTrace {
+    /// Nothing yet.
+    pub fn new(limits: ChromeTraceLimits) -> Self {
+        ChromeTrace {
+            limits,
+            ..ChromeTrace::default()
+        }
+    }
+
+    /// Takes the next event.
+    pub fn on(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted(_)
+            | Event::SessionPlanned { .. }
+            | Event::MetricDefined(_)
+            | Event::Sampled(_)
+            | Event::Judged { .. }
+            | Event::ThreadSampled(_) => {}
+            Event::Dispatched { request, at, .. } => {
+                self.see(*at);
+                if !self.early.remove(request) {
+                    self.open.insert(*request, *at);
+                }
+            }
+            Event::Finished(record) => {
+                self.see(record.completed_at);
+                if self.open.remove(&record.id).is_none() {
+                    self.early.insert(record.id);
+                }
+                self.keep_request(record);
+            }
+            Event::SessionStarted {
+                session,
+                at,
+                requests,
+            } => {
+                self.see(*at);
+                let half = HalfSession::Started {
+                    at: *at,
+                    requests: *requests,
+                };
+                self.join_session(*session, half);
+            }
+            Event::SessionFinished {
+                session,
+                at,
+                end,
+                requests,
+            } => {
+                self.see(*at);
+                let half = HalfSession::Finished {
+                    at: *at,
+                    how: *end,
+                    requests: *requests,
+                };
+                self.join_session(*session, half);
+            }
+            Event::PluginCalled(call) => {
+                self.see(call.end);
+                if self.plugins.len() < self.limits.entries {
+                    self.plugins.push(call.clone());
+                } else {
+                    self.left_out.plugin_calls += 1;
+                }
+            }
+            Event::NeverSent { request, reason, at } => {
+                self.mark(*at, never_sent(*request, *reason), Some(request.session));
+            }
+            Event::Starved { due, at } => {
+                let late = veeksha_stats::duration(at.saturating_sub(*due) as f64 / 1e9);
+                self.mark(*at, format!("the plugin delivered a session {late} late"), None);
+            }
+            Event::ClockStepped { at, by } => {
+                let by = veeksha_stats::duration(*by as f64 / 1e9);
+                self.mark(*at, format!("the wall clock was set by {by}"), None);
+            }
+            Event::ArrivalsMissed { sessions, at } => {
+                self.mark(*at, format!("{sessions} arrivals missed"), None);
+            }
+            Event::TimeoutReached { at } => self.mark(*at, "benchmark_timeout reached".into(), None),
+            Event::Interrupted { at } => self.mark(*at, "interrupted".into(), None),
+            Event::RunEnded { at } => self.mark(*at, "run ended".into(), None),
+        }
+    }
+
+    /// Writes the file. What is still open ends, marked as such, at the last instant that is known.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, writer: &mut dyn io::Write) -> io::Result<()> {
+        write::write(self, writer)
+    }
+
+    /// The lanes of sessions by their start, those that are still open among them.
+    fn all_sessions(&self) -> Vec<SessionLane> {
+        let room = self.limits.entries.saturating_sub(self.sessions.len());
+        let mut open: Vec<_> = self.open_sessions.iter().collect();
+        open.sort_by_key(|(id, _)| **id);
+        let open = open.into_iter().take(room).map(|(id, half)| match *half {
+            HalfSession::Started { at, requests } => SessionLane {
+                id: *id,
+                start: at,
+                end: self.last.max(at),
+                how: None,
+                requests,
+            },
+            // When it began is not known.
+            HalfSession::Finished { at, how, requests } => SessionLane {
+                id: *id,
+                start: at,
+                end: at,
+                how: Some(how),
+                requests,
+            },
+        });
+        let mut lanes: Vec<SessionLane> = self.sessions.iter().copied().chain(open).collect();
+        lanes.sort_by_key(|lane| (lane.start, lane.id));
+        lanes
+    }
+
+    fn see(&mut self, at: Nanos) {
+        self.last = self.last.max(at);
+    }
+
+    fn mark(&mut self, at: Nanos, what: String, session: Option<SessionId>) {
+        self.see(at);
+        if self.marks.len() < self.limits.entries {
+            self.marks.push(RunMark { at, what, session });
+        } else {
+            self.left_out.marks += 1;
+        }
+    }
+
+    fn keep_request(&mut self, record: &RequestRecord) {
+        if self.requests.len() >= self.limits.entries {
+            self.left_out.requests += 1;
+            return;
+        }
+        let mut arrivals = record.generated_at();
+        let first = arrivals.next();
+        let gaps = record.generated_at().count().saturating_sub(1);
+        let kept = self.chunks + gaps <= self.limits.chunks;
+        let chunks = if kept {
+            self.chunks += gaps;
+            Some(arrivals.collect())
+        } else {
+            self.left_out.requests_without_chunks += 1;
+            None
+        };
+        self.requests.push(Lane {
+            id: record.id,
+            intended: record.intended,
+            dispatched: record.dispatched_at,
+            picked_up: record.picked_up_at,
+            sent: record.sent_at,
+            first,
+            last: record.generated_at().max(),
+            completed: record.completed_at,
+            prompt_tokens: record.total_prompt_tokens,
+            output_tokens: record.output_tokens,
+            cached_tokens: record.usage.and_then(|usage| usage.cached),
+            measured: record.measured,
+            server: record.server,
+            failure: match &record.status {
+                Status::Ok { .. } => None,
+                Status::Failed { class, message } => Some((class.name(), message.clone())),
+            },
+            chunks,
+        });
+    }
+
+    fn join_session(&mut self, id: SessionId, half: HalfSession) {
+        let Some(other) = self.open_sessions.remove(&id) else {
+            self.open_sessions.insert(id, half);
+            return;
+        };
+        match (other, half) {
+            (HalfSession::Started { at: start, .. }, HalfSession::Finished { at, how, requests })
+            | (HalfSession::Finished { at, how, requests }, HalfSession::Started { at: start, .. }) => {
+                self.keep_session(SessionLane {
+                    id,
+                    start,
+                    end: at.max(start),
+                    how: Some(how),
+                    requests,
+                });
+            }
+            // Told twice: the later one counts.
+            (_, again) => {
+                self.open_sessions.insert(id, again);
+            }
+        }
+    }
+
+    fn keep_session(&mut self, lane: SessionLane) {
+        if self.sessions.len() < self.limits.entries {
+            self.sessions.push(lane);
+        } else {
+            self.left_out.sessions += 1;
+        }
+    }
+}
+
+fn never_sent(request: RequestId, reason: NeverSentReason) -> String {
+    format!("{request} never sent: {}", reason.name())
+}

@@ -1,0 +1,281 @@
+//! The Chrome trace, read back as JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use veeksha_events::{Event, NeverSentReason, PluginCall, RequestRecord, SessionEnd, Status};
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId};
+use veeksha_report::{ChromeTrace, ChromeTraceLimits};
+
+use crate::record::record;
+
+const MILLI: u64 = 1_000_000;
+
+fn id(session: u64, node: u32) -> RequestId {
+    RequestId {
+        session: SessionId(session),
+        node: NodeId(node),
+    }
+}
+
+/// Intended at 100 ms, dispatched at 110 ms, generated chunks at these milliseconds.
+fn answered(session: u64, node: u32, chunks: &[u64]) -> RequestRecord {
+    let at = |millis: u64, kind| Chunk {
+        at: millis * MILLI,
+        lag: 0,
+        bytes: 1,
+        kind,
+        merged: false,
+    };
+    let mut all = vec![at(111, ChunkKind::Role)];
+    all.extend(chunks.iter().map(|millis| at(*millis, ChunkKind::Content)));
+    RequestRecord {
+        id: id(session, node),
+        intended: 100 * MILLI,
+        dispatched_at: 110 * MILLI,
+        completed_at: chunks.last().copied().unwrap_or(120) * MILLI + 5,
+        chunks: all,
+        status: Status::Ok {
+            finish_reason: "stop".into(),
+        },
+        total_prompt_tokens: 128,
+        output_tokens: chunks.len() as u32,
+        ..record(session)
+    }
+}
+
+fn finished(record: RequestRecord) -> Event {
+    Event::Finished(Box::new(record))
+}
+
+fn written(limits: ChromeTraceLimits, events: &[Event]) -> Vec<Value> {
+    let mut trace = ChromeTrace::new(limits);
+    events.iter().for_each(|event| trace.on(event));
+    let mut bytes = Vec::new();
+    trace.write(&mut bytes).unwrap();
+    // The parser takes strict JSON only.
+    serde_json::from_slice::<Vec<Value>>(&bytes).unwrap()
+}
+
+fn of<'a>(events: &'a [Value], pid: u64, phase: &str) -> Vec<&'a Value> {
+    let matches = |event: &&Value| event["pid"] == pid && event["ph"] == phase;
+    events.iter().filter(matches).collect()
+}
+
+fn names(events: &[&Value]) -> Vec<String> {
+    events
+        .iter()
+        .map(|event| event["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn end(event: &Value) -> f64 {
+    event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap()
+}
+
+#[test]
+fn a_request_is_a_lane_of_wait_prefill_and_chunks() {
+    let events = written(
+        ChromeTraceLimits::default(),
+        &[finished(answered(7, 2, &[150, 160, 190]))],
+    );
+    let slices = of(&events, 1, "X");
+    assert_eq!(names(&slices), ["Wait", "Prefill", "T1", "T2"]);
+    for slice in &slices {
+        assert_eq!(slice["tid"], "R0 / 7 / 128->3");
+    }
+    // Microseconds since the run's start. Prefill ends with the first token: its length is the time to first chunk.
+    let times: Vec<(f64, f64)> = slices
+        .iter()
+        .map(|slice| (slice["ts"].as_f64().unwrap(), slice["dur"].as_f64().unwrap()))
+        .collect();
+    assert_eq!(
+        times,
+        [
+            (100_000.0, 10_000.0),
+            (110_000.0, 40_000.0),
+            (150_000.0, 10_000.0),
+            (160_000.0, 30_000.0)
+        ]
+    );
+    let arguments = &slices[1]["args"];
+    assert_eq!(arguments["request_id"], "7/2");
+    assert_eq!(
+        (&arguments["ttfc"], &arguments["end_to_end_latency"]),
+        (&0.04.into(), &0.08.into())
+    );
+    assert_eq!(arguments["error_class"], Value::Null);
+}
+
+#[test]
+fn slices_of_a_lane_follow_one_another() {
+    let mut events = Vec::new();
+    for session in 0..20 {
+        let begin = 150 + session * 3;
+        events.push(finished(answered(
+            session,
+            0,
+            &[begin, begin, begin + 7, begin + 9],
+        )));
+        events.push(finished(answered(session, 1, &[])));
+    }
+    let events = written(ChromeTraceLimits::default(), &events);
+    let mut ends: BTreeMap<String, f64> = BTreeMap::new();
+    for slice in of(&events, 1, "X") {
+        let tid = slice["tid"].as_str().unwrap().to_owned();
+        let begin = slice["ts"].as_f64().unwrap();
+        let before = ends.insert(tid, end(slice)).unwrap_or(0.0);
+        assert!(begin >= before, "{slice}");
+        assert!(slice["dur"].as_f64().unwrap() >= 0.0, "{slice}");
+    }
+    assert_eq!(ends.len(), 40, "each request has a lane of its own");
+}
+
+#[test]
+fn a_failure_ends_where_it_failed_and_says_why() {
+    let failed = RequestRecord {
+        status: Status::Failed {
+            class: ErrorClass::Timeout,
+            message: "no \"first\" byte\nin 30 s \u{1}".into(),
+        },
+        ..answered(1, 0, &[])
+    };
+    let completed = failed.completed_at as f64 / 1e3;
+    let events = written(ChromeTraceLimits::default(), &[finished(failed)]);
+    let slices = of(&events, 1, "X");
+    assert_eq!(names(&slices), ["Wait", "Prefill"]);
+    assert!((end(slices[1]) - completed).abs() < 1e-6);
+    assert_eq!(
+        slices[1]["args"]["error_message"],
+        "no \"first\" byte\nin 30 s \u{1}"
+    );
+    assert_eq!(slices[1]["args"]["ttfc"], Value::Null);
+    assert_eq!(names(&of(&events, 1, "i")), ["timeout"]);
+}
+
+#[test]
+fn sessions_plugins_and_marks_have_processes_of_their_own() {
+    let session = SessionId(3);
+    let events = written(
+        ChromeTraceLimits::default(),
+        &[
+            Event::SessionFinished {
+                session,
+                at: 90 * MILLI,
+                end: SessionEnd::Errored,
+                requests: 4,
+            },
+            Event::SessionStarted {
+                session,
+                at: 20 * MILLI,
+                requests: 2,
+            },
+            Event::PluginCalled(PluginCall {
+                thread: "plugin-0".into(),
+                what: "sessions 0..64".into(),
+                begin: 5 * MILLI,
+                end: 7 * MILLI,
+            }),
+            Event::NeverSent {
+                request: id(3, 1),
+                reason: NeverSentReason::RunEnded,
+                at: 80 * MILLI,
+            },
+            Event::TimeoutReached { at: 70 * MILLI },
+        ],
+    );
+    let sessions = of(&events, 2, "X");
+    assert_eq!(names(&sessions), ["errored"]);
+    assert_eq!(
+        (&sessions[0]["ts"], &sessions[0]["dur"]),
+        (&20_000.0.into(), &70_000.0.into())
+    );
+    assert_eq!(sessions[0]["tid"], "session 3");
+    let plugins = of(&events, 3, "X");
+    assert_eq!(
+        (&plugins[0]["tid"], &plugins[0]["name"]),
+        (&"plugin-0".into(), &"sessions 0..64".into())
+    );
+    assert_eq!(names(&of(&events, 2, "i")), ["3/1 never sent: run_ended"]);
+    let run = of(&events, 4, "i");
+    assert_eq!(names(&run), ["benchmark_timeout reached"]);
+    assert_eq!((&run[0]["s"], &run[0]["ts"]), (&"g".into(), &70_000.0.into()));
+    let processes: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["name"] == "process_name")
+        .map(|event| &event["args"]["name"])
+        .collect();
+    assert_eq!(processes, ["requests", "sessions", "plugins", "run"]);
+}
+
+#[test]
+fn a_record_that_was_cut_short_shows_what_was_open() {
+    let events = written(
+        ChromeTraceLimits::default(),
+        &[
+            Event::SessionStarted {
+                session: SessionId(0),
+                at: 0,
+                requests: 1,
+            },
+            // Told after its end: it is not open.
+            finished(answered(9, 0, &[150])),
+            Event::Dispatched {
+                request: id(9, 0),
+                intended: 100 * MILLI,
+                at: 110 * MILLI,
+            },
+            Event::Dispatched {
+                request: id(0, 0),
+                intended: 0,
+                at: 2 * MILLI,
+            },
+        ],
+    );
+    let open: Vec<&Value> = of(&events, 1, "X")
+        .into_iter()
+        .filter(|slice| slice["name"] == "Unfinished")
+        .collect();
+    assert_eq!(open.len(), 1);
+    // To the end of what is known: the completion of the other.
+    assert_eq!(open[0]["ts"], 2_000.0);
+    assert!((end(open[0]) - 150_000.005).abs() < 1e-6);
+    assert_eq!(names(&of(&events, 2, "X")), ["unfinished"]);
+}
+
+#[test]
+fn a_long_run_is_cut_to_the_limits_and_says_so() {
+    let limits = ChromeTraceLimits {
+        entries: 3,
+        chunks: 5,
+    };
+    let events: Vec<Event> = (0..10)
+        .map(|session| finished(answered(session, 0, &[150, 160, 170])))
+        .collect();
+    let events = written(limits, &events);
+    let slices = of(&events, 1, "X");
+    let count = |name: &str| names(&slices).iter().filter(|other| *other == name).count();
+    // Two gaps each: the first two requests have theirs, the third one block.
+    assert_eq!(
+        (count("Prefill"), count("T1"), count("T2"), count("Decode")),
+        (3, 2, 2, 1)
+    );
+    let told = events
+        .iter()
+        .find(|event| event["name"] == "veeksha_host")
+        .unwrap();
+    let arguments = &told["args"];
+    assert_eq!(
+        (
+            &arguments["requests_left_out"],
+            &arguments["requests_without_chunks"]
+        ),
+        (&7.into(), &1.into())
+    );
+}
+
+#[test]
+fn nothing_is_a_trace_too() {
+    let events = written(ChromeTraceLimits::default(), &[]);
+    assert!(events.iter().all(|event| event["ph"] == "M"));
+}
