@@ -169,11 +169,17 @@ impl RequestSample {
 
     /// What the page shows of what has come so far.
     pub fn snapshot(&self) -> Requests {
+        self.snapshot_of(self.limit)
+    }
+
+    /// The same with at most so many requests, for a page that is made again and again while the run goes on.
+    pub fn snapshot_of(&self, most: usize) -> Requests {
         let mut chosen: Vec<&Kept> = self.kept.values().collect();
-        if chosen.len() > self.limit {
+        let most = most.min(self.limit);
+        if chosen.len() > most {
             // The slow and the failed come on top of the sample: as many of the others make room.
             chosen.sort_unstable_by_key(|kept| kept.rank());
-            chosen.truncate(self.limit);
+            chosen.truncate(most);
         }
         chosen.sort_unstable_by_key(|kept| (kept.request.intended, kept.request.id));
         let rows: Vec<PageRequest> = chosen.into_iter().map(Kept::row).collect();

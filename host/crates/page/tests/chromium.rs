@@ -368,6 +368,53 @@ fn light_and_dark_and_small() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// What was sent after the timeout is shown, and is no sample of anything; many metrics and slices are folded.
+#[test]
+fn what_does_not_count_is_told_apart() {
+    let mut events = sample::events(300, 60.0, 9);
+    let mut drained = 0;
+    for event in &mut events {
+        if let veeksha_events::Event::Finished(record) = event {
+            record.measured = record.dispatched_at < 40_000_000_000;
+            drained += u64::from(!record.measured);
+        }
+    }
+    let mut data = sample::data(&events, 1000);
+    let model = data.metrics[0].clone();
+    for index in 0..20 {
+        data.metrics.push(veeksha_page::Metric {
+            name: format!("more_{index}"),
+            label: format!("More {index}"),
+            ..model.clone()
+        });
+    }
+    let Some(mut opened) = open(1400, 950, &data) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    let (_, all) = selected(browser);
+    let note = browser.text("#plot-cdf-ttfc .plot-note");
+    let count = note
+        .rsplit(' ')
+        .next()
+        .and_then(|text| text.replace('\u{202f}', "").parse::<u64>().ok());
+    let with_first_chunk = "(() => { const columns = JSON.parse(document.getElementById('data').textContent).requests; \
+         return columns.first_chunk.filter((at, row) => at !== null && !columns.drained[row]).length; })()";
+    assert_eq!(browser.eval(with_first_chunk), json!(count.unwrap()), "{note}");
+    assert!(drained > 0 && count.unwrap() < all - drained + 1);
+    assert!(browser.text("#plot-timeline .legend").contains("drained"));
+    assert_eq!(
+        browser.eval("document.querySelectorAll('#metrics-table tbody tr').length"),
+        json!(8)
+    );
+    browser.click("[data-more=metrics]");
+    assert_eq!(
+        browser.eval("document.querySelectorAll('#metrics-table tbody tr').length"),
+        json!(26)
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 /// Every text that a page shows, hostile.
 #[test]
 fn hostile_text_stays_text() {

@@ -229,6 +229,18 @@ fn memory_for_what_has_no_request_is_bounded() {
 }
 
 #[test]
+fn a_page_made_on_the_way_can_hold_fewer() {
+    let events = events(600, 30.0, 5);
+    let mut sample = RequestSample::new(10_000);
+    events.iter().for_each(|event| sample.on(event));
+    let (all, part) = (sample.snapshot(), sample.snapshot_of(100));
+    assert_eq!((part.rows.len(), part.total), (100, all.total));
+    assert!(ids(&part).is_subset(&ids(&all)));
+    // What is left out can come back: nothing was forgotten.
+    assert!(sample.snapshot().rows == all.rows);
+}
+
+#[test]
 fn chunk_times_are_exact_to_the_microsecond_and_bounded() {
     let chunks = [1_000_000_000, 1_020_000_999, 1_020_000_999, 3_140_007_500];
     let mut answered = record(1, 0, 900_000_000, &chunks);

@@ -58,6 +58,22 @@ function table(caption, columns, rows, attributes) {
       el('thead', {}, el('tr', {}, head)), el('tbody', {}, rows)));
 }
 
+// Of many rows the first ones, and a button for the others. What was opened stays open.
+const opened = new Set();
+
+function first(part, most, items, noun, redraw) {
+  // A few more are not worth a button.
+  if (items.length <= most + 3 || opened.has(part)) return [items, null];
+  const more = el('button', {
+    type: 'button', class: 'more', 'data-more': part,
+    onclick: () => {
+      opened.add(part);
+      redraw();
+    },
+  }, `All ${count(items.length)} ${noun}`);
+  return [items.slice(0, most), more];
+}
+
 function announce(text) {
   byId('announcer').textContent = text;
 }

@@ -51,7 +51,7 @@ const page = {
     this.gaps.refresh(true);
     showHead(this);
     const { run, certificate, metrics, slos, failures, never_sent: neverSent, slices, health, configuration, plugins, machine, versions } = data;
-    if (changed('verdict', run.state, certificate, metrics && metrics.map((metric) => metric.unit))) showVerdict(this);
+    if (changed('verdict', run.state, certificate, slos, health, metrics && metrics.map((metric) => metric.unit))) showVerdict(this);
     if (changed('slos', slos)) showSlos(this);
     if (changed('failures', failures, neverSent)) showFailures(this);
     if (changed('slices', slices)) showSlices(this);
@@ -77,6 +77,8 @@ const page = {
   selected() {
     showSelection();
     showFigures(this);
+    this.scatter.explain();
+    this.timeline.explain();
     this.cdfs.forEach((plot) => plot.refresh(false));
     this.tokens.refresh(false);
     this.gaps.refresh(false);

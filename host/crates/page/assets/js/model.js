@@ -80,14 +80,16 @@ function buildModel(data) {
   const ok = Uint8Array.from(dispatched, (_, row) => (columns.failed && columns.failed[row] !== null ? 0 : 1));
   const output = Float64Array.from(columns.output_tokens);
   const chunks = decodeChunks(columns, rows, intended);
-  const of = (value) => Float64Array.from(dispatched, (_, row) => value(row));
+  // What was sent to hold the load while the rest drained is no sample of any metric.
+  const drained = (row) => Boolean(columns.drained && columns.drained[row]);
+  const of = (value) => Float64Array.from(dispatched, (_, row) => (drained(row) ? NaN : value(row)));
   // These are the definitions of the host: what describes a whole answer, a request that failed does not have.
   const whole = (row, value) => (ok[row] && !Number.isNaN(last[row]) ? value : NaN);
   const micro = (seconds) => Math.round(seconds * 1e6) / 1e6;
   const values = {
     ttfc: of((row) => micro(first[row] - dispatched[row])),
     ttfc_from_intended: of((row) => micro(first[row] - intended[row])),
-    tpot: of((row) => (output[row] >= 2 && last[row] > first[row]
+    tpot: of((row) => (output[row] >= 2 && (last[row] > first[row] || chunks.start[row + 1] - chunks.start[row] > 1)
       ? whole(row, (last[row] - first[row]) / (output[row] - 1)) : NaN)),
     end_to_end_latency: of((row) => whole(row, micro(last[row] - dispatched[row]))),
     e2e_from_intended: of((row) => whole(row, micro(last[row] - intended[row]))),
@@ -140,7 +142,7 @@ function buildModel(data) {
   return {
     data, columns, rows, total: columns.total, texts, intended, dispatched, completed, first, last, ok, output, chunks,
     metrics: present, bySession, sessions, neverSent, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
-    sent: after('sent'),
+    drained,
     name: (row) => `${columns.session[row]}/${columns.node[row]}`,
     failure: (row) => (ok[row] ? null : texts[columns.failed[row]]),
     said: (row) => texts[columns.said[row]],

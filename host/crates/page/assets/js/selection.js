@@ -112,7 +112,7 @@ function collectGaps(model, mask, tokens) {
   let size = 0;
   let requests = 0;
   for (let row = 0; row < model.rows; row += 1) {
-    if ((mask && !mask[row]) || thinned[row] || start[row + 1] === start[row]) continue;
+    if ((mask && !mask[row]) || thinned[row] || model.drained(row) || start[row + 1] === start[row]) continue;
     requests += 1;
     for (let index = start[row] + 1; index < start[row + 1]; index += 1) {
       if (tokens && !(token[index] >= tokens[0] && token[index] <= tokens[1])) continue;

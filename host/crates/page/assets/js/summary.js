@@ -34,6 +34,21 @@ function findingItem(finding) {
       finding.remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, 'To do'), finding.remedy) : null));
 }
 
+// What else decides about the run, in a word each.
+function alsoSaid({ slos = [], health = [] }) {
+  const link = (target, kind, text) => el('a', { href: `#${target}`, class: `also ${kind}` }, text);
+  const missed = slos.filter((slo) => slo.met === false).length;
+  const met = slos.filter((slo) => slo.met === true).length;
+  const failed = health.filter((check) => check.outcome === 'failed').length;
+  const passed = health.filter((check) => check.outcome === 'passed').length;
+  return [
+    missed ? link('slos', 'bad', `✕ ${count(missed)} of ${plural(slos.length, 'objective', 'objectives')} missed`)
+      : met && met === slos.length ? link('slos', 'good', `✓ ${plural(met, 'objective', 'objectives')} met`) : null,
+    failed ? link('health', 'bad', `✕ ${plural(failed, 'health check', 'health checks')} failed`)
+      : passed ? link('health', 'good', `✓ ${plural(passed, 'health check', 'health checks')} passed`) : null,
+  ].filter(Boolean);
+}
+
 function showVerdict(page) {
   const { certificate, metrics = [], run } = page.data;
   if (!certificate) {
@@ -47,17 +62,19 @@ function showVerdict(page) {
   const findings = [...(certificate.findings || [])].sort((a, b) => order[a.verdict] - order[b.verdict]);
   const unit = (name) => (metrics.find((metric) => metric.name === name) || { unit: 's' }).unit;
   const bounds = certificate.bounds || [];
+  const basis = certificate.basis ? `judged by ${certificate.basis}` : '';
   show('verdict', el('div', { class: `verdict ${certificate.verdict}` },
     el('div', { class: 'verdict-head' },
       el('p', { class: 'verdict-word' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), word),
-      el('p', { class: 'verdict-text' }, text, certificate.basis ? el('span', { class: 'basis' }, ` Judged by ${certificate.basis}.`) : null)),
+      el('p', { class: 'verdict-text' }, text)),
+    el('p', { class: 'also-said' }, alsoSaid(page.data)),
     findings.length ? el('ul', { class: 'findings' }, findings.map(findingItem)) : null,
-    bounds.length ? el('details', { class: 'bounds', open: certificate.verdict !== 'valid' }, el('summary', {}, 'Error of each metric'),
+    bounds.length ? el('details', { class: 'bounds', open: certificate.verdict !== 'valid' }, el('summary', {}, 'Error of each metric', basis ? `, ${basis}` : ''),
       table('Error of each metric', [{ label: 'Metric' }, { label: 'Samples', right: true }, { label: 'Mean error', right: true, title: 'Mean absolute error of a sample: it decides' },
         { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± beside the figures' }, { label: 'of typical value', right: true }, { label: 'Source' }],
       bounds.map((bound) => el('tr', {}, el('th', { scope: 'row' }, bound.metric), el('td', { class: 'right' }, count(bound.count)),
         el('td', { class: 'right' }, withUnit(bound.mean_error, unit(bound.metric))), el('td', { class: 'right' }, withUnit(bound.p99_error, unit(bound.metric))),
-        el('td', { class: 'right' }, isNumber(bound.relative) && bound.relative < 1e-4 ? `<${THIN}0.01${THIN}%` : withUnit(bound.relative, 'share')), el('td', {}, bound.source))))) : null));
+        el('td', { class: 'right' }, isNumber(bound.relative) && bound.relative < 1e-4 ? `<${THIN}0.01${THIN}%` : withUnit(bound.relative, 'share')), el('td', {}, bound.source))))) : basis ? el('p', { class: 'basis' }, `${basis[0].toUpperCase()}${basis.slice(1)}.`) : null));
 }
 
 // The shape of a metric's values in the space of a word.
@@ -84,8 +101,9 @@ function showFigures(page) {
         isNumber(figure.error) ? el('span', { class: 'error' }, `±${THIN}${withUnit(figure.error, figure.unit)}`) : null),
       el('dd', { class: 'rests' }, [isNumber(figure.count) ? `n = ${count(figure.count)}${figure.count_of ? ` ${figure.count_of}` : ''}` : null, figure.detail].filter(Boolean).join('; ')));
   })) : null;
-  const shown = metrics.filter((metric) => metric.summary);
+  const [shown, more] = first('metrics', 8, metrics.filter((metric) => metric.summary), 'metrics', () => showFigures(page));
   const selecting = isSelecting();
+  const bounded = Boolean(certificate && certificate.bounds && certificate.bounds.length);
   const rows = shown.map((metric) => {
     const { summary } = metric;
     const as = measure(metric.unit, summary.p50 || summary.p99 || summary.max);
@@ -106,15 +124,16 @@ function showFigures(page) {
       ['mean', 'p50', 'p90', 'p95'].map((key) => el('td', { class: `right ${key}` }, bare(summary[key], as))),
       el('td', { class: 'right', title: thin ? 'Fewer than 100 samples: little more than the largest one' : null }, bare(summary.p99, as), thin ? el('span', { class: 'thin' }, '*') : null),
       el('td', { class: 'right' }, bare(summary.max, as)),
-      el('td', { class: 'right error-cell' }, error ? `±${THIN}${withUnit(error.p99_error, metric.unit)}` : ''),
+      bounded ? el('td', { class: 'right error-cell' }, error ? `±${THIN}${withUnit(error.p99_error, metric.unit)}` : '') : null,
       el('td', { class: 'right' }, count(summary.count)),
       selecting ? picked.map((text, place) => el('td', { class: place ? 'right picked' : 'right picked picked-first' }, text)) : null);
   });
   const columns = [{ label: 'Metric' }, { label: '' }, { label: '' }, { label: 'Mean', right: true }, { label: 'P50', right: true }, { label: 'P90', right: true },
-    { label: 'P95', right: true }, { label: 'P99', right: true }, { label: 'Max', right: true }, { label: 'Error', right: true, title: 'How far the client may have falsified a sample: P99 of the absolute error' }, { label: 'n', right: true, title: 'Samples' }];
+    { label: 'P95', right: true }, { label: 'P99', right: true }, { label: 'Max', right: true },
+    ...(bounded ? [{ label: 'Error', right: true, title: 'How far the client may have falsified a sample: P99 of the absolute error' }] : []), { label: 'n', right: true, title: 'Samples' }];
   if (selecting) columns.push({ label: 'Selected n', right: true }, { label: 'P50', right: true }, { label: 'P99', right: true });
   const thin = shown.some((metric) => metric.summary.count < 100);
-  show('figures', head, rows.length ? table('Metrics', columns, rows, { class: 'metrics', id: 'metrics-table' }) : null,
+  show('figures', head, rows.length ? table('Metrics', columns, rows, { class: 'metrics', id: 'metrics-table' }) : null, more,
     thin ? el('p', { class: 'footnote' }, '* A P99 of fewer than 100 samples is little more than the largest one.') : null);
 }
 

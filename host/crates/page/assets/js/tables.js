@@ -61,7 +61,7 @@ class RequestTable {
       { key: 'prompt', label: 'Prompt', unit: 'tokens', value: (row) => model.columns.prompt_tokens[row] },
       { key: 'output', label: 'Output', unit: 'tokens', value: (row) => model.output[row] },
       ...model.metrics.filter((entry) => entry.custom).flatMap((entry) => metric(entry.name)),
-      { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.said(row) || 'answered' : words(model.failure(row))) },
+      { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.said(row) || 'answered' : words(model.failure(row))) + (model.drained(row) ? ', drained' : '') },
     ];
   }
 
@@ -107,7 +107,7 @@ class RequestTable {
           column.label, unit ? el('span', { class: 'unit' }, unit) : null, el('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (this.down ? '↓' : '↑') : '')));
     });
     const body = shown.map((row, place) => el('tr', {
-      'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.ok[row] ? '' : 'failed'].join(' ').trim() || null,
+      'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.ok[row] ? '' : 'failed', model.drained(row) ? 'drained' : ''].join(' ').trim() || null,
       'data-name': model.name(row), 'aria-current': row === selection.focus ? 'true' : null,
       title: model.ok[row] ? null : model.said(row),
     }, columns.map((column, index) => el(index ? 'td' : 'th', { scope: index ? null : 'row', class: column.text ? (column.key === 'status' ? 'status' : null) : 'right' }, cell(column, row))),
@@ -171,12 +171,13 @@ function showSlices(page) {
     measure(column.unit, Math.max(...slices.rows.map((row) => Math.abs(row.values[place] || 0)))));
   const most = slices.columns.map((_, place) => Math.max(...slices.rows.map((row) => row.values[place] || 0), 0));
   const span = page.model.span[1];
+  const [rows, more] = first('slices', 24, slices.rows, 'slices', () => showSlices(page));
   return show('slices', table('Time slices', [{ label: 'From', right: true }, { label: 'To', right: true },
     ...slices.columns.map((column, place) => ({ label: column.label + (as[place].suffix && !['tokens', 'requests'].includes(as[place].suffix) ? `, ${as[place].suffix}` : ''), right: true }))],
-  slices.rows.map((row) => el('tr', {},
+  rows.map((row) => el('tr', {},
     el('th', { scope: 'row', class: 'right' }, el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [row.from, row.to] }) }, instant(row.from, span / 5))),
     el('td', { class: 'right' }, instant(row.to, span / 5)),
-    row.values.map((value, place) => el('td', { class: 'right heat', style: isNumber(value) && most[place] > 0 ? `--heat:${Math.round((value / most[place]) * 100)}%` : null }, bare(value, as[place]))))), { class: 'slices' }));
+    row.values.map((value, place) => el('td', { class: 'right heat', style: isNumber(value) && most[place] > 0 ? `--heat:${Math.round((value / most[place]) * 100)}%` : null }, bare(value, as[place]))))), { class: 'slices' }), more);
 }
 
 const OUTCOMES = { passed: ['✓', 'Passed'], warned: ['▲', 'Warning'], failed: ['✕', 'Failed'], skipped: ['–', 'Not applicable'] };

@@ -136,6 +136,7 @@ function scatterChart(page) {
     const before = metric.name;
     metric = page.model.metric(name);
     y = null;
+    plot.explain();
     plot.redraw();
     if (selection.values.has(before)) selectValues(before, null);
   });
@@ -234,7 +235,11 @@ function scatterChart(page) {
     },
     describe: () => (metric ? `${metric.label} of each request against the time of its dispatch.` : ''),
   });
-  plot.setLegend([['blue', 'selected'], ['dim', 'not selected'], ['vermillion', 'failed', 'tick'], ['purple', 'objective', 'dash']]);
+  plot.explain = () => plot.setLegend([
+    ...(isSelecting() ? [['blue', 'selected'], ['dim', 'not selected']] : []),
+    ...(page.model.ok.includes(0) ? [['vermillion', 'failed', 'tick']] : []),
+    ...(metric && boundsOf(page.data, metric).length ? [['purple', 'objective', 'dash']] : []),
+  ]);
   plot.refresh = () => {
     metric = (metric && page.model.metric(metric.name)) || page.model.metrics[0];
     y = null;
@@ -327,6 +332,7 @@ function timelineChart(page) {
           const first = model.first[row];
           const [dispatched, completed] = [model.dispatched[row], model.completed[row]];
           if (!model.ok[row]) bar(dispatched, completed, y, colors[BARS.failed]);
+          else if (model.drained(row)) bar(dispatched, completed, y, colors[BARS.wait]);
           else if (first === first) {
             bar(dispatched, first, y, colors[BARS.prefill]);
             bar(first, completed, y, colors[BARS.decode]);
@@ -358,6 +364,7 @@ function timelineChart(page) {
     },
     describe: () => `Each request from dispatch to completion, in ${plural(page.lanes.lanes, 'lane', 'lanes')}.`,
   });
-  plot.setLegend([['orange', 'to first chunk'], ['blue', 'first to last chunk'], ['vermillion', 'failed']]);
+  plot.explain = () => plot.setLegend([['orange', 'to first chunk'], ['blue', 'first to last chunk'],
+    ...(page.model.ok.includes(0) ? [['vermillion', 'failed']] : []), ...(page.model.columns.drained ? [['dim', 'drained, not measured']] : [])]);
   return plot;
 }
