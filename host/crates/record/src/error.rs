@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use parquet::errors::ParquetError;
 use thiserror::Error;
 
 /// Why a record could not be written or read.
@@ -73,4 +74,12 @@ pub enum RecordError {
         /// What is wrong with each file.
         reasons: Vec<String>,
     },
+}
+
+/// An error of the decoder or encoder in its own words, without the name of its kind where that says nothing.
+pub(crate) fn words(error: ParquetError) -> String {
+    match error {
+        ParquetError::General(words) | ParquetError::EOF(words) => words,
+        other => other.to_string(),
+    }
 }

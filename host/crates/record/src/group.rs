@@ -38,6 +38,9 @@ impl Group {
     /// Reads a row group and compares it with its checksum.
     pub(crate) fn read(file: &mut File, metadata: &RowGroupMetaData, checksum: u64) -> Result<Group> {
         let (start, length) = extent(metadata)?;
+        if start.saturating_add(length) > file.metadata()?.len() {
+            return Err(ParquetError::EOF("it lies outside of the file".into()));
+        }
         let mut bytes = Vec::with_capacity(length as usize);
         file.seek(SeekFrom::Start(start))?;
         file.take(length).read_to_end(&mut bytes)?;

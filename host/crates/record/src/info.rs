@@ -17,7 +17,8 @@ pub struct RecordInfo {
     pub requests: u64,
     /// Other events in them.
     pub events: u64,
-    /// Events that were recorded, as the files say, and are not there. What was never written is not counted.
+    /// Events that were recorded, as the files say, and are not there; after all rows were read: and could not be handed out. What
+    /// was never written is not counted.
     pub lost: u64,
     /// What could not be read, and why; file by file. Reading the rows can add to it.
     pub damaged: Vec<String>,

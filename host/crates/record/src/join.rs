@@ -20,7 +20,7 @@ use parquet::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{RecordError, folder::write_whole, metadata::About, table::Columns, write::Levels};
+use crate::{RecordError, error::words, folder::write_whole, metadata::About, table::Columns, write::Levels};
 
 /// The form of a table's files.
 pub(crate) struct Form {
@@ -77,7 +77,7 @@ impl Form {
     ) -> Result<(), RecordError> {
         let encode = |path: &Path, error: ParquetError| RecordError::Encode {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: words(error),
         };
         write_whole(to, |file| {
             let mut joined = self.file(&mut *file).map_err(|error| encode(to, error))?;

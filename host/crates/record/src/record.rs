@@ -134,6 +134,9 @@ impl Record {
                 reasons: damaged,
             });
         }
+        if stopped.is_continue() {
+            self.info.lost = written(&self.requests, &self.events).saturating_sub(handed_out);
+        }
         for note in damaged {
             if !self.info.damaged.contains(&note) {
                 self.info.damaged.push(note);
@@ -181,15 +184,23 @@ impl Files {
     }
 
     fn rows(&self) -> u64 {
-        self.files.iter().map(TableFile::rows).sum()
+        self.files
+            .iter()
+            .fold(0, |rows, file| rows.saturating_add(file.rows()))
     }
+}
+
+/// How many events were recorded, by what the files say.
+fn written(requests: &Files, events: &Files) -> u64 {
+    let files = requests.files.iter().chain(&events.files);
+    files.map(|file| file.about.end).max().unwrap_or_default()
 }
 
 fn info(requests: &Files, events: &Files, mut damaged: Vec<String>) -> RecordInfo {
     let all = || requests.files.iter().chain(&events.files);
     // A table is finished only when everything is written, so one finished table knows how long the other is.
     let finished = requests.whole || events.whole;
-    let written = all().map(|file| file.about.end).max().unwrap_or_default();
+    let written = written(requests, events);
     let there = requests.rows().saturating_add(events.rows());
     let lost = written.saturating_sub(there);
     if lost > 0 {

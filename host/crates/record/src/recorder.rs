@@ -10,6 +10,7 @@ use veeksha_model::{Nanos, RequestRecord};
 
 use crate::{
     RecordError,
+    error::words,
     folder::{folder, part, parts, sync, whole, write_whole},
     join::Form,
     metadata::About,
@@ -167,7 +168,7 @@ impl<C: Columns> Table<C> {
     fn new(folder: &Path) -> Result<Self, RecordError> {
         let form = Form::of::<C>().map_err(|error| RecordError::Encode {
             path: whole(folder, C::NAME),
-            reason: error.to_string(),
+            reason: words(error),
         })?;
         Ok(Table {
             form,
@@ -196,7 +197,7 @@ impl<C: Columns> Table<C> {
             self.columns = C::default();
             RecordError::Encode {
                 path: path.clone(),
-                reason: error.to_string(),
+                reason: words(error),
             }
         })?;
         write_whole(&path, |file| {

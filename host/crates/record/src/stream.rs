@@ -12,6 +12,7 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use crate::{
     RecordError,
+    error::words,
     group::Group,
     metadata::{About, Foreign, VERSION},
     table::{Columns, Rows},
@@ -42,7 +43,7 @@ impl TableFile {
             Err(error) => {
                 return Ok(Err(damage(
                     path,
-                    &format!("it is no whole Parquet file: {error}"),
+                    &format!("it is no whole Parquet file: {}", words(error)),
                 )));
             }
         };
@@ -79,9 +80,9 @@ impl TableFile {
     /// How many rows it says it has.
     pub(crate) fn rows(&self) -> u64 {
         let groups = self.metadata.row_groups().iter();
-        groups
-            .map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
-            .sum()
+        groups.fold(0, |rows: u64, group| {
+            rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0))
+        })
     }
 }
 
@@ -178,7 +179,7 @@ impl<C: Columns> Stream<C> {
         match read(&open.rows, row) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.give_up(&error.to_string());
+                self.give_up(&words(error));
                 None
             }
         }
@@ -188,8 +189,7 @@ impl<C: Columns> Stream<C> {
         if let Some(open) = &mut self.open
             && let Err(error) = open.fill()
         {
-            let error = error.to_string();
-            self.give_up(&error);
+            self.give_up(&words(error));
         }
     }
 
@@ -225,7 +225,7 @@ fn open_group<R: Rows>(source: &Arc<Source>, group: usize) -> Result<Open<R>, St
         open.fill()?;
         Ok(open)
     };
-    open().map_err(|error| error.to_string())
+    open().map_err(words)
 }
 
 impl<R: Rows> Open<R> {

@@ -109,6 +109,38 @@ fn parts_that_are_gone_are_missed() {
     assert_eq!(info.cut_after, Some(12 * SECOND));
 }
 
+#[test]
+fn a_row_group_with_a_changed_byte_is_left_out_and_counted() {
+    let (run, events) = cut_run();
+    let path = file(&run, "requests-00001.parquet");
+    let mut bytes = fs::read(&path).unwrap();
+    // Behind "PAR1" stands the first page.
+    bytes[40] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let mut record = Record::open(run.path()).unwrap();
+    assert_eq!(
+        (record.info().lost, record.info().damaged.len()),
+        (0, 0),
+        "its rows were not read yet"
+    );
+    let mut seen = 0;
+    let _ = record
+        .for_each(|_| {
+            seen += 1;
+            ControlFlow::<()>::Continue(())
+        })
+        .unwrap();
+    let lost = events[10..20]
+        .iter()
+        .filter(|event| matches!(event, Event::Finished(_)))
+        .count();
+    assert_eq!((seen, record.info().lost), (30 - lost, lost as u64));
+    assert_eq!(
+        record.info().damaged,
+        ["requests-00001.parquet: its bytes are not those that were written"]
+    );
+}
+
 /// The process died after the first of the two tables was joined.
 #[test]
 fn a_run_that_is_cut_while_it_is_finished_is_whole() {
