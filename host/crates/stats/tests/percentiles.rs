@@ -81,3 +81,14 @@ proptest! {
         prop_assert!(seen >= below * 0.999 && seen <= above * 1.001, "{} not in {}..{}", seen, below, above);
     }
 }
+
+/// Values that others have published for linear interpolation between the nearest ranks (numpy's default, R's type 7).
+#[test]
+fn published_values() {
+    // numpy.percentile([[10, 7, 4], [3, 2, 1]], 50), of the reference's examples.
+    assert_eq!(percentile(&[1.0, 2.0, 3.0, 4.0, 7.0, 10.0], 0.5), Some(3.5));
+    // Wikipedia, "Percentile", the linear interpolation method, second variant (C = 1).
+    let five = [15.0, 20.0, 35.0, 40.0, 50.0];
+    assert!((percentile(&five, 0.4).unwrap() - 29.0).abs() < 1e-12);
+    assert_eq!(percentile(&[1.0, 2.0, 3.0, 4.0], 0.75), Some(3.25));
+}

@@ -3,8 +3,14 @@
 #![expect(clippy::expect_used, reason = "a test may panic, also in its functions")]
 
 mod certificate;
+mod course;
+mod custom;
 mod fidelity;
 mod latencies;
+mod metrics;
+mod objectives;
 mod order;
+mod reference;
 mod runs;
 mod sequences;
+mod sessions;

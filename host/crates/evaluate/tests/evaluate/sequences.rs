@@ -1,8 +1,9 @@
 //! Short runs, written down by hand. Times are in milliseconds.
 
-use veeksha_evaluate::{Evaluation, Evaluator, Metric, Slo};
+use veeksha_evaluate::{Catalogue, Evaluation, Evaluator, Metric, Objectives, Setup, Slo, Stated};
 use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, NodeId, RequestId, SessionId};
+use veeksha_slo::Objective;
 
 pub(crate) fn ms(millis: u64) -> Nanos {
     millis * 1_000_000
@@ -159,4 +160,44 @@ pub(crate) fn close(actual: Option<f64>, expected: f64) {
         (actual - expected).abs() <= 1e-12 * expected.abs().max(1.0),
         "{actual} instead of {expected}"
     );
+}
+
+/// The tokens of each generated chunk.
+pub(crate) fn with_chunk_tokens(mut record: RequestRecord, tokens: &[u32]) -> RequestRecord {
+    record.chunk_tokens = tokens.to_vec();
+    record.output_tokens = tokens.iter().sum();
+    record
+}
+
+pub(crate) fn labelled(mut record: RequestRecord, labels: &[(&str, &str)]) -> RequestRecord {
+    let label = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    record.labels = labels.iter().map(label).collect();
+    record
+}
+
+/// A request that waits for others.
+pub(crate) fn after(mut record: RequestRecord, parents: &[u32], wait: u64) -> RequestRecord {
+    record.parents = parents.iter().copied().map(NodeId).collect();
+    record.wait_after_ready = ms(wait);
+    record
+}
+
+pub(crate) fn run_in(setup: Setup, events: impl IntoIterator<Item = Event>) -> Evaluation {
+    let mut evaluator = Evaluator::new(setup);
+    events.into_iter().for_each(|event| evaluator.on(&event));
+    evaluator.finish()
+}
+
+/// Objectives as text.
+pub(crate) fn asking(slos: &[&str]) -> Setup {
+    let catalogue = Catalogue::built_in();
+    let stated = slos
+        .iter()
+        .map(|text| Stated::from(Objective::parse(text).expect("an objective")));
+    Setup {
+        objectives: Objectives::check(stated.collect(), Vec::new(), Vec::new(), &catalogue)
+            .expect("answerable objectives"),
+        catalogue,
+        ..Setup::default()
+    }
 }
