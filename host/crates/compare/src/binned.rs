@@ -62,7 +62,9 @@ impl Binned {
     }
 
     pub(crate) fn push(&mut self, sample: Sample) {
-        let Sample { at, value, weight } = sample;
+        let Sample {
+            at, value, weight, ..
+        } = sample;
         let bits = value.to_bits();
         let octave = (bits >> 52) as usize;
         if self.pages[octave] == NONE {
@@ -187,6 +189,7 @@ mod tests {
                 at: i * 10_000_000,
                 value: 1.0,
                 weight: 1.0,
+                key: None,
             };
             binned.push(sample);
         }
@@ -210,6 +213,7 @@ mod tests {
                     at: 0,
                     value,
                     weight: 2.0,
+                    key: None,
                 });
             }
         }

@@ -2,8 +2,8 @@
 
 use veeksha_stats::RandomStream;
 
-use crate::block_length::block_length;
-use crate::series::{Anchor, Series};
+use crate::resample::{Blocks, Drawn, Moments, influence};
+use crate::series::Series;
 use crate::statistic::Resampled;
 
 /// A statistic of one run with its error.
@@ -19,7 +19,7 @@ pub(crate) struct Estimate {
 /// The statistic's variance by the circular block bootstrap (Politis and Romano 1992): stretches of cells, long enough that what lies in
 /// different ones hardly depends on one another, are drawn with replacement until the run is as long as it was.
 ///
-/// The length of the stretches is chosen for each statistic from what each cell adds to its error ([`block_length`]). `b` blocks tell the
+/// The length of the stretches is chosen for each statistic from what each cell adds to its error (`block_length.rs`). `b` blocks tell the
 /// variance with `b - 1` degrees of freedom, and a resample of them varies by `(b - 1) / b` too little, which is put right.
 pub(crate) fn estimate(
     series: &Series,
@@ -27,71 +27,22 @@ pub(crate) fn estimate(
     resamples: usize,
     stream: RandomStream,
 ) -> Option<Estimate> {
-    let (value, influence) = match of {
-        Resampled::Mean => (series.mean()?, series.influence_on_mean()),
-        Resampled::Quantile(p) => (series.quantile(p)?, series.influence_on_quantile(p)),
-    };
-    let statistic = Drawn::new(series, of, value);
-    let cells = series.cells();
-    let length = block_length(&influence).min(cells);
-    let blocks = cells as f64 / length as f64;
-    if blocks < 2.0 {
-        return None;
-    }
+    let statistic = Drawn::new(series, of)?;
+    let blocks = Blocks::new(&influence(series, of))?;
     let mut draws = stream.draws();
-    let mut times = vec![0.0; cells];
-    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    let mut times = Vec::new();
+    let mut moments = Moments::default();
     for _ in 0..resamples {
-        times.fill(0.0);
-        let mut left = cells;
-        while left > 0 {
-            let start = draws.below(cells as u32) as usize;
-            for place in start..start + length.min(left) {
-                times[place % cells] += 1.0;
-            }
-            left = left.saturating_sub(length);
+        blocks.draw(&mut draws, &mut times);
+        if let Some(deviation) = statistic.deviation(&times) {
+            moments.push(deviation);
         }
-        // Nothing was drawn but cells without samples: no resample.
-        let Some(drawn) = statistic.of(&times) else {
-            continue;
-        };
-        // Welford's update, from the value itself: what is equal has no variance at all.
-        let deviation = drawn - value;
-        count += 1.0;
-        let step = deviation - mean;
-        mean += step / count;
-        squares += step * (deviation - mean);
-    }
-    if count < 2.0 {
-        return None;
     }
     Some(Estimate {
-        value,
-        variance: squares / (count - 1.0) * blocks / (blocks - 1.0),
-        freedom: blocks - 1.0,
+        value: statistic.value,
+        variance: blocks.whole(moments.variance()?),
+        freedom: blocks.freedom(),
     })
-}
-
-/// A statistic of resamples.
-enum Drawn<'a> {
-    Mean(&'a Series),
-    Quantile(f64, Anchor<'a>),
-}
-
-impl<'a> Drawn<'a> {
-    fn new(series: &'a Series, of: Resampled, value: f64) -> Self {
-        match of {
-            Resampled::Mean => Drawn::Mean(series),
-            Resampled::Quantile(p) => Drawn::Quantile(p, series.anchor(series.place_of(value))),
-        }
-    }
-
-    fn of(&self, times: &[f64]) -> Option<f64> {
-        match self {
-            Drawn::Mean(series) => series.mean_of(times),
-            Drawn::Quantile(p, anchor) => anchor.quantile(*p, times),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -105,6 +56,7 @@ mod tests {
             at: place as u64,
             value,
             weight: 1.0,
+            key: None,
         };
         Series::of_samples(values.enumerate().map(sample).collect())
     }
@@ -149,6 +101,7 @@ mod tests {
                         at,
                         value,
                         weight: 1.0,
+                        key: None,
                     };
                     value = correlation * value + (1.0 - correlation.powi(2)).sqrt() * draws.normal();
                     sample

@@ -24,17 +24,24 @@ pub(crate) struct Comparability {
     pub(crate) obstacles: Vec<String>,
     /// What the reader should know.
     pub(crate) remarks: Vec<String>,
+    /// Whether all runs are known to have done the same work, as far as they go.
+    pub(crate) same_work: bool,
 }
 
 /// Windows that differ by more than this share are worth a remark.
 const SIMILAR: f64 = 0.1;
 
 pub(crate) fn comparability(baseline: &Side, candidate: &Side) -> Comparability {
-    let mut found = Comparability::default();
+    let mut found = Comparability {
+        same_work: true,
+        ..Comparability::default()
+    };
     let reference = &baseline.runs[0];
     let others = || baseline.runs.iter().skip(1).chain(&candidate.runs);
     for run in others() {
-        match same_work(reference, run) {
+        let work = same_work(reference, run);
+        found.same_work &= matches!(work, Work::Same { .. });
+        match work {
             Work::Same { sessions, more } => {
                 if let Some(more) = more {
                     found.remarks.push(format!(

@@ -3,7 +3,7 @@
 use veeksha_model::Better;
 
 use crate::comparable::{SettingDifference, comparability, settings};
-use crate::judge::judge;
+use crate::judge::{Sides, judge};
 use crate::measured::measure;
 use crate::{CompareError, Options, Side, Spread, Statistic, Verdict};
 
@@ -65,6 +65,8 @@ pub struct Row {
     pub relative: Option<f64>,
     /// Where that lies.
     pub relative_interval: Option<(f64, f64)>,
+    /// Whether the requests of both sides were compared one by one: they are the same ones.
+    pub paired: bool,
     /// How probable such a difference is by chance.
     pub p: Option<f64>,
     /// The same, allowing for all the figures that were looked at.
@@ -122,7 +124,18 @@ pub fn compare(
             rows: Vec::new(),
         };
         candidate.remarks.extend(noise(baseline, side));
-        judge(&mut candidate, &measured, &measure(side, asked, options), options);
+        let sides = Sides {
+            baseline,
+            candidate: side,
+            same_work: found.same_work,
+        };
+        judge(
+            &mut candidate,
+            &measured,
+            &measure(side, asked, options),
+            &sides,
+            options,
+        );
         candidate
     };
     Ok(Comparison {

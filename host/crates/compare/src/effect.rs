@@ -1,6 +1,7 @@
 //! Two sides against one another.
 
 use crate::bootstrap::Estimate;
+use crate::paired::Within;
 use crate::student::{reach, two_sided};
 
 /// How a statistic varies from run to run of one side.
@@ -45,12 +46,14 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(runs: &'a [Estimate]) -> Self {
+    /// `apart`: what runs vary by within themselves without having it in common, if they have something in common.
+    fn new(runs: &'a [Estimate], apart: Option<f64>) -> Self {
         let count = runs.len() as f64;
         let mean = runs.iter().map(|run| run.value).sum::<f64>() / count;
         let between = (runs.len() > 1).then(|| {
             let squares: f64 = runs.iter().map(|run| (run.value - mean).powi(2)).sum();
-            let within = runs.iter().map(|run| run.variance).sum::<f64>() / count;
+            let independent = runs.iter().map(|run| run.variance).sum::<f64>() / count;
+            let within = apart.unwrap_or(independent);
             Part {
                 variance: (squares / (count - 1.0) - within).max(0.0),
                 freedom: count - 1.0,
@@ -91,10 +94,19 @@ pub(crate) fn spread(runs: &[Estimate]) -> Option<Spread> {
 /// they are would count the first part twice). A side of one run borrows the second part from the other side. Degrees of freedom by
 /// Satterthwaite (1946). The interval is Student's, by the bootstrap's standard error; that of the ratio is computed from the
 /// logarithms, whose errors are to first order the relative ones, so that A against B is the mirror of B against A.
-pub(crate) fn effect(a: &[Estimate], b: &[Estimate], confidence: f64) -> Effect {
-    let (a, b) = (Side::new(a), Side::new(b));
+///
+/// `paired`: the first part where both sides' requests are the same, so that what they have in common is not counted.
+pub(crate) fn effect(a: &[Estimate], b: &[Estimate], paired: Option<&Within>, confidence: f64) -> Effect {
+    let a = Side::new(a, paired.map(|within| within.apart_in_a));
+    let b = Side::new(b, paired.map(|within| within.apart_in_b));
+    let part = |variance: fn(&Within) -> f64| {
+        paired.map(|within| Part {
+            variance: variance(within),
+            freedom: within.freedom,
+        })
+    };
     let difference = b.mean - a.mean;
-    let (variance, freedom) = error(&a, &b, 1.0, 1.0);
+    let (variance, freedom) = error(&a, &b, part(|within| within.difference), 1.0, 1.0);
     let half = half_width(variance, freedom, confidence);
     let p = if variance > 0.0 {
         two_sided(difference / variance.sqrt(), freedom)
@@ -103,7 +115,13 @@ pub(crate) fn effect(a: &[Estimate], b: &[Estimate], confidence: f64) -> Effect 
     };
     let ratio = (a.mean > 0.0 && b.mean > 0.0).then(|| b.mean / a.mean);
     let relative_interval = ratio.map(|ratio| {
-        let (variance, freedom) = error(&a, &b, a.mean.powi(-2), b.mean.powi(-2));
+        let (variance, freedom) = error(
+            &a,
+            &b,
+            part(|within| within.relative),
+            a.mean.powi(-2),
+            b.mean.powi(-2),
+        );
         let factor = half_width(variance, freedom, confidence).exp();
         (ratio / factor - 1.0, ratio * factor - 1.0)
     });
@@ -124,14 +142,20 @@ fn half_width(variance: f64, freedom: f64, confidence: f64) -> f64 {
     }
 }
 
-/// The variance of the difference and its degrees of freedom, each side's parts times a factor.
-fn error(a: &Side<'_>, b: &Side<'_>, of_a: f64, of_b: f64) -> (f64, f64) {
+/// The variance of the difference and its degrees of freedom, each side's parts times a factor. `paired` is in the place of the parts within
+/// runs.
+fn error(a: &Side<'_>, b: &Side<'_>, paired: Option<Part>, of_a: f64, of_b: f64) -> (f64, f64) {
     let scaled = |part: Part, factor: f64| Part {
         variance: part.variance * factor,
         freedom: part.freedom,
     };
-    let mut parts: Vec<Part> = a.within().map(|part| scaled(part, of_a)).collect();
-    parts.extend(b.within().map(|part| scaled(part, of_b)));
+    let mut parts: Vec<Part> = match paired {
+        Some(part) => vec![part],
+        None => {
+            let of_both = a.within().map(|part| scaled(part, of_a));
+            of_both.chain(b.within().map(|part| scaled(part, of_b))).collect()
+        }
+    };
     let (in_a, in_b) = (of_a / a.runs.len() as f64, of_b / b.runs.len() as f64);
     match (a.between, b.between) {
         (None, None) => {}
@@ -169,7 +193,7 @@ mod tests {
     fn one_run_each_by_hand() {
         // Variances 3 and 1 with 10 degrees each: 16 / (9/10 + 1/10) = 16 degrees, for which Student's 97.5 % is 2.120 (tables). The standard
         // error is 2.
-        let effect = effect(&[run(100.0, 3.0, 10.0)], &[run(110.0, 1.0, 10.0)], 0.95);
+        let effect = effect(&[run(100.0, 3.0, 10.0)], &[run(110.0, 1.0, 10.0)], None, 0.95);
         assert_eq!(effect.difference, 10.0);
         near(effect.interval.0, 10.0 - 4.240);
         near(effect.interval.1, 10.0 + 4.240);
@@ -183,7 +207,7 @@ mod tests {
         // Runs 9, 10, 11: variance 1 between runs, of which 0.25 is explained within; the single run of B borrows 0.75.
         let a = [run(9.0, 0.25, 1e9), run(10.0, 0.25, 1e9), run(11.0, 0.25, 1e9)];
         let b = [run(12.0, 0.25, 1e9)];
-        let effect = effect(&a, &b, 0.95);
+        let effect = effect(&a, &b, None, 0.95);
         let between: f64 = 0.75 * (1.0 / 3.0 + 1.0);
         let variance = between + 0.25 / 3.0 + 0.25;
         let freedom = variance.powi(2) / (between.powi(2) / 2.0);
@@ -199,7 +223,7 @@ mod tests {
     fn runs_that_agree_add_nothing() {
         let a = [run(10.0, 1.0, 50.0), run(10.0, 1.0, 50.0)];
         let b = [run(10.0, 1.0, 50.0), run(10.0, 1.0, 50.0)];
-        let effect = effect(&a, &b, 0.95);
+        let effect = effect(&a, &b, None, 0.95);
         // Four parts of 1/4 each: variance 1, 200 degrees.
         near(effect.interval.1, reach(0.95, 200.0));
         assert_eq!(effect.p, 1.0);
@@ -208,7 +232,7 @@ mod tests {
     #[test]
     fn swapping_the_sides_mirrors_everything() {
         let (a, b) = ([run(3.0, 0.2, 9.0), run(4.0, 0.3, 9.0)], [run(5.0, 0.5, 20.0)]);
-        let (there, back) = (effect(&a, &b, 0.95), effect(&b, &a, 0.95));
+        let (there, back) = (effect(&a, &b, None, 0.95), effect(&b, &a, None, 0.95));
         assert_eq!(there.difference, -back.difference);
         assert_eq!(there.interval, (-back.interval.1, -back.interval.0));
         assert_eq!(there.p, back.p);
@@ -221,9 +245,9 @@ mod tests {
     #[test]
     fn what_does_not_vary_differs_or_does_not() {
         let constant = |value| [run(value, 0.0, 100.0)];
-        assert_eq!(effect(&constant(2.0), &constant(2.0), 0.95).p, 1.0);
-        let differs = effect(&constant(2.0), &constant(3.0), 0.95);
+        assert_eq!(effect(&constant(2.0), &constant(2.0), None, 0.95).p, 1.0);
+        let differs = effect(&constant(2.0), &constant(3.0), None, 0.95);
         assert_eq!((differs.p, differs.interval), (0.0, (1.0, 1.0)));
-        assert_eq!(effect(&constant(-1.0), &constant(3.0), 0.95).relative, None);
+        assert_eq!(effect(&constant(-1.0), &constant(3.0), None, 0.95).relative, None);
     }
 }

@@ -72,6 +72,7 @@ fn row(row: &Row) -> Value {
         "interval": interval(row.interval),
         "relative": row.relative,
         "relative_interval": interval(row.relative_interval),
+        "paired": row.paired,
         "p": row.p,
         "p_adjusted": row.p_adjusted,
         "client_error": row.client_error,

@@ -6,21 +6,34 @@ use veeksha_slo::Aggregate;
 use crate::comparison::{Candidate, Row, SideValue};
 use crate::effect::{Effect, effect};
 use crate::measured::{Lack, Measured};
+use crate::paired::Paired;
+use crate::statistic::{Resampled, resampled};
 use crate::verdict::holm;
-use crate::{Correction, Options, Statistic, Verdict};
+use crate::{Correction, Options, Side, Statistic, Verdict};
 
 /// Fills in the rows of a candidate, and the remarks that come of them.
-pub(crate) fn judge(candidate: &mut Candidate, a: &[Measured], b: &[Measured], options: &Options) {
+pub(crate) fn judge(
+    candidate: &mut Candidate,
+    a: &[Measured],
+    b: &[Measured],
+    sides: &Sides<'_>,
+    options: &Options,
+) {
     let mut rows: Vec<Row> = Vec::new();
-    let on_both_sides = |one: &Measured| {
+    // The statistics of a metric stand one after the other.
+    let mut pairs: Option<(&str, Option<Paired>)> = None;
+    for one in a {
         let other = b.iter().find(|other| other.is(&one.name, one.statistic));
-        row(Some(one), other, options)
-    };
-    rows.extend(a.iter().map(on_both_sides));
+        if pairs.as_ref().is_none_or(|(name, _)| *name != one.name) {
+            pairs = Some((&one.name, sides.paired(one)));
+        }
+        let paired = pairs.as_ref().and_then(|(_, paired)| paired.as_ref());
+        rows.push(row(Some(one), other, paired, options));
+    }
     let only_in_b = b
         .iter()
         .filter(|other| !a.iter().any(|one| one.is(&other.name, other.statistic)));
-    rows.extend(only_in_b.map(|other| row(None, Some(other), options)));
+    rows.extend(only_in_b.map(|other| row(None, Some(other), None, options)));
     // Metrics with all that is compared of them, then figures: also where one side lacks some of it.
     let rank = |row: &Row| {
         let first = a.iter().chain(b).position(|measured| measured.name == row.name);
@@ -35,6 +48,12 @@ pub(crate) fn judge(candidate: &mut Candidate, a: &[Measured], b: &[Measured], o
         }
     }
     let looked_at = judged.directed;
+    if rows.iter().any(|row| row.paired) {
+        candidate.remarks.push(
+            "both sides did the same work: their requests were compared one by one where that could be done, so that what they have in common is no noise"
+                .into(),
+        );
+    }
     candidate.rows = rows;
     candidate.remarks.push(match options.correction {
         Correction::Holm => format!(
@@ -47,8 +66,33 @@ pub(crate) fn judge(candidate: &mut Candidate, a: &[Measured], b: &[Measured], o
     });
 }
 
+/// Both sides as they were given.
+pub(crate) struct Sides<'a> {
+    pub(crate) baseline: &'a Side,
+    pub(crate) candidate: &'a Side,
+    /// Whether all runs did the same work.
+    pub(crate) same_work: bool,
+}
+
+impl Sides<'_> {
+    /// The samples of a metric request by request, if the requests are the same.
+    fn paired(&self, of: &Measured) -> Option<Paired> {
+        let is_metric = of.statistic != Statistic::Value;
+        (self.same_work && is_metric)
+            .then(|| Paired::new(&of.name, self.baseline, self.candidate))
+            .flatten()
+    }
+}
+
+fn resampled_of(statistic: Statistic) -> Option<Resampled> {
+    match statistic {
+        Statistic::OfSamples(aggregate) => resampled(aggregate),
+        Statistic::Value => None,
+    }
+}
+
 /// A row without its verdict.
-fn row(a: Option<&Measured>, b: Option<&Measured>, options: &Options) -> Row {
+fn row(a: Option<&Measured>, b: Option<&Measured>, pairs: Option<&Paired>, options: &Options) -> Row {
     // One of them is there.
     let (name, statistic, unit, better) = a.or(b).map_or_else(
         || (String::new(), Statistic::Value, String::new(), Better::Neither),
@@ -78,6 +122,7 @@ fn row(a: Option<&Measured>, b: Option<&Measured>, options: &Options) -> Row {
         interval: None,
         relative: None,
         relative_interval: None,
+        paired: false,
         p: None,
         p_adjusted: None,
         client_error: None,
@@ -100,7 +145,10 @@ fn row(a: Option<&Measured>, b: Option<&Measured>, options: &Options) -> Row {
         row.candidate = None;
         return row;
     }
-    let seen = effect(&a.runs, &b.runs, options.confidence);
+    let within =
+        pairs.and_then(|pairs| pairs.within(resampled_of(statistic)?, options.resamples, a.stream(options)));
+    let seen = effect(&a.runs, &b.runs, within.as_ref(), options.confidence);
+    row.paired = within.is_some();
     row.difference = Some(seen.difference);
     row.relative = seen.relative;
     row.client_error = client_error(statistic, a, b);

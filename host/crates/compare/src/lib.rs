@@ -13,8 +13,9 @@
 //! * **Chance between runs.** Where a side has several runs (A/A), how much they vary beyond what chance within them explains is
 //!   added, for a side of one run by what is known of the other side. Where no side has several, the comparison says that this noise is not known.
 //! * **Intervals** are Student's, by those standard errors, with degrees of freedom by Satterthwaite; 95 % unless asked otherwise; each figure by itself.
-//!   Sides are taken as independent. Where both had the same workload, what its requests have in common makes the true error smaller, so
-//!   intervals err to the safe side.
+//! * **The same requests on both sides** ([`TimedSamples::push_keyed`], and workload digests that agree) are drawn together, so that what they have in
+//!   common, the length of an answer above all, falls out of the error of the difference. Else sides are taken as independent, which errs to the
+//!   safe side where they are not.
 //! * **Verdicts** ([`Verdict`]) allow for the number of figures looked at (Holm's procedure over all figures of a candidate that have a better side; see
 //!   [`Correction`]). A difference that is more than chance is still not called better or worse if it is within what both clients may be wrong
 //!   by (the certificates' errors), or smaller than what matters ([`Options::smallest`]).
@@ -97,6 +98,8 @@ mod judge;
 mod junit;
 mod measured;
 mod options;
+mod paired;
+mod resample;
 mod series;
 mod statistic;
 mod student;

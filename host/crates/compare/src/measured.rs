@@ -47,6 +47,15 @@ impl Measured {
         spread(&self.runs)
     }
 
+    /// The random numbers of this figure: the same for every run, so that A against B mirrors B against A.
+    pub(crate) fn stream(&self, options: &Options) -> RandomStream {
+        RandomStream::new(
+            options.seed,
+            0,
+            &format!("compare/{}/{}", self.name, self.statistic),
+        )
+    }
+
     pub(crate) fn is(&self, name: &str, statistic: Statistic) -> bool {
         self.name == name && self.statistic == statistic
     }
@@ -147,9 +156,7 @@ fn measure_metric(
             measured.samples += series.count();
             measured.approximate |= series.is_approximate();
             measured.client_error = worse_error(measured.client_error, metric.client_error);
-            let name = format!("compare/{}/{aggregate}", metric.name);
-            // The same draws for every run: their errors are computed one by one, and A against B mirrors B against A.
-            let stream = RandomStream::new(options.seed, 0, &name);
+            let stream = measured.stream(options);
             let (run, lack) = match resampled(*aggregate) {
                 None => (None, Lack::NoError),
                 Some(of) if (series.count() as f64) < enough(of) => {

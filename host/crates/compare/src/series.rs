@@ -5,7 +5,7 @@ use veeksha_stats::weighted_percentile;
 use crate::timed_samples::Sample;
 
 /// Cells into which samples that are kept one by one are divided, at most.
-const CELLS: usize = 256;
+pub(crate) const CELLS: usize = 256;
 
 /// A value of some samples in one cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,18 +33,23 @@ pub(crate) struct Series {
 impl Series {
     /// Samples one by one. Cells are stretches of time with equally many samples each.
     pub(crate) fn of_samples(mut samples: Vec<Sample>) -> Series {
-        // By value where instants are the same: the order in which threads brought them changes nothing.
-        samples.sort_unstable_by(|a, b| {
-            a.at.cmp(&b.at)
-                .then(a.value.total_cmp(&b.value))
-                .then(a.weight.total_cmp(&b.weight))
-        });
-        let scale = level(&mut samples);
+        in_order(&mut samples);
         let count = samples.len();
         let cells = count.min(CELLS);
+        Series::placed(samples, cells, |place, _| place * cells / count)
+    }
+
+    /// Samples in the order of time, each in the cell that `cell_of` its place and itself gives.
+    pub(crate) fn placed(
+        mut samples: Vec<Sample>,
+        cells: usize,
+        mut cell_of: impl FnMut(usize, &Sample) -> usize,
+    ) -> Series {
+        let scale = level(&mut samples);
+        let count = samples.len() as u64;
         let mut sums = vec![0.0; cells];
         let entry = |(place, sample): (usize, Sample)| {
-            let cell = place * cells / count;
+            let cell = cell_of(place, &sample);
             sums[cell] += sample.value * sample.weight;
             Entry {
                 value: sample.value,
@@ -53,7 +58,7 @@ impl Series {
             }
         };
         let entries = samples.into_iter().enumerate().map(entry).collect();
-        let mut series = Series::of_cells(entries, sums, count as u64);
+        let mut series = Series::of_cells(entries, sums, count);
         series.approximate = false;
         series.scale = scale;
         series
@@ -226,6 +231,16 @@ impl Anchor<'_> {
     }
 }
 
+/// By instant; by value where instants are the same: the order in which threads brought them changes nothing.
+pub(crate) fn in_order(samples: &mut [Sample]) {
+    samples.sort_unstable_by(|a, b| {
+        a.at.cmp(&b.at)
+            .then(a.value.total_cmp(&b.value))
+            .then(a.weight.total_cmp(&b.weight))
+            .then(a.key.cmp(&b.key))
+    });
+}
+
 /// Makes weights 1 on average, and gives what they were: they say how much samples count against one another, not how many there are.
 fn level(samples: &mut [Sample]) -> f64 {
     let Some(first) = samples.first().map(|sample| sample.weight) else {
@@ -260,6 +275,7 @@ mod tests {
             at: place as u64,
             value: *value,
             weight: *weight,
+            key: None,
         };
         Series::of_samples(values.iter().enumerate().map(sample).collect())
     }

@@ -5,7 +5,7 @@ use veeksha_model::Nanos;
 use crate::binned::Binned;
 use crate::series::Series;
 
-/// Up to this many samples of a metric are kept as they are: 3 MiB.
+/// Up to this many samples of a metric are kept as they are: 5 MiB.
 pub const EXACT_SAMPLES: usize = 1 << 17;
 
 /// The samples of one metric of one run, as they come, in any order.
@@ -28,6 +28,8 @@ pub(crate) struct Sample {
     pub(crate) at: Nanos,
     pub(crate) value: f64,
     pub(crate) weight: f64,
+    /// What the sample is of, if that was told.
+    pub(crate) key: Option<u64>,
 }
 
 impl TimedSamples {
@@ -39,12 +41,24 @@ impl TimedSamples {
     /// Takes a sample of the instant `at`. Samples that influenced one another should be near one another in time: the instant at which
     /// what was measured began or ended will do, if it is the same in all runs.
     pub fn push(&mut self, at: Nanos, value: f64) {
-        self.push_weighted(at, value, 1.0);
+        self.push_sample(at, value, 1.0, None);
+    }
+
+    /// Takes a sample of what another run of the same workload has too: of a request, say, `key` being a number made of its session and node.
+    /// Runs that did the same work are then compared request by request: what a long answer adds on both sides is no noise. Several
+    /// samples may have one key (the gaps of an answer). Samples without keys, and more samples than are kept one by one, are
+    /// compared as they are.
+    pub fn push_keyed(&mut self, at: Nanos, value: f64, weight: f64, key: u64) {
+        self.push_sample(at, value, weight, Some(key));
     }
 
     /// Takes a sample that stands for `weight` of them. A value or a weight that is not finite, or a weight that is not positive, is no
     /// sample; how many there were is told by [`TimedSamples::dropped`].
     pub fn push_weighted(&mut self, at: Nanos, value: f64, weight: f64) {
+        self.push_sample(at, value, weight, None);
+    }
+
+    fn push_sample(&mut self, at: Nanos, value: f64, weight: f64, key: Option<u64>) {
         if !value.is_finite() || !weight.is_finite() || weight <= 0.0 {
             self.dropped += 1;
             return;
@@ -52,7 +66,12 @@ impl TimedSamples {
         self.count += 1;
         // There is one zero, not two.
         let value = value + 0.0;
-        let sample = Sample { at, value, weight };
+        let sample = Sample {
+            at,
+            value,
+            weight,
+            key,
+        };
         if let Some(binned) = &mut self.binned {
             binned.push(sample);
         } else if self.exact.len() < EXACT_SAMPLES {
@@ -75,6 +94,12 @@ impl TimedSamples {
     /// What was pushed and was no sample.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// The samples, if there are some, all of them were kept, and all have keys.
+    pub(crate) fn keyed(&self) -> Option<&[Sample]> {
+        let all = !self.exact.is_empty() && self.exact.iter().all(|sample| sample.key.is_some());
+        all.then_some(&self.exact)
     }
 
     pub(crate) fn series(&self) -> Series {

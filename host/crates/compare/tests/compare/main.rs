@@ -5,6 +5,7 @@ mod coverage;
 mod fail_if;
 mod mirror;
 mod outputs;
+mod same_requests;
 mod several_runs;
 mod synthetic;
 mod verdicts;

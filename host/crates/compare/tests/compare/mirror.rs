@@ -7,16 +7,26 @@ use veeksha_model::Better;
 use crate::synthetic::run;
 
 fn side(label: &'static str) -> impl Strategy<Value = Side> {
-    let samples = prop::collection::vec((0u64..10_000_000_000, -0.2..3.0f64), 0..200);
-    let better = prop::sample::select(vec![Better::Less, Better::Higher, Better::Neither]);
+    let sample = || (0u64..10_000_000_000, -0.2..3.0f64);
+    // Often equally many, so that requests have their partners.
+    let samples = prop_oneof![
+        prop::collection::vec(sample(), 0..200),
+        prop::collection::vec(sample(), 120)
+    ];
+    let keyed = any::<bool>();
     let error = prop::option::of(0.0..0.5f64);
     let runs = prop::collection::vec((samples, error), 1..4);
-    (runs, better).prop_map(move |(runs, _)| {
+    (runs, keyed).prop_map(move |(runs, keyed)| {
         let of = |(samples, error): (Vec<(u64, f64)>, Option<f64>)| {
             let mut collected = TimedSamples::new();
-            samples
-                .into_iter()
-                .for_each(|(at, value)| collected.push(at, value));
+            for (place, (at, value)) in samples.into_iter().enumerate() {
+                if keyed {
+                    // A few requests have several samples.
+                    collected.push_keyed(at, value, 1.0, place as u64 / 3 * 2);
+                } else {
+                    collected.push(at, value);
+                }
+            }
             let metric = MetricData {
                 name: "m".into(),
                 unit: "s".into(),
@@ -54,6 +64,7 @@ proptest! {
             prop_assert_eq!(&one.name, &other.name);
             prop_assert_eq!(one.statistic, other.statistic);
             prop_assert_eq!(one.verdict, other.verdict.mirrored());
+            prop_assert_eq!(one.paired, other.paired);
             prop_assert_eq!(one.baseline.map(|side| side.value), other.candidate.map(|side| side.value));
             prop_assert_eq!(one.difference.is_some(), other.difference.is_some());
             if let (Some(one), Some(other)) = (one.difference, other.difference) {

@@ -1,0 +1,123 @@
+//! Drawing blocks of cells, and what a statistic is of them.
+
+use veeksha_stats::Draws;
+
+use crate::block_length::block_length;
+use crate::series::{Anchor, Series};
+use crate::statistic::Resampled;
+
+/// How cells are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks {
+    cells: usize,
+    length: usize,
+}
+
+impl Blocks {
+    /// Blocks of the length that what each cell adds to the error asks for; `None` if there are not two of them.
+    pub(crate) fn new(influence: &[f64]) -> Option<Blocks> {
+        let cells = influence.len();
+        let length = block_length(influence).min(cells);
+        (cells >= 2 * length && length > 0).then_some(Blocks { cells, length })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> f64 {
+        self.cells as f64 / self.length as f64
+    }
+
+    /// The variance of the statistic itself from that of its resamples: these vary by `(b - 1) / b` too little.
+    pub(crate) fn whole(&self, variance: f64) -> f64 {
+        variance * self.count() / (self.freedom())
+    }
+
+    /// Degrees of freedom of a variance.
+    pub(crate) fn freedom(&self) -> f64 {
+        self.count() - 1.0
+    }
+
+    /// How often each cell counts in one resample, blocks running on from the last cell to the first.
+    pub(crate) fn draw(&self, draws: &mut Draws, times: &mut Vec<f64>) {
+        times.clear();
+        times.resize(self.cells, 0.0);
+        let mut left = self.cells;
+        while left > 0 {
+            let start = draws.below(self.cells as u32) as usize;
+            for place in start..start + self.length.min(left) {
+                times[place % self.cells] += 1.0;
+            }
+            left = left.saturating_sub(self.length);
+        }
+    }
+}
+
+/// A statistic of a series, ready to be taken of resamples.
+#[derive(Debug)]
+pub(crate) struct Drawn<'a> {
+    pub(crate) value: f64,
+    kind: Kind<'a>,
+}
+
+#[derive(Debug)]
+enum Kind<'a> {
+    Mean(&'a Series),
+    Quantile(f64, Anchor<'a>),
+}
+
+impl<'a> Drawn<'a> {
+    /// `None` without samples.
+    pub(crate) fn new(series: &'a Series, of: Resampled) -> Option<Self> {
+        Some(match of {
+            Resampled::Mean => Drawn {
+                value: series.mean()?,
+                kind: Kind::Mean(series),
+            },
+            Resampled::Quantile(p) => {
+                let value = series.quantile(p)?;
+                Drawn {
+                    value,
+                    kind: Kind::Quantile(p, series.anchor(series.place_of(value))),
+                }
+            }
+        })
+    }
+
+    /// How far the statistic of a resample is from that of the samples. `None` if nothing but cells without samples was drawn.
+    pub(crate) fn deviation(&self, times: &[f64]) -> Option<f64> {
+        let drawn = match &self.kind {
+            Kind::Mean(series) => series.mean_of(times),
+            Kind::Quantile(p, anchor) => anchor.quantile(*p, times),
+        };
+        Some(drawn? - self.value)
+    }
+}
+
+/// What each cell adds to the statistic's error, in the order of time.
+pub(crate) fn influence(series: &Series, of: Resampled) -> Vec<f64> {
+    match of {
+        Resampled::Mean => series.influence_on_mean(),
+        Resampled::Quantile(p) => series.influence_on_quantile(p),
+    }
+}
+
+/// A variance, number by number (Welford).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    pub(crate) fn push(&mut self, value: f64) {
+        self.count += 1.0;
+        let step = value - self.mean;
+        self.mean += step / self.count;
+        self.squares += step * (value - self.mean);
+    }
+
+    /// `None` of fewer than two numbers.
+    pub(crate) fn variance(&self) -> Option<f64> {
+        (self.count >= 2.0).then(|| self.squares / (self.count - 1.0))
+    }
+}
