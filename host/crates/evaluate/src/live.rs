@@ -127,6 +127,8 @@ impl LiveState {
     }
 
     pub(crate) fn on_finished(&mut self, record: &RequestRecord, row: &Row) {
+        // The seconds until its end are there before its phases are put into them.
+        self.seconds.of(record.completed_at);
         self.add_phases(record, row);
         let second = self.seconds.of(record.completed_at);
         if let Status::Failed { class, .. } = &record.status {
@@ -313,5 +315,103 @@ impl Seconds {
             .take_while(|second| second.at <= at)
             .copied()
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::{Chunk, ChunkKind};
+
+    use super::*;
+
+    /// Seconds as decimal numbers.
+    fn at(seconds: f64) -> Nanos {
+        (seconds * 1e9) as Nanos
+    }
+
+    /// Dispatched at `begin`, one token at each of these instants, completed with the last.
+    fn answer(begin: f64, tokens: &[f64]) -> RequestRecord {
+        let chunk = |seconds: &f64| Chunk {
+            at: at(*seconds),
+            lag: 0,
+            bytes: 1,
+            kind: ChunkKind::Content,
+            merged: false,
+        };
+        let mut record = crate::blank::record();
+        record.chunks = tokens.iter().map(chunk).collect();
+        record.output_tokens = tokens.len() as u32;
+        record.dispatched_at = at(begin);
+        record.sent_at = Some(at(begin));
+        record.completed_at = tokens.last().map_or(at(begin), |last| at(*last));
+        record
+    }
+
+    fn finish(live: &mut LiveState, record: &RequestRecord) {
+        live.on_dispatched(record.dispatched_at);
+        live.on_finished(record, &Row::of(record));
+    }
+
+    #[test]
+    fn what_is_known_at_the_end_lies_in_the_seconds_in_which_it_was() {
+        let mut live = LiveState::default();
+        finish(&mut live, &answer(0.5, &[1.5, 2.5, 2.6, 4.2]));
+        live.on_dispatched(at(3.5));
+        let seen = live.show(at(4.2), [at(3.5)].into_iter());
+        let of = |get: fn(&LiveSecond) -> u64| seen.seconds.iter().map(get).collect::<Vec<_>>();
+        assert_eq!(of(|second| second.at / SECOND), [0, 1, 2, 3, 4]);
+        assert_eq!(of(|second| second.dispatched), [1, 0, 0, 1, 0]);
+        assert_eq!(of(|second| second.completed), [0, 0, 0, 0, 1]);
+        assert_eq!(of(|second| second.output_tokens), [0, 1, 2, 0, 1]);
+        // At the ends of the seconds, at 1, 2, 3, 4 and (still open) 5.
+        assert_eq!(of(|second| second.in_prefill), [1, 0, 0, 0, 0]);
+        assert_eq!(of(|second| second.in_decode), [0, 1, 1, 1, 0]);
+        assert_eq!(of(|second| second.in_flight), [1, 1, 1, 2, 1]);
+        // Four whole seconds: no answer yet, and three tokens.
+        assert_eq!(
+            (seen.requests_per_second, seen.output_tokens_per_second),
+            (Some(0.0), Some(0.75))
+        );
+        let later = live.show(at(5.0), std::iter::empty());
+        assert_eq!(
+            (later.requests_per_second, later.output_tokens_per_second),
+            (Some(0.2), Some(0.8))
+        );
+    }
+
+    #[test]
+    fn rates_are_those_of_the_last_ten_seconds() {
+        let mut live = LiveState::default();
+        for second in 0..30 {
+            finish(&mut live, &answer(f64::from(second), &[f64::from(second) + 0.5]));
+        }
+        let seen = live.show(at(30.0), std::iter::empty());
+        assert_eq!(seen.requests_per_second, Some(1.0));
+        let later = live.show(at(35.0), std::iter::empty());
+        assert_eq!(later.requests_per_second, Some(0.5));
+        assert_eq!(
+            LiveState::default()
+                .show(0, std::iter::empty())
+                .requests_per_second,
+            None
+        );
+    }
+
+    #[test]
+    fn only_the_last_five_minutes_are_kept() {
+        let mut live = LiveState::default();
+        for second in [0, 100, 350, 399] {
+            finish(&mut live, &answer(f64::from(second), &[f64::from(second) + 0.5]));
+        }
+        let seconds = live.show(at(400.0), std::iter::empty()).seconds;
+        assert_eq!((seconds.len(), seconds[0].at), (SHOWN, at(100.0)));
+        assert_eq!(seconds.iter().map(|second| second.completed).sum::<u64>(), 3);
+        // What is told too late for that is counted all the same, and not shown.
+        finish(&mut live, &answer(1.0, &[1.5]));
+        let seen = live.show(at(400.0), std::iter::empty());
+        assert_eq!((seen.completed, seen.seconds.len()), (5, SHOWN));
+        // After a long silence only what came after it is left.
+        finish(&mut live, &answer(9000.0, &[9000.5]));
+        assert_eq!(live.show(at(9001.0), std::iter::empty()).seconds.len(), 1);
     }
 }

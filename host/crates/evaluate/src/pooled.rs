@@ -5,8 +5,9 @@ use crate::ranks::{Keys, at_ranks};
 use crate::requests::Requests;
 use crate::row::Row;
 
-/// So few gaps are copied and put in order where that matters: it is quicker than several passes.
-const FEW: u64 = 1 << 20;
+/// So few gaps are copied and put in order where that matters: it is quicker than several passes. (In tests, few enough that passes are
+/// made.)
+const FEW: u64 = if cfg!(test) { 8 } else { 1 << 20 };
 
 /// Of which requests.
 #[derive(Clone, Debug)]
@@ -260,5 +261,106 @@ impl Keys for TokenSet<'_> {
             let after = gap as f64 / f64::from(tokens);
             visit(after.to_bits(), u64::from(tokens));
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use veeksha_events::RequestRecord;
+    use veeksha_model::{Chunk, ChunkKind, RequestId, SessionId};
+    use veeksha_stats::Summary;
+
+    use super::*;
+    use crate::Deadlines;
+    use crate::sample_set::SampleSet;
+
+    /// An answer with these gaps between its chunks, and the tokens of the chunks after them.
+    fn record(session: u64, gaps: &[(u64, u32)]) -> RequestRecord {
+        let chunk = |at| Chunk {
+            at,
+            lag: 0,
+            bytes: 1,
+            kind: ChunkKind::Content,
+            merged: false,
+        };
+        let mut at = 1000;
+        let mut record = crate::blank::record();
+        record.id = RequestId {
+            session: SessionId(session),
+            ..record.id
+        };
+        record.chunks.push(chunk(at));
+        record.chunk_tokens.push(1);
+        for (gap, tokens) in gaps {
+            at += gap;
+            record.chunks.push(chunk(at));
+            record.chunk_tokens.push(*tokens);
+        }
+        record
+    }
+
+    fn near(one: &Summary, other: &Summary) -> bool {
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) + 1e-15;
+        // Rounding is in mean and deviation only.
+        close(one.mean, other.mean)
+            && (one.std - other.std).abs() <= 1e-7 * (one.max + 1e-9)
+            && Summary {
+                mean: other.mean,
+                std: other.std,
+                ..*one
+            } == *other
+    }
+
+    proptest! {
+        /// Copied, searched or shared: the figures are those of the plain values.
+        #[test]
+        fn many_gaps_have_the_figures_of_plain_ones(
+            answers in prop::collection::vec(
+                prop::collection::vec(
+                    (
+                        prop_oneof![0u64..50, 1_000_000u64..1_000_300, 4_294_967_290u64..4_294_967_300, 0..1u64 << 50],
+                        prop_oneof![3 => Just(1u32), 1 => 0u32..4],
+                    ),
+                    0..20,
+                ),
+                1..6,
+            ),
+            some in prop::collection::vec(any::<bool>(), 6),
+        ) {
+            let mut requests = Requests::new(Deadlines::default());
+            for (session, gaps) in (0..).zip(&answers) {
+                requests.add(&record(session, gaps));
+            }
+            requests.sort();
+            let chosen: Vec<u32> = (0..answers.len() as u32).filter(|place| some[*place as usize]).collect();
+            let all: Vec<u32> = (0..answers.len() as u32).collect();
+            for (of, rows) in [(Of::All, &all), (Of::These(chosen.clone()), &chosen)] {
+                let mut gaps = Vec::new();
+                let mut tokens = Vec::new();
+                for row in rows {
+                    let mut waited = 0;
+                    for (gap, count) in &answers[*row as usize] {
+                        gaps.push(*gap as f64 / 1e9);
+                        waited += gap;
+                        if *count > 0 {
+                            let each = waited as f64 / f64::from(*count) / 1e9;
+                            tokens.extend(std::iter::repeat_n(each, *count as usize));
+                            waited = 0;
+                        }
+                    }
+                }
+                for (set, mut plain) in [
+                    (SampleSet::Gaps(GapSet::new(&requests, of.clone())), gaps),
+                    (SampleSet::Tokens(TokenSet::new(&requests, of.clone())), tokens),
+                ] {
+                    match (set.summary(), Summary::of(&mut plain)) {
+                        (None, None) => {}
+                        (Some(seen), Some(expected)) => prop_assert!(near(&seen, &expected), "{seen:?} {expected:?}"),
+                        (seen, expected) => prop_assert!(false, "{seen:?} {expected:?}"),
+                    }
+                }
+            }
+        }
     }
 }

@@ -14,8 +14,8 @@ pub(crate) trait Keys {
     fn each(&self, visit: impl FnMut(u64, u64));
 }
 
-/// So few keys are sorted: that is quicker than several passes.
-const FEW: u64 = 4096;
+/// So few keys are sorted: that is quicker than several passes. (In tests, few enough that passes are made.)
+const FEW: u64 = if cfg!(test) { 16 } else { 1 << 16 };
 
 /// Bits that are decided in one pass: the counts of a pass then stay in a processor's nearest cache.
 const DIGIT: u32 = 11;
@@ -26,6 +26,8 @@ struct Branch {
     prefix: u64,
     /// Samples with smaller keys.
     passed: u64,
+    /// Samples whose keys begin so.
+    samples: u64,
     /// Which ranks.
     ranks: Range<usize>,
 }
@@ -44,13 +46,17 @@ pub(crate) fn at_ranks<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
 }
 
 fn by_sorting<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
-    let mut sorted = Vec::new();
-    keys.each(|key, weight| sorted.push((key, weight)));
-    sorted.sort_unstable();
-    let mut wanted = ranks.iter().copied().peekable();
-    let mut found = Vec::with_capacity(ranks.len());
+    let mut all = Vec::new();
+    keys.each(|key, weight| all.push((key, weight)));
+    in_order(all, ranks.iter().copied())
+}
+
+fn in_order(mut keys: Vec<(u64, u64)>, ranks: impl Iterator<Item = u64>) -> Vec<u64> {
+    keys.sort_unstable();
+    let mut wanted = ranks.peekable();
+    let mut found = Vec::new();
     let mut passed = 0;
-    for (key, weight) in sorted {
+    for (key, weight) in keys {
         passed += weight;
         while wanted.next_if(|rank| *rank < passed).is_some() {
             found.push(key);
@@ -63,6 +69,7 @@ fn by_search<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
     let mut branches = vec![Branch {
         prefix: 0,
         passed: 0,
+        samples: 0,
         ranks: 0..ranks.len(),
     }];
     let mut left = K::BITS;
@@ -75,10 +82,32 @@ fn by_search<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
             .flat_map(|(branch, counts)| split(branch, counts, digit, ranks))
             .collect();
         left -= digit;
+        if left > 0 && branches.iter().map(|branch| branch.samples).sum::<u64>() <= FEW {
+            return among_few(keys, &branches, left, ranks);
+        }
     }
     let mut found = vec![0; ranks.len()];
     for branch in branches {
         found[branch.ranks].fill(branch.prefix);
+    }
+    found
+}
+
+/// The end of the search: few keys lie on the branches, so they are sorted.
+fn among_few<K: Keys>(keys: &K, branches: &[Branch], left: u32, ranks: &[u64]) -> Vec<u64> {
+    let tree = Tree::of(branches, (K::BITS - left) / DIGIT);
+    let mut on_branch = vec![Vec::new(); branches.len()];
+    keys.each(|key, weight| {
+        if let Some(branch) = tree.find(key >> left) {
+            on_branch[branch].push((key, weight));
+        }
+    });
+    let mut found = Vec::with_capacity(ranks.len());
+    for (branch, keys) in branches.iter().zip(on_branch) {
+        let wanted = ranks[branch.ranks.clone()]
+            .iter()
+            .map(|rank| rank - branch.passed);
+        found.extend(in_order(keys, wanted));
     }
     found
 }
@@ -161,6 +190,7 @@ fn split(branch: &Branch, counts: &[u64], digit: u32, ranks: &[u64]) -> Vec<Bran
             branches.push(Branch {
                 prefix: branch.prefix << digit | value as u64,
                 passed,
+                samples: *count,
                 ranks: rank..beyond,
             });
             rank = beyond;

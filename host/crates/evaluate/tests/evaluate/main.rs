@@ -1,6 +1,10 @@
 //! Figures of short runs that are worked out by hand, and properties of all runs.
 #![forbid(unsafe_code)]
-#![expect(clippy::expect_used, reason = "a test may panic, also in its functions")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test may panic, also in its functions"
+)]
 
 mod certificate;
 mod course;
