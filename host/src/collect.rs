@@ -1,169 +1,269 @@
-//! What happens to the events of a run: evaluator, files, progress line.
+//! What happens to the events of a run while it goes on: figures, files, plugins, progress.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
-use veeksha_evaluate::{Evaluation, Evaluator, Fidelity, FidelityReport, FidelitySchedule, Slo};
-use veeksha_events::{Event, Status};
-use veeksha_model::ErrorClass;
+use veeksha_events::Event;
+use veeksha_page::{Live, RunState};
 use veeksha_pipeline::Entry;
-use veeksha_report::{Progress, ProgressFigures, RecordWriter, ReportError, RunFolder, Trace};
-use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario, Slo as SloConfig};
-use veeksha_scheduler::Traffic;
+use veeksha_ports::{PluginFailure, SloCheck};
+use veeksha_report::{Progress, ProgressFigures, RecordWriter, RunFolder, Trace, stream_line};
+use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario};
 
+use crate::analysis::{Analysed, Analysis, Setup};
+use crate::cli::args::OutputArgs;
 use crate::failure::Failure;
+use crate::judges::{Judges, Observer, Watching};
 use crate::prefixes::Prefixes;
-use crate::say;
+use crate::recording::Recording;
 use crate::wire_up::Wired;
 
 /// How often the progress line moves.
 const REDRAW: Duration = Duration::from_millis(200);
 
+/// How often the page is told something new.
+const PAGE_EVERY: f64 = 1.0;
+
 /// What is known when all events have been taken in.
 pub(crate) struct Collected {
     /// All figures.
-    pub(crate) evaluation: Evaluation,
-    /// Whether every line of the record reached its file.
-    pub(crate) written: Result<(), ReportError>,
-    /// The first message of each kind of failure, and how many there were of the kind.
-    pub(crate) failures: BTreeMap<&'static str, (u64, String)>,
-    /// How truly a trace was replayed, if one was.
-    pub(crate) fidelity: Option<FidelityReport>,
+    pub(crate) analysed: Analysed,
+    /// What judges the run by them.
+    pub(crate) slo_checks: Vec<Arc<dyn SloCheck>>,
+    /// Whether everything of the record reached its files; else why not.
+    pub(crate) written: Result<(), String>,
+    /// What went wrong in plugins that measure and judge.
+    pub(crate) plugin_failures: Vec<PluginFailure>,
 }
 
-/// Whether, and how often, the run says where it stands.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Live {
-    /// Never.
-    Quiet,
-    /// A line that moves on a terminal; elsewhere a line each interval, if there is one.
-    Every(Option<Duration>),
+/// How a run says where it stands.
+pub(crate) struct Shown {
+    /// Whether a line moves on the terminal: not if the run is to be quiet.
+    pub(crate) quiet: bool,
+    /// Lines of interim figures.
+    pub(crate) lines: Lines,
+    /// Sessions that there will be, if that is known.
+    pub(crate) sessions_planned: Option<u64>,
+    /// The page that is told, if one is served.
+    pub(crate) page: Option<Arc<Live>>,
+}
+
+/// Where lines of interim figures are printed, and how often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Lines {
+    /// Nowhere.
+    None,
+    /// Where nothing moves: standard error is no terminal.
+    WhereNothingMoves(Duration),
+    /// Everywhere: they were asked for.
+    Everywhere(Duration),
+}
+
+/// What the scenario and the command line say of interim figures.
+pub(crate) fn lines_of(scenario: &Scenario, quiet: bool, asked: Option<Option<f64>>) -> Lines {
+    let performance = scenario.evaluators.iter().find_map(|evaluator| match evaluator {
+        EvaluatorConfig::Performance(performance) => Some(performance),
+        _ => None,
+    });
+    let interval = |seconds: Option<f64>| {
+        let of_scenario = performance.map_or(5.0, |performance| performance.stream_metrics_interval);
+        Duration::try_from_secs_f64(seconds.unwrap_or(of_scenario)).unwrap_or(Duration::MAX)
+    };
+    match asked {
+        Some(seconds) => Lines::Everywhere(interval(seconds)),
+        None if quiet || !performance.is_some_and(|performance| performance.stream_metrics) => Lines::None,
+        None => Lines::WhereNothingMoves(interval(None)),
+    }
 }
 
 /// Takes in events one by one. The same for a real run (on a thread) and a simulated one (in its loop).
 pub(crate) struct Collector {
-    evaluator: Evaluator,
+    analysis: Analysis,
     writer: RecordWriter,
-    failures: BTreeMap<&'static str, (u64, String)>,
-    replay: Option<Replayed>,
-}
-
-/// What is kept of a run that replays a trace.
-struct Replayed {
-    prefixes: Prefixes,
-    fidelity: Fidelity,
+    recording: Recording,
+    prefixes: Option<Prefixes>,
+    judges: Judges,
+    judging: Option<Watching>,
 }
 
 impl Collector {
-    pub(crate) fn new(scenario: &Scenario, wired: &Wired, folder: &RunFolder) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        wired: &Wired,
+        folder: &RunFolder,
+        output: &OutputArgs,
+        config: String,
+    ) -> Result<Self, Failure> {
         let trace = if scenario.trace_recorder.enabled {
             Trace::On
         } else {
             Trace::Off
         };
-        let writer = folder
-            .writer(trace, veeksha_evaluate::latencies)
-            .map_err(Failure::internal)?;
+        let setup = Setup::of_run(scenario, wired, folder, output, config)?;
+        let analysis = Analysis::new(setup);
         Ok(Collector {
-            evaluator: Evaluator::new(slos(scenario)?),
-            writer,
-            failures: BTreeMap::new(),
-            replay: wired.trace.is_some().then(|| Replayed {
-                prefixes: Prefixes::new(wired.tokenizer.clone(), &wired.plan.warmup),
-                fidelity: Fidelity::new(schedule(wired)),
-            }),
+            analysis,
+            writer: folder
+                .writer(trace, veeksha_evaluate::latencies)
+                .map_err(Failure::internal)?,
+            recording: Recording::start(folder.path())?,
+            prefixes: wired
+                .trace
+                .is_some()
+                .then(|| Prefixes::new(wired.tokenizer.clone(), &wired.plan.warmup)),
+            judges: wired.judges.clone(),
+            judging: None,
         })
     }
 
+    /// Opens the plugins that measure and judge requests on a thread of their own.
+    pub(crate) fn watch(&mut self) -> Result<(), Failure> {
+        self.judging = Watching::start(&self.judges)?;
+        self.hear();
+        Ok(())
+    }
+
     pub(crate) fn take(&mut self, entry: Entry) {
-        let Some(replay) = &mut self.replay else {
-            self.pass_on(entry);
-            return;
-        };
-        for entry in replay.prefixes.take(entry) {
-            if let Some(replay) = &mut self.replay {
-                replay.fidelity.on(&entry.event);
+        match &mut self.prefixes {
+            None => self.pass_on(entry),
+            Some(prefixes) => {
+                for entry in prefixes.take(entry) {
+                    self.pass_on(entry);
+                }
             }
-            self.pass_on(entry);
         }
     }
 
     fn pass_on(&mut self, entry: Entry) {
         let Entry { event, content, .. } = entry;
-        self.evaluator.on(&event);
-        if let Event::Finished(record) = &event
-            && let Status::Failed { class, message } = &record.status
-            // What was given up at the end is no failure of the server; the table counts it.
-            && *class != ErrorClass::Cancelled
-        {
-            let (count, _) = self
-                .failures
-                .entry(class.name())
-                .or_insert_with(|| (0, message.clone()));
-            *count += 1;
-        }
+        let event = Arc::new(event);
         let content = content.map(|content| Arc::from(content.text()));
-        self.writer.record(Arc::new(event), content);
+        if let Some(watching) = &self.judging {
+            watching.show(&event);
+        }
+        self.keep(event, content);
     }
 
-    pub(crate) fn finish(self) -> Collected {
+    /// Into the figures and onto the disk.
+    fn keep(&mut self, event: Arc<Event>, content: Option<Arc<str>>) {
+        self.analysis.on(&event);
+        self.recording.record(&event);
+        self.writer.record(event, content);
+    }
+
+    /// Takes in what plugins on another thread have said.
+    fn hear(&mut self) {
+        if let Some(watching) = &self.judging {
+            let said: Vec<Event> = watching.said().collect();
+            said.into_iter()
+                .for_each(|event| self.keep(Arc::new(event), None));
+        }
+    }
+
+    /// What went wrong first with the files, if anything did so far.
+    fn disk_failure(&self) -> Option<&str> {
+        self.writer.failed().or_else(|| self.recording.failed())
+    }
+
+    pub(crate) fn finish(mut self) -> Collected {
+        let mut said = Vec::new();
+        let plugin_failures = self
+            .judging
+            .take()
+            .map_or_else(Vec::new, |watching| watching.end(|event| said.push(event)));
+        said.into_iter()
+            .for_each(|event| self.keep(Arc::new(event), None));
+        let recorded = self.recording.finish();
         Collected {
-            evaluation: self.evaluator.finish(),
-            written: self.writer.finish(),
-            failures: self.failures,
-            fidelity: self.replay.and_then(|replay| replay.fidelity.finish()),
+            analysed: self.analysis.finish(),
+            slo_checks: self.judges.slo_checks,
+            written: self
+                .writer
+                .finish()
+                .map_err(|error| error.to_string())
+                .and(recorded),
+            plugin_failures,
         }
     }
 
     fn figures(&self, elapsed: f64, sessions_planned: Option<u64>) -> ProgressFigures {
-        let live = self.evaluator.live();
-        ProgressFigures {
-            elapsed,
-            sessions: live.sessions_started,
-            sessions_planned,
-            in_flight: live.in_flight,
-            completed: live.completed,
-            failed: live.failed,
-            ttfc_p50: live.ttfc_p50,
-            output_tokens: live.output_tokens,
-            client_lag_p99: live.client_lag_p99,
+        self.analysis.progress(elapsed, sessions_planned)
+    }
+}
+
+/// Collects where the events come from, with the plugins that measure and judge requests in the same place: in virtual time nothing is
+/// late.
+pub(crate) struct Inline {
+    collector: Collector,
+    observer: Option<Observer>,
+}
+
+impl Inline {
+    pub(crate) fn open(mut collector: Collector) -> Result<Self, Failure> {
+        let mut said = Vec::new();
+        let observer = match collector.judges.observe_requests() {
+            true => Some(Observer::open(&collector.judges, |event| said.push(event))?),
+            false => None,
+        };
+        said.into_iter()
+            .for_each(|event| collector.keep(Arc::new(event), None));
+        Ok(Inline { collector, observer })
+    }
+
+    pub(crate) fn take(&mut self, entry: Entry) {
+        let finished = match (&self.observer, &entry.event) {
+            (Some(_), Event::Finished(_)) => Some(Arc::new(entry.event.clone())),
+            _ => None,
+        };
+        self.collector.take(entry);
+        if let (Some(observer), Some(finished)) = (&mut self.observer, finished) {
+            let mut said = Vec::new();
+            observer.take(&finished, &mut |event| said.push(event));
+            said.into_iter()
+                .for_each(|event| self.collector.keep(Arc::new(event), None));
         }
+    }
+
+    pub(crate) fn finish(mut self) -> Collected {
+        let mut said = Vec::new();
+        let failures = self.observer.map_or_else(Vec::new, |observer| {
+            observer.finish(&mut |event| said.push(event))
+        });
+        said.into_iter()
+            .for_each(|event| self.collector.keep(Arc::new(event), None));
+        let mut collected = self.collector.finish();
+        collected.plugin_failures.extend(failures);
+        collected
     }
 }
 
 /// Starts a thread that collects until every sender is gone.
 pub(crate) fn on_a_thread(
     collector: Collector,
-    live: Live,
-    sessions_planned: Option<u64>,
+    shown: Shown,
 ) -> Result<(Sender<Entry>, JoinHandle<Collected>), Failure> {
     let (sender, entries) = unbounded();
-    let body = move || collect(collector, live, sessions_planned, &entries);
+    let body = move || collect(collector, &shown, &entries);
     let thread = std::thread::Builder::new().name("collector".into()).spawn(body);
     let thread = thread.map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))?;
     Ok((sender, thread))
 }
 
-fn collect(
-    mut collector: Collector,
-    live: Live,
-    sessions_planned: Option<u64>,
-    entries: &Receiver<Entry>,
-) -> Collected {
-    let progress = match live {
-        Live::Quiet => Progress::hidden(),
-        Live::Every(_) => Progress::on_stderr(),
+fn collect(mut collector: Collector, shown: &Shown, entries: &Receiver<Entry>) -> Collected {
+    let progress = match shown.quiet {
+        true => Progress::hidden(),
+        false => Progress::on_stderr(),
     };
-    let interval = match live {
-        Live::Every(Some(interval)) if progress.is_hidden() => interval.as_secs_f64(),
-        _ => f64::INFINITY,
+    let every = match shown.lines {
+        Lines::Everywhere(every) => every.as_secs_f64(),
+        Lines::WhereNothingMoves(every) if progress.is_hidden() => every.as_secs_f64(),
+        Lines::WhereNothingMoves(_) | Lines::None => f64::INFINITY,
     };
     let clock = RunClock::starting_now();
-    let (mut drawn, mut said) = (0.0, 0.0);
+    let (mut drawn, mut said, mut told) = (0.0, 0.0, 0.0);
     let mut disk_named = false;
     loop {
         match entries.recv_timeout(REDRAW) {
@@ -171,16 +271,22 @@ fn collect(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        collector.hear();
         let elapsed = clock.now() as f64 / 1e9;
         if elapsed - drawn >= REDRAW.as_secs_f64() && !progress.is_hidden() {
             drawn = elapsed;
-            progress.show(&collector.figures(elapsed, sessions_planned));
+            progress.show(&collector.figures(elapsed, shown.sessions_planned));
         }
-        if elapsed - said >= interval {
+        if elapsed - said >= every {
             said = elapsed;
-            say::err(collector.figures(elapsed, sessions_planned));
+            progress.say(&stream_line(&collector.figures(elapsed, shown.sessions_planned)));
         }
-        if !disk_named && let Some(failure) = collector.writer.failed() {
+        if let Some(page) = shown.page.as_ref().filter(|_| elapsed - told >= PAGE_EVERY) {
+            told = elapsed;
+            let data = collector.analysis.page_so_far(RunState::Running, elapsed);
+            page.publish(data.json().into());
+        }
+        if !disk_named && let Some(failure) = collector.disk_failure() {
             disk_named = true;
             progress.say(&format!(
                 "warning: {failure}; the run goes on, its record is incomplete"
@@ -189,49 +295,4 @@ fn collect(
     }
     progress.finish();
     collector.finish()
-}
-
-/// How recorded arrivals lie on the run's clock, where they are replayed.
-fn schedule(wired: &Wired) -> Option<FidelitySchedule> {
-    let veeksha_pipeline::Schedule { offset, speedup } = wired.plan.schedule;
-    (wired.plan.scheduler.traffic == Traffic::Scheduled).then_some(FidelitySchedule {
-        offset,
-        speedup,
-        // The trace counts from the first arrival that is replayed.
-        first: Some(0),
-    })
-}
-
-fn slos(scenario: &Scenario) -> Result<Vec<Slo>, Failure> {
-    let mut slos = Vec::new();
-    for evaluator in &scenario.evaluators {
-        let EvaluatorConfig::Performance(performance) = evaluator;
-        for slo in &performance.slos {
-            let SloConfig::Constant {
-                metric,
-                percentile,
-                value,
-                name,
-            } = slo;
-            let metric = metric.name().parse().map_err(Failure::usage)?;
-            slos.push(Slo {
-                name: name.clone(),
-                metric,
-                percentile: *percentile,
-                value: *value,
-            });
-        }
-    }
-    Ok(slos)
-}
-
-/// How a scenario wants to be told of a run's progress.
-pub(crate) fn live_of(scenario: &Scenario) -> Live {
-    let every = scenario.evaluators.iter().find_map(|evaluator| {
-        let EvaluatorConfig::Performance(performance) = evaluator;
-        performance
-            .stream_metrics
-            .then_some(performance.stream_metrics_interval)
-    });
-    Live::Every(every.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
 }

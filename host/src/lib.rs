@@ -5,19 +5,28 @@
 //! events of a run with the evaluator, the files and the progress line.
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod certificate_section;
 mod cli;
 mod codec;
 mod collect;
+mod compat;
 mod drive;
+mod evaluators;
 pub mod exit;
+mod expected;
 mod failure;
 mod flavors;
 mod interrupt;
+mod judges;
+mod live;
 mod mode;
+mod objectives;
+mod old_run;
 mod plugins;
 mod prefixes;
 mod prompts;
+mod recording;
 mod replay_section;
 mod results;
 mod rooted;
@@ -25,6 +34,8 @@ mod say;
 mod self_test;
 mod sendable;
 mod shipped;
+mod stand_in;
+mod sweep;
 mod target;
 mod tokenizers;
 mod traces;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use veeksha_scenario::{Flavor, Generator, Scenario};
+use veeksha_scenario::{Evaluator, Flavor, Generator, Scenario};
 
 use crate::flavors::FILE_KEYS;
 
@@ -41,6 +41,12 @@ pub(crate) fn rooted(scenario: &Scenario, folder: &Path) -> Scenario {
                 }
                 Flavor::Lua { .. } => {}
             }
+        }
+    }
+    for evaluator in &mut scenario.evaluators {
+        if let Evaluator::Wasm { path, files, .. } = evaluator {
+            root(path);
+            all(files);
         }
     }
     let client = &mut scenario.client;

@@ -4,6 +4,7 @@
 enum Kind {
     Generator,
     Flavor,
+    Evaluator,
 }
 
 struct Component {
@@ -24,8 +25,9 @@ macro_rules! component {
     };
 }
 
-const SHIPPED: [Component; 17] = [
+const SHIPPED: [Component; 18] = [
     component!(Generator, "synthetic"),
+    component!(Evaluator, "fluidity"),
     component!(Flavor, "azure"),
     component!(Flavor, "bailian"),
     component!(Flavor, "burstgpt"),
@@ -61,6 +63,11 @@ pub(crate) fn flavor(name: &str) -> Option<&'static [u8]> {
     bytes(Kind::Flavor, name)
 }
 
+/// The bytes of a shipped metric or check.
+pub(crate) fn evaluator(name: &str) -> Option<&'static [u8]> {
+    bytes(Kind::Evaluator, name)
+}
+
 /// The names of the shipped trace flavors.
 pub(crate) fn flavors() -> impl Iterator<Item = &'static str> {
     SHIPPED
@@ -77,6 +84,7 @@ pub(crate) fn schemas() -> veeksha_scenario::Shipped {
         let of_kind = match shipped.kind {
             Kind::Generator => &mut schemas.generators,
             Kind::Flavor => &mut schemas.flavors,
+            Kind::Evaluator => &mut schemas.evaluators,
         };
         of_kind.insert(shipped.name.to_owned(), schema);
     }

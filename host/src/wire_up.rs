@@ -5,18 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use veeksha_evaluate::Objectives;
 use veeksha_lua::{LuaGrants, LuaLimits, LuaScenario};
+use veeksha_model::MetricDefinition;
 use veeksha_pipeline::{MinTokensPrompt, Plan, Schedule};
 use veeksha_ports::WorkloadFactory;
 use veeksha_prompt::{Materialiser, Tokenizer};
-use veeksha_scenario::{Document, Generator, Grace, IntervalGenerator, LuaKind, Scenario, Traffic};
+use veeksha_scenario::{
+    Document, Documents, Generator, Grace, IntervalGenerator, LuaKind, Scenario, Setting, Traffic,
+};
 use veeksha_scheduler::{SchedulerConfig, Shard};
 use veeksha_trace::Trace;
 
 use crate::cli::args::ScenarioArgs;
 use crate::failure::Failure;
+use crate::judges::{self, Judges};
 use crate::mode::Mode;
-use crate::{plugins, prompts, say, shipped, tokenizers, traces};
+use crate::{objectives, plugins, prompts, say, shipped, tokenizers, traces};
 
 /// Components of interpreted languages have tens of MiB; nothing that is a scenario or a component has this many.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -40,6 +45,12 @@ pub(crate) struct Wired {
     pub(crate) materialiser: Arc<Materialiser>,
     /// Traffic and threads.
     pub(crate) plan: Plan,
+    /// What measures and judges besides the host.
+    pub(crate) judges: Judges,
+    /// The metrics that they define.
+    pub(crate) definitions: Vec<MetricDefinition>,
+    /// What is asked of the run.
+    pub(crate) objectives: Objectives,
     /// The trace that is replayed, if one is.
     pub(crate) trace: Option<Trace>,
     /// Things the user should know.
@@ -47,13 +58,29 @@ pub(crate) struct Wired {
 }
 
 /// Reads a scenario, applies the overrides, checks it, and fills in what comes from the environment.
+///
+/// # Errors
+/// If it cannot be read or is wrong; or if it is a sweep: the commands that use this take one scenario.
 pub(crate) fn load(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<Loaded, Failure> {
     Source::read(&args.scenario)?.settle(&args.set, overrides, args.no_cache)
 }
 
+/// The same for commands that take sweeps: one scenario, or several.
+pub(crate) fn cells(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<Vec<Cell>, Failure> {
+    Source::read(&args.scenario)?.cells(&args.set, overrides, args.no_cache)
+}
+
+/// One scenario of a sweep.
+pub(crate) struct Cell {
+    /// What tells it from the others; empty where there is only one.
+    pub(crate) settings: Vec<Setting>,
+    /// The scenario.
+    pub(crate) loaded: Loaded,
+}
+
 /// A scenario that was read and is still open for overrides.
 pub(crate) struct Source {
-    document: Document,
+    documents: Documents,
     lua: Option<LuaScenario>,
     folder: PathBuf,
 }
@@ -68,24 +95,26 @@ impl Source {
         if is_lua {
             let lua = LuaScenario::load(path, LuaLimits::default()).map_err(Failure::usage)?;
             return Ok(Source {
-                document: lua.document.clone(),
+                documents: lua.documents.clone(),
                 lua: Some(lua),
                 folder,
             });
         }
-        let shown = path.display();
-        let bytes = read(path)
-            .map_err(|reason| Failure::usage(format!("cannot read the scenario {shown}: {reason}")))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Failure::usage(format!("cannot read the scenario {shown}: it is not UTF-8")))?;
-        let document = Document::from_yaml(&text, &shown.to_string()).map_err(Failure::usage)?;
-        Ok(Source::of(document, folder))
+        let text = read_text(path).map_err(|reason| {
+            Failure::usage(format!("cannot read the scenario {}: {reason}", path.display()))
+        })?;
+        let documents = Documents::from_yaml(&text, path, &mut |path: &Path| read_text(path));
+        Ok(Source {
+            documents: documents.map_err(Failure::usage)?,
+            lua: None,
+            folder,
+        })
     }
 
     /// A scenario that stands in no file; its relative paths start at `folder`.
     pub(crate) fn of(document: Document, folder: PathBuf) -> Source {
         Source {
-            document,
+            documents: Documents::new(document.root),
             lua: None,
             folder,
         }
@@ -93,22 +122,52 @@ impl Source {
 
     /// Applies overrides (`KEY=VALUE`, then the flags), checks, and fills in what comes from the environment.
     pub(crate) fn settle(
-        self,
+        mut self,
         set: &[String],
         overrides: &[(String, String)],
         no_cache: bool,
     ) -> Result<Loaded, Failure> {
-        let Source {
-            mut document,
-            mut lua,
-            folder,
-        } = self;
+        self.override_with(set, overrides)?;
+        let document = self.documents.single().map_err(Failure::usage)?;
+        let lua = self
+            .lua
+            .map(|lua| lua.of(0))
+            .transpose()
+            .map_err(Failure::usage)?;
+        settled(document, lua, self.folder, no_cache)
+    }
+
+    fn cells(
+        mut self,
+        set: &[String],
+        overrides: &[(String, String)],
+        no_cache: bool,
+    ) -> Result<Vec<Cell>, Failure> {
+        self.override_with(set, overrides)?;
+        let cells = self.documents.cells().map_err(Failure::usage)?;
+        let mut settled_cells = Vec::new();
+        for cell in cells {
+            let lua = self.lua.as_ref().map(|lua| lua.of(cell.scenario));
+            let lua = lua.transpose().map_err(Failure::usage)?;
+            settled_cells.push(Cell {
+                settings: cell.settings,
+                loaded: settled(cell.document, lua, self.folder.clone(), no_cache)?,
+            });
+            // What the top level wrote is shown once.
+            if let Some(lua) = &mut self.lua {
+                lua.messages.clear();
+            }
+        }
+        Ok(settled_cells)
+    }
+
+    fn override_with(&mut self, set: &[String], overrides: &[(String, String)]) -> Result<(), Failure> {
         for assignment in set {
             let Some((key, value)) = assignment.split_once('=') else {
                 return Err(Failure::usage(format!("--set {assignment}: expected KEY=VALUE"))
                     .hinted("for example --set runtime.max_sessions=100"));
             };
-            document
+            self.documents
                 .set(key, value)
                 .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
         }
@@ -116,36 +175,49 @@ impl Source {
             // A key is text whatever it looks like, and a message never repeats it.
             if key.ends_with("api_key") {
                 let quoted = serde_json::Value::from(value.as_str()).to_string();
-                document
+                self.documents
                     .set(key, &quoted)
                     .map_err(|_| Failure::usage(format!("--{key}: cannot be set")))?;
                 continue;
             }
-            document
+            self.documents
                 .set(key, value)
                 .map_err(|error| Failure::usage(format!("--{key} {value}: {error}")))?;
         }
-        let mut scenario = document.check(&shipped::schemas()).map_err(Failure::usage)?;
-        fill_from_environment(&mut scenario);
-        if let Some(lua) = &mut lua {
-            for (level, line) in &lua.messages {
-                say::err(format!("[lua {level}] {line}"));
-            }
-            let limits = &scenario.runtime.plugin_limits;
-            lua.set_limits(LuaLimits {
-                call_deadline: limits.call_deadline(),
-                memory_bytes: usize::try_from(limits.memory_bytes()).unwrap_or(usize::MAX),
-                ..LuaLimits::default()
-            });
-        }
-        let cache = if no_cache { None } else { cache_folder() };
-        Ok(Loaded {
-            scenario,
-            lua,
-            folder,
-            cache,
-        })
+        Ok(())
     }
+}
+
+fn settled(
+    document: Document,
+    mut lua: Option<LuaScenario>,
+    folder: PathBuf,
+    no_cache: bool,
+) -> Result<Loaded, Failure> {
+    let mut scenario = document.check(&shipped::schemas()).map_err(Failure::usage)?;
+    fill_from_environment(&mut scenario);
+    if let Some(lua) = &mut lua {
+        for (level, line) in &lua.messages {
+            say::err(format!("[lua {level}] {line}"));
+        }
+        let limits = &scenario.runtime.plugin_limits;
+        lua.set_limits(LuaLimits {
+            call_deadline: limits.call_deadline(),
+            memory_bytes: usize::try_from(limits.memory_bytes()).unwrap_or(usize::MAX),
+            ..LuaLimits::default()
+        });
+    }
+    let cache = if no_cache { None } else { cache_folder() };
+    Ok(Loaded {
+        scenario,
+        lua,
+        folder,
+        cache,
+    })
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    String::from_utf8(read(path)?).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 /// A whole file: a device or a pipe could go on for ever.
@@ -229,6 +301,10 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
         Some(trace) => trace.factory(),
         None => workload(loaded, &tokenizer)?,
     };
+    let judges = judges::of_scenario(loaded, &tokenizer)?;
+    let definitions = judges.definitions()?;
+    let catalogue = objectives::catalogue(&definitions)?;
+    let objectives = objectives::of_scenario(&loaded.scenario, judges.of_requests(), &catalogue)?;
     let mut plan = plan(&loaded.scenario);
     plan.shard = mode.shard();
     if let Some(trace) = &trace {
@@ -242,6 +318,9 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
         tokenizer,
         materialiser,
         plan,
+        judges,
+        definitions,
+        objectives,
         trace,
         notes,
     })

@@ -24,6 +24,14 @@ pub(crate) enum Command {
     Check(ScenarioArgs),
     /// Run a scenario in virtual time against the simulated engine.
     Simulate(SimulateArgs),
+    /// Compute the figures of a run anew from its record, with other objectives or plugins if you like.
+    Evaluate(EvaluateArgs),
+    /// Check whether a run did what its scenario asked for.
+    Health(HealthArgs),
+    /// Say whether runs differ, and by how much.
+    Compare(CompareArgs),
+    /// List the metrics and figures that objectives can be about, or explain one.
+    Metrics(MetricsArgs),
     /// Look at a recorded trace, convert it, or make another one like it.
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -80,10 +88,52 @@ pub(crate) struct DriveArgs {
     pub(crate) quiet: bool,
 }
 
+/// In whose words a run's figures are told besides our own.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Write the files of another tool too.
+    #[arg(long, value_enum, value_name = "TOOL")]
+    pub(crate) compat: Option<Compat>,
+    /// Show the run in the definitions of another tool too. Can be given more than once.
+    #[arg(long, value_name = "TOOL", value_parser = dialect)]
+    pub(crate) dialect: Vec<veeksha_peers::Dialect>,
+    /// A threshold of that tool's own goodput, in its words and units: `ttft:500`. Can be given more than once.
+    #[arg(long, value_name = "METRIC:VALUE", value_parser = threshold)]
+    pub(crate) dialect_goodput: Vec<veeksha_peers::Threshold>,
+}
+
+/// A tool whose files can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compat {
+    /// NVIDIA AIPerf: `profile_export_aiperf.json`, `.csv` and `profile_export.jsonl`.
+    Aiperf,
+}
+
+fn dialect(text: &str) -> Result<veeksha_peers::Dialect, String> {
+    text.parse::<veeksha_peers::Dialect>()
+        .map_err(|error| error.to_string())
+}
+
+fn threshold(text: &str) -> Result<veeksha_peers::Threshold, String> {
+    text.parse::<veeksha_peers::Threshold>()
+        .map_err(|error| error.to_string())
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) drive: DriveArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Print a line of interim figures every so many seconds, on a terminal too. Default of the seconds: the scenario's.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, value_parser = positive)]
+    pub(crate) stream_metrics: Option<Option<f64>>,
+    /// Serve the report while the run goes on, for example at 127.0.0.1:8080 (port 0 takes a free one).
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) live: Option<std::net::SocketAddr>,
+    /// What a viewer of `--live` must show. Needed for addresses that other machines reach; `VEEKSHA_LIVE_TOKEN` is used if it is set.
+    #[arg(long, value_name = "TOKEN", requires = "live")]
+    pub(crate) live_token: Option<String>,
     /// After the run, measure a twin whose timings are known, on this machine and at the run's own rate: its error becomes the bound
     /// printed beside each metric.
     #[arg(long)]
@@ -94,6 +144,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) run: DriveArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     /// The engine to simulate: the name of a profile or a YAML file. Default: that of a `sim://` target, else `default`.
     #[arg(long)]
     pub(crate) profile: Option<String>,
@@ -255,6 +307,115 @@ fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err("expected a number above 0".to_owned()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvaluateArgs {
+    /// The folder of the run.
+    pub(crate) run: PathBuf,
+    /// A metric or a check: a component (.wasm) or a Lua file that returns an item of `evaluators`. Can be given more than once.
+    #[arg(long = "plugin", value_name = "FILE")]
+    pub(crate) plugins: Vec<PathBuf>,
+    /// The configuration of the last `--plugin`, as JSON.
+    #[arg(
+        long,
+        value_name = "JSON",
+        requires = "plugins",
+        default_value = "{}",
+        hide_default_value = true
+    )]
+    pub(crate) plugin_config: String,
+    /// An objective, for example `p99(ttfc) < 500ms`; in place of the scenario's. Can be given more than once.
+    #[arg(long = "slo", value_name = "OBJECTIVE")]
+    pub(crate) slos: Vec<String>,
+    /// What a good request keeps, for example `ttfc <= 500ms`; in place of the scenario's. Can be given more than once.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) goodput: Vec<String>,
+    /// Seconds of a time slice.
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub(crate) slice: Option<f64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// The folder to write to. Default: a new one in `evaluations` of the run.
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(crate) to: Option<PathBuf>,
+    /// Print `summary_stats.json` in place of the table, and write nothing.
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) json: bool,
+    /// Print no table.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Do not read or write the cache of compiled components.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HealthArgs {
+    /// The folder of the run.
+    pub(crate) run: PathBuf,
+    /// End with exit code 6 if a check failed.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print JSON in place of the text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The runs: first the baseline, then what is held against it. Each is the folder of a run, or a folder that holds several runs of
+    /// one kind.
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Compare only these metrics, for example `ttfc,tbc`. Default: all that the runs have.
+    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+    /// End with exit code 3 if this holds, for example `worse(ttfc) or error_rate > 1%`.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) fail_if: Option<String>,
+    /// How sure the intervals are.
+    #[arg(long, default_value_t = 0.95, value_name = "SHARE", value_parser = share)]
+    pub(crate) confidence: f64,
+    /// A difference of less than this share does not matter.
+    #[arg(long, default_value_t = 0.0, value_name = "SHARE", value_parser = share)]
+    pub(crate) ignore_below: f64,
+    /// The seed of the resampling.
+    #[arg(long, default_value_t = 42)]
+    pub(crate) seed: u64,
+    /// Write the comparison as JSON to this file; `-` prints it in place of the table.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write it as a page to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write it as JUnit XML to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Print annotations for GitHub Actions too.
+    #[arg(long)]
+    pub(crate) github: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MetricsArgs {
+    /// The metric or figure to explain. Default: list all.
+    pub(crate) name: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A number from 0 to 1, or a percentage.
+fn share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse::<f64>(),
+    };
+    match number {
+        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
+        _ => Err("expected a share from 0 to 1, or a percentage".to_owned()),
     }
 }
 

@@ -3,7 +3,11 @@
 pub(crate) mod args;
 mod bench;
 mod check;
+mod compare;
 mod doctor;
+mod evaluate;
+mod health;
+mod metrics;
 mod run;
 mod schema;
 pub(crate) mod sim;
@@ -71,6 +75,10 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Command::Run(args) => run::run(&args, &overrides),
         Command::Check(args) => check::check(&args, &overrides),
         Command::Simulate(args) => simulate::simulate(&args, &overrides),
+        Command::Evaluate(args) => evaluate::evaluate(&args),
+        Command::Health(args) => health::health(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Metrics(args) => metrics::metrics(&args),
         Command::Trace(command) => trace::trace(&command),
         Command::Sim(args) => sim::sim(&args),
         Command::Doctor(args) => doctor::doctor(&args),

@@ -1,19 +1,44 @@
 //! `veeksha-host run`.
 
-use veeksha_pipeline::Control;
+use std::sync::Arc;
+
+use veeksha_page::Live;
 use veeksha_report::RunFolder;
 
 use crate::cli::args::RunArgs;
-use crate::collect::{self, Collector, Live};
+use crate::collect::{self, Collector, Shown};
 use crate::drive::{Refused, check_cores, drive};
-use crate::exit;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::mode::Mode;
+use crate::results::{Concluded, Judged};
 use crate::say;
-use crate::{interrupt, prompts, results, rooted, self_test, target, wire_up};
+use crate::wire_up::Loaded;
+use crate::{exit, live, prompts, results, rooted, self_test, sweep, target, wire_up};
 
 pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let mut loaded = wire_up::load(&args.drive.scenario, overrides)?;
+    let cells = wire_up::cells(&args.drive.scenario, overrides)?;
+    let interrupts = Interrupts::listen()?;
+    let page = live::start(args)?;
+    let context = Context {
+        args,
+        interrupts: &interrupts,
+        page,
+    };
+    sweep::each(cells, &interrupts, args.drive.quiet, |loaded| {
+        one(loaded, &context)
+    })
+}
+
+/// What the runs of one command share.
+struct Context<'a> {
+    args: &'a RunArgs,
+    interrupts: &'a Interrupts,
+    page: Option<Arc<Live>>,
+}
+
+fn one(mut loaded: Loaded, context: &Context<'_>) -> Result<Concluded, Failure> {
+    let args = context.args;
     check_cores(&loaded.scenario.runtime)?;
     let (mut target, simulated) = target::settle(&mut loaded, &args.drive.scenario.scenario)?;
     let mut wired = wire_up::wire(&mut loaded, Mode::Run(args.drive.shard))?;
@@ -28,17 +53,18 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         say::err(format!("note: {note}"));
     }
 
-    let control = Control::default();
-    interrupt::stop_on_signal(control.clone())?;
+    let control = context.interrupts.next_run();
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
-    let collector = Collector::new(&scenario, &wired, &folder)?;
-    let live = if args.drive.quiet {
-        Live::Quiet
-    } else {
-        collect::live_of(&scenario)
+    let mut collector = Collector::new(&scenario, &wired, &folder, &args.output, config)?;
+    collector.watch()?;
+    let shown = Shown {
+        lines: collect::lines_of(&scenario, args.drive.quiet, args.stream_metrics),
+        quiet: args.drive.quiet,
+        sessions_planned: scenario.runtime.session_limit(),
+        page: context.page.clone(),
     };
-    let (events, thread) = collect::on_a_thread(collector, live, scenario.runtime.session_limit())?;
+    let (events, thread) = collect::on_a_thread(collector, shown)?;
     let refused = Refused::default();
     let ended = drive(&scenario, &mut wired, target, &events, &control, &refused);
     drop(events);
@@ -52,7 +78,7 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
     let ended = ended?;
     let stopped_before = control.is_stopped();
     let self_test = match wanted && !stopped_before {
-        true => self_test::measure(&scenario, &collected.evaluation, &control),
+        true => self_test::measure(&scenario, &collected.analysed.evaluation, &control),
         false => Ok(None),
     };
     let interrupted = control.is_stopped() && !stopped_before;
@@ -62,16 +88,19 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         Ok(found) => (found.filter(|_| !interrupted), None),
         Err(failure) => (None, Some(failure)),
     };
-    let judged = results::Judged {
+    let judged = Judged {
         clock: results::Clock::Real,
         thresholds: results::thresholds(&scenario),
         self_test,
         threads: results::Threads::of(&scenario.runtime, &refused),
     };
-    let code = results::conclude(&folder, collected, &ended, &judged, args.drive.quiet)?;
+    let mut concluded = results::conclude(&folder, collected, &ended, &judged, args.drive.quiet)?;
+    if let Some(page) = &context.page {
+        page.publish(concluded.page.json().into());
+    }
     if interrupted {
         say::err("the self-test was interrupted; the results of the run are complete");
-        return Ok(exit::INTERRUPTED);
+        concluded.code = exit::INTERRUPTED;
     }
-    failed.map_or(Ok(code), Err)
+    failed.map_or(Ok(concluded), Err)
 }

@@ -10,7 +10,7 @@ pub(super) fn schema(format: SchemaFormat) -> Result<u8, Failure> {
     let schemas = shipped::schemas();
     match format {
         SchemaFormat::Json => {
-            let schema = veeksha_scenario::json_schema(&schemas);
+            let schema = veeksha_scenario::file_schema(&schemas);
             let text = serde_json::to_string_pretty(&schema).map_err(Failure::internal)?;
             say::out(text);
         }

@@ -4,14 +4,22 @@ use veeksha_pipeline::SimulatedTarget;
 use veeksha_report::RunFolder;
 
 use crate::cli::args::SimulateArgs;
-use crate::collect::Collector;
+use crate::collect::{Collector, Inline};
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::mode::Mode;
-use crate::say;
-use crate::{results, rooted, wire_up};
+use crate::results::{Concluded, Judged};
+use crate::wire_up::Loaded;
+use crate::{results, rooted, say, sweep, wire_up};
 
 pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let mut loaded = wire_up::load(&args.run.scenario, overrides)?;
+    let cells = wire_up::cells(&args.run.scenario, overrides)?;
+    // A simulation is over in seconds: a signal ends it as it ends any program.
+    let interrupts = Interrupts::default();
+    sweep::each(cells, &interrupts, args.run.quiet, |loaded| one(loaded, args))
+}
+
+fn one(mut loaded: Loaded, args: &SimulateArgs) -> Result<Concluded, Failure> {
     let wired = wire_up::wire(&mut loaded, Mode::Simulate(args.run.shard))?;
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario.clone();
@@ -32,7 +40,8 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
 
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
-    let mut collector = Collector::new(&scenario, &wired, &folder)?;
+    let collector = Collector::new(&scenario, &wired, &folder, &args.output, config)?;
+    let mut collector = Inline::open(collector)?;
     let end = veeksha_pipeline::simulate(
         &wired.plan,
         &target,
@@ -41,16 +50,11 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
         &wired.materialiser,
         &mut |entry| collector.take(entry),
     )?;
-    results::conclude(
-        &folder,
-        collector.finish(),
-        &end,
-        &results::Judged {
-            clock: results::Clock::Virtual,
-            thresholds: results::thresholds(&scenario),
-            self_test: None,
-            threads: results::Threads::default(),
-        },
-        args.run.quiet,
-    )
+    let judged = Judged {
+        clock: results::Clock::Virtual,
+        thresholds: results::thresholds(&scenario),
+        self_test: None,
+        threads: results::Threads::default(),
+    };
+    results::conclude(&folder, collector.finish(), &end, &judged, args.run.quiet)
 }

@@ -1,0 +1,27 @@
+//! `veeksha-host health`: whether a run did what its scenario asked for.
+
+use veeksha_health::Health;
+
+use crate::cli::args::HealthArgs;
+use crate::failure::Failure;
+use crate::old_run::OldRun;
+use crate::{exit, expected, say};
+
+pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
+    let mut run = OldRun::open(&args.run, true)?;
+    let mut health = Health::new(expected::of(&run.loaded.scenario));
+    run.for_each(|event| health.on(event))?;
+    for note in &run.notes {
+        say::err(format!("note: {note}"));
+    }
+    let report = health.finish();
+    if args.json {
+        say::out(serde_json::to_string_pretty(&report.json()).map_err(Failure::internal)?);
+    } else {
+        say::out(report.text().trim_end());
+    }
+    Ok(match args.strict && !report.passed() {
+        true => exit::INVALID,
+        false => exit::DONE,
+    })
+}

@@ -1,0 +1,139 @@
+//! `veeksha-host metrics`: what can be measured, and what each word means.
+
+use serde_json::{Value, json};
+use veeksha_evaluate::{Catalogue, FigureInfo, MetricInfo, Scope};
+use veeksha_report::{Colour, Row, Section, summary_table};
+
+use crate::cli::args::MetricsArgs;
+use crate::exit;
+use crate::failure::Failure;
+use crate::say;
+
+const WIDTH: usize = 110;
+
+pub(super) fn metrics(args: &MetricsArgs) -> Result<u8, Failure> {
+    let catalogue = Catalogue::built_in();
+    match &args.name {
+        None if args.json => say::out(pretty(&all(&catalogue))?),
+        None => say::out(list(&catalogue)),
+        Some(name) => explain(&catalogue, name, args.json)?,
+    }
+    Ok(exit::DONE)
+}
+
+fn pretty(value: &Value) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map_err(Failure::internal)
+}
+
+fn list(catalogue: &Catalogue) -> String {
+    let metric = |metric: &MetricInfo| Row {
+        name: metric.name.clone(),
+        cells: vec![metric.unit.clone(), metric.better.name().to_owned()],
+        note: Some(metric.display.clone()),
+        ..Row::default()
+    };
+    let of = |title: &str, scope: Scope| Section {
+        title: title.to_owned(),
+        columns: ["unit", "better"].map(String::from).to_vec(),
+        rows: catalogue
+            .iter()
+            .filter(|metric| metric.scope == scope)
+            .map(metric)
+            .collect(),
+    };
+    let figures = catalogue.figures().map(|figure| Row {
+        name: figure.name.to_owned(),
+        cells: vec![figure.unit.to_owned(), figure.better.name().to_owned()],
+        ..Row::default()
+    });
+    let sections = [
+        of("Metrics of requests, as in p99(ttfc)", Scope::Request),
+        of("Metrics of gaps between chunks", Scope::Gap),
+        of("Metrics of sessions", Scope::Session),
+        Section {
+            title: "Figures of the whole run, as in goodput > 0.95".to_owned(),
+            columns: ["unit", "better"].map(String::from).to_vec(),
+            rows: figures.collect(),
+        },
+    ];
+    let table = summary_table(&sections, WIDTH, Colour::of_stdout());
+    format!(
+        "{table}\n`veeksha-host metrics NAME` explains one. Plugins define further metrics: see `evaluators`."
+    )
+}
+
+fn explain(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<(), Failure> {
+    let value = match (catalogue.get(name), catalogue.figure(name)) {
+        (Some(metric), _) => of_metric(metric),
+        (None, Some(figure)) => of_figure(figure),
+        (None, None) => {
+            let failure = Failure::usage(format!("there is no metric or figure `{name}`"));
+            return Err(match catalogue.nearest(name) {
+                Some(nearest) => failure.hinted(format!("did you mean `{nearest}`?")),
+                None => failure.hinted("`veeksha-host metrics` lists all"),
+            });
+        }
+    };
+    if as_json {
+        say::out(pretty(&value)?);
+        return Ok(());
+    }
+    say::out(name_and_words(&value));
+    Ok(())
+}
+
+fn name_and_words(value: &Value) -> String {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let mut lines = vec![text("name").to_owned()];
+    for (label, key) in [
+        ("called", "display"),
+        ("unit", "unit"),
+        ("better", "better"),
+        ("of each", "scope"),
+        ("definition", "definition"),
+        ("source", "source"),
+    ] {
+        if !text(key).is_empty() {
+            lines.push(format!("  {label:<11} {}", text(key)));
+        }
+    }
+    lines.join("\n")
+}
+
+fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Request => "request",
+        Scope::Gap => "gap",
+        Scope::Session => "session",
+        Scope::Run => "run",
+    }
+}
+
+fn of_metric(metric: &MetricInfo) -> Value {
+    json!({
+        "name": metric.name,
+        "kind": "metric",
+        "display": metric.display,
+        "unit": metric.unit,
+        "better": metric.better.name(),
+        "scope": scope(metric.scope),
+        "definition": metric.definition,
+        "source": metric.source,
+    })
+}
+
+fn of_figure(figure: &FigureInfo) -> Value {
+    json!({
+        "name": figure.name,
+        "kind": "figure",
+        "unit": figure.unit,
+        "better": figure.better.name(),
+        "scope": "run",
+        "definition": figure.definition,
+    })
+}
+
+fn all(catalogue: &Catalogue) -> Value {
+    let metrics = catalogue.iter().map(of_metric);
+    metrics.chain(catalogue.figures().map(of_figure)).collect()
+}

@@ -1,0 +1,177 @@
+//! The folder of an earlier run: its record, and the scenario that it was of.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use veeksha_events::Event;
+use veeksha_model::MetricDefinition;
+use veeksha_record::Record;
+use veeksha_scenario::{Document, Node, Value};
+
+use crate::failure::Failure;
+use crate::wire_up::{Loaded, Source, read};
+
+/// An earlier run.
+pub(crate) struct OldRun {
+    /// What happened in it.
+    pub(crate) record: Record,
+    /// Its scenario, as far as it can be had from `config.yml`: Lua functions are not in there.
+    pub(crate) loaded: Loaded,
+    /// The Lua evaluators that judged its requests: what they said is in the record.
+    pub(crate) lua_judges: Vec<String>,
+    /// What the user should know about that.
+    pub(crate) notes: Vec<String>,
+}
+
+impl OldRun {
+    /// Opens the folder of a run.
+    pub(crate) fn open(folder: &Path, no_cache: bool) -> Result<OldRun, Failure> {
+        let record = Record::open(folder).map_err(Failure::usage)?;
+        let (mut notes, mut lua_judges) = (Vec::new(), Vec::new());
+        let loaded = scenario(folder, no_cache, &mut notes, &mut lua_judges)?;
+        let info = record.info();
+        if !info.complete {
+            notes.push(match info.cut_after {
+                Some(at) => format!(
+                    "the record was cut short after {}: what is there is evaluated",
+                    veeksha_report::duration(at as f64 / 1e9)
+                ),
+                None => "the record is not complete: what is there is evaluated".to_owned(),
+            });
+        }
+        notes.extend(info.damaged.iter().cloned());
+        Ok(OldRun {
+            record,
+            loaded,
+            lua_judges,
+            notes,
+        })
+    }
+
+    /// The metrics of plugins that the record has samples of: they are told before the first request is sent.
+    pub(crate) fn definitions(&mut self) -> Result<Vec<MetricDefinition>, Failure> {
+        let mut definitions = Vec::new();
+        // Whether it was read to its end makes no difference.
+        let _ = self
+            .record
+            .for_each(|event| match event {
+                Event::MetricDefined(definition) => {
+                    definitions.push(definition.clone());
+                    ControlFlow::Continue(())
+                }
+                Event::Dispatched { .. } | Event::Finished(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+            .map_err(Failure::internal)?;
+        Ok(definitions)
+    }
+
+    /// Shows every event of the record, in its order.
+    pub(crate) fn for_each(&mut self, mut on: impl FnMut(&Event)) -> Result<(), Failure> {
+        let known = self.record.info().damaged.len();
+        let read = self.record.for_each(|event| {
+            on(event);
+            ControlFlow::<()>::Continue(())
+        });
+        let _whole = read.map_err(Failure::internal)?;
+        self.notes
+            .extend(self.record.info().damaged.iter().skip(known).cloned());
+        Ok(())
+    }
+}
+
+/// The scenario in `config.yml`. What cannot be read leaves the defaults: a record is worth evaluating without it.
+fn scenario(
+    folder: &Path,
+    no_cache: bool,
+    notes: &mut Vec<String>,
+    lua_judges: &mut Vec<String>,
+) -> Result<Loaded, Failure> {
+    let defaults = || {
+        let nothing = Document::from_yaml("", "config.yml").map_err(Failure::internal)?;
+        Source::of(nothing, folder.to_owned()).settle(&[], &[], no_cache)
+    };
+    let path = folder.join("config.yml");
+    let text = match read(&path).map(String::from_utf8) {
+        Ok(Ok(text)) => text,
+        Ok(Err(_)) => {
+            notes.push("config.yml is not UTF-8: the scenario's objectives are not known".to_owned());
+            return defaults();
+        }
+        Err(reason) => {
+            notes.push(format!(
+                "config.yml cannot be read ({reason}): the scenario's objectives are not known"
+            ));
+            return defaults();
+        }
+    };
+    let document = Document::from_yaml(&text, "config.yml")
+        .map(|document| without_functions(document, notes, lua_judges));
+    let loaded = document
+        .map_err(Failure::usage)
+        .and_then(|document| Source::of(document, folder.to_owned()).settle(&[], &[], no_cache));
+    match loaded {
+        Ok(loaded) => Ok(loaded),
+        Err(failure) => {
+            notes.push(format!(
+                "config.yml is not a scenario of this version, so its objectives are not known: {}",
+                failure.message
+            ));
+            defaults()
+        }
+    }
+}
+
+/// The scenario without what stands for Lua functions in it.
+fn without_functions(
+    mut document: Document,
+    notes: &mut Vec<String>,
+    lua_judges: &mut Vec<String>,
+) -> Document {
+    let Value::Map(entries) = &mut document.root.value else {
+        return document;
+    };
+    // Sessions are not made again.
+    entries.retain(|(key, node)| !(key == "session_generator" && is_lua_anywhere(node)));
+    for (key, node) in entries.iter_mut() {
+        let Value::List(evaluators) = &mut node.value else {
+            continue;
+        };
+        if key != "evaluators" {
+            continue;
+        }
+        evaluators.retain(|evaluator| {
+            if is_lua(evaluator) {
+                if evaluator.get("good").is_some() {
+                    lua_judges.push(name_of(evaluator));
+                }
+                notes.push(format!(
+                    "the Lua functions of `{}` are not called again: what they measured is in the record; \
+                     `--plugin FILE.lua` calls those of a file",
+                    name_of(evaluator)
+                ));
+            }
+            !is_lua(evaluator)
+        });
+    }
+    entries.retain(|(key, node)| {
+        !(key == "evaluators" && matches!(&node.value, Value::List(items) if items.is_empty()))
+    });
+    document
+}
+
+fn name_of(evaluator: &Node) -> String {
+    match evaluator.get("name").map(|name| &name.value) {
+        Some(Value::Text(name)) => name.clone(),
+        _ => "lua".to_owned(),
+    }
+}
+
+fn is_lua(node: &Node) -> bool {
+    matches!(node.get("type").map(|kind| &kind.value), Some(Value::Text(kind)) if kind == "lua")
+}
+
+/// Whether it is a Lua generator, or a trace with a Lua flavor.
+fn is_lua_anywhere(generator: &Node) -> bool {
+    is_lua(generator) || generator.get("flavor").is_some_and(is_lua)
+}

@@ -1,0 +1,88 @@
+//! The thread that writes the record of a run as columns.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use veeksha_clock::RunClock;
+use veeksha_events::Event;
+use veeksha_record::{RecordError, Recorder};
+
+use crate::failure::Failure;
+
+/// Owns the thread. Dropping it without [`Recording::finish`] leaves the parts that are written.
+pub(crate) struct Recording {
+    events: Option<Sender<Arc<Event>>>,
+    thread: JoinHandle<Result<(), RecordError>>,
+    failure: Arc<OnceLock<String>>,
+}
+
+impl Recording {
+    /// Starts the record in a run's folder.
+    pub(crate) fn start(run: &Path) -> Result<Recording, Failure> {
+        let recorder = Recorder::create(run, PROGRAM).map_err(Failure::internal)?;
+        let (events, inbox) = unbounded();
+        let failure = Arc::new(OnceLock::new());
+        let told = Arc::clone(&failure);
+        let thread = std::thread::Builder::new()
+            .name("record-columns".into())
+            .spawn(move || write(recorder, &inbox, &told))
+            .map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))?;
+        Ok(Recording {
+            events: Some(events),
+            thread,
+            failure,
+        })
+    }
+
+    /// Has an event written; never waits for the disk.
+    pub(crate) fn record(&self, event: &Arc<Event>) {
+        if let Some(events) = &self.events {
+            // If the thread is gone, `finish` says why.
+            let _ = events.send(Arc::clone(event));
+        }
+    }
+
+    /// What went wrong first, if anything did so far.
+    pub(crate) fn failed(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// Waits until the record is whole.
+    pub(crate) fn finish(mut self) -> Result<(), String> {
+        self.events = None;
+        match self.thread.join() {
+            Ok(written) => written.map_err(|error| error.to_string()),
+            Err(_) => Err("the thread that writes the record has died".to_owned()),
+        }
+    }
+}
+
+/// What the record says it was written by.
+const PROGRAM: &str = concat!("veeksha-host ", env!("CARGO_PKG_VERSION"));
+
+fn write(
+    mut recorder: Recorder,
+    inbox: &Receiver<Arc<Event>>,
+    told: &OnceLock<String>,
+) -> Result<(), RecordError> {
+    let clock = RunClock::starting_now();
+    let mut first = Ok(());
+    loop {
+        let event = match inbox.recv_timeout(IDLE) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        // What was lost is counted by the record itself; a disk that was full for a while costs no more than that.
+        if let Err(error) = recorder.push(&event, clock.now()) {
+            told.get_or_init(|| error.to_string());
+            first = first.and(Err(error));
+        }
+    }
+    let last = recorder.finish();
+    first.and(last)
+}
+
+const IDLE: std::time::Duration = std::time::Duration::from_secs(1);

@@ -1,0 +1,252 @@
+//! The end of a run: what is computed from its events becomes files, a table, a page, and the exit code that says how it went.
+
+mod files;
+mod page;
+mod plots;
+mod table;
+mod threads;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use veeksha_evaluate::{CertFinding, Certificate, Evaluation, SelfTest, Thresholds, Verdict, certify};
+use veeksha_page::PageData;
+use veeksha_pipeline::RunEnd;
+use veeksha_ports::{PluginFailure, RunResults, SloCheck};
+use veeksha_report::{Colour, RunFolder, summary_table};
+use veeksha_scenario::Scenario;
+
+pub(crate) use page::so_far;
+pub(crate) use threads::Threads;
+
+use crate::analysis::Analysed;
+use crate::collect::Collected;
+use crate::exit;
+use crate::failure::Failure;
+use crate::{replay_section, say};
+
+/// Width of the table where the terminal's is not known.
+const WIDTH: usize = 110;
+
+/// Whose time the run was measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// The machine's.
+    Real,
+    /// The simulation's.
+    Virtual,
+}
+
+/// What a run is judged by, besides its own record.
+pub(crate) struct Judged {
+    /// Whose time it was.
+    pub(crate) clock: Clock,
+    /// When it does not trust itself.
+    pub(crate) thresholds: Thresholds,
+    /// What the self-test found, if there was one.
+    pub(crate) self_test: Option<SelfTest>,
+    /// What was done for the threads that measure.
+    pub(crate) threads: Threads,
+}
+
+/// When a run of this scenario does not trust itself.
+pub(crate) fn thresholds(scenario: &Scenario) -> Thresholds {
+    Thresholds {
+        degraded: scenario.certificate.degraded,
+        invalid: scenario.certificate.invalid,
+        ..Thresholds::default()
+    }
+}
+
+/// What a run came to, for whoever goes on with it.
+pub(crate) struct Concluded {
+    /// How it went.
+    pub(crate) code: u8,
+    /// Where its files are.
+    pub(crate) folder: std::path::PathBuf,
+    /// Its figures.
+    pub(crate) evaluation: Evaluation,
+    /// Its verdict on itself.
+    pub(crate) verdict: Verdict,
+    /// `prefill_stats.json`.
+    pub(crate) prefill_stats: Value,
+    /// `decode_window_metrics.json`, if it is written.
+    pub(crate) decode_windows: Option<Value>,
+    /// Its page.
+    pub(crate) page: PageData,
+}
+
+/// Writes the files, prints the table unless it is not wanted, and says how the run went.
+pub(crate) fn conclude(
+    folder: &RunFolder,
+    collected: Collected,
+    end: &RunEnd,
+    judged: &Judged,
+    quiet: bool,
+) -> Result<Concluded, Failure> {
+    let Collected {
+        mut analysed,
+        slo_checks,
+        written,
+        plugin_failures,
+    } = collected;
+    let mut failures: Vec<PluginFailure> = end
+        .plugin_failures
+        .iter()
+        .cloned()
+        .chain(plugin_failures)
+        .collect();
+    failures.extend(judge(&mut analysed.evaluation, &slo_checks));
+    let certificate = certificate(&analysed.evaluation, judged);
+    let page = page::whole(folder, &analysed, &certificate, judged);
+    let files = files::write(folder, &analysed, &certificate, judged, &page);
+    if !quiet {
+        print_table(&analysed, &certificate, judged);
+        say::out(format!("results: {}", folder.path().display()));
+    }
+    for (class, failed) in &analysed.failures {
+        say::err(format!(
+            "{} failed ({class}); the first: {}",
+            say::counted(failed.count, "request"),
+            failed.message
+        ));
+    }
+    if end.target_lost {
+        say::err(
+            "the run was stopped: one request after another could not connect; is the server still running?",
+        );
+    }
+    if let Some(first) = &end.first_warmup_failure {
+        say::err(format!(
+            "{} of the warm-up failed; the first: {first}",
+            say::counted(u64::from(end.warmup_failures), "request")
+        ));
+    }
+    for failure in &failures {
+        say::err(Failure::from(failure.clone()));
+    }
+    let evaluation = &analysed.evaluation;
+    say_of(evaluation, &certificate);
+    if let Err(error) = written.and(files) {
+        return Err(Failure::internal(format!("the results are incomplete: {error}"))
+            .hinted("free some space or choose another --output_dir"));
+    }
+    let code = if end.interrupted {
+        exit::INTERRUPTED
+    } else if !failures.is_empty() {
+        exit::PLUGIN
+    } else if end.target_lost {
+        exit::TARGET
+    } else {
+        code(evaluation, &certificate)
+    };
+    Ok(Concluded {
+        code,
+        folder: folder.path().to_owned(),
+        verdict: certificate.verdict,
+        prefill_stats: analysed.prefill_stats,
+        decode_windows: analysed.decode_windows,
+        page,
+        evaluation: analysed.evaluation,
+    })
+}
+
+/// Writes the files of a run that was evaluated anew, prints its table, and says how it went.
+pub(crate) fn conclude_again(
+    folder: Option<&RunFolder>,
+    mut analysed: Analysed,
+    slo_checks: &[Arc<dyn SloCheck>],
+    mut failures: Vec<PluginFailure>,
+    judged: &Judged,
+    quiet: bool,
+) -> Result<u8, Failure> {
+    failures.extend(judge(&mut analysed.evaluation, slo_checks));
+    let certificate = certificate(&analysed.evaluation, judged);
+    if let Some(folder) = folder {
+        let page = page::whole(folder, &analysed, &certificate, judged);
+        files::write(folder, &analysed, &certificate, judged, &page).map_err(|error| {
+            Failure::internal(format!("the results are incomplete: {error}"))
+                .hinted("free some space or choose another folder with --to")
+        })?;
+        if !quiet {
+            print_table(&analysed, &certificate, judged);
+            say::out(format!("results: {}", folder.path().display()));
+        }
+    } else {
+        let stats = serde_json::to_string_pretty(&analysed.evaluation.summary_stats());
+        say::out(stats.map_err(Failure::internal)?);
+    }
+    for failure in &failures {
+        say::err(Failure::from(failure.clone()));
+    }
+    say_of(&analysed.evaluation, &certificate);
+    Ok(match failures.is_empty() {
+        true => code(&analysed.evaluation, &certificate),
+        false => exit::PLUGIN,
+    })
+}
+
+fn certificate(evaluation: &Evaluation, judged: &Judged) -> Certificate {
+    match judged.clock {
+        Clock::Real => certify(evaluation, &judged.thresholds, judged.self_test.as_ref()),
+        Clock::Virtual => Certificate::simulated(evaluation, &judged.thresholds),
+    }
+}
+
+/// Asks the plugins that judge the run. What went wrong is given back.
+fn judge(evaluation: &mut Evaluation, checks: &[Arc<dyn SloCheck>]) -> Vec<PluginFailure> {
+    let mut failures = Vec::new();
+    for check in checks {
+        let results: Arc<dyn RunResults> = evaluation.samples.clone();
+        match check.check(results) {
+            Ok(verdicts) => evaluation.add_verdicts(&check.info().name, verdicts),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    failures
+}
+
+fn print_table(analysed: &Analysed, certificate: &Certificate, judged: &Judged) {
+    let mut sections = table::sections(&analysed.evaluation, certificate, judged);
+    sections.extend(analysed.fidelity.as_ref().map(replay_section::section));
+    sections.extend(table::health(&analysed.health));
+    say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
+    for view in &analysed.views {
+        say::out(format!("\n{}", view.text()));
+    }
+}
+
+fn say_of(evaluation: &Evaluation, certificate: &Certificate) {
+    if certificate.verdict == Verdict::Invalid && evaluation.counts.completed > 0 {
+        say::err(format!("the measurement is INVALID: {}", worst(certificate)));
+    }
+    if evaluation.counts.requests == 0 {
+        say::err("warning: nothing was measured: the run ended before its first request");
+    }
+}
+
+/// The first finding that makes a run invalid, in words.
+fn worst(certificate: &Certificate) -> String {
+    let invalid = |finding: &&CertFinding| finding.verdict == Verdict::Invalid;
+    certificate
+        .findings
+        .iter()
+        .find(invalid)
+        .map_or_else(String::new, |finding| finding.what.clone())
+}
+
+/// The first of these that holds: nothing was measured, every request failed, the measurement is invalid, an SLO failed, done. Before them
+/// come interruption, a plugin's failure, the loss of the target.
+fn code(evaluation: &Evaluation, certificate: &Certificate) -> u8 {
+    if evaluation.counts.requests == 0 {
+        exit::INVALID
+    } else if evaluation.counts.all_failed() {
+        exit::TARGET
+    } else if certificate.verdict == Verdict::Invalid {
+        exit::INVALID
+    } else if !evaluation.slos.all_met() {
+        exit::SLO_FAILED
+    } else {
+        exit::DONE
+    }
+}

@@ -1,0 +1,173 @@
+//! The plots of a run, each with its data beside it.
+
+use veeksha_evaluate::{CurvePoint, Metric, RunSamples, Slice};
+use veeksha_model::Nanos;
+use veeksha_page::Requests;
+use veeksha_report::{
+    BoxPlotData, CdfData, ConcurrencyData, Curve, Level, Plot, PrefillData, ReportError, RunFolder,
+    SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_log_plot,
+    cdf_plot, concurrency_plot, length_groups, prefill_plot, slices_plot, spans_decades, throughput_plot,
+    timeline_plot,
+};
+
+use crate::analysis::Analysed;
+use crate::stand_in::write_plot;
+
+/// Points of a distribution: every percentile, as in Veeksha's files.
+const POINTS: usize = 101;
+
+/// Requests in the timeline.
+const LANES: usize = 60;
+
+type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
+
+/// The distribution of a metric; `None` if there is no such metric.
+pub(super) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> {
+    let info = samples.catalogue().get(name)?;
+    Some(CdfData {
+        metric: info.name.clone(),
+        display: info.display.clone(),
+        unit: info.unit.clone(),
+        count: samples.summary(name).map_or(0, |summary| summary.count as u64),
+        points: samples
+            .quantiles(name, POINTS)
+            .into_iter()
+            .map(|(share, value)| (value, share))
+            .collect(),
+    })
+}
+
+/// The drawing of a distribution that has samples; its data is Veeksha's CSV.
+pub(super) fn cdf(folder: &RunFolder, data: &CdfData, tried: Tried<'_>) {
+    if data.count == 0 {
+        return;
+    }
+    let stem = format!("metrics/{}", data.metric);
+    tried(write_figure(folder, &stem, &cdf_plot(data)));
+    if spans_decades(data) {
+        tried(write_figure(
+            folder,
+            &format!("{stem}_log_x"),
+            &cdf_log_plot(data),
+        ));
+    }
+}
+
+fn write_figure(folder: &RunFolder, stem: &str, plot: &Plot) -> Result<(), ReportError> {
+    crate::stand_in::write_figure(folder, stem, &plot.figure)
+}
+
+/// Everything that is not the distribution of one metric.
+pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) {
+    let evaluation = &analysed.evaluation;
+    if evaluation.counts.requests == 0 {
+        return;
+    }
+    let seconds = |at: Nanos| at as f64 / 1e9;
+    let mut draw = |stem: &str, plot: Plot| tried(write_plot(folder, &format!("metrics/{stem}"), &plot));
+    let groups = || analysed.prefill_groups.iter();
+    if groups().next().is_some() {
+        draw(
+            "ttfc_violin_plot",
+            box_plot(&BoxPlotData {
+                display: "Time to First Chunk".to_owned(),
+                unit: "s".to_owned(),
+                grouped_by: "prompt tokens".to_owned(),
+                groups: length_groups(groups().map(|(length, times)| (*length, times.as_slice()))),
+            }),
+        );
+        let groups = groups().map(|(length, times)| (f64::from(*length), times.clone()));
+        draw(
+            "prefill_by_length",
+            prefill_plot(&PrefillData {
+                groups: groups.collect(),
+            }),
+        );
+    }
+    let slices = &evaluation.slices;
+    let rate = |name: &str, of: &dyn Fn(&Slice) -> f64| Curve {
+        name: name.to_owned(),
+        points: slices
+            .slices
+            .iter()
+            .map(|slice| (seconds(slice.from), of(slice)))
+            .collect(),
+    };
+    let width = |slice: &Slice| seconds(slice.to - slice.from).max(1e-9);
+    draw(
+        "throughput_over_time",
+        throughput_plot(&ThroughputData {
+            slice_seconds: seconds(slices.length),
+            requests_per_second: vec![
+                rate("answered", &Slice::requests_per_second),
+                rate("failed", &|slice| slice.errored as f64 / width(slice)),
+            ],
+            tokens_per_second: vec![
+                rate("output", &Slice::output_tokens_per_second),
+                rate("input", &|slice| slice.input_tokens as f64 / width(slice)),
+            ],
+        }),
+    );
+    let curves = &evaluation.curves;
+    let level = |name: &str, points: &[CurvePoint]| Level {
+        name: name.to_owned(),
+        points: points
+            .iter()
+            .map(|point| (seconds(point.at), point.value, point.max))
+            .collect(),
+    };
+    draw(
+        "concurrency_over_time",
+        concurrency_plot(&ConcurrencyData {
+            levels: vec![
+                level("in flight", &curves.in_flight.points),
+                level("in prefill", &curves.in_prefill.points),
+                level("in decode", &curves.in_decode.points),
+            ],
+        }),
+    );
+    draw(
+        "ttfc_over_time",
+        slices_plot(&SliceData {
+            display: "Time to First Chunk".to_owned(),
+            unit: "s".to_owned(),
+            slice_seconds: seconds(slices.length),
+            slices: slices
+                .slices
+                .iter()
+                .map(|slice| {
+                    let ttfc = slice.metric(Metric::Ttfc);
+                    let count = ttfc.map_or(0, |ttfc| ttfc.count as u64);
+                    let figures = [ttfc.map(|t| t.p50), ttfc.map(|t| t.p90), ttfc.map(|t| t.p99)];
+                    (seconds(slice.from), count, figures)
+                })
+                .collect(),
+        }),
+    );
+    for (stem, choice) in [
+        ("request_timeline", TimelineChoice::First),
+        ("slowest_requests", TimelineChoice::Slowest),
+    ] {
+        draw(stem, timeline_plot(&timeline(&analysed.requests, choice)));
+    }
+}
+
+fn timeline(requests: &Requests, choice: TimelineChoice) -> TimelineData {
+    let seconds = |at: Nanos| at as f64 / 1e9;
+    let rows = requests.rows.iter().filter(|request| request.measured);
+    TimelineData {
+        requests: rows
+            .map(|request| TimelineRequest {
+                request: request.id.to_string(),
+                intended: seconds(request.intended),
+                dispatched: seconds(request.dispatched),
+                first_chunk: request.first_chunk.map(seconds),
+                completed: seconds(request.completed),
+                answered: matches!(request.outcome, veeksha_page::Outcome::Answered { .. }),
+            })
+            .collect(),
+        total: requests.total,
+        choice,
+        most: LANES,
+    }
+}

@@ -1,0 +1,379 @@
+//! The closing table of a run.
+
+use veeksha_evaluate::{Certificate, Evaluation, Metric, PluginVerdict, SloResult, Stated};
+use veeksha_health::{HealthReport, Outcome};
+use veeksha_model::ErrorClass;
+use veeksha_report::{Mark, Row, Section, duration, number, share};
+use veeksha_slo::Comparison;
+
+use super::{Clock, Judged};
+use crate::{certificate_section, say};
+
+/// A share of merged chunks above which the gaps between chunks say more about the reads than about the server.
+const MANY_MERGED: f64 = 0.05;
+
+pub(super) fn sections(evaluation: &Evaluation, certificate: &Certificate, judged: &Judged) -> Vec<Section> {
+    let mut sections = vec![
+        requests(evaluation),
+        latencies(evaluation, certificate),
+        custom(evaluation),
+        throughput(evaluation),
+        slos(evaluation),
+    ];
+    // In virtual time nothing is late, by construction.
+    if judged.clock == Clock::Real {
+        let mut accuracy = accuracy(evaluation);
+        accuracy.rows.extend(judged.threads.rows());
+        sections.push(accuracy);
+    }
+    sections.push(certificate_section::section(certificate));
+    sections
+}
+
+pub(super) fn row(name: &str, cells: Vec<String>) -> Row {
+    Row {
+        name: name.into(),
+        cells,
+        ..Row::default()
+    }
+}
+
+fn requests(evaluation: &Evaluation) -> Section {
+    let counts = &evaluation.counts;
+    let mut rows = vec![
+        row("Sessions", vec![counts.sessions.to_string()]),
+        row("Requests answered", vec![counts.completed.to_string()]),
+    ];
+    let mut bad = |name: &str, count: u64, mark: Mark| {
+        if count > 0 {
+            rows.push(Row {
+                mark,
+                ..row(name, vec![count.to_string()])
+            });
+        }
+    };
+    bad("Requests failed", counts.errored, Mark::Bad);
+    for (class, count) in counts
+        .error_classes
+        .iter()
+        // What was given up at the end has a line of its own.
+        .filter(|(class, _)| **class != ErrorClass::Cancelled)
+    {
+        bad(&format!("  {}", class.name()), *count, Mark::Plain);
+    }
+    bad("Requests given up", counts.cancelled, Mark::Warning);
+    bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
+    bad(
+        "Sessions that never began although they were due",
+        counts.arrivals_missed,
+        Mark::Warning,
+    );
+    bad("Answers without tokens", counts.empty_answers, Mark::Warning);
+    bad(
+        "Requests sent after the timeout, not measured",
+        counts.drained,
+        Mark::Plain,
+    );
+    if counts.by_server.len() > 1 {
+        for (server, of) in &counts.by_server {
+            let failed = (of.failed > 0).then(|| format!("{} failed", of.failed));
+            rows.push(Row {
+                note: failed,
+                ..row(
+                    &format!("Requests to server {server}"),
+                    vec![of.requests.to_string()],
+                )
+            });
+        }
+    }
+    Section {
+        title: "Requests".into(),
+        columns: Vec::new(),
+        rows,
+    }
+}
+
+fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
+    let shown = [
+        (Metric::Ttfc, certificate_section::name(Metric::Ttfc)),
+        (
+            Metric::TtfcFromIntended,
+            certificate_section::name(Metric::TtfcFromIntended),
+        ),
+        (Metric::Tbc, certificate_section::name(Metric::Tbc)),
+        (Metric::Tpot, certificate_section::name(Metric::Tpot)),
+        (Metric::EndToEnd, certificate_section::name(Metric::EndToEnd)),
+        (
+            Metric::EndToEndFromIntended,
+            certificate_section::name(Metric::EndToEndFromIntended),
+        ),
+        (Metric::PromptTokens, "New prompt tokens (without history)"),
+        (Metric::OutputTokens, "Output tokens"),
+    ];
+    let rows = shown.into_iter().filter_map(|(metric, name)| {
+        let summary = evaluation.metric(metric)?;
+        let show = |value: f64| {
+            if metric.unit() == "s" {
+                duration(value)
+            } else {
+                number(value)
+            }
+        };
+        let mut cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+            .map(show)
+            .to_vec();
+        // How far the client may have falsified a sample.
+        let bound = certificate.bound(metric);
+        cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
+        let few = summary.p99_is_thin();
+        let note = few.then(|| format!("P99 of {}", summary.count));
+        Some(Row {
+            note,
+            ..row(name, cells)
+        })
+    });
+    let columns = ["mean", "P50", "P90", "P99", "max", "error (P99)"]
+        .map(String::from)
+        .to_vec();
+    Section {
+        title: "Latencies and lengths".into(),
+        columns,
+        rows: rows.collect(),
+    }
+}
+
+fn throughput(evaluation: &Evaluation) -> Section {
+    let throughput = &evaluation.throughput;
+    let figures = [
+        ("Requests per second", throughput.requests_per_second),
+        ("Input tokens per second", throughput.input_tokens_per_second),
+        ("Output tokens per second", throughput.output_tokens_per_second),
+    ];
+    let rows = figures
+        .into_iter()
+        .filter_map(|(name, value)| Some(row(name, vec![number(value?)])));
+    Section {
+        title: "Throughput".into(),
+        columns: Vec::new(),
+        rows: rows.collect(),
+    }
+}
+
+/// A value in its unit, as the table shows it.
+pub(super) fn shown(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => duration(value),
+        "share" | "1" if (0.0..=1.0).contains(&value) => share(value),
+        "" | "1" | "share" => number(value),
+        unit => match unit.strip_prefix("s/") {
+            Some(per) => format!("{}/{per}", duration(value)),
+            None => format!("{} {unit}", number(value)),
+        },
+    }
+}
+
+fn slos(evaluation: &Evaluation) -> Section {
+    let results = evaluation.slos.results.iter().map(slo);
+    let verdicts = evaluation.slos.verdicts.iter().map(verdict);
+    let mut rows: Vec<Row> = results.chain(verdicts).collect();
+    if let Some(goodput) = evaluation.slos.goodput {
+        rows.push(row(
+            "Goodput (share of all intended requests)",
+            vec![share(goodput)],
+        ));
+    }
+    Section {
+        title: "SLOs".into(),
+        columns: Vec::new(),
+        rows,
+    }
+}
+
+fn slo(result: &SloResult) -> Row {
+    let observed = result
+        .observed
+        .map_or("no samples".into(), |observed| shown(observed, &result.unit));
+    let what = match (&result.stated, result.percentile) {
+        (Stated::Constant(slo), Some(percentile)) => {
+            format!("P{} {}", number(percentile * 100.0), slo.metric.name())
+        }
+        _ => quantity(result),
+    };
+    let name = result
+        .name()
+        .map_or_else(|| what.clone(), |name| format!("{name} ({what})"));
+    let side = match result.comparison {
+        Comparison::Below => "<",
+        Comparison::AtMost => "≤",
+        Comparison::Above => ">",
+        Comparison::AtLeast => "≥",
+    };
+    let mut notes = Vec::new();
+    if let Some(worst) = &result.worst_window {
+        notes.push(format!(
+            "worst of {}: {} to {}",
+            say::counted(worst.windows, "window"),
+            duration(worst.from as f64 / 1e9),
+            duration(worst.to as f64 / 1e9)
+        ));
+    }
+    if result.thin
+        && let Some(samples) = result.sample_count
+    {
+        notes.push(format!("of {} only", say::counted(samples, "sample")));
+    }
+    Row {
+        mark: if result.met { Mark::Good } else { Mark::Bad },
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
+        ..row(
+            &name,
+            vec![
+                observed,
+                format!("{side} {}", shown(result.threshold, &result.unit)),
+            ],
+        )
+    }
+}
+
+/// What is bounded, as text.
+fn quantity(result: &SloResult) -> String {
+    match &result.stated {
+        Stated::Expression(objective) => objective.quantity.to_string(),
+        Stated::Constant(_) => result.key.clone(),
+    }
+}
+
+fn verdict(said: &PluginVerdict) -> Row {
+    let verdict = &said.verdict;
+    let observed = verdict.observed.map_or("nothing observed".into(), number);
+    let detail = match verdict.detail.is_empty() {
+        true => said.plugin.clone(),
+        false => format!("{}: {}", said.plugin, verdict.detail),
+    };
+    Row {
+        mark: if verdict.met { Mark::Good } else { Mark::Bad },
+        note: Some(detail),
+        ..row(&verdict.name, vec![observed, number(verdict.threshold)])
+    }
+}
+
+/// Metrics of plugins.
+fn custom(evaluation: &Evaluation) -> Section {
+    let catalogue = evaluation.samples.catalogue();
+    let rows = catalogue
+        .iter()
+        .filter(|metric| metric.plugin.is_some())
+        .map(|metric| {
+            let summary = evaluation.samples.summary(&metric.name);
+            let cells = summary.map_or(vec!["no samples".to_owned()], |summary| {
+                [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+                    .map(|value| shown(value, &metric.unit))
+                    .to_vec()
+            });
+            let few = summary.filter(|summary| summary.p99_is_thin());
+            Row {
+                note: few.map(|summary| format!("P99 of {}", summary.count)),
+                ..row(&metric.name, cells)
+            }
+        });
+    Section {
+        title: "Metrics of plugins".into(),
+        columns: ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec(),
+        rows: rows.collect(),
+    }
+}
+
+fn accuracy(evaluation: &Evaluation) -> Section {
+    let host = &evaluation.host;
+    let delays = [
+        ("Dispatch after the intended instant", &host.dispatch_lateness),
+        ("Pick-up by a client after dispatch", &host.pickup_delay),
+        ("Last byte sent after dispatch", &host.send_lateness),
+    ];
+    let mut rows: Vec<Row> = delays
+        .into_iter()
+        .filter_map(|(name, summary)| {
+            let summary = summary.as_ref()?;
+            Some(row(
+                name,
+                [summary.p50, summary.p99, summary.max].map(duration).to_vec(),
+            ))
+        })
+        .collect();
+    let delays_shown = rows.len();
+    if let Some(merged) = host.merged_chunk_share {
+        let many = merged > MANY_MERGED;
+        let mark = if many { Mark::Warning } else { Mark::Plain };
+        let note = many.then(|| "their gaps are known as 0; read the chunk times with care".to_owned());
+        rows.push(Row {
+            mark,
+            note,
+            ..row("Chunks that shared a read", vec![share(merged)])
+        });
+    }
+    if let Some(lag) = &host.client_lag {
+        let cells = [lag.p50, lag.p99, lag.max].map(duration).to_vec();
+        rows.insert(
+            rows.len().min(delays_shown),
+            row("Read after the kernel had received", cells),
+        );
+    }
+    for (name, held) in [
+        ("Held back by the limit of sessions", &host.held.sessions),
+        ("Held back by the limit in flight", &host.held.in_flight),
+        ("Held back by the limit in prefill", &host.held.in_prefill),
+    ] {
+        rows.extend(
+            held.as_ref()
+                .map(|held| row(name, [held.p50, held.p99, held.max].map(duration).to_vec())),
+        );
+    }
+    if host.connections_opened > 0 {
+        let opened = say::counted(host.connections_opened, "connection");
+        let inside = match host.ttfc_with_opening {
+            0 => String::new(),
+            count => format!("; within {count} times to first chunk"),
+        };
+        rows.push(Row {
+            note: Some(format!("{opened} opened{inside}")),
+            ..row(
+                "Requests on a connection used before",
+                vec![host.connection_reuse_share.map_or("-".into(), share)],
+            )
+        });
+    }
+    if host.starvations > 0 {
+        let cells = vec![host.starvations.to_string(), duration(host.starved_seconds)];
+        rows.push(Row {
+            mark: Mark::Warning,
+            ..row("Sessions that the plugin delivered late", cells)
+        });
+    }
+    let columns = ["P50", "P99", "max"].map(String::from).to_vec();
+    Section {
+        title: "Accuracy of the host itself".into(),
+        columns,
+        rows,
+    }
+}
+
+/// The health checks that failed, if any did.
+pub(super) fn health(report: &HealthReport) -> Option<Section> {
+    let failed = report
+        .checks
+        .iter()
+        .filter(|check| check.outcome == Outcome::Failed);
+    let rows: Vec<Row> = failed
+        .map(|check| Row {
+            name: check.name.to_owned(),
+            mark: Mark::Warning,
+            note: check.findings.first().cloned(),
+            ..Row::default()
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Section {
+        title: "Health: the run did not do what its scenario asks for".into(),
+        columns: Vec::new(),
+        rows,
+    })
+}

@@ -1,0 +1,107 @@
+//! Several runs of one command: the scenarios of a sweep, one after another in this process.
+
+use veeksha_clock::RunClock;
+use veeksha_experiments::{CellOutcome, Sweep};
+use veeksha_report::{Colour, summary_table};
+
+use crate::exit;
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::results::Concluded;
+use crate::say;
+use crate::wire_up::{Cell, Loaded};
+
+/// Width of the overview where the terminal's is not known.
+const WIDTH: usize = 110;
+
+/// Carries out each scenario. A single one is a run of its own; several are a sweep, with a folder and an overview.
+pub(crate) fn each(
+    mut cells: Vec<Cell>,
+    interrupts: &Interrupts,
+    quiet: bool,
+    carry_out: impl Fn(Loaded) -> Result<Concluded, Failure>,
+) -> Result<u8, Failure> {
+    if cells.len() == 1
+        && let Some(cell) = cells.pop()
+    {
+        return carry_out(cell.loaded).map(|concluded| concluded.code);
+    }
+    let planned = cells
+        .iter()
+        .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));
+    let mut sweep = Sweep::plan(planned);
+    let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
+    sweep.begin(&stamp).map_err(Failure::usage)?;
+    let count = cells.len();
+    for (index, mut cell) in cells.into_iter().enumerate() {
+        if interrupts.happened() {
+            break;
+        }
+        let settings: Vec<String> = cell
+            .settings
+            .iter()
+            .map(|setting| format!("{} = {}", setting.path, setting.text()))
+            .collect();
+        say::err(format!("run {} of {count}: {}", index + 1, settings.join(", ")));
+        cell.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
+        let clock = RunClock::starting_now();
+        let outcome = outcome(carry_out(cell.loaded), clock.now());
+        sweep.record(index, outcome).map_err(Failure::internal)?;
+    }
+    if !quiet {
+        say::out(summary_table(&[sweep.table()], WIDTH, Colour::of_stdout()));
+    }
+    for group in sweep.groups() {
+        if let Some(folder) = &group.folder {
+            say::out(format!("sweep: {}", folder.display()));
+        }
+    }
+    Ok(match interrupts.happened() {
+        true => exit::INTERRUPTED,
+        false => sweep.exit_code(),
+    })
+}
+
+/// What the sweep keeps of a run. A run that could not be carried out has said why, and the next one follows.
+fn outcome(concluded: Result<Concluded, Failure>, nanos: u64) -> CellOutcome {
+    let duration_seconds = Some(nanos as f64 / 1e9);
+    match concluded {
+        Ok(concluded) => {
+            let evaluation = &concluded.evaluation;
+            CellOutcome {
+                run_dir: Some(concluded.folder),
+                exit_code: concluded.code,
+                failure: in_words(concluded.code),
+                duration_seconds,
+                verdict: Some(concluded.verdict.to_string()),
+                summary_stats: evaluation.summary_stats(),
+                throughput_metrics: evaluation.throughput_metrics(),
+                slo_results: evaluation.slo_results(),
+                prefill_stats: concluded.prefill_stats,
+                decode_window_metrics: concluded.decode_windows.unwrap_or_default(),
+            }
+        }
+        Err(failure) => {
+            say::err(&failure);
+            CellOutcome {
+                exit_code: failure.code,
+                failure: Some(failure.message.lines().next().unwrap_or_default().to_owned()),
+                duration_seconds,
+                ..CellOutcome::default()
+            }
+        }
+    }
+}
+
+fn in_words(code: u8) -> Option<String> {
+    let words = match code {
+        exit::DONE => return None,
+        exit::SLO_FAILED => "an SLO was not met",
+        exit::PLUGIN => "a plugin failed",
+        exit::TARGET => "the target was lost, or every request failed",
+        exit::INVALID => "the measurement is invalid",
+        exit::INTERRUPTED => "interrupted",
+        _ => "an internal error",
+    };
+    Some(words.to_owned())
+}
