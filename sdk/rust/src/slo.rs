@@ -90,7 +90,8 @@ pub trait Results {
     /// Any percentile, from 0 to 100; `None` where there are no samples.
     fn percentile(&self, metric: &str, percent: f64, filter: &[(&str, &str)]) -> Option<f64>;
 
-    /// A metric's figures in windows of this length, at least 100 ms, from the first intended instant on.
+    /// A metric's figures in windows of this length, more than 0, from the first intended instant on. Where there would be more
+    /// than 100,000 windows, those without samples are left out.
     fn windows(&self, metric: &str, filter: &[(&str, &str)], length: Duration) -> Vec<Window>;
 }
 

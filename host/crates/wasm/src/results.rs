@@ -11,9 +11,6 @@ use crate::bindings::results as wit;
 use crate::state::HostState;
 use crate::text::cut;
 
-/// The shortest window; a run has so many of them that a plugin can ask for all of them at once.
-const SHORTEST_WINDOW: Nanos = 100_000_000;
-
 /// The results that a guest was handed.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenResults(Arc<dyn RunResults>);
@@ -73,9 +70,9 @@ impl wit::HostResults for HostState {
         filter: Vec<Label>,
         length: Nanos,
     ) -> wasmtime::Result<Vec<wit::Window>> {
-        if length < SHORTEST_WINDOW {
+        if length == 0 {
             bail!(
-                "results: windows of {length} ns of `{}` asked for; they have at least {SHORTEST_WINDOW} ns",
+                "results: windows of no length of `{}` asked for",
                 cut(&metric, 80)
             );
         }

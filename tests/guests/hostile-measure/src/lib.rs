@@ -250,7 +250,7 @@ impl slo_check::GuestChecker for Hostile {
                 ..verdict("a")
             }],
             "windows" => vec![Verdict {
-                observed: Some(results.windows("ttfc", &[], 1).len() as f64),
+                observed: Some(results.windows("ttfc", &[], 0).len() as f64),
                 ..verdict("a")
             }],
             // Keeps what it was handed: it goes with the store.
