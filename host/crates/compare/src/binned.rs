@@ -1,10 +1,15 @@
-//! More samples than are kept one by one: cells of equal time, each with a histogram.
+//! More samples than are kept one by one: cells of time, each with a histogram.
+
+use veeksha_model::Nanos;
 
 use crate::series::{Entry, Series};
 use crate::timed_samples::Sample;
 
 /// Cells of time, at most.
 const CELLS: usize = 256;
+
+/// Cells of time that the first samples must fill: else they tell nothing about time.
+const FEWEST: usize = 32;
 
 /// Columns of the histograms, at most.
 const COLUMNS: usize = 1 << 14;
@@ -35,9 +40,21 @@ pub(crate) struct Binned {
     page_count: usize,
     /// Weighted sum of values in each column, over all cells: with the column's weight it gives the value that stands for the column.
     sums: Vec<f64>,
-    /// Nanoseconds per cell are two to the power of this.
+    along: Along,
+    /// What cells are measured along, per cell: two to the power of this.
     length: u32,
+    /// Samples taken.
+    count: u64,
     cells: Vec<Cell>,
+}
+
+/// What cells are stretches of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Along {
+    /// Of time, from this instant on; what is earlier belongs to the first one.
+    Time(Nanos),
+    /// Of the order in which samples came.
+    Order,
 }
 
 /// A stretch of time.
@@ -50,13 +67,20 @@ struct Cell {
 }
 
 impl Binned {
-    pub(crate) fn new() -> Self {
+    /// For samples of which these are the first.
+    pub(crate) fn new(first: &[Sample]) -> Self {
+        let along = along(first);
         Binned {
+            along,
             fineness: FINEST,
             pages: vec![NONE; OCTAVES],
             page_count: 0,
             sums: Vec::new(),
-            length: SHORTEST,
+            length: match along {
+                Along::Time(_) => SHORTEST,
+                Along::Order => 0,
+            },
+            count: 0,
             cells: Vec::new(),
         }
     }
@@ -72,10 +96,15 @@ impl Binned {
         }
         let column =
             (usize::from(self.pages[octave]) << self.fineness) | within_page(bits, self.fineness) as usize;
-        while at >> self.length >= CELLS as u64 {
+        let way = match self.along {
+            Along::Time(from) => at.saturating_sub(from),
+            Along::Order => self.count,
+        };
+        self.count += 1;
+        while way >> self.length >= CELLS as u64 {
             self.widen();
         }
-        let place = (at >> self.length) as usize;
+        let place = (way >> self.length) as usize;
         if place >= self.cells.len() {
             self.cells.resize_with(place + 1, Cell::default);
         }
@@ -159,6 +188,20 @@ impl Binned {
     }
 }
 
+/// Along time, unless nearly all samples are of one instant or a few.
+fn along(first: &[Sample]) -> Along {
+    let instants = || first.iter().map(|sample| sample.at);
+    let (from, to) = (instants().min().unwrap_or(0), instants().max().unwrap_or(0));
+    let width = (to - from) / CELLS as u64 + 1;
+    let mut filled = [false; CELLS];
+    instants().for_each(|at| filled[((at - from) / width) as usize] = true);
+    if filled.iter().filter(|filled| **filled).count() >= FEWEST {
+        Along::Time(from)
+    } else {
+        Along::Order
+    }
+}
+
 impl Cell {
     fn merge(&mut self, other: Cell) {
         if other.weights.len() > self.weights.len() {
@@ -180,19 +223,24 @@ fn within_page(bits: u64, fineness: u32) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn cells_double_their_width_with_the_run() {
-        let mut binned = Binned::new();
-        for i in 0..1000u64 {
-            // Ten seconds: 2^20 ns × 256 = 0.27 s, doubled six times gives 17 s.
-            let sample = Sample {
-                at: i * 10_000_000,
-                value: 1.0,
-                weight: 1.0,
-                key: None,
-            };
-            binned.push(sample);
+    fn sample(at: u64, value: f64, weight: f64) -> Sample {
+        Sample {
+            at,
+            value,
+            weight,
+            key: None,
         }
+    }
+
+    #[test]
+    fn cells_double_their_length_with_the_run() {
+        // Ten seconds: 2^20 ns × 256 = 0.27 s, doubled six times gives 17 s.
+        let samples: Vec<Sample> = (0..1000)
+            .map(|i| sample(5_000_000_000 + i * 10_000_000, 1.0, 1.0))
+            .collect();
+        let mut binned = Binned::new(&samples);
+        samples.into_iter().for_each(|sample| binned.push(sample));
+        assert_eq!(binned.along, Along::Time(5_000_000_000));
         assert_eq!(binned.length, SHORTEST + 6);
         assert_eq!(
             binned.cells.len(),
@@ -203,18 +251,23 @@ mod tests {
     }
 
     #[test]
+    fn samples_of_one_instant_go_into_cells_as_they_come() {
+        let samples: Vec<Sample> = (0..1000).map(|i| sample(7, f64::from(i), 1.0)).collect();
+        let mut binned = Binned::new(&samples);
+        samples.into_iter().for_each(|sample| binned.push(sample));
+        // Four to a cell.
+        assert_eq!(binned.cells.len(), 250);
+        assert_eq!(binned.cells[1].sum, 4.0 + 5.0 + 6.0 + 7.0);
+    }
+
+    #[test]
     fn wider_columns_keep_every_weight_and_every_sum() {
-        let mut binned = Binned::new();
+        let mut binned = Binned::new(&[]);
         // 40 octaves do not fit at the finest: 32 pages of 512 columns are 16,384.
         for octave in 0..40 {
             for step in 0..8 {
                 let value = 2f64.powi(octave) * (1.0 + f64::from(step) / 8.0);
-                binned.push(Sample {
-                    at: 0,
-                    value,
-                    weight: 2.0,
-                    key: None,
-                });
+                binned.push(sample(0, value, 2.0));
             }
         }
         assert_eq!(binned.fineness, 8);

@@ -231,14 +231,9 @@ impl Anchor<'_> {
     }
 }
 
-/// By instant; by value where instants are the same: the order in which threads brought them changes nothing.
+/// By instant. Those of one instant stay together by what they are of, and else as they came: the gaps of an answer one after the other.
 pub(crate) fn in_order(samples: &mut [Sample]) {
-    samples.sort_unstable_by(|a, b| {
-        a.at.cmp(&b.at)
-            .then(a.value.total_cmp(&b.value))
-            .then(a.weight.total_cmp(&b.weight))
-            .then(a.key.cmp(&b.key))
-    });
+    samples.sort_by_key(|sample| (sample.at, sample.key));
 }
 
 /// Makes weights 1 on average, and gives what they were: they say how much samples count against one another, not how many there are.

@@ -86,7 +86,7 @@ proptest! {
     /// The order in which samples come changes nothing.
     #[test]
     fn the_order_of_samples_changes_nothing(
-        samples in prop::collection::vec((0u64..50, -0.2..3.0f64), 50..200),
+        values in prop::collection::vec(-0.2..3.0f64, 50..200),
         rotation in 0usize..200,
     ) {
         let of = |label: &str, samples: &[(u64, f64)]| {
@@ -101,6 +101,7 @@ proptest! {
             };
             Side { label: label.into(), runs: vec![run(label, vec![metric])] }
         };
+        let samples: Vec<(u64, f64)> = (0..).step_by(1000).zip(values).collect();
         let mut turned = samples.clone();
         turned.rotate_left(rotation % samples.len());
         let options = Options { resamples: 100, ..Options::default() };
