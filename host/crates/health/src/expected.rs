@@ -11,9 +11,10 @@ pub struct Expected {
     pub traffic: Traffic,
     /// `benchmark_timeout`, from the start of the run: what begins later is drained and not checked. `None`: no timeout.
     pub measured_until: Option<Nanos>,
-    /// How far the mean gap between the starts of sessions may be from the one asked for, as a share of it (0.05: 5 %), beside what
-    /// chance allows: three standard errors of the mean gap. Veeksha allows 15 % of any run, which fails one Poisson run of 20
-    /// sessions in two, and passes a run of 10,000 that misses a tenth of its load.
+    /// How far the mean gap between the starts of sessions may be from the one asked for, and from that of the arrivals that were
+    /// drawn or recorded, as a share of it (0.05: 5 %). Beside it the last session may be late as any request may be, and a rate of
+    /// gaps that are drawn may be off by what chance explains: three standard errors of the mean gap. Veeksha allows 15 % of any run,
+    /// which fails one Poisson run of 20 sessions in two, and passes a run of 10,000 that misses a tenth of its load.
     pub rate_tolerance: f64,
     /// How late a request may be dispatched after everything that it waited for, what limits kept it back not counted. Veeksha
     /// allows 5 s, longer than most answers take; this is still far above what a working host needs, whose lateness the

@@ -11,11 +11,12 @@ use crate::{
 
 pub(crate) const NAME: &str = "Session Dispatch Rate";
 
-/// The mean gap between the first dispatches of sessions, against the one asked for: by the rate, or by the instants that a recording
-/// intended.
+/// The mean gap between the first dispatches of sessions, against the one that the rate asks for and against the one of the instants
+/// at which the sessions arrived, drawn or recorded.
 pub(crate) struct Rate {
     traffic: Traffic,
     tolerance: f64,
+    late: Nanos,
     measured_until: Nanos,
     sessions: u64,
     dispatched: Option<(Nanos, Nanos)>,
@@ -28,6 +29,7 @@ impl Rate {
         Rate {
             traffic: expected.traffic,
             tolerance: expected.rate_tolerance,
+            late: expected.late,
             measured_until: expected.measured_until.unwrap_or(Nanos::MAX),
             sessions: 0,
             dispatched: None,
@@ -71,52 +73,74 @@ impl Rate {
     fn compare(&self) -> Check {
         let mut check = Check::new(NAME);
         let gaps = (self.sessions - 1) as f64;
-        let achieved = seconds(self.dispatched) / gaps;
-        let (asked, chance, source) = match self.traffic {
-            Traffic::Rate {
-                sessions_per_second,
-                gaps: kind,
-            } => (
-                1.0 / sessions_per_second,
-                3.0 * kind.variation() / gaps.sqrt(),
-                "asked for",
-            ),
-            _ => (seconds(self.intended) / gaps, 0.0, "recorded"),
-        };
-        let allowed = self.tolerance + chance;
+        let (achieved, arrivals) = (seconds(self.dispatched) / gaps, seconds(self.intended) / gaps);
         check.figure("sessions", Unit::Count, self.sessions as f64);
-        check.figure("rate asked for", Unit::PerSecond, 1.0 / asked);
         check.figure("rate achieved", Unit::PerSecond, 1.0 / achieved);
-        check.figure("mean gap asked for", Unit::Seconds, asked);
         check.figure("mean gap achieved", Unit::Seconds, achieved);
-        // All sessions at one instant: no gap was asked for, and a share of it has no meaning.
-        if asked <= 0.0 {
-            check.note("all sessions were due at one instant".into());
-            return check;
+        if let Traffic::Rate {
+            sessions_per_second,
+            gaps: kind,
+        } = self.traffic
+        {
+            let asked = Asked {
+                gap: 1.0 / sessions_per_second,
+                what: "asked for",
+                chance: 3.0 * kind.variation() / gaps.sqrt(),
+            };
+            self.judge(&mut check, achieved, &asked);
         }
-        let error = achieved / asked - 1.0;
-        check.figure("error of the mean gap", Unit::Share, error);
-        check.figure("error allowed", Unit::Share, allowed);
+        // Chance has no part in this: it has drawn the arrivals, and sessions have to follow them.
+        let arrivals = Asked {
+            gap: arrivals,
+            what: "of the arrivals",
+            chance: 0.0,
+        };
+        self.judge(&mut check, achieved, &arrivals);
+        check
+    }
+
+    fn judge(&self, check: &mut Check, achieved: f64, asked: &Asked) {
+        let what = asked.what;
+        // All sessions at one instant: there is no gap, and a share of it has no meaning.
+        if asked.gap <= 0.0 {
+            check.note("all sessions were due at one instant".into());
+            return;
+        }
+        // The last session may be late like any request, and in a short run that is a share worth allowing.
+        let late = self.late as f64 / 1e9 / (asked.gap * (self.sessions - 1) as f64);
+        let (error, allowed) = (achieved / asked.gap - 1.0, self.tolerance + asked.chance + late);
+        check.figure(&format!("rate {what}"), Unit::PerSecond, 1.0 / asked.gap);
+        check.figure(&format!("mean gap {what}"), Unit::Seconds, asked.gap);
+        check.figure(&format!("error against that {what}"), Unit::Share, error);
+        check.figure(
+            &format!("error allowed against that {what}"),
+            Unit::Share,
+            allowed,
+        );
         let compared = format!(
-            "{} sessions per second instead of {} {source}: the mean gap is {} {}, {} {}",
+            "{} sessions per second against {} {what}: the mean gap is {} {}, {} is allowed",
             number(1.0 / achieved),
-            number(1.0 / asked),
+            number(1.0 / asked.gap),
             share(error.abs()),
             if error < 0.0 { "short" } else { "long" },
             share(allowed),
-            if chance > 0.0 {
-                "is allowed (with what chance explains)"
-            } else {
-                "is allowed"
-            },
         );
         if error.abs() > allowed {
             check.fail(compared);
         } else {
             check.note(compared);
         }
-        check
     }
+}
+
+/// A mean gap to compare with.
+struct Asked {
+    /// In seconds.
+    gap: f64,
+    /// What it is.
+    what: &'static str,
+    /// The share of it that chance explains.
+    chance: f64,
 }
 
 fn widen(range: &mut Option<(Nanos, Nanos)>, at: Nanos) {
