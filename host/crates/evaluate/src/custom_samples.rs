@@ -124,10 +124,12 @@ impl Resolved {
         SampleSet::weighted(weighted.collect())
     }
 
-    /// Instant, value and weight of all samples that have an instant.
-    pub(crate) fn timed(&self) -> impl Iterator<Item = (Nanos, f64, f64)> + '_ {
-        let samples = self.samples.iter();
-        samples.filter_map(|sample| Some((sample.intended.get()?, sample.value, sample.weight)))
+    /// Instant, value, weight and row of all samples that have an instant.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = (Nanos, f64, f64, Option<u32>)> + '_ {
+        self.samples.iter().filter_map(|sample| {
+            let row = (sample.row != NO_ROW).then_some(sample.row);
+            Some((sample.intended.get()?, sample.value, sample.weight, row))
+        })
     }
 
     /// The samples of each row that has some.

@@ -1,7 +1,8 @@
 //! Samples with their instants, for whoever compares runs.
 
-use veeksha_model::Nanos;
+use veeksha_model::{Nanos, RequestId, SessionId};
 
+use crate::row::Row;
 use crate::{Metric, RunSamples};
 
 impl RunSamples {
@@ -9,11 +10,19 @@ impl RunSamples {
     /// value in the metric's unit, and its weight. In the order of the requests' names. Nothing for a metric without samples. Samples of the
     /// whole run have no instant and are left out.
     pub fn each_sample(&self, metric: &str, mut take: impl FnMut(Nanos, f64, f64)) {
+        self.each_keyed_sample(metric, |at, value, weight, _| take(at, value, weight));
+    }
+
+    /// As [`RunSamples::each_sample`], with a number made of the name of the request or the session: the same one in every run of a
+    /// workload.
+    pub fn each_keyed_sample(&self, metric: &str, mut take: impl FnMut(Nanos, f64, f64, Option<u64>)) {
+        let key = |row: &Row| Some(request_key(row.id));
         let Some(metric) = self.catalogue().get(metric).and_then(|info| info.metric) else {
             if let Some(samples) = self.custom.get(metric) {
-                samples
-                    .timed()
-                    .for_each(|(at, value, weight)| take(at, value, weight));
+                for (at, value, weight, row) in samples.timed() {
+                    let row = row.and_then(|row| self.requests.rows.get(row as usize));
+                    take(at, value, weight, row.and_then(key));
+                }
             }
             return;
         };
@@ -22,7 +31,7 @@ impl RunSamples {
             Metric::Tbc => {
                 for row in rows() {
                     let gaps = self.requests.gaps.of(row.gaps);
-                    gaps.for_each(|gap| take(row.intended, gap as f64 / 1e9, 1.0));
+                    gaps.for_each(|gap| take(row.intended, gap as f64 / 1e9, 1.0, key(row)));
                 }
             }
             Metric::Itl => {
@@ -30,15 +39,15 @@ impl RunSamples {
                     let gaps = self.requests.token_gaps(row);
                     gaps.for_each(|(gap, tokens)| {
                         let tokens = f64::from(tokens);
-                        take(row.intended, gap as f64 / tokens / 1e9, tokens);
+                        take(row.intended, gap as f64 / tokens / 1e9, tokens, key(row));
                     });
                 }
             }
             Metric::SessionThinkTime => {
-                let times = &self.sessions.think_times;
-                times
-                    .iter()
-                    .for_each(|time| take(time.intended, time.seconds, 1.0));
+                for time in &self.sessions.think_times {
+                    let row = self.requests.rows.get(time.row as usize);
+                    take(time.intended, time.seconds, 1.0, row.and_then(key));
+                }
             }
             Metric::SessionSize
             | Metric::SessionDuration
@@ -48,17 +57,27 @@ impl RunSamples {
             | Metric::SessionSlowdown => {
                 for session in &self.sessions.sessions {
                     if let Some(value) = session.value(metric) {
-                        take(session.intended, value, 1.0);
+                        take(session.intended, value, 1.0, Some(session_key(session.session)));
                     }
                 }
             }
             metric => {
                 for row in rows() {
                     if let Some(value) = self.requests.value(metric, row) {
-                        take(row.intended, value, 1.0);
+                        take(row.intended, value, 1.0, key(row));
                     }
                 }
             }
         }
     }
+}
+
+/// Unique while sessions are fewer than 2^32.
+fn request_key(request: RequestId) -> u64 {
+    request.session.0.rotate_left(32) ^ u64::from(request.node.0)
+}
+
+/// No request's: no session has so many.
+fn session_key(session: SessionId) -> u64 {
+    session.0.rotate_left(32) ^ u64::from(u32::MAX)
 }
