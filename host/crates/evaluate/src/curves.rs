@@ -289,8 +289,8 @@ impl TokenBins {
     fn fill(&self, steps: &mut StepCurve, end: Nanos) {
         for (number, parts) in &self.bins {
             let from = number * self.length;
-            // The record may end within the last stretch.
-            let to = (from + self.length).min(end.max(from + 1));
+            // The record may end within the last stretch; of a moment of it there is no rate.
+            let to = (from + self.length).min(end.max(from + self.length / 10));
             let seconds = (to - from) as f64 / 1e9;
             steps.add(from, to, *parts as f64 / PARTS as f64 / seconds);
         }

@@ -10,7 +10,7 @@ use veeksha_stats::Summary;
 
 use crate::curves::{CurveParts, curves};
 use crate::objectives::{answer, count_good};
-use crate::sessions;
+use crate::session_graph;
 use crate::slices::{Course, slices};
 use crate::{
     Counts, Curves, Evaluator, Figure, HostFigures, Metric, MetricInfo, PluginVerdict, RunSamples,
@@ -128,7 +128,7 @@ impl Evaluation {
             },
         );
         let session_dispatch_rate = sessions.dispatch_rate();
-        let table = sessions::table(&mut requests, &sessions);
+        let table = session_graph::table(&mut requests, &sessions);
         drop(sessions);
         let custom = custom.resolve(&requests);
         let mut samples = RunSamples::new(requests, table, custom, setup.catalogue);

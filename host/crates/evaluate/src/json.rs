@@ -35,6 +35,12 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
         .iter()
         .map(|(figure, value)| (figure.name().to_owned(), json!(value)));
     file.insert("figures".into(), Value::Object(figures.collect()));
+    let deadlines = evaluation.samples.deadlines();
+    file.insert(
+        "fluidity_deadlines".into(),
+        json!({ "prefill": deadlines.prefill as f64 / 1e9, "decode": deadlines.decode as f64 / 1e9 }),
+    );
+    file.insert("itl_is_tbc".into(), evaluation.samples.itl_is_tbc().into());
     file.insert("workload".into(), workload(evaluation.workload.as_ref()));
     file.insert("host".into(), host(&evaluation.host));
     file.insert("record_complete".into(), evaluation.end.complete.into());

@@ -1,9 +1,12 @@
 //! Metrics, SLOs, summaries: functions of a run's record.
 //!
-//! An [`Evaluator`] takes the events of a run in the order in which they come and holds what the figures need: one
-//! number per sample, and the sessions and requests that are still open. It reads no clock and does no IO, so the same
-//! figures come out live, from a simulation and from an old record. [`Evaluator::live`] gives figures on the way,
-//! [`Evaluator::finish`] the exact ones.
+//! An [`Evaluator`] takes the events of a run in any order and holds what the figures need: 150 bytes of a request, four of a gap between
+//! chunks. It reads no clock and does no IO, so the same figures come out live, from a simulation and from an old record, to the last
+//! digit. [`Evaluator::live`] gives figures on the way, [`Evaluator::finish`] the exact ones: an [`Evaluation`], whose [`RunSamples`]
+//! answer further questions about any metric, label and window.
+//!
+//! The [`Catalogue`] says what can be measured: the built-in [`Metric`]s, those of plugins, and [`Figure`]s of the whole run. [`Objectives`]
+//! are checked against it before the run; [`SloResults`] say what they came to.
 //!
 //! [`certify`] judges the run by its own record: how much of each metric is the client's doing. [`compare`] measures that against a
 //! server whose own times are known.
@@ -38,6 +41,7 @@ mod json;
 mod label_sets;
 mod latencies;
 mod live;
+mod live_seconds;
 mod metric;
 mod metric_table;
 mod objectives;
@@ -50,6 +54,7 @@ mod row;
 mod run_samples;
 mod sample_set;
 mod self_test;
+mod session_graph;
 mod sessions;
 mod setup;
 mod slices;

@@ -204,7 +204,7 @@ pub(crate) const ENTRIES: [Entry; 27] = [
         unit: "1",
         better: Better::Higher,
         scope: Scope::Request,
-        definition: "1 - missed deadlines / deadlines: the first token is due D_prefill after dispatch, each further one D_decode after the one before it, and time that tokens came early is saved up; a late token misses one deadline for each D_decode it is late, and nothing is saved any more; absent where the tokens of the chunks are not known",
+        definition: "1 - missed deadlines / deadlines: the first token is due D_prefill (100 ms, if nothing else is asked for) after dispatch, each further one D_decode (50 ms) after the one before it, and time that tokens came early is saved up; a late token misses one deadline for each D_decode it is late, and nothing is saved any more; absent where the tokens of the chunks are not known",
         source: "etalon's code (`get_request_level_deadline_miss_rate`)",
     },
     Entry {

@@ -17,7 +17,7 @@ pub(crate) struct Requests {
     pub(crate) gaps: Gaps,
     pub(crate) labels: LabelSets,
     parents: Vec<NodeId>,
-    deadlines: Deadlines,
+    pub(crate) deadlines: Deadlines,
     /// Whether some gap's chunk has another number of tokens than one, or an unknown one.
     itl_differs: bool,
 }

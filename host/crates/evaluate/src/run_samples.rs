@@ -11,8 +11,9 @@ use crate::label_sets::Matching;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::requests::Requests;
 use crate::sample_set::{SampleSet, stats};
-use crate::sessions::{SessionFigures, SessionTable};
-use crate::{Catalogue, Figure, Metric};
+use crate::session_graph::SessionTable;
+use crate::sessions::SessionFigures;
+use crate::{Catalogue, Deadlines, Figure, Metric};
 
 /// Windows beyond which [`RunResults::windows`] leaves out those without samples.
 const MANY_WINDOWS: u64 = 100_000;
@@ -119,6 +120,11 @@ impl RunSamples {
     /// Whether `itl` and `tbc` are the same samples, because every chunk carries one token.
     pub fn itl_is_tbc(&self) -> bool {
         self.requests.itl_is_tbc()
+    }
+
+    /// When tokens were due, for the fluidity index.
+    pub fn deadlines(&self) -> Deadlines {
+        self.requests.deadlines
     }
 
     /// The sessions of which every request was tried and measured, by their first intended instant, each with the labels that all its

@@ -155,6 +155,37 @@ fn sessions_are_listed_with_their_labels() {
 }
 
 #[test]
+fn objectives_on_sessions_may_ask_for_their_labels() {
+    let tier = |session: u64, tier: &str, completed| {
+        let mut record = labelled(turn(0, 0, 40, completed, Content), &[("tier", tier)]);
+        record.id = id(session, 0);
+        let ends = [
+            session_started(session, 0),
+            session_finished(session, 9000, SessionEnd::Completed, 1),
+        ];
+        ends.into_iter().chain(both(record))
+    };
+    let events = tier(0, "gold", 101).chain(tier(1, "free", 301));
+    let seen = run_in(
+        asking(&[
+            "max(session_makespan{tier=\"gold\"}) <= 101ms",
+            "max(session_duration{tier=\"free\"}, window = 1s) <= 200ms",
+        ]),
+        events,
+    );
+    let results: Vec<_> = seen
+        .slos
+        .results
+        .iter()
+        .map(|result| (result.met, result.sample_count))
+        .collect();
+    assert_eq!(results, [(true, Some(1)), (false, Some(1))]);
+    close(seen.slos.results[1].observed, 0.300);
+    // Sessions ask nothing of a request by itself.
+    assert_eq!(seen.slos.goodput, None);
+}
+
+#[test]
 fn the_record_may_name_a_session_only_by_its_requests() {
     let records = diamond().into_iter().flat_map(both);
     let seen = evaluate(Vec::new(), records.chain([Event::RunEnded { at: ms(9000) }]));

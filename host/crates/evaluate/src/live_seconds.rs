@@ -1,0 +1,108 @@
+//! The last minutes of a run, second by second.
+
+use std::collections::VecDeque;
+
+use veeksha_model::Nanos;
+
+use crate::LiveSecond;
+
+/// Seconds that are kept: five minutes.
+pub(crate) const SHOWN: usize = 300;
+/// Seconds over which the present rates are taken.
+const RECENT: u64 = 10;
+pub(crate) const SECOND: Nanos = 1_000_000_000;
+
+/// The last seconds, oldest first; a second that is gone takes nothing more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seconds {
+    /// The number of the oldest.
+    first: u64,
+    seconds: VecDeque<LiveSecond>,
+}
+
+impl Seconds {
+    /// The second of an instant; later ones are made as they come.
+    pub(crate) fn of(&mut self, at: Nanos) -> Option<&mut LiveSecond> {
+        let number = at / SECOND;
+        if self.seconds.is_empty() {
+            self.first = number;
+        }
+        if number < self.first {
+            self.reach_back(number);
+        }
+        let end = self.first + self.seconds.len() as u64;
+        if number >= end + SHOWN as u64 {
+            self.seconds.clear();
+            self.first = number;
+        }
+        while self.first + self.seconds.len() as u64 <= number {
+            let at = (self.first + self.seconds.len() as u64) * SECOND;
+            self.seconds.push_back(LiveSecond {
+                at,
+                ..LiveSecond::default()
+            });
+        }
+        while self.seconds.len() > SHOWN {
+            self.seconds.pop_front();
+            self.first += 1;
+        }
+        let place = number.checked_sub(self.first)?;
+        self.seconds.get_mut(place as usize)
+    }
+
+    /// What happened before the oldest second is shown as long as there is room.
+    fn reach_back(&mut self, number: u64) {
+        while self.first > number && self.seconds.len() < SHOWN {
+            self.first -= 1;
+            self.seconds.push_front(LiveSecond {
+                at: self.first * SECOND,
+                ..LiveSecond::default()
+            });
+        }
+    }
+
+    pub(crate) fn add_tokens(&mut self, at: Nanos, tokens: u64) {
+        if tokens > 0
+            && let Some(second) = self.of(at)
+        {
+            second.output_tokens += tokens;
+        }
+    }
+
+    /// Changes the seconds whose ends lie within `[from, to)`.
+    pub(crate) fn ends_within(&mut self, from: Nanos, to: Nanos, change: impl Fn(&mut LiveSecond)) {
+        let first = self.first;
+        let oldest = (from / SECOND).max(first);
+        let place = (oldest - first) as usize;
+        for second in self.seconds.iter_mut().skip(place) {
+            let end = second.at + SECOND;
+            if end >= to {
+                break;
+            }
+            if end >= from {
+                change(second);
+            }
+        }
+    }
+
+    /// Per second, over the last whole seconds.
+    pub(crate) fn rate(&self, at: Nanos, of: fn(&LiveSecond) -> u64) -> Option<f64> {
+        let now = at / SECOND;
+        let from = now.saturating_sub(RECENT);
+        let sum: u64 = self
+            .seconds
+            .iter()
+            .filter(|second| (from..now).contains(&(second.at / SECOND)))
+            .map(of)
+            .sum();
+        (now > from).then(|| sum as f64 / (now - from) as f64)
+    }
+
+    pub(crate) fn list(&self, at: Nanos) -> Vec<LiveSecond> {
+        self.seconds
+            .iter()
+            .take_while(|second| second.at <= at)
+            .copied()
+            .collect()
+    }
+}
