@@ -58,11 +58,11 @@ impl Arrival {
         let late = difference(child.dispatched_at, due.saturating_add(child.held));
         if u64::try_from(early).is_ok_and(|early| early > self.early) {
             self.too_early
-                .add(format!("{request} by {}", duration(early as f64 / 1e9)));
+                .add(|| format!("{request} by {}", duration(early as f64 / 1e9)));
         }
         if u64::try_from(late).is_ok_and(|late| late > self.late) {
             self.too_late
-                .add(format!("{request} by {}", duration(late as f64 / 1e9)));
+                .add(|| format!("{request} by {}", duration(late as f64 / 1e9)));
         }
     }
 

@@ -56,7 +56,7 @@ impl Cache {
         self.unexpected += u64::from(unexpected);
         if unexpected > 0 {
             self.culprits
-                .add(format!("{} ({cached} cached, {known} known)", record.id));
+                .add(|| format!("{} ({cached} cached, {known} known)", record.id));
         }
     }
 

@@ -93,9 +93,9 @@ impl Length {
         let allowed = self.tolerance.of(target);
         let culprit = || format!("{request} ({tokens} of {target})");
         if difference as f64 > allowed {
-            self.too_long.add(culprit());
+            self.too_long.add(culprit);
         } else if self.exact && (-difference) as f64 > allowed {
-            self.too_short.add(culprit());
+            self.too_short.add(culprit);
         }
     }
 

@@ -29,7 +29,7 @@ impl Lifecycle {
             self.held.add(record.held.total(), 0);
         }
         if record.dispatched_at < record.intended {
-            self.early.add(record.id);
+            self.early.add(|| record.id.to_string());
         }
         let mut ordered = record.processed_at >= record.completed_at;
         if let Some(picked_up) = record.picked_up_at {
@@ -42,7 +42,7 @@ impl Lifecycle {
         }
         self.process.add(record.processed_at, record.completed_at);
         if !ordered {
-            self.disordered.add(record.id);
+            self.disordered.add(|| record.id.to_string());
         }
     }
 

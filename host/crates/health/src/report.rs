@@ -178,11 +178,11 @@ pub(crate) struct Culprits {
 }
 
 impl Culprits {
-    /// Adds one.
-    pub(crate) fn add(&mut self, name: impl ToString) {
+    /// Adds one. Most of many are never named.
+    pub(crate) fn add(&mut self, name: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.len() < SHOWN {
-            self.first.push(name.to_string());
+            self.first.push(name());
         }
     }
 

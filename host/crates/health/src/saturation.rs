@@ -58,7 +58,7 @@ impl Saturation {
                 self.starved.add(*at, *due);
                 let late = difference(*at, *due);
                 if u64::try_from(late).is_ok_and(|late| late > self.late) {
-                    self.starvations.add(duration(late as f64 / 1e9));
+                    self.starvations.add(|| duration(late as f64 / 1e9));
                 }
             }
             _ => {}
@@ -82,7 +82,7 @@ impl Saturation {
         let late = difference(record.dispatched_at, free);
         if u64::try_from(late).is_ok_and(|late| late > self.late) {
             self.too_late
-                .add(format!("{} by {}", record.id, duration(late as f64 / 1e9)));
+                .add(|| format!("{} by {}", record.id, duration(late as f64 / 1e9)));
         }
     }
 

@@ -73,13 +73,13 @@ impl Sessions {
             Event::Finished(record) => self.on_record(record),
             Event::NeverSent { request, at, .. } => {
                 let Some(session) = self.session(request.session, *at) else {
-                    self.both.add(request);
+                    self.both.add(|| request.to_string());
                     return;
                 };
                 let node = session.nodes.entry(request.node).or_default();
                 node.never_sent = true;
                 if node.dispatched || node.finished {
-                    self.both.add(request);
+                    self.both.add(|| request.to_string());
                 }
                 self.settle(request.session);
             }
@@ -115,7 +115,7 @@ impl Sessions {
 
     fn on_dispatch(&mut self, request: RequestId, intended: Nanos, at: Nanos) {
         let Some(session) = self.session(request.session, at) else {
-            self.dispatched_twice.add(request);
+            self.dispatched_twice.add(|| request.to_string());
             return;
         };
         let dispatch = Dispatch { intended, at };
@@ -126,10 +126,10 @@ impl Sessions {
         let node = session.nodes.entry(request.node).or_default();
         let (twice, never_sent) = (std::mem::replace(&mut node.dispatched, true), node.never_sent);
         if twice {
-            self.dispatched_twice.add(request);
+            self.dispatched_twice.add(|| request.to_string());
         }
         if never_sent {
-            self.both.add(request);
+            self.both.add(|| request.to_string());
         }
         self.settle(request.session);
     }
@@ -137,12 +137,12 @@ impl Sessions {
     fn on_record(&mut self, record: &RequestRecord) {
         self.requests += 1;
         let Some(session) = self.session(record.id.session, record.completed_at) else {
-            self.finished_twice.add(record.id);
+            self.finished_twice.add(|| record.id.to_string());
             return;
         };
         let node = session.nodes.entry(record.id.node).or_default();
         if node.finished {
-            self.finished_twice.add(record.id);
+            self.finished_twice.add(|| record.id.to_string());
             return;
         }
         node.finished = true;
@@ -170,7 +170,7 @@ impl Sessions {
                 .add(record.id.session, &child, done.unwrap_or_default());
         }
         if never_sent {
-            self.both.add(record.id);
+            self.both.add(|| record.id.to_string());
         }
         self.settle(record.id.session);
     }
@@ -251,15 +251,15 @@ impl Sessions {
                     node: *node,
                 };
                 if state.dispatched && !state.finished && !state.never_sent {
-                    unanswered.add(request);
+                    unanswered.add(|| request.to_string());
                     missing = missing.saturating_sub(1);
                 }
                 if state.finished && !state.dispatched {
-                    unsent.add(request);
+                    unsent.add(|| request.to_string());
                 }
             }
             if missing > 0 {
-                untold.add(format!("session {id} ({missing})"));
+                untold.add(|| format!("session {id} ({missing})"));
                 lost += u64::from(missing);
             }
         }
