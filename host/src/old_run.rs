@@ -19,16 +19,18 @@ pub(crate) struct OldRun {
     pub(crate) loaded: Loaded,
     /// The Lua evaluators that judged its requests: what they said is in the record.
     pub(crate) lua_judges: Vec<String>,
-    /// What the user should know about that.
+    /// What the user should know of the record: what of it is missing.
     pub(crate) notes: Vec<String>,
+    /// What the user should know of the scenario: what of it cannot be had again.
+    pub(crate) about_scenario: Vec<String>,
 }
 
 impl OldRun {
     /// Opens the folder of a run.
     pub(crate) fn open(folder: &Path, no_cache: bool) -> Result<OldRun, Failure> {
         let record = Record::open(folder).map_err(Failure::usage)?;
-        let (mut notes, mut lua_judges) = (Vec::new(), Vec::new());
-        let loaded = scenario(folder, no_cache, &mut notes, &mut lua_judges)?;
+        let (mut notes, mut about_scenario, mut lua_judges) = (Vec::new(), Vec::new(), Vec::new());
+        let loaded = scenario(folder, no_cache, &mut about_scenario, &mut lua_judges)?;
         let info = record.info();
         if !info.complete {
             notes.push(match info.cut_after {
@@ -45,6 +47,7 @@ impl OldRun {
             loaded,
             lua_judges,
             notes,
+            about_scenario,
         })
     }
 

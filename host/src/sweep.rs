@@ -14,17 +14,27 @@ use crate::wire_up::{Cell, Loaded};
 /// Width of the overview where the terminal's is not known.
 const WIDTH: usize = 110;
 
+/// Whether the closing table of a run is printed: those of a sweep's runs would hide its overview.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// It is.
+    Printed,
+    /// It is not.
+    Hidden,
+}
+
 /// Carries out each scenario. A single one is a run of its own; several are a sweep, with a folder and an overview.
 pub(crate) fn each(
     mut cells: Vec<Cell>,
     interrupts: &Interrupts,
     quiet: bool,
-    carry_out: impl Fn(Loaded) -> Result<Concluded, Failure>,
+    carry_out: impl Fn(Loaded, Table) -> Result<Concluded, Failure>,
 ) -> Result<u8, Failure> {
     if cells.len() == 1
         && let Some(cell) = cells.pop()
     {
-        return carry_out(cell.loaded).map(|concluded| concluded.code);
+        let table = if quiet { Table::Hidden } else { Table::Printed };
+        return carry_out(cell.loaded, table).map(|concluded| concluded.code);
     }
     let planned = cells
         .iter()
@@ -45,7 +55,7 @@ pub(crate) fn each(
         say::err(format!("run {} of {count}: {}", index + 1, settings.join(", ")));
         cell.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
         let clock = RunClock::starting_now();
-        let outcome = outcome(carry_out(cell.loaded), clock.now());
+        let outcome = outcome(carry_out(cell.loaded, Table::Hidden), clock.now());
         sweep.record(index, outcome).map_err(Failure::internal)?;
     }
     if !quiet {

@@ -372,6 +372,9 @@ pub(crate) struct CompareArgs {
     /// Compare only these metrics, for example `ttfc,tbc`. Default: all that the runs have.
     #[arg(long, value_name = "METRICS", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
+    /// Show every figure. Default: the latencies, the rates, the metrics of plugins, and whatever differs.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// End with exit code 3 if this holds, for example `worse(ttfc) or error_rate > 1%`.
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) fail_if: Option<String>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use veeksha_compare::{
     ClientError, Comparison, FailIf, FigureData, Known, KnownKind, MetricData, Options, RunData, Side, Table,
-    TimedSamples, Validity, Verdict, compare as compared,
+    TableRow, TimedSamples, Validity, Verdict, compare as compared,
 };
 use veeksha_evaluate::{Catalogue, Certificate, Evaluation, Evaluator, Verdict as Trust, certify};
 use veeksha_report::{Colour, Mark, Row, Section, summary_table};
@@ -17,7 +17,21 @@ use crate::old_run::OldRun;
 use crate::{evaluators, exit, objectives, results, say};
 
 /// Width of the table where the terminal's is not known.
-const WIDTH: usize = 120;
+const WIDTH: usize = 140;
+
+/// What most people look at first.
+const SHOWN: [&str; 10] = [
+    "ttfc",
+    "ttfc_from_intended",
+    "tbc",
+    "tpot",
+    "end_to_end_latency",
+    "e2e_from_intended",
+    "requests_per_second",
+    "output_tokens_per_second",
+    "error_rate",
+    "goodput",
+];
 
 /// Keys that differ from run to run and say nothing of what was measured.
 const BESIDE: [&str; 1] = ["output_dir"];
@@ -52,7 +66,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     if prints_json {
         say::out(pretty(&json)?);
     } else {
-        show(&comparison);
+        show(&comparison, args);
     }
     if let Some(path) = args.json.as_deref().filter(|_| !prints_json) {
         write(path, &pretty(&json)?)?;
@@ -313,13 +327,29 @@ fn known(sides: &[Side]) -> Vec<Known> {
     known
 }
 
-fn show(comparison: &Comparison) {
-    for table in comparison.tables() {
-        say::out(summary_table(&sections(&table), WIDTH, Colour::of_stdout()));
+fn show(comparison: &Comparison, args: &CompareArgs) {
+    for (place, table) in comparison.tables().iter().enumerate() {
+        let sections = sections(table, place + 1, args);
+        say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
     }
 }
 
-fn sections(table: &Table) -> Vec<Section> {
+/// The name of a side in the headings: `A` for the baseline, `B`, `C`, ... for those held against it.
+fn letter(place: usize) -> String {
+    char::from_u32('A' as u32 + place as u32)
+        .filter(char::is_ascii_uppercase)
+        .map_or_else(|| format!("#{}", place + 1), String::from)
+}
+
+/// Whether a row is shown without being asked for.
+fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
+    let name = row.name.split(' ').next().unwrap_or_default();
+    let known = built_in.get(name).is_some() || built_in.figure(name).is_some();
+    let judged = matches!(row.verdict, Verdict::Better | Verdict::Worse | Verdict::Differs);
+    judged || SHOWN.contains(&name) || !known
+}
+
+fn sections(table: &Table, place: usize, args: &CompareArgs) -> Vec<Section> {
     let sentence = |text: &String, mark: Mark| Row {
         name: text.clone(),
         mark,
@@ -332,23 +362,47 @@ fn sections(table: &Table) -> Vec<Section> {
             rows: texts.iter().map(|text| sentence(text, mark)).collect(),
         })
     };
-    let rows = table.rows.iter().map(|row| Row {
-        name: row.name.clone(),
-        cells: row.cells.clone(),
-        note: row.note.clone(),
-        mark: match row.verdict {
-            Verdict::Worse => Mark::Bad,
-            Verdict::Better => Mark::Good,
-            Verdict::Differs => Mark::Warning,
-            _ => Mark::Plain,
-        },
-    });
+    let built_in = Catalogue::built_in();
+    let everything = args.all || !args.metrics.is_empty();
+    let (shown, left): (Vec<&TableRow>, Vec<&TableRow>) = table
+        .rows
+        .iter()
+        .partition(|row| everything || stands_out(row, &built_in));
+    let mut rows: Vec<Row> = shown
+        .into_iter()
+        .map(|row| Row {
+            name: row.name.clone(),
+            cells: row.cells.clone(),
+            note: row.note.clone(),
+            mark: match row.verdict {
+                Verdict::Worse => Mark::Bad,
+                Verdict::Better => Mark::Good,
+                Verdict::Differs => Mark::Warning,
+                _ => Mark::Plain,
+            },
+        })
+        .collect();
+    if !left.is_empty() {
+        let further = say::counted(left.len() as u64, "further figure");
+        rows.push(sentence(
+            &format!("{further} without a difference: --all shows them"),
+            Mark::Plain,
+        ));
+    }
+    let mut columns = table.columns.clone();
+    let sides = [letter(0), letter(place)];
+    let names: Vec<String> = sides
+        .iter()
+        .zip(&mut columns)
+        .map(|(letter, column)| format!("{letter} is {}", std::mem::replace(column, letter.clone())))
+        .collect();
     let figures = Section {
-        title: table.title.clone(),
-        columns: table.columns.clone(),
-        rows: rows.collect(),
+        title: format!("{} against {}", sides[1], sides[0]),
+        columns,
+        rows,
     };
     let sections = [
+        lines("Compared", &names, Mark::Plain),
         lines("Not comparable", &table.obstacles, Mark::Bad),
         Some(figures),
         lines("Settings that differ", &table.settings, Mark::Plain),

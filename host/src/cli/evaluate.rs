@@ -33,7 +33,7 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
             judged_then.extend(own.of_requests());
             judges.slo_checks.extend(own.slo_checks);
         }
-        Err(failure) => run.notes.push(format!(
+        Err(failure) => run.about_scenario.push(format!(
             "the scenario's plugins cannot be opened, so those that judge the run are not asked: {}",
             failure.message
         )),
@@ -89,7 +89,7 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
     let failures = observer.map_or_else(Vec::new, |observer| {
         observer.finish(&mut |said| analysis.on(&said))
     });
-    for note in &run.notes {
+    for note in run.notes.iter().chain(&run.about_scenario) {
         say::err(format!("note: {note}"));
     }
     let analysed = analysis.finish();

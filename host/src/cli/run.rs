@@ -13,6 +13,7 @@ use crate::interrupt::Interrupts;
 use crate::mode::Mode;
 use crate::results::{Concluded, Judged};
 use crate::say;
+use crate::sweep::Table;
 use crate::wire_up::Loaded;
 use crate::{exit, live, prompts, results, rooted, self_test, sweep, target, wire_up};
 
@@ -25,8 +26,8 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
         interrupts: &interrupts,
         page,
     };
-    sweep::each(cells, &interrupts, args.drive.quiet, |loaded| {
-        one(loaded, &context)
+    sweep::each(cells, &interrupts, args.drive.quiet, |loaded, table| {
+        one(loaded, &context, table)
     })
 }
 
@@ -37,7 +38,7 @@ struct Context<'a> {
     page: Option<Arc<Live>>,
 }
 
-fn one(mut loaded: Loaded, context: &Context<'_>) -> Result<Concluded, Failure> {
+fn one(mut loaded: Loaded, context: &Context<'_>, table: Table) -> Result<Concluded, Failure> {
     let args = context.args;
     check_cores(&loaded.scenario.runtime)?;
     let (mut target, simulated) = target::settle(&mut loaded, &args.drive.scenario.scenario)?;
@@ -94,7 +95,7 @@ fn one(mut loaded: Loaded, context: &Context<'_>) -> Result<Concluded, Failure> 
         self_test,
         threads: results::Threads::of(&scenario.runtime, &refused),
     };
-    let mut concluded = results::conclude(&folder, collected, &ended, &judged, args.drive.quiet)?;
+    let mut concluded = results::conclude(&folder, collected, &ended, &judged, table)?;
     if let Some(page) = &context.page {
         page.publish(concluded.page.json().into());
     }

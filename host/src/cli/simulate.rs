@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::mode::Mode;
 use crate::results::{Concluded, Judged};
+use crate::sweep::Table;
 use crate::wire_up::Loaded;
 use crate::{results, rooted, say, sweep, wire_up};
 
@@ -16,10 +17,12 @@ pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> R
     let cells = wire_up::cells(&args.run.scenario, overrides)?;
     // A simulation is over in seconds: a signal ends it as it ends any program.
     let interrupts = Interrupts::default();
-    sweep::each(cells, &interrupts, args.run.quiet, |loaded| one(loaded, args))
+    sweep::each(cells, &interrupts, args.run.quiet, |loaded, table| {
+        one(loaded, args, table)
+    })
 }
 
-fn one(mut loaded: Loaded, args: &SimulateArgs) -> Result<Concluded, Failure> {
+fn one(mut loaded: Loaded, args: &SimulateArgs, table: Table) -> Result<Concluded, Failure> {
     let wired = wire_up::wire(&mut loaded, Mode::Simulate(args.run.shard))?;
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario.clone();
@@ -56,5 +59,5 @@ fn one(mut loaded: Loaded, args: &SimulateArgs) -> Result<Concluded, Failure> {
         self_test: None,
         threads: results::Threads::default(),
     };
-    results::conclude(&folder, collector.finish(), &end, &judged, args.run.quiet)
+    results::conclude(&folder, collector.finish(), &end, &judged, table)
 }

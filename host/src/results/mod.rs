@@ -23,6 +23,7 @@ use crate::analysis::Analysed;
 use crate::collect::Collected;
 use crate::exit;
 use crate::failure::Failure;
+use crate::sweep::Table;
 use crate::{replay_section, say};
 
 /// Width of the table where the terminal's is not known.
@@ -82,7 +83,7 @@ pub(crate) fn conclude(
     collected: Collected,
     end: &RunEnd,
     judged: &Judged,
-    quiet: bool,
+    table: Table,
 ) -> Result<Concluded, Failure> {
     let Collected {
         mut analysed,
@@ -100,7 +101,7 @@ pub(crate) fn conclude(
     let certificate = certificate(&analysed.evaluation, judged);
     let page = page::whole(folder, &analysed, &certificate, judged);
     let files = files::write(folder, &analysed, &certificate, judged, &page);
-    if !quiet {
+    if table == Table::Printed {
         print_table(&analysed, &certificate, judged);
         say::out(format!("results: {}", folder.path().display()));
     }

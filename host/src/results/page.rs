@@ -376,7 +376,11 @@ fn slo(result: &SloResult) -> Slo {
             }
             .to_owned(),
         ),
-        unit: result.unit.clone(),
+        unit: match result.sample_count {
+            // The figures without a unit that stand in objectives are shares.
+            None if result.unit == "1" => "share".to_owned(),
+            _ => result.unit.clone(),
+        },
         samples: result.sample_count,
         met: Some(result.met),
         worst_window: result
