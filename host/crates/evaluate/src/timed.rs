@@ -81,3 +81,25 @@ fn request_key(request: RequestId) -> u64 {
 fn session_key(session: SessionId) -> u64 {
     session.0.rotate_left(32) ^ u64::from(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use veeksha_model::NodeId;
+
+    use super::*;
+
+    #[test]
+    fn keys_tell_requests_and_sessions_apart() {
+        let ids = [0, 1, 2, u64::from(u32::MAX)];
+        let nodes = [0, 1, 2, 1 << 20];
+        let mut keys = BTreeSet::new();
+        for session in ids.map(SessionId) {
+            assert!(keys.insert(session_key(session)));
+            for node in nodes.map(NodeId) {
+                assert!(keys.insert(request_key(RequestId { session, node })));
+            }
+        }
+    }
+}

@@ -23,6 +23,13 @@ impl Stated {
     }
 }
 
+/// As an expression.
+impl std::fmt::Display for Stated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&super::check::text(self))
+    }
+}
+
 impl From<Slo> for Stated {
     fn from(slo: Slo) -> Self {
         Stated::Constant(slo)

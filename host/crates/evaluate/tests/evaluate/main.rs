@@ -12,6 +12,7 @@ mod custom;
 mod fidelity;
 mod latencies;
 mod metrics;
+mod nonsense;
 mod objectives;
 mod order;
 mod reference;
