@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io::IsTerminal;
+use std::ops::Range;
 
 /// A titled part of the summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,15 +93,77 @@ impl Mark {
 /// Names are cut to no fewer characters than this.
 const NARROWEST_NAME: usize = 12;
 
+/// On terminals narrower than this, columns are not set below one another: lines are longer than they are wide.
+const NARROWEST_TERMINAL: usize = 40;
+
 /// The sections below one another. A line that would be longer than `width` characters has its name cut (`…`), and its note
 /// put on lines of its own. A row without cells is a sentence: it is broken between words, and does not widen the column of names.
+/// A section with more columns than there is room for is set in several blocks, each with the names; notes stand in the last one.
 pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> String {
     let rendered: Vec<String> = sections
         .iter()
         .filter(|section| !section.rows.is_empty())
-        .map(|section| render(section, width, colour))
+        .flat_map(|section| blocks(section, width))
+        .map(|block| render(&block, width, colour))
         .collect();
     rendered.join("\n")
+}
+
+/// The section with columns that fit beside one another, as often as it takes.
+fn blocks(section: &Section, width: usize) -> Vec<Section> {
+    let widths = column_widths(section);
+    let room = width.saturating_sub(NARROWEST_NAME + 2);
+    let all: usize = widths.iter().map(|width| width + 2).sum();
+    if all <= room || width < NARROWEST_TERMINAL {
+        return vec![section.clone()];
+    }
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut used = 0;
+    for (column, width) in widths.iter().enumerate() {
+        match ranges.last_mut() {
+            Some(range) if used + width + 2 <= room => {
+                range.end = column + 1;
+                used += width + 2;
+            }
+            _ => {
+                ranges.push(column..column + 1);
+                used = width + 2;
+            }
+        }
+    }
+    let last = ranges.len() - 1;
+    let part = |cells: &[String], range: &Range<usize>| -> Vec<String> {
+        let end = range.end.min(cells.len());
+        cells.get(range.start..end).unwrap_or_default().to_vec()
+    };
+    let block = |(number, range): (usize, &Range<usize>)| {
+        let rows = section
+            .rows
+            .iter()
+            .filter(|row| number == 0 || !row.cells.is_empty());
+        let rows = rows.map(|row| Row {
+            name: row.name.clone(),
+            // A row that has no cell here has its name, and is no sentence.
+            cells: match part(&row.cells, range) {
+                none if none.is_empty() && !row.cells.is_empty() => vec![String::new()],
+                cells => cells,
+            },
+            note: row
+                .note
+                .clone()
+                .filter(|_| number == last || row.cells.is_empty()),
+            mark: row.mark,
+        });
+        Section {
+            title: match number {
+                0 => section.title.clone(),
+                _ => format!("{} ({} of {})", section.title, number + 1, last + 1),
+            },
+            columns: part(&section.columns, range),
+            rows: rows.collect(),
+        }
+    };
+    ranges.iter().enumerate().map(block).collect()
 }
 
 fn render(section: &Section, width: usize, colour: Colour) -> String {

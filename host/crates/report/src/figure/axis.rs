@@ -234,8 +234,9 @@ fn is_time(unit: &str) -> bool {
     unit == "s" || unit.starts_with("s/")
 }
 
+/// A label that names the unit itself (`Number of Output Tokens`) does not name it twice.
 fn with_unit(label: &str, unit: &str) -> String {
-    if unit.is_empty() {
+    if unit.is_empty() || label.to_lowercase().contains(&unit.to_lowercase()) && unit.len() > 2 {
         label.to_owned()
     } else {
         format!("{label} ({unit})")
@@ -329,6 +330,8 @@ mod tests {
         let axis = Axis::new("wait", "s/token").spanning(Span::FromZero);
         assert_eq!(fitted(&axis, &[0.4]).label, "wait (ms/token)");
         assert_eq!(fitted(&Axis::new("load", ""), &[1.0, 2.0]).label, "load");
+        let axis = Axis::new("Number of Output Tokens", "tokens");
+        assert_eq!(fitted(&axis, &[1.0, 2.0]).label, "Number of Output Tokens");
     }
 
     #[test]

@@ -184,7 +184,7 @@ pub fn box_plot(data: &BoxPlotData) -> Plot {
         (place as f64, shape)
     });
     let names = data.groups.iter().map(|group| group.label.clone()).collect();
-    let x = Axis::new(if several { &data.grouped_by } else { "" }, "").named(names);
+    let x = Axis::new(&data.grouped_by, "").named(names);
     let figure = Figure {
         title,
         subtitle: format!(

@@ -110,7 +110,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
     } else {
         let lanes = Span::Fixed(-0.5, names.len() as f64 - 0.5);
         // A number at a lane would not be the request's.
-        Axis::new("requests, one a lane", "")
+        Axis::new("requests", "")
             .named(vec![String::new(); names.len()])
             .spanning(lanes)
     };

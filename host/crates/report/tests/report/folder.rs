@@ -158,3 +158,78 @@ fn a_value_without_a_json_form_is_an_error_that_names_the_file() {
     assert!(matches!(error, ReportError::Serialise { .. }));
     assert!(error.to_string().contains("metrics/x.json"), "{error}");
 }
+
+#[test]
+fn a_run_that_is_over_is_opened_and_added_to() {
+    let output = tempdir().unwrap();
+    let made = RunFolder::create(output.path(), "seed: 1\n", STAMP).unwrap();
+    made.write_text("metrics/summary_stats.json", "old").unwrap();
+    // As a folder comes that was copied in part.
+    fs::remove_dir(made.path().join("traces")).unwrap();
+    let run = RunFolder::open(made.path()).unwrap();
+    assert_eq!(run.path(), made.path());
+    run.write_text("metrics/summary_stats.json", "new").unwrap();
+    run.write_bytes("metrics/x.bin", &[0, 159, 146, 150]).unwrap();
+    assert_eq!(
+        fs::read_to_string(run.path().join("metrics/summary_stats.json")).unwrap(),
+        "new"
+    );
+    assert_eq!(
+        fs::read(run.path().join("metrics/x.bin")).unwrap(),
+        [0, 159, 146, 150]
+    );
+    assert!(run.path().join("traces").is_dir());
+    assert_eq!(
+        fs::read_to_string(run.path().join("config.yml")).unwrap(),
+        "seed: 1\n"
+    );
+}
+
+#[test]
+fn what_is_no_run_is_not_opened_and_stays_as_it_is() {
+    let other = tempdir().unwrap();
+    fs::write(other.path().join("letter.txt"), "dear").unwrap();
+    for path in [
+        other.path().to_owned(),
+        other.path().join("gone"),
+        other.path().join("letter.txt"),
+    ] {
+        let error = RunFolder::open(&path).unwrap_err();
+        assert!(
+            matches!(&error, ReportError::NoRun { path: named } if *named == path),
+            "{error}"
+        );
+    }
+    assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn json_is_strict_whatever_the_numbers() {
+    let output = tempdir().unwrap();
+    let run = RunFolder::create(output.path(), "seed: 1\n", STAMP).unwrap();
+    run.write_json("metrics/x.json", &[f64::NAN, f64::INFINITY, -0.5])
+        .unwrap();
+    let text = fs::read_to_string(run.path().join("metrics/x.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value, serde_json::json!([null, null, -0.5]));
+}
+
+#[test]
+fn what_is_written_piece_by_piece_appears_whole_or_not_at_all() {
+    let output = tempdir().unwrap();
+    let run = RunFolder::create(output.path(), "seed: 1\n", STAMP).unwrap();
+    run.write_with("metrics/x.json", |file| {
+        file.write_all(b"[1")?;
+        file.write_all(b",2]")
+    })
+    .unwrap();
+    let path = run.path().join("metrics/x.json");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[1,2]");
+    let failed = run.write_with("metrics/x.json", |file| {
+        file.write_all(b"half")?;
+        Err(std::io::Error::other("the source ran dry"))
+    });
+    assert!(failed.unwrap_err().to_string().contains("the source ran dry"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[1,2]");
+    assert_eq!(fs::read_dir(run.path().join("metrics")).unwrap().count(), 1);
+}

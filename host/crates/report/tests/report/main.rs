@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 
 mod chrome;
+mod figures;
 mod folder;
 mod plot;
 mod record;

@@ -146,3 +146,81 @@ fn a_row_without_cells_is_a_sentence() {
       short
     ");
 }
+
+#[test]
+fn more_columns_than_fit_stand_in_blocks_with_the_names() {
+    let columns = [
+        "arrival_rate",
+        "ttfc P50",
+        "ttfc P99",
+        "goodput",
+        "output tok/s",
+        "requests",
+        "verdict",
+    ];
+    let cell = |cells: [&str; 7]| row("", &cells).cells;
+    let section = Section {
+        title: "Sweep".into(),
+        columns: columns.map(String::from).to_vec(),
+        rows: vec![
+            Row {
+                name: "rate=1".into(),
+                cells: cell(["1", "20 ms", "31 ms", "100 %", "640", "200", "VALID"]),
+                ..Row::default()
+            },
+            Row {
+                name: "rate=10".into(),
+                cells: cell(["10", "45 ms", "1.2 s", "71 %", "5210", "200", "DEGRADED"]),
+                note: Some("2 of 3 objectives".into()),
+                mark: Mark::Bad,
+            },
+        ],
+    };
+    insta::assert_snapshot!(summary_table(std::slice::from_ref(&section), 60, Colour::Plain), @r"
+    Sweep      arrival_rate  ttfc P50  ttfc P99  goodput
+      rate=1              1     20 ms     31 ms    100 %
+    ✗ rate=10            10     45 ms     1.2 s     71 %
+
+    Sweep (2 of 2)    output tok/s  requests   verdict
+      rate=1                   640       200     VALID
+    ✗ rate=10                 5210       200  DEGRADED
+        2 of 3 objectives
+    ");
+    for width in 40..140 {
+        let text = summary_table(std::slice::from_ref(&section), width, Colour::Plain);
+        for line in text.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        for cell in section
+            .rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .chain(&section.columns)
+        {
+            assert!(text.contains(cell.as_str()), "{width}: {cell}");
+        }
+    }
+}
+
+#[test]
+fn objectives_stand_with_what_was_observed_bound_and_counted() {
+    let objective = |name: &str, cells: &[&str], mark| Row {
+        mark,
+        ..row(name, cells)
+    };
+    let section = Section {
+        title: "SLOs".into(),
+        columns: ["observed", "bound", "samples"].map(String::from).to_vec(),
+        rows: vec![
+            objective("p99(ttfc)", &["123 ms", "< 100 ms", "1500"], Mark::Bad),
+            objective("p95(my_metric{tier=\"gold\"})", &["2.7", "≤ 3", "40"], Mark::Good),
+            objective("error_rate", &["0.2 %", "< 1 %", "1500"], Mark::Good),
+        ],
+    };
+    insta::assert_snapshot!(summary_table(&[section], 80, Colour::Plain), @r#"
+    SLOs                           observed     bound  samples
+    ✗ p99(ttfc)                      123 ms  < 100 ms     1500
+    ✓ p95(my_metric{tier="gold"})       2.7       ≤ 3       40
+    ✓ error_rate                      0.2 %     < 1 %     1500
+    "#);
+}
