@@ -27,6 +27,7 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
         traffic(scenario),
         servers(scenario, &wired),
         plugin(&wired),
+        judged(&wired),
     ];
     say::out(summary_table(&sections, 110, Colour::of_stdout()));
     for note in &wired.notes {
@@ -231,6 +232,42 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
     ];
     Section {
         title: "Target".into(),
+        columns: Vec::new(),
+        rows,
+    }
+}
+
+/// What is asked of the run, and who else measures and judges.
+fn judged(wired: &Wired) -> Section {
+    let sentence = |name: String| Row {
+        name,
+        ..Row::default()
+    };
+    let mut rows: Vec<Row> = wired
+        .objectives
+        .stated()
+        .map(|objective| sentence(objective.to_string()))
+        .collect();
+    rows.extend(wired.definitions.iter().map(|metric| {
+        row(
+            &format!("{} ({})", metric.name, metric.unit),
+            format!("measured by {}", metric.plugin),
+        )
+    }));
+    let judges = wired
+        .judges
+        .infos()
+        .into_iter()
+        .filter(|(role, _)| *role != "metric");
+    rows.extend(judges.map(|(role, info)| {
+        let what = match role {
+            "request-check" => "judges each request",
+            _ => "judges the run",
+        };
+        row(&info.name, what)
+    }));
+    Section {
+        title: "Measured and judged besides the built-in metrics".into(),
         columns: Vec::new(),
         rows,
     }
