@@ -129,6 +129,7 @@ function buildModel(data) {
     if (!neverSent.has(session)) neverSent.set(session, []);
     neverSent.get(session).push({ node, reason, at: at / 1e6 });
   }
+  neverSent.forEach((nodes) => nodes.sort((a, b) => a.node - b.node));
   let end = 0;
   let begin = Infinity;
   for (let row = 0; row < rows; row += 1) {

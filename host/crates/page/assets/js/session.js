@@ -1,6 +1,9 @@
 // One session as a graph: its requests by time, what they waited for, and their think time.
 
+// A lane is as high as there is room, down to what can still be hit.
 const LANE = 34;
+const THINNEST = 9;
+const HIGHEST = 600;
 
 function sessionOrder(model) {
   return [...model.bySession.keys()].sort((a, b) => a - b);
@@ -138,8 +141,10 @@ class SessionView {
     const right = wide - (never.length ? 96 : 14);
     const x = linearScale([begin, end > begin ? end : begin + 1], [12, right]);
     const neverLanes = Math.min(never.length, 8);
-    const high = 14 + Math.max(lanes, neverLanes) * LANE + 24;
-    const y = (lane) => 14 + lane * LANE + LANE / 2 - 4;
+    const space = Math.max(THINNEST, Math.min(LANE, HIGHEST / Math.max(lanes, neverLanes)));
+    const bar = Math.min(14, space - 3);
+    const high = 14 + Math.max(lanes, neverLanes) * space + 24;
+    const y = (lane) => 14 + (lane + 0.5) * space - 4 * (space / LANE);
     const picture = svg('svg', { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, 'aria-hidden': 'true' });
     const grid = svg('g', { class: 'graph-grid' });
     const own = linearScale([0, end - begin || 1], [12, right]);
@@ -168,28 +173,28 @@ class SessionView {
     picture.append(edges);
     const marks = svg('g', {});
     nodes.forEach((entry, place) => {
-      const [x0, x1, top] = [x(entry.begin), x(entry.end), y(entry.lane) - 7];
+      const [x0, x1, top] = [x(entry.begin), x(entry.end), y(entry.lane) - bar / 2];
       const wideEnough = Math.max(3, x1 - x0);
       const group = svg('g', { class: entry.ok ? 'node' : 'node failed', 'data-place': place, onclick: () => this.choose(place) });
-      group.append(svg('rect', { x: x0 - 3, y: top - 6, width: wideEnough + 6, height: 26, class: 'node-back' }));
+      group.append(svg('rect', { x: x0 - 3, y: top - (space - bar) * 0.3, width: wideEnough + 6, height: bar + (space - bar) * 0.6, class: 'node-back' }));
       if (entry.ok && entry.first === entry.first) {
         const middle = x(entry.first);
-        group.append(svg('rect', { x: x0, y: top, width: Math.max(1, middle - x0), height: 14, class: 'prefill' }),
-          svg('rect', { x: middle, y: top, width: Math.max(1.5, x1 - middle), height: 14, class: 'decode' }));
-      } else group.append(svg('rect', { x: x0, y: top, width: wideEnough, height: 14, class: entry.ok ? 'decode' : 'failure' }));
-      if (wideEnough > 18) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, entry.node));
+        group.append(svg('rect', { x: x0, y: top, width: Math.max(1, middle - x0), height: bar, class: 'prefill' }),
+          svg('rect', { x: middle, y: top, width: Math.max(1.5, x1 - middle), height: bar, class: 'decode' }));
+      } else group.append(svg('rect', { x: x0, y: top, width: wideEnough, height: bar, class: entry.ok ? 'decode' : 'failure' }));
+      if (wideEnough > 18 && bar >= 12) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, entry.node));
       const thought = entry.parents.length && entry.wait > 0;
       if (thought) {
-        const space = x0 - Math.max(...entry.parents.map((parent) => (nodes.byNode.get(parent) ? x(nodes.byNode.get(parent).end) : -Infinity)));
+        const room = x0 - Math.max(...entry.parents.map((parent) => (nodes.byNode.get(parent) ? x(nodes.byNode.get(parent).end) : -Infinity)));
         const text = `think ${withUnit(entry.wait, 's')}`;
-        if (space > text.length * 6 + 8) marks.append(svg('text', { x: x0 - space / 2, y: top - 2, class: 'think', 'text-anchor': 'middle' }, text));
+        if (bar >= 12 && room > text.length * 6 + 8) marks.append(svg('text', { x: x0 - room / 2, y: top - 2, class: 'think', 'text-anchor': 'middle' }, text));
       }
       marks.append(group);
     });
     never.slice(0, neverLanes).forEach((entry, place) => {
-      const [left, top] = [right + 14, y(place) - 7];
+      const [left, top] = [right + 14, y(place) - bar / 2];
       const more = place === neverLanes - 1 && never.length > neverLanes;
-      marks.append(svg('rect', { x: left, y: top, width: 16, height: 14, class: 'never' }),
+      marks.append(svg('rect', { x: left, y: top, width: 16, height: bar, class: 'never' }),
         svg('text', { x: left + 21, y: top + 11, class: 'never-name' }, more ? `+${never.length - place} more` : `${entry.node} not sent`));
     });
     picture.append(marks);
@@ -248,6 +253,7 @@ class SessionView {
     else return;
     event.preventDefault();
     this.mark();
+    this.drawing.querySelector('.node.current').scrollIntoView({ block: 'nearest', inline: 'nearest' });
     const now = this.nodes[this.current];
     announce(`request ${this.page.model.name(now.row)}, ${now.ok ? 'answered' : 'failed'}, took ${withUnit(now.end - now.begin, 's')}`);
   }

@@ -342,14 +342,15 @@ function timelineChart(page) {
       context.globalAlpha = 1;
     },
     over(context) {
-      const row = selection.focus;
-      if (row < 0) return;
       const { model, lanes } = page;
       const high = Math.abs(plot.y(1) - plot.y(0));
-      const x = plot.x(model.dispatched[row]);
       context.strokeStyle = theme.colors.ink;
-      context.lineWidth = 2;
-      context.strokeRect(x - 1.5, plot.y(lanes.lane[row]) - 1.5, plot.x(model.completed[row]) - x + 3, Math.max(2, high - 1) + 3);
+      for (const [row, thick] of [[plot.reading ? plot.reading.row : -1, 1], [selection.focus, 2]]) {
+        if (!(row >= 0)) continue;
+        const x = plot.x(model.dispatched[row]);
+        context.lineWidth = thick;
+        context.strokeRect(x - 1.5, plot.y(lanes.lane[row]) - 1.5, plot.x(model.completed[row]) - x + 3, Math.max(2, high - 1) + 3);
+      }
     },
     read(_, x, y) {
       const { model, lanes } = page;

@@ -54,7 +54,7 @@ function tokenChart(page) {
         context.stroke();
         context.globalAlpha = 1;
       };
-      const alpha = Math.max(0.2, Math.min(0.8, 20 / Math.max(1, rows.shown.length)));
+      const alpha = Math.max(since === 'run' ? 0.55 : 0.2, Math.min(0.8, 20 / Math.max(1, rows.shown.length)));
       for (const row of rows.shown) if (row !== selection.focus) line(row, colors.blue, 1, alpha);
       if (selection.gap) {
         context.fillStyle = colors.vermillion;
@@ -196,6 +196,7 @@ function gapChart(page) {
   let chosen = whole;
   let sizes = [0, 0];
   let figures = null;
+  let shape = 'linear';
   const place = (gap) => Math.max(0, Math.min(GAP_BINS - 1, Math.floor((Math.log(gap / low) / Math.log(high / low)) * GAP_BINS)));
   const edge = (bin) => low * (high / low) ** (bin / GAP_BINS);
   const histogram = (gaps) => {
@@ -206,12 +207,21 @@ function gapChart(page) {
   const share = (bins, bin, size) => (size ? bins[bin] / size : 0);
   const plot = new Plot({
     id: 'plot-gaps', title: 'Gaps between chunks', height: 250, axis, crosshair: false, x: { unit: 's' },
+    // Stalls are rare: on a linear scale they do not show.
+    controls: [selectBox('Scale of the shares', [['linear', 'linear'], ['log', 'logarithmic']], shape, (chosen) => {
+      shape = chosen;
+      plot.redraw();
+    })],
     y: () => {
       let most = 0;
+      let least = 1;
       for (let bin = 0; bin < GAP_BINS; bin += 1) {
-        most = Math.max(most, share(whole, bin, sizes[0]), isSelecting() ? share(chosen, bin, sizes[1]) : 0);
+        for (const value of [share(whole, bin, sizes[0]), isSelecting() ? share(chosen, bin, sizes[1]) : 0]) {
+          most = Math.max(most, value);
+          if (value > 0) least = Math.min(least, value);
+        }
       }
-      return { domain: [0, most * 1.08 || 1], unit: 'share' };
+      return shape === 'log' && most > 0 ? { domain: [least / 2, most * 1.5], log: true, unit: 'share' } : { domain: [0, most * 1.08 || 1], unit: 'share' };
     },
     brush: 'x',
     brushed: () => (selection.gap ? { x: selection.gap } : null),

@@ -228,11 +228,11 @@ impl Browser {
 
     pub(crate) fn click(&mut self, selector: &str) {
         let [x, y, width, height] = self.place(selector);
-        self.drag_free((x + width / 2.0, y + height / 2.0));
+        self.click_at((x + width / 2.0, y + height / 2.0));
     }
 
     /// A click at a place.
-    pub(crate) fn drag_free(&mut self, at: (f64, f64)) {
+    pub(crate) fn click_at(&mut self, at: (f64, f64)) {
         self.mouse("mouseMoved", at, false);
         self.mouse("mousePressed", at, true);
         self.call(
@@ -252,6 +252,17 @@ impl Browser {
 
     /// Presses a key: its name, and, if it writes something, its text. `shift` holds the shift key.
     pub(crate) fn key(&mut self, key: &str, shift: bool) {
+        self.press(key, shift);
+        self.settle();
+    }
+
+    /// Presses keys one after the other, without waiting for what each does.
+    pub(crate) fn keys(&mut self, keys: &[&str]) {
+        keys.iter().for_each(|key| self.press(key, false));
+        self.settle();
+    }
+
+    fn press(&mut self, key: &str, shift: bool) {
         let mut down = json!({"type": "keyDown", "key": key, "modifiers": if shift { 8 } else { 0 }});
         if key.chars().count() == 1 {
             down["text"] = json!(key);
@@ -275,7 +286,6 @@ impl Browser {
             "Input.dispatchKeyEvent",
             json!({"type": "keyUp", "key": key, "windowsVirtualKeyCode": code}),
         );
-        self.settle();
     }
 
     /// Exceptions, messages on the console and in the log: a page has none.
