@@ -110,7 +110,7 @@ fn summary(candidate: &Candidate) -> String {
 fn figures(table: &Table) -> String {
     let verdict_last = table.columns.len().saturating_sub(1);
     let mut html = String::from(
-        "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">figure</th><th scope=\"col\">verdict</th>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"figures\"><table>\n<thead><tr><th scope=\"col\">figure</th><th scope=\"col\">verdict</th>",
     );
     for column in &table.columns[..verdict_last] {
         let _ = write!(
