@@ -7,6 +7,7 @@
 )]
 
 mod damage;
+mod first_version;
 mod other_readers;
 mod round_trip;
 mod support;
