@@ -13,6 +13,7 @@ use crate::discovery::discover;
 use crate::loaded::{Loaded, Origin};
 use crate::state::HostState;
 use crate::text::one_line;
+use crate::ticker::Ticks;
 use crate::{EngineOptions, Limits, Plugin, ticker, wasi};
 
 /// Stack of a guest's machine code. Plugin threads have 2 MiB; the rest is the host's.
@@ -34,6 +35,7 @@ pub(crate) struct Host {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<HostState>,
     pub(crate) limits: Limits,
+    pub(crate) ticks: Ticks,
     cache: Option<Cache>,
     note: OnceLock<String>,
 }
@@ -68,7 +70,7 @@ impl PluginEngine {
         let failed = |error: wasmtime::Error| WasmError::Engine(format!("{error:#}"));
         let engine = Engine::new(&config()).map_err(failed)?;
         let linker = linker(&engine).map_err(failed)?;
-        ticker::start(&engine)?;
+        let ticks = ticker::start(&engine)?;
         let opened = options
             .cache_dir
             .as_deref()
@@ -83,6 +85,7 @@ impl PluginEngine {
             engine,
             linker,
             limits: options.limits,
+            ticks,
             cache,
             note: noted,
         };

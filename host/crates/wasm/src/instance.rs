@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use veeksha_ports::PluginFailure;
-use wasmtime::Store;
 use wasmtime::component::{Instance as Exports, ResourceAny};
+use wasmtime::{Store, UpdateDeadline};
 
 use crate::loaded::Loaded;
 use crate::state::HostState;
@@ -35,11 +35,18 @@ impl<G> Instance<G> {
         let limits = &loaded.host.limits;
         let mut store = Store::new(
             &loaded.host.engine,
-            HostState::new(Arc::clone(&loaded.name), limits, grants),
+            HostState::new(Arc::clone(&loaded.name), &loaded.host, grants),
         );
+        store.epoch_deadline_callback(|mut store| {
+            // What the host took to answer is not the guest's time: it gets as much again.
+            Ok(match store.data_mut().answering.take_owed() {
+                0 => UpdateDeadline::Interrupt,
+                owed => UpdateDeadline::Continue(owed),
+            })
+        });
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(limits.lift_bytes);
-        store.set_epoch_deadline(ticker::epochs(limits));
+        store.set_epoch_deadline(ticker::epochs(limits.call_deadline));
         let made = loaded
             .pre
             .instantiate(&mut store)
@@ -65,7 +72,8 @@ impl<G> Instance<G> {
         call: impl FnOnce(&mut Store<HostState>, &G) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFailure> {
         let limits = &self.loaded.host.limits;
-        self.store.set_epoch_deadline(ticker::epochs(limits));
+        self.store
+            .set_epoch_deadline(ticker::epochs(limits.call_deadline));
         self.store.data_mut().enter(function);
         let result = call(&mut self.store, &self.guest);
         self.store.data_mut().leave();

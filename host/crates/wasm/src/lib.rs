@@ -16,6 +16,7 @@
 
 mod admit;
 mod agents;
+mod answering;
 mod bindings;
 mod cache;
 mod capabilities;

@@ -17,6 +17,9 @@ pub struct EngineOptions {
 pub struct Limits {
     /// The longest that one call may take. Watched in steps of [`Limits::TICK`].
     pub call_deadline: Duration,
+    /// The longest that the host itself may take, during one call, to answer what is asked of the results of a run. It does not
+    /// count as the plugin's time.
+    pub results_deadline: Duration,
     /// Bytes of all memories and tables of one store.
     pub memory_bytes: u64,
     /// Bytes that one call may hand to the host (results, log lines, arguments of host functions).
@@ -42,6 +45,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             call_deadline: Duration::from_secs(10),
+            results_deadline: Duration::from_secs(300),
             memory_bytes: 256 << 20,
             lift_bytes: 32 << 20,
             agents_per_store: 128,

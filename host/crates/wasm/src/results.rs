@@ -22,8 +22,16 @@ impl OpenResults {
 }
 
 impl HostState {
-    fn results(&self, handle: &Resource<OpenResults>) -> wasmtime::Result<&dyn RunResults> {
-        Ok(&*self.table.get(handle)?.0)
+    /// Asks the results something. What that takes is the host's time.
+    fn ask<T>(
+        &mut self,
+        handle: &Resource<OpenResults>,
+        question: impl FnOnce(&dyn RunResults) -> T,
+    ) -> wasmtime::Result<T> {
+        let began = self.answering.now();
+        let answer = question(&*self.table.get(handle)?.0);
+        self.answering.answered(began)?;
+        Ok(answer)
     }
 }
 
@@ -31,11 +39,11 @@ impl wit::Host for HostState {}
 
 impl wit::HostResults for HostState {
     fn metrics(&mut self, handle: Resource<OpenResults>) -> wasmtime::Result<Vec<String>> {
-        Ok(self.results(&handle)?.metrics())
+        self.ask(&handle, |results| results.metrics())
     }
 
     fn figure(&mut self, handle: Resource<OpenResults>, name: String) -> wasmtime::Result<Option<f64>> {
-        Ok(self.results(&handle)?.figure(&name))
+        self.ask(&handle, |results| results.figure(&name))
     }
 
     fn stats(
@@ -44,7 +52,7 @@ impl wit::HostResults for HostState {
         metric: String,
         filter: Vec<Label>,
     ) -> wasmtime::Result<wit::Stats> {
-        Ok(stats(self.results(&handle)?.stats(&metric, &filter)))
+        self.ask(&handle, |results| stats(results.stats(&metric, &filter)))
     }
 
     fn percentile(
@@ -60,7 +68,7 @@ impl wit::HostResults for HostState {
                 cut(&metric, 80)
             );
         }
-        Ok(self.results(&handle)?.percentile(&metric, percent, &filter))
+        self.ask(&handle, |results| results.percentile(&metric, percent, &filter))
     }
 
     fn windows(
@@ -76,7 +84,7 @@ impl wit::HostResults for HostState {
                 cut(&metric, 80)
             );
         }
-        let windows = self.results(&handle)?.windows(&metric, &filter, length);
+        let windows = self.ask(&handle, |results| results.windows(&metric, &filter, length))?;
         let window = |window: veeksha_ports::WindowStats| wit::Window {
             begin: window.from,
             end: window.to,

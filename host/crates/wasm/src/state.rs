@@ -7,10 +7,12 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use crate::answering::Answering;
+use crate::engine::Host;
 use crate::memory::MemoryLimit;
 use crate::ring::Ring;
 use crate::wasi::StandInClock;
-use crate::{Grants, Limits, LogLevel, LogSink, TokenCounter, text, wasi};
+use crate::{Grants, LogLevel, LogSink, TokenCounter, text, wasi};
 
 /// Handles (open blobs, streams, pollables) that one guest may hold at once.
 const HANDLES: usize = 1024;
@@ -29,6 +31,8 @@ pub(crate) struct HostState {
     pub(crate) seed: u64,
     pub(crate) tokens: Option<Arc<dyn TokenCounter>>,
     pub(crate) blobs: BTreeMap<String, PathBuf>,
+    /// The host's own time during the running call.
+    pub(crate) answering: Answering,
     /// The last line of level `error` that the running call logged: a panic hook's, if the call then traps.
     pub(crate) last_error: Option<String>,
     wasi: WasiCtx,
@@ -37,7 +41,8 @@ pub(crate) struct HostState {
 }
 
 impl HostState {
-    pub(crate) fn new(plugin: Arc<str>, limits: &Limits, grants: &Grants) -> Self {
+    pub(crate) fn new(plugin: Arc<str>, host: &Host, grants: &Grants) -> Self {
+        let limits = &host.limits;
         let output = Ring::new(limits.stderr_bytes);
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES);
@@ -51,6 +56,7 @@ impl HostState {
             seed: grants.seed,
             tokens: grants.tokens.clone(),
             blobs: grants.blobs.clone(),
+            answering: Answering::new(host.ticks.clone(), limits.results_deadline),
             last_error: None,
             log: Arc::clone(&grants.log),
             lines: 0,
@@ -61,6 +67,7 @@ impl HostState {
     pub(crate) fn enter(&mut self, function: &'static str) {
         self.memory.function = function;
         self.last_error = None;
+        self.answering.begin();
         self.lines = 0;
     }
 

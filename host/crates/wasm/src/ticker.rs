@@ -1,32 +1,48 @@
 //! The thread that makes time pass for plugins.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use wasmtime::Engine;
 
 use crate::Limits;
 
+/// How many ticks there have been: what a call has taken of the host's own time is the difference of two counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ticks(Arc<AtomicU64>);
+
+impl Ticks {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Starts a thread that advances the engine's epoch every [`Limits::TICK`]. It ends within a tick of the engine.
-pub(crate) fn start(engine: &Engine) -> io::Result<()> {
+pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
     let weak = engine.weak();
+    let ticks = Ticks::default();
+    let count = ticks.clone();
     thread::Builder::new()
         .name("plugin-epoch".into())
         .stack_size(64 << 10)
         .spawn(move || {
             while let Some(engine) = weak.upgrade() {
                 engine.increment_epoch();
+                count.0.fetch_add(1, Ordering::Relaxed);
                 drop(engine);
                 thread::sleep(Limits::TICK);
             }
         })?;
-    Ok(())
+    Ok(ticks)
 }
 
 /// Epochs that a call may see begin: at least the deadline, at most one tick more. The tick that is already running
 /// counts, hence the one extra.
-pub(crate) fn epochs(limits: &Limits) -> u64 {
-    let ticks = limits.call_deadline.as_nanos().div_ceil(Limits::TICK.as_nanos());
+pub(crate) fn epochs(deadline: Duration) -> u64 {
+    let ticks = deadline.as_nanos().div_ceil(Limits::TICK.as_nanos());
     u64::try_from(ticks)
         .unwrap_or(u64::MAX / 2)
         .saturating_add(1)
@@ -35,20 +51,12 @@ pub(crate) fn epochs(limits: &Limits) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn a_deadline_is_never_cut_short() {
-        let limits = |ms| Limits {
-            call_deadline: Duration::from_millis(ms),
-            ..Limits::default()
-        };
-        assert_eq!(epochs(&limits(0)), 1);
-        assert_eq!(epochs(&limits(10)), 2);
-        assert_eq!(epochs(&limits(11)), 3);
-        assert_eq!(epochs(&limits(10_000)), 1001);
+        let of = |ms| epochs(Duration::from_millis(ms));
+        assert_eq!([of(0), of(10), of(11), of(10_000)], [1, 2, 3, 1001]);
     }
 
     /// The thread is found by its name among the threads of this process; no other unit test has an engine.

@@ -120,6 +120,8 @@ fn judging(limits: Limits, behaviour: &str) -> Result<Vec<SloVerdict>, PluginFai
 #[derive(Default)]
 struct Run {
     asked: Mutex<Vec<String>>,
+    /// How long a percentile takes.
+    slow: Duration,
 }
 
 impl Run {
@@ -160,6 +162,7 @@ impl RunResults for Run {
 
     fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64> {
         self.note(format!("percentile {metric} {percent} {filter:?}"));
+        std::thread::sleep(self.slow);
         (metric == "ttfc").then_some(0.25)
     }
 
@@ -786,11 +789,11 @@ fn questions_that_cannot_be_are_refused() {
 #[test]
 fn nobody_waits_for_an_endless_loop() {
     let limits = || Limits {
-        call_deadline: Duration::from_millis(100),
+        call_deadline: Duration::from_millis(500),
         ..tight()
     };
     let stopped = |failure: PluginFailure| {
-        assert_eq!(failure.kind, PluginFailureKind::Deadline { allowed_ms: 100 });
+        assert_eq!(failure.kind, PluginFailureKind::Deadline { allowed_ms: 500 });
         failure.input
     };
     let all = requests(20, 7);
@@ -799,6 +802,34 @@ fn nobody_waits_for_an_endless_loop() {
     let failure = checking(limits(), "loop").judge(&batch(&all)).unwrap_err();
     assert_eq!(stopped(failure).as_deref(), Some("request 7/0 (8 of 20)"));
     stopped(judging(limits(), "loop").unwrap_err());
+}
+
+/// `measure` asks for two percentiles. Their time is the host's: it does not use up the plugin's, and has a bound of its own.
+#[test]
+fn a_check_is_not_blamed_for_slow_answers() {
+    let check = |results_deadline| {
+        let limits = Limits {
+            call_deadline: Duration::from_millis(500),
+            results_deadline,
+            ..tight()
+        };
+        let run = Run {
+            slow: Duration::from_millis(1000),
+            ..Run::default()
+        };
+        let plugin = load(limits, "measure");
+        plugin
+            .slo_check("{}".into(), grants())
+            .unwrap()
+            .check(Arc::new(run))
+    };
+    assert_eq!(check(Duration::from_secs(60)).unwrap().len(), 2);
+    let failure = check(Duration::from_millis(1500)).unwrap_err();
+    assert_eq!(failure.kind, PluginFailureKind::Trap);
+    assert_eq!(
+        failure.message,
+        "results: the host took more than 1500 ms to answer what was asked in one call"
+    );
 }
 
 #[test]
