@@ -48,6 +48,9 @@ fn main() {
     let begin = clock.now();
     let evaluation = evaluator.finish();
     let finishing = clock.now() - begin;
+    let begin = clock.now();
+    let points = evaluation.samples.quantiles("tbc", 101).len();
+    let drawing = clock.now() - begin;
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     println!("{requests} requests of {chunks} chunks of {tokens} tokens");
     println!("made in {:.2} s (not counted)", seconds(making));
@@ -57,6 +60,11 @@ fn main() {
         seconds(finishing)
     );
     println!("together {:.2} s", seconds(taking + finishing));
+    println!(
+        "{points} points of the distribution of tbc in {:.2} s",
+        seconds(drawing)
+    );
+    println!("{:.2} s of processor time in all", processor_seconds());
     println!("memory {held} before the end, {} at the most", memory("VmHWM:"));
     for entry in &evaluation.metrics {
         println!(
@@ -162,6 +170,15 @@ fn events(session: u64, chunks: u64, tokens: u32) -> [Event; 4] {
         },
         Event::Finished(Box::new(record)),
     ]
+}
+
+/// The processor time of this process, by the kernel's ticks of a hundredth of a second.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program, in parentheses, may hold blanks; user and system time are the 12th and 13th fields after it.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 /// What the kernel says of the process's memory.

@@ -284,7 +284,7 @@ pub(crate) const ENTRIES: [Entry; 27] = [
         unit: "1",
         better: Better::Less,
         scope: Scope::Session,
-        definition: "makespan / the makespan without queueing: the longest path through the session's graph with the same waits, each request taking the shortest TTFC that any request of the run with at least as many prompt tokens had, and then its own time from first chunk to completion; of sessions of which every request was answered with something",
+        definition: "makespan / the makespan without queueing: the longest path through the session's graph with the waits that the workload asked for, each request taking the shortest TTFC that any request of the run with at least as many prompt tokens had, and then its own time from first chunk to completion; of sessions of which every request was answered with something",
         source: "the slowdown of scheduling theory, against what the server showed it can do in this run",
     },
 ];

@@ -8,6 +8,7 @@ use veeksha_stats::Summary;
 
 use crate::custom_samples::Resolved;
 use crate::label_sets::Matching;
+use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::requests::Requests;
 use crate::sample_set::{SampleSet, stats};
@@ -276,8 +277,10 @@ impl RunResults for RunSamples {
     }
 
     fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64> {
-        self.set(metric, &self.matching(filter), None)
-            .percentile(fraction(percent))
+        let share = fraction(percent);
+        let known = || quantile_among(self.summary(metric)?, share);
+        let found = if filter.is_empty() { known() } else { None };
+        found.or_else(|| self.set(metric, &self.matching(filter), None).percentile(share))
     }
 
     /// Beyond a hundred thousand windows, only those with samples.

@@ -2,6 +2,7 @@
 
 use veeksha_model::Label;
 use veeksha_slo::{Aggregate, Comparison};
+use veeksha_stats::Summary;
 
 use crate::run_samples::fraction;
 use crate::sample_set::SampleSet;
@@ -57,6 +58,19 @@ impl Of {
         }
     }
 
+    /// The figure, if a summary has it: of a hundred million gaps it need not be looked for again.
+    pub(crate) fn among(self, summary: &Summary) -> Option<f64> {
+        match self {
+            Of::Quantile(p) => quantile_among(summary, p),
+            Of::Mean => Some(summary.mean),
+            Of::Min => Some(summary.min),
+            Of::Max => Some(summary.max),
+            Of::Std => Some(summary.std),
+            Of::Count => Some(summary.count as f64),
+            Of::Sum => None,
+        }
+    }
+
     /// Whether it rests on so few samples that it is little more than an outermost one.
     pub(crate) fn is_thin(self, count: u64) -> bool {
         match self {
@@ -64,6 +78,23 @@ impl Of {
             _ => false,
         }
     }
+}
+
+/// The `p`-quantile, if a summary has it.
+pub(crate) fn quantile_among(summary: &Summary, p: f64) -> Option<f64> {
+    let of = summary;
+    let known = [
+        (0.0, of.min),
+        (0.5, of.p50),
+        (0.9, of.p90),
+        (0.95, of.p95),
+        (0.99, of.p99),
+        (1.0, of.max),
+    ];
+    known
+        .into_iter()
+        .find(|(share, _)| *share == p)
+        .map(|(_, value)| value)
 }
 
 /// The samples of a metric that have some labels.

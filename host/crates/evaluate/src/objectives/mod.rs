@@ -11,6 +11,7 @@ mod judge;
 mod results;
 mod stated;
 
+pub(crate) use ask::quantile_among;
 pub use check::Objectives;
 pub use error::{ObjectiveError, ObjectiveProblem};
 pub(crate) use goodput::count_good;

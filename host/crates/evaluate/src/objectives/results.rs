@@ -186,6 +186,19 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
         }
         Target::Samples { samples, window } => (samples, window),
     };
+    if window.is_none()
+        && asked.filter.is_empty()
+        && let Some(summary) = samples.summary(&asked.metric)
+        && let Some(value) = asked.of.among(summary)
+    {
+        let count = summary.count as u64;
+        return Seen {
+            value: Some(value),
+            sample_count: Some(count),
+            thin: asked.of.is_thin(count),
+            window: None,
+        };
+    }
     let matching = samples.matching(&asked.filter);
     let Some(length) = window else {
         let set = samples.set(&asked.metric, &matching, None);

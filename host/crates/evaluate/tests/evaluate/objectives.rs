@@ -204,6 +204,25 @@ fn aggregates_labels_and_figures() {
     );
 }
 
+#[test]
+fn bounds_are_brought_to_the_unit_of_what_they_bound() {
+    let threshold = |text: &str| {
+        let result = run_in(asking(&[text]), []).slos.results.remove(0);
+        (result.threshold, result.unit)
+    };
+    let of = |value: f64, unit: &str| (value, unit.to_owned());
+    assert_eq!(threshold("error_rate < 1%"), of(0.01, "1"));
+    assert_eq!(threshold("p10(fluidity) > 90%").0, 0.9);
+    assert_eq!(threshold("p99(ttfc) < 500ms"), of(0.5, "s"));
+    assert_eq!(threshold("p99(ttfc) < 0.5"), of(0.5, "s"));
+    assert_eq!(
+        threshold("p99(normalized_end_to_end_latency) < 150ms"),
+        of(0.15, "s/token")
+    );
+    assert_eq!(threshold("window_seconds >= 1m"), of(60.0, "s"));
+    assert_eq!(threshold("count(ttfc) > 5"), of(5.0, "samples"));
+}
+
 /// Ten-second windows from the first intended instant on: 100 and 200 in the first, 300 and 400 in the second.
 #[test]
 fn windows_count_by_their_worst() {
