@@ -18,7 +18,7 @@ fn every_flavor_has_a_trace_and_a_scenario_that_runs() {
         .filter(|entry| {
             let folder = entry.as_ref().expect("an entry").path();
             folder.join("schema.json").exists()
-                && !["synthetic", "ollama", "fluidity"]
+                && !["synthetic", "ollama", "fluidity", "tiered_slo"]
                     .iter()
                     .any(|other| folder.ends_with(other))
         })
@@ -86,6 +86,26 @@ fn commands(document: &str) -> Vec<String> {
     commands
 }
 
+/// The words of a command as a shell sees them: quotes keep blanks, `#` begins a comment.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quote) = (None::<String>, None);
+    for letter in command.chars() {
+        match quote {
+            Some(open) if letter == open => quote = None,
+            None if letter == '"' || letter == '\'' => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            None if letter.is_whitespace() => words.extend(word.take()),
+            None if letter == '#' && word.is_none() => break,
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
 #[test]
 fn every_command_of_the_documents_works() {
     let sim = crate::server::Sim::start(&["--profile", "fast"]);
@@ -101,12 +121,14 @@ fn every_command_of_the_documents_works() {
         "docs/prompts.md",
         "docs/targets.md",
         "docs/accuracy.md",
+        "docs/metrics.md",
+        "docs/comparing.md",
+        "docs/sweeps.md",
+        "docs/other-tools.md",
     ] {
         for command in commands(document) {
-            let words: Vec<&str> = command
-                .split_whitespace()
-                .take_while(|word| !word.starts_with('#'))
-                .collect();
+            let words = words(&command);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let arguments = match words.as_slice() {
                 ["cargo", "run", "--release", "--", rest @ ..] | ["veeksha-host", rest @ ..] => rest,
                 // What CI itself does, or what a user does once.
@@ -117,10 +139,15 @@ fn every_command_of_the_documents_works() {
                 | [] => continue,
                 other => panic!("{document}: no test knows how to run {other:?}"),
             };
-            // A server on port 8000 is the reader's; here it is ours.
+            // A server on port 8000 is the reader's, and so are the runs; here they are ours.
+            let latest = format!("{output_dir}/latest");
             let arguments: Vec<String> = arguments
                 .iter()
                 .map(|word| word.replace("http://localhost:8000/v1", &sim.api_base))
+                .map(|word| match word.strip_prefix("benchmark_output/") {
+                    Some("latest" | "A" | "B") => latest.clone(),
+                    _ => word,
+                })
                 .collect();
             let mut child = program();
             child.args(&arguments);

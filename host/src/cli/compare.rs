@@ -239,8 +239,9 @@ fn metrics(
     });
     let data = infos.map(|info| {
         let mut timed = TimedSamples::new();
-        samples.each_sample(&info.name, |at, value, weight| {
-            timed.push_weighted(at, value, weight)
+        samples.each_keyed_sample(&info.name, |at, value, weight, key| match key {
+            Some(key) => timed.push_keyed(at, value, weight, key),
+            None => timed.push_weighted(at, value, weight),
         });
         let bound = info.metric.and_then(|metric| certificate.bound(metric));
         MetricData {
@@ -287,41 +288,30 @@ fn flatten(path: &str, value: &Value, settings: &mut Vec<(String, String)>) {
     }
 }
 
-/// What an expression may name: what is built in, and what the runs have.
+/// What an expression may name: what is built in, whether these runs have it or not, and what the runs have.
 fn known(sides: &[Side]) -> Vec<Known> {
     let catalogue = Catalogue::built_in();
-    let mut known: Vec<Known> = catalogue
-        .iter()
-        .map(|info| Known {
-            name: info.name.clone(),
-            aliases: info
-                .metric
-                .map(|metric| metric.slo_name().to_owned())
-                .into_iter()
-                .filter(|alias| *alias != info.name)
-                .collect(),
-            unit: info.unit.clone(),
-            kind: KnownKind::Metric,
-        })
-        .collect();
-    known.extend(catalogue.figures().map(|figure| Known {
+    let metrics = catalogue.iter().map(|info| Known {
+        name: info.name.clone(),
+        aliases: info
+            .metric
+            .map(|metric| metric.slo_name().to_owned())
+            .into_iter()
+            .filter(|alias| *alias != info.name)
+            .collect(),
+        unit: info.unit.clone(),
+        kind: KnownKind::Metric,
+    });
+    let figures = catalogue.figures().map(|figure| Known {
         name: figure.name.to_owned(),
         aliases: Vec::new(),
         unit: figure.unit.to_owned(),
         kind: KnownKind::Figure,
-    }));
-    for metric in sides
-        .iter()
-        .flat_map(|side| &side.runs)
-        .flat_map(|run| &run.metrics)
-    {
-        if !known.iter().any(|known| known.name == metric.name) {
-            known.push(Known {
-                name: metric.name.clone(),
-                aliases: Vec::new(),
-                unit: metric.unit.clone(),
-                kind: KnownKind::Metric,
-            });
+    });
+    let mut known: Vec<Known> = metrics.chain(figures).collect();
+    for seen in Known::of(sides) {
+        if !known.iter().any(|known| known.name == seen.name) {
+            known.push(seen);
         }
     }
     known
