@@ -1,5 +1,4 @@
 //! Whatever events come, in whatever order and with whatever times, there is a report, and it is strict JSON.
-#![forbid(unsafe_code)]
 
 use proptest::{collection::vec, option, prelude::*};
 use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd, Status, ThreadSample};

@@ -1,0 +1,89 @@
+//! Intra-session request arrival.
+
+use veeksha_events::RequestRecord;
+use veeksha_health::{Expected, Traffic};
+
+use crate::support::{
+    ARRIVAL, MS, RATE, S, check, failed, figure, health, near, passed, rate, sessions_at, skipped, turn,
+};
+
+#[test]
+fn a_turn_is_sent_when_its_parent_is_done_and_the_think_time_over() {
+    let report = health(rate(1.0), &turn(|_| ()));
+    let check = check(&report, ARRIVAL);
+    passed(check);
+    near(figure(check, "requests"), 1.0);
+    near(check.distributions[0].summary.mean, 0.001);
+    skipped(report.check(RATE).unwrap(), "fewer than two");
+}
+
+#[test]
+fn a_turn_that_is_early_or_late_fails() {
+    // Dispatched at 1.1 s: 0.1 s early.
+    let report = health(rate(1.0), &turn(|second| second.dispatched_at = 1100 * MS));
+    failed(check(&report, ARRIVAL), "0/1 by 100 ms");
+    near(check(&report, ARRIVAL).distributions[0].summary.min, -0.1);
+    // At 1.35 s: 150 ms late.
+    let report = health(rate(1.0), &turn(|second| second.dispatched_at = 1350 * MS));
+    failed(check(&report, ARRIVAL), "0/1 by 150 ms");
+    // The same, of which 100 ms were a limit's.
+    let held = |second: &mut RequestRecord| {
+        second.dispatched_at = 1350 * MS;
+        second.held.in_flight = 100 * MS;
+    };
+    let report = health(rate(1.0), &turn(held));
+    passed(check(&report, ARRIVAL));
+    near(check(&report, ARRIVAL).distributions[0].summary.max, 0.05);
+    // A few may be late.
+    let lenient = Expected {
+        late_share: 1.0,
+        ..rate(1.0)
+    };
+    passed(check(
+        &health(lenient, &turn(|second| second.dispatched_at = 1350 * MS)),
+        ARRIVAL,
+    ));
+}
+
+#[test]
+fn a_replayed_turn_is_not_due_before_its_recorded_instant() {
+    // Recorded for 5 s; the parent is done long before.
+    let later = |second: &mut RequestRecord| {
+        second.intended = 5 * S;
+        second.dispatched_at = 5 * S + MS;
+        second.completed_at = 6 * S;
+    };
+    passed(check(
+        &health(Expected::of(Traffic::FixedSchedule), &turn(later)),
+        ARRIVAL,
+    ));
+    failed(check(&health(rate(1.0), &turn(later)), ARRIVAL), "3.8 s");
+}
+
+#[test]
+fn the_order_of_events_does_not_matter() {
+    let events = turn(|second| second.dispatched_at = 1350 * MS);
+    let expected = health(rate(1.0), &events);
+    let mut backwards = events;
+    backwards.reverse();
+    assert_eq!(health(rate(1.0), &backwards), expected);
+}
+
+#[test]
+fn nothing_waited_for_anything() {
+    skipped(
+        check(&health(rate(1.0), &sessions_at(&[0, S])), ARRIVAL),
+        "no measured request",
+    );
+}
+
+#[test]
+fn drained_requests_are_not_judged() {
+    let late_and_drained = |second: &mut RequestRecord| {
+        second.dispatched_at = 1350 * MS;
+        second.measured = false;
+    };
+    let report = health(rate(1.0), &turn(late_and_drained));
+    skipped(check(&report, ARRIVAL), "no measured request");
+    near(figure(check(&report, "Client Saturation"), "requests"), 1.0);
+}

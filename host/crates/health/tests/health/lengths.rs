@@ -1,0 +1,106 @@
+//! Prompt and output length.
+
+use veeksha_events::Status;
+use veeksha_health::{Expected, Outcome, OutputLength, Tolerance};
+use veeksha_model::ErrorClass;
+
+use crate::support::{
+    OUTPUT, PROMPT, S, check, failed, figure, health, near, one, passed, rate, request, session_of, skipped,
+};
+
+/// 2 % of 100 tokens are 2; of 10 tokens one is allowed.
+#[test]
+fn prompts_are_as_long_as_asked_for_by_their_own_measure() {
+    for (target, tokens, allowed) in [
+        (100, 102, true),
+        (100, 97, false),
+        (10, 11, true),
+        (10, 12, false),
+        (10_000, 10_150, true),
+        (10_000, 9_700, false),
+    ] {
+        let report = health(
+            rate(1.0),
+            &one(|record| {
+                record.target_prompt_tokens = target;
+                record.prompt_tokens = tokens;
+            }),
+        );
+        let check = check(&report, PROMPT);
+        assert_eq!(
+            check.outcome == Outcome::Passed,
+            allowed,
+            "{tokens} of {target}: {check:?}"
+        );
+        let difference = f64::from(tokens) - f64::from(target);
+        near(check.distributions[0].summary.mean, difference);
+        near(
+            figure(check, "largest difference"),
+            difference / f64::from(target),
+        );
+    }
+    // What Veeksha's 15 tokens let pass: nothing instead of 15.
+    let report = health(
+        rate(1.0),
+        &one(|record| {
+            record.target_prompt_tokens = 15;
+            record.prompt_tokens = 0;
+        }),
+    );
+    failed(check(&report, PROMPT), "0/0 (0 of 15)");
+    let report = health(rate(1.0), &one(|record| record.target_prompt_tokens = 0));
+    skipped(check(&report, PROMPT), "no measured request has a target");
+}
+
+#[test]
+fn answers_may_be_shorter_unless_they_must_not() {
+    let short = one(|record| record.output_tokens = 20);
+    passed(check(&health(rate(1.0), &short), OUTPUT));
+    let exact = Expected {
+        output: OutputLength::Exact(Tolerance::default()),
+        ..rate(1.0)
+    };
+    failed(check(&health(exact.clone(), &short), OUTPUT), "0/0 (20 of 50)");
+    passed(check(
+        &health(exact, &one(|record| record.output_tokens = 49)),
+        OUTPUT,
+    ));
+    failed(
+        check(
+            &health(rate(1.0), &one(|record| record.output_tokens = 52)),
+            OUTPUT,
+        ),
+        "longer",
+    );
+    let failure = one(|record| {
+        record.status = Status::Failed {
+            class: ErrorClass::Timeout,
+            message: String::new(),
+        };
+        record.output_tokens = 0;
+    });
+    skipped(check(&health(rate(1.0), &failure), OUTPUT), "no answered request");
+}
+
+/// Three of 98 tokens, one of 101, all of 100: sorted -2, -2, -2, 1. Mean -5/4; rank 0.95 * 3 = 2.85: -2 + 0.85 * 3.
+#[test]
+fn lengths_are_summarised_exactly() {
+    let mut events = Vec::new();
+    for (session, tokens) in [98, 101, 98, 98].into_iter().enumerate() {
+        let mut record = request(session as u64, 0, session as u64 * S, session as u64 * S + S);
+        record.prompt_tokens = tokens;
+        events.extend(session_of(&record));
+    }
+    let report = health(rate(1.0), &events);
+    let summary = check(&report, PROMPT).distributions[0].summary;
+    assert_eq!(
+        (summary.count, summary.min, summary.p50, summary.max),
+        (4, -2.0, -2.0, 1.0)
+    );
+    near(summary.mean, -1.25);
+    near(summary.p95, 0.55);
+    near(
+        summary.std,
+        (3.0 * 0.75_f64.powi(2) + 2.25_f64.powi(2)).sqrt() / 2.0,
+    );
+}
