@@ -123,6 +123,53 @@ fn it_draws_itself_without_a_complaint_and_asks_nobody() {
     assert_eq!(asked.len(), 1, "the page itself: {asked:?}");
 }
 
+/// The page derives latencies from times of microseconds; `sample::data` computes them from the records' nanoseconds.
+#[test]
+fn its_figures_are_those_of_the_records() {
+    let data = some_data();
+    let Some(mut opened) = open(1400, 950, &data) else {
+        return;
+    };
+    let seconds = |text: &str| {
+        let mut words = text.split('\u{202f}');
+        let number: f64 = words.next().unwrap().parse().unwrap();
+        match words.next().unwrap() {
+            "s" => number,
+            "ms" => number / 1e3,
+            unit => panic!("{unit}"),
+        }
+    };
+    for metric in ["ttfc", "tpot", "end_to_end_latency", "tbc"] {
+        let plot = if metric == "tbc" {
+            "gaps".to_owned()
+        } else {
+            format!("cdf-{metric}")
+        };
+        let note = opened.browser.text(&format!("#plot-{plot} .plot-note"));
+        let parts: Vec<&str> = note.split(" · ").collect();
+        let summary = data
+            .metrics
+            .iter()
+            .find(|entry| entry.name == metric)
+            .and_then(|entry| entry.summary)
+            .unwrap();
+        for (part, name, expected) in [(parts[0], "P50 ", summary.p50), (parts[1], "P99 ", summary.p99)] {
+            let shown = seconds(part.strip_prefix(name).unwrap());
+            // Three digits are shown.
+            assert!(
+                (shown - expected).abs() <= 0.0051 * expected,
+                "{metric} {name}{shown}, not {expected}"
+            );
+        }
+        let samples: String = parts[2]
+            .chars()
+            .take_while(|sign| !sign.is_alphabetic() || *sign == 'n')
+            .filter(char::is_ascii_digit)
+            .collect();
+        assert_eq!(samples.parse(), Ok(summary.count), "{metric}: {note}");
+    }
+}
+
 #[test]
 fn brushing_a_time_range_changes_tables_and_charts() {
     let Some(mut opened) = open(1400, 950, &some_data()) else {

@@ -74,6 +74,12 @@ function first(part, most, items, noun, redraw) {
   return [items.slice(0, most), more];
 }
 
+// Prose in which backticks set off what is typed.
+function prose(text) {
+  return String(text).split('`').map((part, place, all) =>
+    (place % 2 === 1 && place < all.length - 1 ? el('code', {}, part) : place % 2 === 1 ? `\`${part}` : part));
+}
+
 function announce(text) {
   byId('announcer').textContent = text;
 }

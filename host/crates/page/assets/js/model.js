@@ -170,7 +170,7 @@ function longest(curves) {
 function loadCurves(model) {
   const told = model.data.curves;
   if (told && told.step > 0) return { ...told, count: longest(told), whole: true };
-  const steps = Math.max(40, Math.min(400, Math.ceil(model.rows / 4)));
+  const steps = Math.max(120, Math.min(400, Math.ceil(model.rows / 4)));
   const [from, to] = model.span;
   const step = (to - from) / steps || 1;
   const sums = () => new Float64Array(steps);

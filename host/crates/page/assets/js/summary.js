@@ -22,7 +22,7 @@ function showHead(page) {
   if (run.state === 'interrupted' || run.state === 'cut') facts.push({ name: 'End', value: STATES[run.state] });
   byId('run-facts').replaceChildren(...facts.concat(run.facts || []).map(({ name, value }) =>
     el('div', {}, el('dt', {}, name), el('dd', { title: value.length > 40 ? value : null }, value))));
-  byId('remarks').replaceChildren(...(run.remarks || []).map((remark) => el('p', { class: 'remark' }, remark)));
+  byId('remarks').replaceChildren(...(run.remarks || []).map((remark) => el('p', { class: 'remark' }, prose(remark))));
 }
 
 function findingItem(finding) {
@@ -30,8 +30,8 @@ function findingItem(finding) {
   const remark = finding.verdict === 'valid';
   return el('li', { class: `finding ${remark ? 'remark-only' : finding.verdict}` },
     el('span', { class: 'sign', role: 'img', 'aria-label': remark ? 'Remark' : word }, remark ? '·' : sign),
-    el('div', {}, el('p', {}, finding.metric ? el('b', {}, `${finding.metric} `) : null, finding.what),
-      finding.remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, 'To do'), finding.remedy) : null));
+    el('div', {}, el('p', {}, prose(finding.what)),
+      finding.remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, 'To do'), prose(finding.remedy)) : null));
 }
 
 // What else decides about the run, in a word each.
@@ -59,7 +59,8 @@ function showVerdict(page) {
   }
   const [word, sign, text] = VERDICTS[certificate.verdict];
   const order = { invalid: 0, degraded: 1, valid: 2 };
-  const findings = [...(certificate.findings || [])].sort((a, b) => order[a.verdict] - order[b.verdict]);
+  // That a metric is well stands in the table of errors.
+  const findings = (certificate.findings || []).filter((finding) => !finding.metric || finding.verdict !== 'valid').sort((a, b) => order[a.verdict] - order[b.verdict]);
   const unit = (name) => (metrics.find((metric) => metric.name === name) || { unit: 's' }).unit;
   const bounds = certificate.bounds || [];
   const basis = certificate.basis ? `judged by ${certificate.basis}` : '';
@@ -99,7 +100,8 @@ function showFigures(page) {
     return el('div', {}, el('dt', { title: figure.name }, figure.label),
       el('dd', { class: 'number' }, bare(figure.value, as), as.suffix ? el('span', { class: 'unit' }, as.suffix) : null,
         isNumber(figure.error) ? el('span', { class: 'error' }, `±${THIN}${withUnit(figure.error, figure.unit)}`) : null),
-      el('dd', { class: 'rests' }, [isNumber(figure.count) ? `n = ${count(figure.count)}${figure.count_of ? ` ${figure.count_of}` : ''}` : null, figure.detail].filter(Boolean).join('; ')));
+      isNumber(figure.count) ? el('dd', { class: 'rests' }, `n = ${count(figure.count)}${figure.count_of ? ` ${figure.count_of}` : ''}`) : null,
+      figure.detail ? el('dd', { class: 'rests' }, figure.detail) : null);
   })) : null;
   const [shown, more] = first('metrics', 8, metrics.filter((metric) => metric.summary), 'metrics', () => showFigures(page));
   const selecting = isSelecting();
@@ -118,7 +120,7 @@ function showFigures(page) {
     const thin = summary.count < 100;
     return el('tr', { 'data-metric': metric.name },
       el('th', { scope: 'row', title: metric.definition },
-        el('span', { class: 'metric-label' }, metric.label), el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null),
+        el('span', { class: 'metric-label' }, metric.label), metric.label === metric.name ? null : el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null),
       el('td', { class: 'spark-cell' }, values ? (page.sparks[metric.name] = page.sparks[metric.name] || sparkline(values)) : null),
       el('td', { class: 'unit-cell' }, as.suffix),
       ['mean', 'p50', 'p90', 'p95'].map((key) => el('td', { class: `right ${key}` }, bare(summary[key], as))),
@@ -159,13 +161,15 @@ function showSlos(page) {
     slos.map((slo) => {
       const [kind, sign, text] = word(slo.met);
       const worst = slo.worst_window;
+      // Whoever wrote the bound in percent reads the rest in percent.
+      const unit = (slo.unit === '1' || !slo.unit) && /%\s*$/.test(slo.expression) ? 'share' : slo.unit;
       return el('tr', { class: kind }, el('td', { class: `outcome ${kind}` }, el('span', { 'aria-hidden': 'true' }, sign), ` ${text}`),
         el('th', { scope: 'row' }, slo.name ? el('span', { class: 'slo-name' }, slo.name) : null, el('code', {}, slo.expression),
           slo.plugin ? el('span', { class: 'tag', title: `judged by ${slo.plugin}` }, 'plugin') : null, slo.detail ? el('p', { class: 'footnote' }, slo.detail) : null),
-        el('td', { class: 'right strong' }, withUnit(slo.observed, slo.unit)), el('td', {}, slack(slo)),
-        el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, slo.unit)),
-        el('td', { class: 'right' }, count(slo.samples)),
+        el('td', { class: 'right strong' }, withUnit(slo.observed, unit)), el('td', {}, slack(slo)),
+        el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, unit)),
+        el('td', { class: 'right' }, isNumber(slo.samples) ? count(slo.samples) : ''),
         el('td', { class: 'nowrap' }, worst ? el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
-          `${withUnit(worst.observed, slo.unit)} at ${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`) : ''));
+          `${withUnit(worst.observed, unit)} at ${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`) : ''));
     })));
 }

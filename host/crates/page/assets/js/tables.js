@@ -60,8 +60,9 @@ class RequestTable {
       ...metric('ttfc', 'TTFC'), ...metric('tpot', 'TPOT'), ...metric('end_to_end_latency', 'End to end'),
       { key: 'prompt', label: 'Prompt', unit: 'tokens', value: (row) => model.columns.prompt_tokens[row] },
       { key: 'output', label: 'Output', unit: 'tokens', value: (row) => model.output[row] },
-      ...model.metrics.filter((entry) => entry.custom).flatMap((entry) => metric(entry.name)),
       { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.said(row) || 'answered' : words(model.failure(row))) + (model.drained(row) ? ', drained' : '') },
+      { key: 'timeline', label: 'Timeline', value: (row) => model.completed[row] - model.dispatched[row], draw: true, text: () => '' },
+      ...model.metrics.filter((entry) => entry.custom).flatMap((entry) => metric(entry.name)),
     ];
   }
 
@@ -104,18 +105,17 @@ class RequestTable {
       const unit = column.as && column.as.suffix && column.as.suffix !== 'tokens' ? `, ${column.as.suffix}` : '';
       return el('th', { scope: 'col', class: column.text ? null : 'right', 'aria-sort': active ? (this.down ? 'descending' : 'ascending') : 'none' },
         el('button', { type: 'button', class: 'sort', 'data-sort': column.key, onclick: () => this.by(column.key) },
-          column.label, unit ? el('span', { class: 'unit' }, unit) : null, el('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (this.down ? '↓' : '↑') : '')));
+          el('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (this.down ? '↓ ' : '↑ ') : ''), column.label, unit ? el('span', { class: 'unit' }, unit) : null));
     });
     const body = shown.map((row, place) => el('tr', {
       'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.ok[row] ? '' : 'failed', model.drained(row) ? 'drained' : ''].join(' ').trim() || null,
       'data-name': model.name(row), 'aria-current': row === selection.focus ? 'true' : null,
       title: model.ok[row] ? null : model.said(row),
-    }, columns.map((column, index) => el(index ? 'td' : 'th', { scope: index ? null : 'row', class: column.text ? (column.key === 'status' ? 'status' : null) : 'right' }, cell(column, row))),
-    el('td', {}, requestBar(model, row, longestTime))));
+    }, columns.map((column, index) => (column.draw ? el('td', {}, requestBar(model, row, longestTime)) : el(index ? 'td' : 'th', { scope: index ? null : 'row', class: column.text ? (column.key === 'status' ? 'status' : null) : 'right' }, cell(column, row))))));
     const scrolled = this.holder.firstChild ? this.holder.firstChild.scrollLeft : 0;
     const active = this.holder.contains(document.activeElement) ? document.activeElement.dataset : {};
     this.holder.replaceChildren(el('div', { class: 'scroll' }, el('table', { class: 'requests', id: 'requests-table' },
-      el('caption', { class: 'unseen' }, 'Requests'), el('thead', {}, el('tr', {}, head, el('th', { scope: 'col' }, 'Timeline'))),
+      el('caption', { class: 'unseen' }, 'Requests'), el('thead', {}, el('tr', {}, head)),
       el('tbody', { onclick: (event) => this.click(event), onkeydown: (event) => this.key(event) }, body))));
     this.holder.firstChild.scrollLeft = scrolled;
     // The rows are new; the reader is where they were.
@@ -186,8 +186,8 @@ function showHealth(page) {
   const { health = [] } = page.data;
   show('health', health.length ? el('ul', { class: 'checks' }, health.map((check) => {
     const [sign, word] = OUTCOMES[check.outcome];
-    const line = [el('span', { class: `outcome ${check.outcome}` }, el('span', { 'aria-hidden': 'true' }, sign), ` ${word}`), el('b', {}, check.name), el('span', { class: 'check-summary' }, check.summary)];
+    const line = [el('span', { class: `outcome ${check.outcome}` }, el('span', { 'aria-hidden': 'true' }, sign), ` ${word}`), el('b', {}, check.name), el('span', { class: 'check-summary' }, prose(check.summary))];
     return el('li', {}, check.details && check.details.length
-      ? el('details', {}, el('summary', {}, line), el('ul', {}, check.details.map((detail) => el('li', {}, detail)))) : el('div', { class: 'check-line' }, line));
+      ? el('details', {}, el('summary', {}, line), el('ul', {}, check.details.map((detail) => el('li', {}, prose(detail))))) : el('div', { class: 'check-line' }, line));
   })) : null);
 }
