@@ -6,13 +6,15 @@
     reason = "an example for the eye, which times the drawing itself"
 )]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use veeksha_events::{Event, RequestRecord, Status};
+use veeksha_model::{Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, SessionId, StampSource};
 use veeksha_report::{
-    BoxPlotData, CdfData, ConcurrencyData, Curve, Level, Plot, PrefillData, SliceData, ThroughputData,
-    TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_log_plot, cdf_plot, concurrency_plot,
-    length_groups, prefill_plot, slices_plot, throughput_plot, timeline_plot,
+    BoxPlotData, CdfData, ChromeTrace, ChromeTraceLimits, ConcurrencyData, Curve, Level, Plot, PrefillData,
+    SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_log_plot,
+    cdf_plot, concurrency_plot, length_groups, prefill_plot, slices_plot, throughput_plot, timeline_plot,
 };
 
 /// A number in 0..1 that looks random.
@@ -208,11 +210,82 @@ fn plots() -> Vec<(&'static str, Plot)> {
     ]
 }
 
+/// The trace of 1,500 answers of 64 chunks.
+fn chrome_trace(folder: &Path) {
+    let answer = |session: u64| RequestRecord {
+        id: RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        },
+        session_requests: 1,
+        parents: Vec::new(),
+        history_parent: None,
+        wait_after_ready: 0,
+        intended: session * 10_000_000,
+        held: Held::default(),
+        dispatched_at: session * 10_000_000 + 12_345,
+        picked_up_at: None,
+        sent_at: None,
+        first_byte_at: None,
+        completed_at: session * 10_000_000 + 900_000_000,
+        processed_at: session * 10_000_000 + 900_000_000,
+        stamps: StampSource::Kernel,
+        chunks: (0..64)
+            .map(|chunk| Chunk {
+                at: session * 10_000_000 + 200_000_000 + chunk * 10_123_457,
+                lag: 0,
+                bytes: 9,
+                kind: ChunkKind::Content,
+                merged: false,
+            })
+            .collect(),
+        chunk_tokens: Vec::new(),
+        status: Status::Ok {
+            finish_reason: "stop".into(),
+        },
+        http_status: Some(200),
+        target_prompt_tokens: 128,
+        prompt_tokens: 128,
+        total_prompt_tokens: 128,
+        target_output_tokens: Some(64),
+        output_tokens: 64,
+        output_tokens_from_usage: true,
+        usage: None,
+        connection_reused: true,
+        server: 0,
+        resolve: None,
+        connect: None,
+        tls: None,
+        retried: false,
+        measured: true,
+        template_tokens: 0,
+        history_mode: HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: None,
+        labels: Vec::new(),
+    };
+    let events: Vec<Event> = (0..1_500)
+        .map(|session| Event::Finished(Box::new(answer(session))))
+        .collect();
+    let start = Instant::now();
+    let mut trace = ChromeTrace::new(ChromeTraceLimits::default());
+    events.iter().for_each(|event| trace.on(event));
+    let mut bytes = Vec::new();
+    trace.write(&mut bytes).unwrap();
+    println!(
+        "chrome trace of 1,500 answers of 64 chunks: {:.1} ms, {} KB",
+        start.elapsed().as_secs_f64() * 1e3,
+        bytes.len() / 1024
+    );
+    std::fs::write(folder.join("chrome_trace.json"), bytes).unwrap();
+}
+
 fn main() {
     let folder = std::env::args()
         .nth(1)
         .map_or_else(|| PathBuf::from("target/gallery"), PathBuf::from);
     std::fs::create_dir_all(&folder).unwrap();
+    chrome_trace(&folder);
     for (name, plot) in plots() {
         let start = Instant::now();
         let png = plot.figure.png().unwrap();

@@ -2,7 +2,10 @@
 //!
 //! This crate writes and shows what others computed: it takes anything that can be serialised, and plain rows of text.
 //! [`RunFolder`] is the folder of one run, [`RecordWriter`] the thread that appends the record to its files,
-//! [`summary_table`] the closing summary, [`Progress`] the line that moves while a run lasts, [`portrait_svg`] a plot.
+//! [`summary_table`] the closing summary, [`Progress`] the line that moves while a run lasts, [`stream_line`] the one that is printed.
+//!
+//! A plot is a [`Figure`]: data that says what stands where, and of which PNG and SVG are drawn. [`cdf_plot`] and its kind make one of
+//! plain data, with the CSV that lies beside it; [`RunFolder::write_plot`] writes all three. [`ChromeTrace`] takes the events of a run.
 #![forbid(unsafe_code)]
 
 mod chrome;
@@ -20,10 +23,10 @@ pub use error::ReportError;
 pub use figure::{Axis, BoxShape, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
 pub use folder::RunFolder;
 pub use plots::{
-    BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, Level, Panel, PanelKind, Plot,
-    PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_csv,
-    cdf_log_plot, cdf_plot, concurrency_plot, length_groups, portrait_svg, prefill_plot, slices_plot,
-    spans_decades, throughput_plot, timeline_plot,
+    BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
+    PanelKind, Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
+    box_plot, cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups,
+    portrait_svg, prefill_plot, slices_plot, spans_decades, throughput_plot, timeline_plot,
 };
 pub use progress::{Progress, ProgressFigures, stream_line};
 pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};

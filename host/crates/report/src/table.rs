@@ -96,8 +96,8 @@ const NARROWEST_NAME: usize = 12;
 /// On terminals narrower than this, columns are not set below one another: lines are longer than they are wide.
 const NARROWEST_TERMINAL: usize = 40;
 
-/// The sections below one another. A line that would be longer than `width` characters has its name cut (`…`), and its note
-/// put on lines of its own. A row without cells is a sentence: it is broken between words, and does not widen the column of names.
+/// The sections below one another. A line that would be longer than `width` characters has its name cut (`…`), or, if it says whether
+/// something is good, its name put above its cells; its note is put on lines of its own. A row without cells is a sentence: it is broken between words, and does not widen the column of names.
 /// A section with more columns than there is room for is set in several blocks, each with the names; notes stand in the last one.
 pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> String {
     let rendered: Vec<String> = sections
@@ -195,7 +195,17 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
             push_note(&mut text, row.note.as_deref(), width, colour);
             continue;
         }
-        let name = pad_right(&cut(&row.name, name_width), name_width);
+        // What was promised is not cut.
+        let judged = matches!(row.mark, Mark::Good | Mark::Bad) && length(&row.name) > name_width;
+        let mut sign = sign;
+        if judged {
+            for line in broken(&row.name, width.saturating_sub(2)) {
+                push_line(&mut text, &format!("{sign} {line}"));
+                sign = " ".into();
+            }
+        }
+        let name = if judged { "" } else { &row.name };
+        let name = pad_right(&cut(name, name_width), name_width);
         let cells = colour.paint(row.mark.code(), &aligned(&row.cells, &widths));
         let line = format!("{sign} {name}{cells}");
         match &row.note {

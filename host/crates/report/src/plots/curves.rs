@@ -148,6 +148,51 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
     }
 }
 
+/// How many requests decoded over time, and the windows in which enough of them did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DecodeWindowData {
+    /// How many decoded.
+    pub in_decode: Level,
+    /// How many had to, at least.
+    pub least: u64,
+    /// Beginnings and ends of the selected windows, in seconds since the start of the run.
+    pub windows: Vec<(f64, f64)>,
+}
+
+/// `metrics/decode_window_plot.png`: the windows are shaded.
+pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
+    let level = std::slice::from_ref(&data.in_decode);
+    let mut plot = concurrency_plot(&ConcurrencyData {
+        levels: level.to_vec(),
+    });
+    let most = data
+        .in_decode
+        .points
+        .iter()
+        .map(|point| point.2)
+        .fold(0.0, f64::max);
+    let shades = data.windows.iter().map(|(from, to)| Element::Band {
+        stretches: vec![(*from, 0.0, most), (*to, 0.0, most)],
+        hue: Hue::Orange,
+    });
+    for chart in &mut plot.figure.charts {
+        chart.y.label = "requests that decode".into();
+        chart.marks.splice(0..0, shades.clone());
+    }
+    let word = if data.windows.len() == 1 {
+        "window"
+    } else {
+        "windows"
+    };
+    plot.figure.title = "Decode windows".into();
+    plot.figure.subtitle = format!(
+        "shaded: {} {word} with at least {} at once",
+        data.windows.len(),
+        data.least
+    );
+    plot
+}
+
 /// Values that span more than this factor are shown on a log axis.
 const LOG_RATIO: f64 = 50.0;
 

@@ -11,7 +11,8 @@ mod timeline;
 pub use boxes::{BoxGroup, BoxPlotData, BoxStats, box_plot, length_groups};
 pub use cdf::{CdfData, cdf_csv, cdf_log_plot, cdf_plot, spans_decades};
 pub use curves::{
-    ConcurrencyData, Curve, Level, SliceData, ThroughputData, concurrency_plot, slices_plot, throughput_plot,
+    ConcurrencyData, Curve, DecodeWindowData, Level, SliceData, ThroughputData, concurrency_plot,
+    decode_window_plot, slices_plot, throughput_plot,
 };
 pub use portrait::{Panel, PanelKind, portrait_svg};
 pub use prefill::{PrefillData, prefill_plot};

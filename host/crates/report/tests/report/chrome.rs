@@ -11,7 +11,7 @@ use crate::record::record;
 
 const MILLI: u64 = 1_000_000;
 
-fn id(session: u64, node: u32) -> RequestId {
+fn id_of(session: u64, node: u32) -> RequestId {
     RequestId {
         session: SessionId(session),
         node: NodeId(node),
@@ -30,7 +30,7 @@ fn answered(session: u64, node: u32, chunks: &[u64]) -> RequestRecord {
     let mut all = vec![at(111, ChunkKind::Role)];
     all.extend(chunks.iter().map(|millis| at(*millis, ChunkKind::Content)));
     RequestRecord {
-        id: id(session, node),
+        id: id_of(session, node),
         intended: 100 * MILLI,
         dispatched_at: 110 * MILLI,
         completed_at: chunks.last().copied().unwrap_or(120) * MILLI + 5,
@@ -177,7 +177,7 @@ fn sessions_plugins_and_marks_have_processes_of_their_own() {
                 end: 7 * MILLI,
             }),
             Event::NeverSent {
-                request: id(3, 1),
+                request: id_of(3, 1),
                 reason: NeverSentReason::RunEnded,
                 at: 80 * MILLI,
             },
@@ -221,12 +221,12 @@ fn a_record_that_was_cut_short_shows_what_was_open() {
             // Told after its end: it is not open.
             finished(answered(9, 0, &[150])),
             Event::Dispatched {
-                request: id(9, 0),
+                request: id_of(9, 0),
                 intended: 100 * MILLI,
                 at: 110 * MILLI,
             },
             Event::Dispatched {
-                request: id(0, 0),
+                request: id_of(0, 0),
                 intended: 0,
                 at: 2 * MILLI,
             },
@@ -272,6 +272,74 @@ fn a_long_run_is_cut_to_the_limits_and_says_so() {
         ),
         (&7.into(), &1.into())
     );
+}
+
+/// A small run with everything in it.
+fn run() -> Vec<Event> {
+    let mut events = Vec::new();
+    for session in 0..6u64 {
+        let id = SessionId(session);
+        events.push(Event::SessionStarted {
+            session: id,
+            at: session * MILLI,
+            requests: 2,
+        });
+        events.push(Event::Dispatched {
+            request: id_of(session, 0),
+            intended: 100 * MILLI,
+            at: 110 * MILLI,
+        });
+        events.push(finished(answered(session, 0, &[150 + session, 160 + session])));
+        events.push(Event::PluginCalled(PluginCall {
+            thread: format!("plugin-{}", session % 2),
+            what: format!("sessions {session}..{}", session + 1),
+            begin: session * MILLI,
+            end: (session + 1) * MILLI,
+        }));
+        events.push(Event::NeverSent {
+            request: id_of(session, 1),
+            reason: NeverSentReason::Held,
+            at: 170 * MILLI,
+        });
+        events.push(Event::SessionFinished {
+            session: id,
+            at: 180 * MILLI,
+            end: SessionEnd::Incomplete,
+            requests: 2,
+        });
+    }
+    events.push(Event::RunEnded { at: 200 * MILLI });
+    events
+}
+
+#[test]
+fn the_order_in_which_events_are_told_changes_nothing() {
+    let events = run();
+    let straight = written(ChromeTraceLimits::default(), &events);
+    let backwards: Vec<Event> = events.iter().rev().cloned().collect();
+    assert_eq!(straight, written(ChromeTraceLimits::default(), &backwards));
+    // Every seventh, then the next ones: another order altogether.
+    let strides: Vec<Event> = (0..7)
+        .flat_map(|first| events.iter().skip(first).step_by(7).cloned())
+        .collect();
+    assert_eq!(straight, written(ChromeTraceLimits::default(), &strides));
+}
+
+#[test]
+fn a_sequence_may_stop_anywhere() {
+    let events = run();
+    for length in 0..=events.len() {
+        let seen = written(ChromeTraceLimits::default(), &events[..length]);
+        let open = of(&seen, 1, "X")
+            .iter()
+            .filter(|slice| slice["name"] == "Unfinished")
+            .count();
+        let told =
+            |matches: fn(&Event) -> bool| events[..length].iter().filter(|event| matches(event)).count();
+        let dispatched = told(|event| matches!(event, Event::Dispatched { .. }));
+        let ended = told(|event| matches!(event, Event::Finished(_)));
+        assert_eq!(open, dispatched - ended, "{length}");
+    }
 }
 
 #[test]

@@ -4,10 +4,10 @@ use std::fs;
 
 use tempfile::tempdir;
 use veeksha_report::{
-    BoxPlotData, CdfData, ConcurrencyData, Curve, Level, Plot, PrefillData, ReportError, RunFolder,
-    SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_csv,
-    cdf_log_plot, cdf_plot, concurrency_plot, length_groups, prefill_plot, slices_plot, throughput_plot,
-    timeline_plot,
+    BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
+    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_csv,
+    cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot,
+    throughput_plot, timeline_plot,
 };
 
 /// 101 values that grow by a constant factor, from 1 ms to 10 s.
@@ -313,6 +313,58 @@ fn the_data_beside_a_plot_is_what_was_given() {
     assert_eq!(boxes[0][..3], ["group (prompt tokens)", "count", "mean (s)"]);
     assert_eq!(boxes[2][..2], ["1024", "5"]);
     assert_eq!(of("concurrency")[2], ["0.5", "12.0", "12.0", "3.0", "3.0"]);
+}
+
+#[test]
+fn decode_windows_are_shaded() {
+    let data = DecodeWindowData {
+        in_decode: Level {
+            name: "in decode".into(),
+            points: vec![(0.0, 1.0, 1.0), (2.0, 4.0, 4.0), (6.0, 0.0, 0.0), (8.0, 0.0, 0.0)],
+        },
+        least: 4,
+        windows: vec![(2.0, 6.0)],
+    };
+    let plot = decode_window_plot(&data);
+    let svg = plot.figure.svg().unwrap();
+    let shades = elements(&svg, "polygon", ORANGE);
+    assert_eq!(shades.len(), 1);
+    // It begins and ends where the window does: a quarter and three quarters of the axis, whose 8 s have 4 % of room after them.
+    let points = shades[0]
+        .split("points=\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
+    let xs: Vec<f64> = points
+        .split_whitespace()
+        .map(|point| point.split(',').next().unwrap().parse().unwrap())
+        .collect();
+    let axis = elements(&svg, "polyline", BLUE)
+        .iter()
+        .filter(|line| points_of(line) > 2)
+        .flat_map(|line| {
+            line.split("points=\"")
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .unwrap()
+                .split_whitespace()
+        })
+        .map(|point| point.split(',').next().unwrap().parse::<f64>().unwrap())
+        .fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
+    let part = |x: f64| (x - axis.0) / (axis.1 - axis.0);
+    let (from, to) = (
+        xs.iter().copied().fold(f64::MAX, f64::min),
+        xs.iter().copied().fold(f64::MIN, f64::max),
+    );
+    assert!(
+        (part(from) - 0.25).abs() < 0.01 && (part(to) - 0.75).abs() < 0.01,
+        "{xs:?} {axis:?}"
+    );
+    assert!(words(&svg).contains(&"shaded: 1 window with at least 4 at once"));
 }
 
 #[test]

@@ -224,3 +224,28 @@ fn objectives_stand_with_what_was_observed_bound_and_counted() {
     ✓ error_rate                      0.2 %     < 1 %     1500
     "#);
 }
+
+#[test]
+fn an_objective_is_never_cut() {
+    let section = Section {
+        title: "SLOs".into(),
+        columns: ["observed", "bound"].map(String::from).to_vec(),
+        rows: vec![
+            Row {
+                mark: Mark::Bad,
+                ..row(
+                    "p99(ttfc_from_intended{tier=\"gold\"}) over 10 s",
+                    &["123 ms", "< 100 ms"],
+                )
+            },
+            row("A name that describes only itself", &["1", "2"]),
+        ],
+    };
+    insta::assert_snapshot!(summary_table(&[section], 44, Colour::Plain), @r#"
+    SLOs                      observed     bound
+    ✗ p99(ttfc_from_intended{tier="gold"}) over
+      10 s
+                                123 ms  < 100 ms
+      A name that describes…         1         2
+    "#);
+}
