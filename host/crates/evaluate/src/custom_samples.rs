@@ -10,11 +10,14 @@ use crate::requests::Requests;
 use crate::row::Instant;
 use crate::sample_set::SampleSet;
 
+/// No value and no weight is larger, and no weight smaller than its inverse: squares of a billion such samples are still numbers.
+const LARGEST: f64 = 1e90;
+
 /// Samples as they come: before or after the record of their request, or without it.
 #[derive(Debug, Default)]
 pub(crate) struct CustomSamples {
     by_metric: BTreeMap<String, Vec<Sample>>,
-    /// Samples that are no numbers, or whose weight is none.
+    /// Samples whose value or weight is no number, or beyond all that can be reckoned with.
     pub(crate) refused: u64,
 }
 
@@ -28,7 +31,8 @@ struct Sample {
 impl CustomSamples {
     pub(crate) fn add(&mut self, sample: &MetricSample) {
         let MetricSample { value, weight, .. } = *sample;
-        if !(value.is_finite() && weight.is_finite() && weight > 0.0) {
+        // NaN is in no range.
+        if !(-LARGEST..=LARGEST).contains(&value) || !(LARGEST.recip()..=LARGEST).contains(&weight) {
             self.refused += 1;
             return;
         }

@@ -78,7 +78,7 @@ pub struct RunEnd {
     pub interrupted: bool,
     /// Definitions of plugins' metrics that do not stand, because their names are taken or none.
     pub refused_metrics: u64,
-    /// Samples of plugins' metrics that are no numbers.
+    /// Samples of plugins' metrics that are left out: their values are no numbers (or beyond 1e90), or their weights no positive ones.
     pub refused_samples: u64,
 }
 

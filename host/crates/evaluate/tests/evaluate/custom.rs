@@ -129,10 +129,13 @@ fn samples_that_are_no_numbers_are_counted_and_left_out() {
         sample("jitter", f64::INFINITY, None),
         weighted("jitter", 1.0, 0.0, None),
         weighted("jitter", 1.0, f64::NAN, None),
+        sample("jitter", -1e300, None),
+        weighted("jitter", 1.0, 1e300, None),
+        weighted("jitter", 1.0, -2.0, None),
         sample("jitter", 4.0, None),
     ];
     let seen = evaluate(Vec::new(), events);
-    assert_eq!((count(&seen, "jitter"), seen.end.refused_samples), (1, 4));
+    assert_eq!((count(&seen, "jitter"), seen.end.refused_samples), (1, 7));
 }
 
 #[test]
