@@ -10,8 +10,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = arguments.next().unwrap_or_else(|| "report.html".to_owned());
     let requests: usize = arguments.next().map_or(Ok(3000), |text| text.parse())?;
     let limit: usize = arguments.next().map_or(Ok(20_000), |text| text.parse())?;
-    let events = sample::events(requests, 180.0, 7);
-    let data = sample::data(&events, limit);
+    let events = sample::run::events(requests, 180.0, 7);
+    let data = sample::page_data::data(&events, limit);
     let html = veeksha_page::page(&data);
     std::fs::write(&path, &html)?;
     println!(

@@ -5,7 +5,7 @@ mod sample;
 
 use std::collections::BTreeSet;
 
-use sample::{Draw, events, nanos, record};
+use sample::run::{Draw, events, nanos, record};
 use veeksha_events::{Event, SessionEnd, Status};
 use veeksha_model::{ErrorClass, MetricSample, NodeId, RequestId, SessionId};
 use veeksha_page::{Outcome, RequestSample, Requests};

@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "this test needs a part of it")]
 mod sample;
 
-use sample::{nanos, record};
+use sample::run::{nanos, record};
 use veeksha_events::Event;
 use veeksha_page::{PageData, RequestSample, page};
 

@@ -1,0 +1,234 @@
+//! What the page shows.
+
+use serde_json::json;
+
+use crate::{keep, open, sample, selected, some_data};
+
+#[test]
+fn it_draws_itself_without_a_complaint_and_asks_nobody() {
+    let data = some_data();
+    let Some(mut opened) = open(1400, 950, &data) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    assert!(browser.text("#verdict").contains("Degraded"));
+    assert!(browser.text("#verdict").contains("To do"));
+    assert_eq!(browser.text("h1"), data.run.name);
+    let metrics = browser.text("#metrics-table");
+    for metric in &data.metrics {
+        assert!(metrics.contains(&metric.label), "{}", metric.label);
+    }
+    assert_eq!(
+        browser.eval("document.querySelectorAll('#slos tbody tr').length"),
+        json!(data.slos.len())
+    );
+    // Every chart has drawn something: its canvas is not of one colour.
+    let drawn = browser.eval(
+        "[...document.querySelectorAll('.plot')].map((plot) => { const canvas = plot.querySelector('canvas'); \
+         const pixels = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer); \
+         return [plot.id, new Set(pixels).size > 5]; })",
+    );
+    let drawn = drawn.as_array().unwrap();
+    assert!(drawn.len() >= 11, "{drawn:?}");
+    assert!(drawn.iter().all(|plot| plot[1] == json!(true)), "{drawn:?}");
+    keep(browser, "light.png");
+    for section in [
+        "charts",
+        "distributions",
+        "session",
+        "requests",
+        "failures",
+        "slices",
+        "health",
+        "setup",
+    ] {
+        assert_eq!(
+            browser.eval(&format!("document.getElementById('{section}').hidden")),
+            json!(false),
+            "{section}"
+        );
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    let asked = browser.asked();
+    assert!(
+        asked.iter().all(|address| address.starts_with("file://")),
+        "{asked:?}"
+    );
+    assert_eq!(asked.len(), 1, "the page itself: {asked:?}");
+}
+
+/// The page derives latencies from times of microseconds; `page_data` computes them from the records' nanoseconds.
+#[test]
+fn its_figures_are_those_of_the_records() {
+    let data = some_data();
+    let Some(mut opened) = open(1400, 950, &data) else {
+        return;
+    };
+    let seconds = |text: &str| {
+        let mut words = text.split('\u{202f}');
+        let number: f64 = words.next().unwrap().parse().unwrap();
+        match words.next().unwrap() {
+            "s" => number,
+            "ms" => number / 1e3,
+            unit => panic!("{unit}"),
+        }
+    };
+    for metric in ["ttfc", "tpot", "end_to_end_latency", "tbc"] {
+        let plot = if metric == "tbc" {
+            "gaps".to_owned()
+        } else {
+            format!("cdf-{metric}")
+        };
+        let note = opened.browser.text(&format!("#plot-{plot} .plot-note"));
+        let parts: Vec<&str> = note.split(" · ").collect();
+        let summary = data
+            .metrics
+            .iter()
+            .find(|entry| entry.name == metric)
+            .and_then(|entry| entry.summary)
+            .unwrap();
+        for (part, name, expected) in [(parts[0], "P50 ", summary.p50), (parts[1], "P99 ", summary.p99)] {
+            let shown = seconds(part.strip_prefix(name).unwrap());
+            // Three digits are shown.
+            assert!(
+                (shown - expected).abs() <= 0.0051 * expected,
+                "{metric} {name}{shown}, not {expected}"
+            );
+        }
+        let samples: String = parts[2]
+            .chars()
+            .take_while(|sign| !sign.is_alphabetic() || *sign == 'n')
+            .filter(char::is_ascii_digit)
+            .collect();
+        assert_eq!(samples.parse(), Ok(summary.count), "{metric}: {note}");
+    }
+}
+
+#[test]
+fn hover_reads_and_zoom_follows_in_all_charts_of_time() {
+    let Some(mut opened) = open(1400, 950, &some_data()) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    let [x, y, width, height] = browser.place("#plot-concurrency .plot-area");
+    browser.hover((x + width * 0.5, y + height / 2.0));
+    assert!(browser.text("#plot-concurrency .tip").contains("in flight"));
+    keep(browser, "hover.png");
+    let picture = "document.querySelector('#plot-timeline canvas').toDataURL()";
+    let before = browser.eval(picture);
+    let scrolled = browser.eval("scrollY");
+    browser.wheel((x + width * 0.5, y + height / 2.0), -240.0, true);
+    assert_ne!(browser.eval(picture), before, "the timeline is zoomed as well");
+    assert_eq!(browser.eval("scrollY"), scrolled, "zooming does not scroll");
+    browser.eval("document.querySelector('#plot-concurrency .plot-area').focus()");
+    browser.key("0", false);
+    assert_eq!(browser.eval(picture), before, "and back");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn light_and_dark_and_small() {
+    let Some(mut opened) = open(1400, 950, &some_data()) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    let ground = "getComputedStyle(document.documentElement).backgroundColor";
+    let picture = "document.querySelector('#plot-scatter canvas').toDataURL()";
+    let (light, drawn) = (browser.eval(ground), browser.eval(picture));
+    browser.prefer("dark");
+    browser.settle();
+    assert_ne!(browser.eval(ground), light, "it follows the system");
+    assert_ne!(browser.eval(picture), drawn, "and so do the charts");
+    keep(browser, "dark.png");
+    browser.click("#theme");
+    assert_eq!(browser.eval(ground), light, "and the reader's choice goes before");
+    browser.eval("document.documentElement.dataset.ready = 'no'; location.reload()");
+    browser.until("Boolean(document.documentElement && document.documentElement.dataset.ready === 'yes')");
+    assert_eq!(browser.eval(ground), light, "also the next time");
+    browser.size(420, 900);
+    browser.settle();
+    keep(browser, "small.png");
+    assert_eq!(
+        browser.eval("document.documentElement.scrollWidth"),
+        json!(420),
+        "nothing stands out at the side"
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// What was sent after the timeout is shown, and is no sample of anything; many metrics and slices are folded.
+#[test]
+fn what_does_not_count_is_told_apart() {
+    let mut events = sample::run::events(300, 60.0, 9);
+    let mut drained = 0;
+    for event in &mut events {
+        if let veeksha_events::Event::Finished(record) = event {
+            record.measured = record.dispatched_at < 40_000_000_000;
+            drained += u64::from(!record.measured);
+        }
+    }
+    let mut data = sample::page_data::data(&events, 1000);
+    let model = data.metrics[0].clone();
+    for index in 0..20 {
+        data.metrics.push(veeksha_page::Metric {
+            name: format!("more_{index}"),
+            label: format!("More {index}"),
+            ..model.clone()
+        });
+    }
+    let Some(mut opened) = open(1400, 950, &data) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    let (_, all) = selected(browser);
+    let note = browser.text("#plot-cdf-ttfc .plot-note");
+    let count = note
+        .rsplit(' ')
+        .next()
+        .and_then(|text| text.replace('\u{202f}', "").parse::<u64>().ok());
+    let with_first_chunk = "(() => { const columns = JSON.parse(document.getElementById('data').textContent).requests; \
+         return columns.first_chunk.filter((at, row) => at !== null && !columns.drained[row]).length; })()";
+    assert_eq!(browser.eval(with_first_chunk), json!(count.unwrap()), "{note}");
+    assert!(drained > 0 && count.unwrap() < all - drained + 1);
+    assert!(browser.text("#plot-timeline .legend").contains("drained"));
+    assert_eq!(
+        browser.eval("document.querySelectorAll('#metrics-table tbody tr').length"),
+        json!(8)
+    );
+    browser.click("[data-more=metrics]");
+    assert_eq!(
+        browser.eval("document.querySelectorAll('#metrics-table tbody tr').length"),
+        json!(26)
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn it_prints_with_its_charts_on_white() {
+    let Some(mut opened) = open(1400, 950, &some_data()) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    browser.prefer("dark");
+    browser.settle();
+    browser.eval(
+        "addEventListener('beforeprint', () => { window.printed = [document.documentElement.dataset.theme, document.querySelectorAll('.picture').length]; })",
+    );
+    browser.call("Page.printToPDF", json!({"printBackground": true}));
+    let charts = browser.eval("[...document.querySelectorAll('.plot')].length");
+    assert_eq!(
+        browser.eval("window.printed"),
+        json!(["light", charts]),
+        "a picture of each chart, on white"
+    );
+    // And back on the screen all is as it was.
+    assert_eq!(
+        browser.eval("document.querySelectorAll('.picture').length"),
+        json!(0)
+    );
+    assert_eq!(
+        browser.eval("document.documentElement.dataset.theme === undefined"),
+        json!(true)
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
