@@ -12,9 +12,10 @@ use std::time::Instant;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, SessionId, StampSource};
 use veeksha_report::{
-    BoxPlotData, CdfData, ChromeTrace, ChromeTraceLimits, ConcurrencyData, Curve, Level, Plot, PrefillData,
-    SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_log_plot,
-    cdf_plot, concurrency_plot, length_groups, prefill_plot, slices_plot, throughput_plot, timeline_plot,
+    BoxPlotData, CdfData, ChromeTrace, ChromeTraceLimits, ConcurrencyData, Curve, DecodeWindowData, Level,
+    Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot,
+    cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot,
+    throughput_plot, timeline_plot,
 };
 
 /// A number in 0..1 that looks random.
@@ -187,6 +188,14 @@ fn plots() -> Vec<(&'static str, Plot)> {
                         (28.0 * (1.0 - (-t / 300.0).exp()) + 2.0 * n).round()
                     }),
                 ],
+            }),
+        ),
+        (
+            "decode_window_plot",
+            decode_window_plot(&DecodeWindowData {
+                in_decode: level("in decode", 60, |t, n| (8.0 * (t / 9.0).sin().abs() + n).round()),
+                least: 7,
+                windows: vec![(9.0, 17.0), (39.0, 46.0)],
             }),
         ),
         ("request_timeline", timeline(400, 60, TimelineChoice::First)),

@@ -258,14 +258,13 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         if self.width_of(text, size) <= width {
             return text.to_owned();
         }
-        let mut short = text.to_owned();
-        while short.pop().is_some() {
-            let candidate = format!("{}…", short.trim_end());
-            if self.width_of(&candidate, size) <= width {
-                return candidate;
-            }
+        let short = |end: usize| format!("{}…", text[..end].trim_end());
+        let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
+        let fitting = ends.partition_point(|end| self.width_of(&short(*end), size) <= width);
+        match fitting.checked_sub(1) {
+            Some(last) => short(ends[last]),
+            None => String::new(),
         }
-        String::new()
     }
 }
 

@@ -360,11 +360,11 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         for point in points {
             let place = self.place(*point, frame);
             if shape == Shape::Steps
-                && let Some(before) = way.last()
+                && let Some(before) = way.last().copied()
             {
-                way.push((place.0, before.1));
+                go_on(&mut way, (place.0, before.1));
             }
-            way.push(place);
+            go_on(&mut way, place);
         }
         let colour: RGBAColor = hue.colour().into();
         if fill == Fill::Below
@@ -501,6 +501,18 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             Element::Words { .. } | Element::Band { .. } => Ok(()),
         }
     }
+}
+
+/// Adds the next point of a line. Of a level stretch only the ends are kept, so that it is drawn in one piece.
+fn go_on(way: &mut Vec<Point>, place: Point) {
+    if let [.., first, second] = way.as_slice()
+        && first.1 == second.1
+        && second.1 == place.1
+        && second.0 <= place.0
+    {
+        way.pop();
+    }
+    way.push(place);
 }
 
 /// Width of what stands before a name in the legend.
