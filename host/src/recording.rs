@@ -70,13 +70,13 @@ fn write(
     let clock = RunClock::starting_now();
     let mut first = Ok(());
     loop {
-        let event = match inbox.recv_timeout(IDLE) {
-            Ok(event) => event,
-            Err(RecvTimeoutError::Timeout) => continue,
+        let written = match inbox.recv_timeout(IDLE) {
+            Ok(event) => recorder.push(&event, clock.now()),
+            Err(RecvTimeoutError::Timeout) => recorder.tick(clock.now()),
             Err(RecvTimeoutError::Disconnected) => break,
         };
         // What was lost is counted by the record itself; a disk that was full for a while costs no more than that.
-        if let Err(error) = recorder.push(&event, clock.now()) {
+        if let Err(error) = written {
             told.get_or_init(|| error.to_string());
             first = first.and(Err(error));
         }
@@ -85,4 +85,5 @@ fn write(
     first.and(last)
 }
 
+/// How often a quiet run's record is looked after.
 const IDLE: std::time::Duration = std::time::Duration::from_secs(1);

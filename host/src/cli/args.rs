@@ -291,7 +291,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// Take only these figures, for example `P1,P4`. Default: all of P1 to P11.
+    /// Take only these figures, for example `P1,P4`. Default: all of P1 to P11, E1 and E2.
     #[arg(long, value_name = "FIGURES")]
     pub(crate) only: Option<String>,
     /// How often each cost is measured; the median counts.

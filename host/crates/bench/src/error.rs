@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// A name that is no figure.
-    #[error("there is no figure `{0}`; the figures are P1 to P11, for example `P1,P4`")]
+    #[error("there is no figure `{0}`; the figures are P1 to P11, E1 and E2, for example `P1,P4`")]
     NoSuchFigure(String),
     /// Nothing to do.
     #[error("repeats must be between 1 and 99, not {0}")]
@@ -28,6 +28,9 @@ pub enum BenchError {
         /// What it did, with its own words where it had any.
         what: String,
     },
+    /// The record of a run could not be written.
+    #[error("cannot write a record: {0}")]
+    Record(String),
     /// A run of the program failed.
     #[error("a run of the program ended with {status}: {words}")]
     Run {

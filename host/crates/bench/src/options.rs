@@ -33,11 +33,15 @@ pub enum Figure {
     P10,
     /// Processor time of a whole run.
     P11,
+    /// Evaluating the record of a million requests.
+    E1,
+    /// Lateness of dispatches while the page is served and interim figures are printed, and without.
+    E2,
 }
 
 impl Figure {
     /// All of them, in order.
-    pub const ALL: [Figure; 11] = [
+    pub const ALL: [Figure; 13] = [
         Figure::P1,
         Figure::P2,
         Figure::P3,
@@ -49,6 +53,8 @@ impl Figure {
         Figure::P9,
         Figure::P10,
         Figure::P11,
+        Figure::E1,
+        Figure::E2,
     ];
 
     /// What it is, in a few words.
@@ -65,6 +71,8 @@ impl Figure {
             Figure::P9 => "start to first request",
             Figure::P10 => "memory at 256 streams",
             Figure::P11 => "CPU of a whole run",
+            Figure::E1 => "evaluating a million requests",
+            Figure::E2 => "live figures and dispatch",
         }
     }
 

@@ -116,6 +116,20 @@ impl Recorder {
         Ok(())
     }
 
+    /// Writes a part if what has been taken is old enough: to be called now and then while nothing happens, so that a run that is killed in
+    /// a quiet stretch loses no more than a busy one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recorder::push`].
+    pub fn tick(&mut self, now: Nanos) -> Result<(), RecordError> {
+        self.now = self.now.max(now);
+        match self.since {
+            Some(since) if now.saturating_sub(since) >= oldest(now) => self.write_part(),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes what is left and joins the parts: one file for each table.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 mod chunk_cost;
 mod cores;
 mod dispatch;
+mod evaluating;
 mod first_chunk;
 mod gaps;
 mod instructions;
@@ -19,7 +20,7 @@ type Rows = Result<Vec<Row>, BenchError>;
 type Take = fn(&BenchOptions) -> Rows;
 
 /// In the order in which they are taken.
-const MEASUREMENTS: [(&[Figure], Take); 10] = [
+const MEASUREMENTS: [(&[Figure], Take); 12] = [
     (&[Figure::P1], chunk_cost::each_token),
     (&[Figure::P2], chunk_cost::whole_answers),
     (&[Figure::P3], instructions::take),
@@ -30,6 +31,8 @@ const MEASUREMENTS: [(&[Figure], Take); 10] = [
     (&[Figure::P9], whole_run::start),
     (&[Figure::P10], whole_run::memory),
     (&[Figure::P11], whole_run::cost),
+    (&[Figure::E1], evaluating::record),
+    (&[Figure::E2], evaluating::live),
 ];
 
 /// Takes the figures that are wanted. One that cannot be taken has a row that says why.

@@ -5,5 +5,5 @@ mod run;
 mod scenario;
 
 pub(crate) use files::{RequestLine, RunFiles};
-pub(crate) use run::{Ran, run_program};
+pub(crate) use run::{Ran, evaluate_record, run_program, run_program_with};
 pub(crate) use scenario::{Runtime, Traffic, scenario};

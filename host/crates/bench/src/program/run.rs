@@ -40,6 +40,11 @@ pub(crate) struct Ran {
 /// Runs `exe` on a scenario. Its files go into a folder of their own, which is gone afterwards. Only one run at a time: the processor time
 /// is told of all children together.
 pub(crate) fn run_program(exe: &Path, scenario: &Value) -> Result<Ran, BenchError> {
+    run_program_with(exe, scenario, &[])
+}
+
+/// The same, with further arguments.
+pub(crate) fn run_program_with(exe: &Path, scenario: &Value, more: &[&str]) -> Result<Ran, BenchError> {
     let failed = |source| BenchError::Io {
         what: "the folder of a run",
         source,
@@ -53,7 +58,8 @@ pub(crate) fn run_program(exe: &Path, scenario: &Value) -> Result<Ran, BenchErro
         .args(["run", "--quiet"])
         .arg(&file)
         .arg("--output_dir")
-        .arg(&output);
+        .arg(&output)
+        .args(more);
     let cpu_before = children_cpu();
     let clock = RunClock::with_origin(0);
     let spawned_at = clock.now();
@@ -73,6 +79,40 @@ pub(crate) fn run_program(exe: &Path, scenario: &Value) -> Result<Ran, BenchErro
         peak_resident,
         called_invalid: status.code() == Some(6),
         files: RunFiles::read(&output)?,
+    })
+}
+
+/// What evaluating a record took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Evaluated {
+    /// Processor time, user and kernel, all threads.
+    pub(crate) cpu: Option<Nanos>,
+    /// From start to end.
+    pub(crate) wall: Nanos,
+    /// Peak of its resident memory, in bytes.
+    pub(crate) peak_resident: Option<u64>,
+}
+
+/// Has `exe` compute the figures of a run's record, all files written into `to`.
+pub(crate) fn evaluate_record(exe: &Path, run: &Path, to: &Path) -> Result<Evaluated, BenchError> {
+    let mut program = Command::new(exe);
+    program.args(["evaluate", "--quiet"]).arg(run).arg("--to").arg(to);
+    let cpu_before = children_cpu();
+    let clock = RunClock::starting_now();
+    let (status, words, peak_resident) = watched(program)?;
+    let wall = clock.now();
+    if !status.code().is_some_and(|code| WHOLE.contains(&code)) {
+        return Err(BenchError::Run {
+            status: status.to_string(),
+            words: words.trim().to_owned(),
+        });
+    }
+    Ok(Evaluated {
+        cpu: children_cpu()
+            .zip(cpu_before)
+            .map(|(after, before)| after - before),
+        wall,
+        peak_resident,
     })
 }
 

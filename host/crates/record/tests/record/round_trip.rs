@@ -138,3 +138,20 @@ fn a_long_record_goes_over_parts_pages_and_batches() {
         (true, 2, 140, 69_860)
     );
 }
+
+/// A run in which nothing happens for a while has written what did happen.
+#[test]
+fn a_quiet_stretch_leaves_nothing_unwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
+    let event = Event::TimeoutReached { at: 7 };
+    recorder.push(&event, 0).unwrap();
+    recorder.tick(SECOND).unwrap();
+    assert!(Record::open(folder.path()).is_err(), "a second is not old");
+    recorder.tick(60 * SECOND).unwrap();
+    let (events, info) = read(folder.path());
+    assert_eq!((events, info.complete), (vec![event], false));
+    // Nothing new, nothing written.
+    recorder.tick(600 * SECOND).unwrap();
+    assert_eq!(read(folder.path()).1.parts, 1);
+}

@@ -1,0 +1,202 @@
+//! E1 and E2: what figures cost afterwards, and what they cost a run that goes on.
+
+use std::path::Path;
+
+use veeksha_events::{Event, RequestRecord, RunInfo, SessionEnd, Status};
+use veeksha_model::{
+    Chunk, ChunkKind, Held, HistoryMode, Nanos, NodeId, RequestId, SessionId, StampSource, Usage,
+};
+use veeksha_record::Recorder;
+use veeksha_stats::RandomStream;
+
+use super::Rows;
+use crate::child::Serving;
+use crate::program::{Runtime, Traffic, evaluate_record, run_program_with, scenario};
+use crate::report::Row;
+use crate::server::Plan;
+use crate::{BenchError, BenchOptions, Figure};
+
+/// Requests of the record of E1.
+const REQUESTS: u64 = 1_000_000;
+
+/// Chunks of each.
+const CHUNKS: u64 = 128;
+
+/// E1: all figures, files and plots of a record of a million requests.
+pub(super) fn record(options: &BenchOptions) -> Rows {
+    let folder = tempfile::tempdir().map_err(BenchError::io("the folder of a record"))?;
+    let run = folder.path().join("run");
+    write_record(&run)?;
+    let took = evaluate_record(&options.exe, &run, &folder.path().join("evaluated"))?;
+    let seconds = |nanos: Nanos| nanos as f64 / 1e9;
+    let mut rows = Vec::new();
+    rows.extend(took.cpu.map(|cpu| {
+        Row::of(
+            Figure::E1,
+            "CPU of evaluating 1,000,000 requests of 128 chunks",
+            "s",
+            seconds(cpu),
+        )
+        .at_most(20.0)
+        .note(format!(
+            "all figures, files, plots and the page; {:.1} s on the clock",
+            seconds(took.wall)
+        ))
+    }));
+    rows.extend(took.peak_resident.map(|bytes| {
+        Row::of(
+            Figure::E1,
+            "peak memory of it",
+            "MiB",
+            bytes as f64 / f64::from(1 << 20),
+        )
+        .at_most(1024.0)
+    }));
+    Ok(rows)
+}
+
+fn write_record(run: &Path) -> Result<(), BenchError> {
+    let failed = |error: veeksha_record::RecordError| BenchError::Record(error.to_string());
+    let mut recorder = Recorder::create(run, "bench").map_err(failed)?;
+    let started = Event::RunStarted(RunInfo {
+        epoch_wall_nanos: 1,
+        epoch_monotonic_nanos: 1,
+    });
+    recorder.push(&started, 0).map_err(failed)?;
+    let mut end = 0;
+    for session in 0..REQUESTS {
+        for event in events(session) {
+            if let Event::Finished(record) = &event {
+                end = end.max(record.completed_at);
+            }
+            recorder.push(&event, 0).map_err(failed)?;
+        }
+    }
+    recorder.push(&Event::RunEnded { at: end }, end).map_err(failed)?;
+    recorder.finish().map_err(failed)
+}
+
+/// A session of one request: two hundred begin in a second, and chunks come every 15 to 25 milliseconds, of one token each.
+fn events(session: u64) -> [Event; 4] {
+    let mut draws = RandomStream::new(1, session, "gaps").draws();
+    let intended = session * 5_000_000;
+    let dispatched_at = intended + u64::from(draws.below(50_000));
+    let mut at = dispatched_at + 100_000_000 + u64::from(draws.below(400_000_000));
+    let chunks: Vec<Chunk> = (0..CHUNKS)
+        .map(|_| {
+            at += 15_000_000 + u64::from(draws.below(10_000_000));
+            Chunk {
+                at,
+                lag: draws.below(40_000),
+                bytes: 200 + draws.below(20),
+                kind: ChunkKind::Content,
+                merged: false,
+            }
+        })
+        .collect();
+    let id = RequestId {
+        session: SessionId(session),
+        node: NodeId(0),
+    };
+    let total_prompt_tokens = 500 + draws.below(1000);
+    let record = RequestRecord {
+        id,
+        session_requests: 1,
+        parents: Vec::new(),
+        history_parent: None,
+        wait_after_ready: 0,
+        intended,
+        held: Held::default(),
+        dispatched_at,
+        picked_up_at: Some(dispatched_at + 5_000),
+        sent_at: Some(dispatched_at + 30_000),
+        first_byte_at: Some(dispatched_at + 90_000_000),
+        completed_at: at + 50_000,
+        processed_at: at + 90_000,
+        stamps: StampSource::Kernel,
+        chunks,
+        chunk_tokens: Vec::new(),
+        status: Status::Ok {
+            finish_reason: "stop".into(),
+        },
+        http_status: Some(200),
+        target_prompt_tokens: total_prompt_tokens,
+        prompt_tokens: total_prompt_tokens,
+        total_prompt_tokens,
+        target_output_tokens: Some(CHUNKS as u32),
+        output_tokens: CHUNKS as u32,
+        output_tokens_from_usage: true,
+        usage: Some(Usage {
+            prompt: total_prompt_tokens + 12,
+            completion: CHUNKS as u32,
+            cached: Some(0),
+            reasoning: None,
+        }),
+        connection_reused: true,
+        server: 0,
+        resolve: None,
+        connect: None,
+        tls: None,
+        retried: false,
+        measured: true,
+        template_tokens: 0,
+        history_mode: HistoryMode::Live,
+        recorded: None,
+        ideal_cached_tokens: None,
+        labels: Vec::new(),
+    };
+    [
+        Event::SessionStarted {
+            session: id.session,
+            at: intended,
+            requests: 1,
+        },
+        Event::Dispatched {
+            request: id,
+            intended,
+            at: dispatched_at,
+        },
+        Event::SessionFinished {
+            session: id.session,
+            at: record.completed_at,
+            end: SessionEnd::Completed,
+            requests: 1,
+        },
+        Event::Finished(Box::new(record)),
+    ]
+}
+
+/// E2: how late requests are dispatched with the page served and interim figures printed, and without.
+pub(super) fn live(options: &BenchOptions) -> Rows {
+    const TOKENS: u32 = 16;
+    let mut rows = Vec::new();
+    for (what, more) in [
+        ("dispatch lateness P99, nothing shown", &[][..]),
+        (
+            "dispatch lateness P99, page served and figures printed",
+            &["--live", "127.0.0.1:0", "--stream-metrics", "0.5"][..],
+        ),
+    ] {
+        let serving = Serving::start(&options.exe, None, Plan::paced(20, 5, TOKENS))?;
+        let scenario = scenario(
+            serving.address,
+            3_000,
+            TOKENS,
+            Traffic::Poisson(300.0),
+            Runtime::default(),
+        );
+        let ran = run_program_with(&options.exe, &scenario, more)?;
+        let mut late: Vec<f64> = ran
+            .files
+            .requests
+            .iter()
+            .map(|request| (request.scheduler_dispatched_at - request.scheduler_ready_at) * 1e6)
+            .collect();
+        late.sort_unstable_by(f64::total_cmp);
+        rows.extend(
+            veeksha_stats::percentile(&late, 0.99)
+                .map(|p99| Row::of(Figure::E2, what, "µs", p99).note("3,000 requests at 300/s")),
+        );
+    }
+    Ok(rows)
+}
