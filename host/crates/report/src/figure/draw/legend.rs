@@ -1,0 +1,93 @@
+//! The names of what is drawn.
+
+use plotters::prelude::*;
+
+use super::{Frame, Painter};
+use crate::ReportError;
+use crate::figure::canvas::{Anchor, Point};
+use crate::figure::palette::INK;
+use crate::figure::{Chart, Element, Marker};
+
+impl<B: DrawingBackend> Painter<'_, '_, B> {
+    /// Names in as many rows as they need, with the place of each.
+    pub(super) fn legend_rows<'e>(
+        &self,
+        entries: &[&'e Element],
+        frame: &Frame,
+    ) -> Vec<Vec<(f64, &'e Element)>> {
+        let mut rows: Vec<Vec<(f64, &Element)>> = Vec::new();
+        let mut x = f64::INFINITY;
+        for entry in entries {
+            let width = SWATCH + 6.0 + self.canvas.width_of(name_of(entry), self.style.tick) + 22.0;
+            if x + width > frame.right + 22.0 {
+                rows.push(Vec::new());
+                x = frame.left;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push((x, *entry));
+            }
+            x += width;
+        }
+        rows
+    }
+
+    /// Draws the rows from the top on.
+    pub(super) fn legend(&self, rows: &[Vec<(f64, &Element)>], top: f64) -> Result<(), ReportError> {
+        let size = self.style.tick;
+        for (number, row) in rows.iter().enumerate() {
+            let y = top + size * (0.6 + 1.35 * number as f64);
+            for (x, mark) in row {
+                self.swatch(mark, (*x, y))?;
+                let at = (x + SWATCH + 6.0, y);
+                self.canvas.text(name_of(mark), at, size, Anchor::Left, &INK)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn swatch(&self, mark: &Element, (x, y): Point) -> Result<(), ReportError> {
+        let ends = [(x, y), (x + SWATCH, y)];
+        let middle = (x + SWATCH / 2.0, y);
+        let line = self.style.line;
+        match mark {
+            Element::Line { hue, dash, .. } => match dash.lengths() {
+                None => self.canvas.line(&ends, hue.colour().into(), line),
+                Some(lengths) => self.canvas.dashed(&ends, lengths, hue.colour().into(), line),
+            },
+            Element::Dots { hue, marker, .. } => match marker {
+                Marker::Dot | Marker::Disc => self.canvas.disc(middle, line * 1.8, hue.colour().into()),
+                Marker::Cross => self.cross(middle, *hue),
+            },
+            Element::Bars { hue, .. } | Element::Spans { hue, .. } | Element::Boxes { hue, .. } => {
+                let half = self.style.tick * 0.32;
+                let from = (x + 4.0, y - half);
+                self.canvas
+                    .rectangle(from, (x + SWATCH - 2.0, y + half), hue.colour().into())
+            }
+            Element::Words { .. } | Element::Band { .. } => Ok(()),
+        }
+    }
+}
+
+/// Width of what stands before a name in the legend.
+const SWATCH: f64 = 26.0;
+
+fn name_of(mark: &Element) -> &str {
+    match mark {
+        Element::Line { name, .. }
+        | Element::Dots { name, .. }
+        | Element::Bars { name, .. }
+        | Element::Spans { name, .. } => name,
+        Element::Boxes { .. } | Element::Words { .. } | Element::Band { .. } => "",
+    }
+}
+
+/// What stands in the legend: what has a name, if there are several.
+pub(super) fn of(chart: &Chart) -> Vec<&Element> {
+    let named: Vec<_> = chart
+        .marks
+        .iter()
+        .filter(|mark| !name_of(mark).is_empty())
+        .collect();
+    if named.len() > 1 { named } else { Vec::new() }
+}

@@ -1,0 +1,196 @@
+//! What is drawn between the axes.
+
+use plotters::prelude::*;
+
+use super::{Frame, Painter, finite};
+use crate::ReportError;
+use crate::figure::canvas::{Anchor, Point};
+use crate::figure::palette::INK;
+use crate::figure::{BoxShape, Dash, Element, Fill, Hue, Marker, Shape};
+
+impl<B: DrawingBackend> Painter<'_, '_, B> {
+    /// Draws an element between the axes.
+    pub(super) fn mark(&self, mark: &Element, frame: &Frame) -> Result<(), ReportError> {
+        match mark {
+            Element::Line {
+                points,
+                hue,
+                dash,
+                shape,
+                fill,
+                ..
+            } => self.line(&finite(points), *hue, (*dash, *shape, *fill), frame),
+            Element::Dots {
+                points, hue, marker, ..
+            } => self.dots(&finite(points), *hue, *marker, frame),
+            Element::Bars { points, hue, .. } => finite(points).windows(2).try_for_each(|pair| {
+                let [(from, height), (to, _)] = [pair[0], pair[1]];
+                let corner = self.place((to, self.prepared.y.low().max(0.0)), frame);
+                let place = self.place((from, height), frame);
+                if place.1 == corner.1 {
+                    return Ok(());
+                }
+                self.canvas.rectangle(place, corner, hue.colour().mix(0.75))
+            }),
+            Element::Spans {
+                spans, hue, height, ..
+            } => {
+                let lane = self.place((0.0, 0.0), frame).1 - self.place((0.0, 1.0), frame).1;
+                let half = lane.abs() * height / 2.0;
+                spans.iter().try_for_each(|(from, to, at)| {
+                    let (from, to) = (self.place((*from, *at), frame), self.place((*to, *at), frame));
+                    self.canvas
+                        .rectangle((from.0, from.1 - half), (to.0, to.1 + half), hue.colour().into())
+                })
+            }
+            Element::Boxes { boxes, hue } => {
+                let room = frame.width() / boxes.len().max(1) as f64;
+                let half = (room * 0.3).min(60.0);
+                boxes
+                    .iter()
+                    .filter(|(at, shape)| {
+                        at.is_finite() && shape.heights.iter().all(|height| height.is_finite())
+                    })
+                    .try_for_each(|(at, shape)| self.boxed(*at, shape, half, *hue, frame))
+            }
+            Element::Band { stretches, hue } => {
+                let finite = stretches
+                    .iter()
+                    .filter(|(at, low, high)| (at + low + high).is_finite());
+                let lower = finite.clone().map(|(at, low, _)| self.place((*at, *low), frame));
+                let upper = finite.map(|(at, _, high)| self.place((*at, *high), frame));
+                let around: Vec<Point> = upper.chain(lower.rev()).collect();
+                if around.len() < 4 {
+                    return Ok(());
+                }
+                self.canvas.polygon(&around, hue.colour().mix(0.25))
+            }
+            Element::Words { words } => words
+                .iter()
+                .filter(|((x, y), _)| x.is_finite() && y.is_finite())
+                .try_for_each(|(at, word)| self.word(*at, word, frame)),
+        }
+    }
+
+    fn word(&self, at: Point, word: &str, frame: &Frame) -> Result<(), ReportError> {
+        let size = self.style.tick;
+        let (x, y) = self.place(at, frame);
+        let fits = x + 10.0 + self.canvas.width_of(word, size) < frame.right + self.style.margin;
+        let anchor = if fits { Anchor::Left } else { Anchor::Right };
+        let aside = if fits { 10.0 } else { -10.0 };
+        let below = (y + size * 0.75).min(frame.bottom - size * 0.5);
+        self.canvas.text(word, (x + aside, below), size, anchor, &INK)
+    }
+
+    fn line(
+        &self,
+        points: &[Point],
+        hue: Hue,
+        (dash, shape, fill): (Dash, Shape, Fill),
+        frame: &Frame,
+    ) -> Result<(), ReportError> {
+        let mut way: Vec<Point> = Vec::with_capacity(2 * points.len());
+        for point in points {
+            let place = self.place(*point, frame);
+            if shape == Shape::Steps
+                && let Some(before) = way.last().copied()
+            {
+                go_on(&mut way, (place.0, before.1));
+            }
+            go_on(&mut way, place);
+        }
+        let colour: RGBAColor = hue.colour().into();
+        if fill == Fill::Below
+            && let (Some(first), Some(last)) = (way.first(), way.last())
+        {
+            let mut area = way.clone();
+            area.extend([(last.0, frame.bottom), (first.0, frame.bottom)]);
+            self.canvas.polygon(&area, hue.colour().mix(0.18))?;
+        }
+        if let [only] = way.as_slice() {
+            return self.canvas.disc(*only, self.style.line * 1.4, colour);
+        }
+        match dash.lengths() {
+            None => self.canvas.line(&way, colour, self.style.line),
+            Some(lengths) => self.canvas.dashed(&way, lengths, colour, self.style.line),
+        }
+    }
+
+    fn dots(&self, points: &[Point], hue: Hue, marker: Marker, frame: &Frame) -> Result<(), ReportError> {
+        let line = self.style.line;
+        points.iter().try_for_each(|point| {
+            let (x, y) = self.place(*point, frame);
+            match marker {
+                Marker::Dot => self.canvas.disc((x, y), line, hue.colour().mix(0.45)),
+                Marker::Disc => self.canvas.disc((x, y), line * 1.8, hue.colour().into()),
+                Marker::Cross => self.cross((x, y), hue),
+            }
+        })
+    }
+
+    pub(super) fn cross(&self, (x, y): Point, hue: Hue) -> Result<(), ReportError> {
+        let (half, line) = (self.style.line * 1.8, self.style.line * 0.8);
+        let colour: RGBAColor = hue.colour().into();
+        self.canvas
+            .line(&[(x - half, y - half), (x + half, y + half)], colour, line)?;
+        self.canvas
+            .line(&[(x - half, y + half), (x + half, y - half)], colour, line)
+    }
+
+    fn boxed(
+        &self,
+        at: f64,
+        shape: &BoxShape,
+        half: f64,
+        hue: Hue,
+        frame: &Frame,
+    ) -> Result<(), ReportError> {
+        let place = |height: f64| self.place((at, height), frame);
+        let [low, lower, middle, upper, high] = shape.heights.map(place);
+        let (x, line) = (middle.0, self.style.line);
+        let colour: RGBAColor = hue.colour().into();
+        let canvas = self.canvas;
+        for outlier in &shape.outliers {
+            let (x, y) = place(*outlier);
+            canvas.disc((x, y), line * 0.9, hue.colour().mix(0.45))?;
+        }
+        canvas.line(&[low, lower], colour, line * 0.7)?;
+        canvas.line(&[upper, high], colour, line * 0.7)?;
+        for end in [low, high] {
+            canvas.line(
+                &[(x - half / 2.0, end.1), (x + half / 2.0, end.1)],
+                colour,
+                line * 0.7,
+            )?;
+        }
+        let (left, right) = (x - half, x + half);
+        canvas.rectangle((left, upper.1), (right, lower.1), hue.colour().mix(0.25))?;
+        let around = [
+            (left, upper.1),
+            (right, upper.1),
+            (right, lower.1),
+            (left, lower.1),
+            (left, upper.1),
+        ];
+        canvas.line(&around, colour, line * 0.7)?;
+        canvas.line(
+            &[(left, middle.1), (right, middle.1)],
+            Hue::Vermillion.colour().into(),
+            line * 1.2,
+        )?;
+        let mean = place(shape.mean);
+        canvas.disc(mean, line * 1.6, Hue::Black.colour().into())
+    }
+}
+
+/// Adds the next point of a line. Of a level stretch only the ends are kept, so that it is drawn in one piece.
+fn go_on(way: &mut Vec<Point>, place: Point) {
+    if let [.., first, second] = way.as_slice()
+        && first.1 == second.1
+        && second.1 == place.1
+        && second.0 <= place.0
+    {
+        way.pop();
+    }
+    way.push(place);
+}

@@ -1,0 +1,282 @@
+//! Draws a figure: where everything stands.
+
+mod legend;
+mod marks;
+
+use plotters::prelude::*;
+
+use super::axis::Fitted;
+use super::canvas::{Anchor, Canvas, Point};
+use super::palette::{FAINT, GRID, INK, LINE, SOFT};
+use super::{Chart, Element, Figure};
+use crate::ReportError;
+
+/// A drawing of its own.
+pub(super) const SIZE: (u32, u32) = (800, 500);
+/// One of several.
+pub(super) const SMALL_SIZE: (u32, u32) = (480, 300);
+
+/// Sizes in pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Style {
+    size: (u32, u32),
+    title: f64,
+    label: f64,
+    tick: f64,
+    line: f64,
+    margin: f64,
+}
+
+impl Style {
+    pub(super) const LARGE: Style = Style {
+        size: SIZE,
+        title: 27.0,
+        label: 20.0,
+        tick: 18.0,
+        line: 2.5,
+        margin: 18.0,
+    };
+    pub(super) const SMALL: Style = Style {
+        size: SMALL_SIZE,
+        title: 18.0,
+        label: 14.0,
+        tick: 13.0,
+        line: 2.0,
+        margin: 12.0,
+    };
+}
+
+/// A rectangle of the drawing.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+impl Frame {
+    fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+
+    fn width(&self) -> f64 {
+        self.right - self.left
+    }
+}
+
+/// Draws the figure at the canvas's zero.
+pub(super) fn figure<B: DrawingBackend>(
+    figure: &Figure,
+    canvas: &Canvas<'_, B>,
+    style: Style,
+) -> Result<(), ReportError> {
+    let (width, height) = (f64::from(style.size.0), f64::from(style.size.1));
+    let mut frame = Frame {
+        left: style.margin,
+        top: style.margin,
+        right: width - style.margin,
+        bottom: height - style.margin * 0.7,
+    };
+    let mut headline = |text: &str, size: f64, colour: &RGBColor| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let text = canvas.cut(text, size, frame.width());
+        let middle = frame.top + size * 0.5;
+        frame.top += size * 1.25;
+        canvas.text(&text, (frame.left, middle), size, Anchor::Left, colour)
+    };
+    headline(&figure.title, style.title, &INK)?;
+    headline(&figure.subtitle, style.tick, &SOFT)?;
+    frame.top += style.margin * 0.4;
+
+    let count = figure.charts.len().max(1) as f64;
+    let each = frame.height() / count;
+    // Axes below one another begin at the same place.
+    let room = (frame.width() / (style.tick * 5.0), each / (style.tick * 3.2));
+    let fitted: Vec<_> = figure
+        .charts
+        .iter()
+        .map(|chart| Prepared::of(chart, room))
+        .collect();
+    let numbers = fitted
+        .iter()
+        .flatten()
+        .flat_map(|prepared| &prepared.y.ticks)
+        .map(|(_, label)| canvas.width_of(label, style.tick))
+        .fold(0.0, f64::max);
+    let numbers = numbers.min(frame.width() * 0.3);
+    for (place, (chart, prepared)) in figure.charts.iter().zip(&fitted).enumerate() {
+        let part = Frame {
+            top: frame.top + each * place as f64,
+            bottom: frame.top + each * (place as f64 + 1.0),
+            ..frame
+        };
+        match prepared {
+            Some(prepared) => Painter {
+                canvas,
+                style,
+                prepared,
+            }
+            .paint(chart, part, numbers)?,
+            None => {
+                let middle = ((part.left + part.right) / 2.0, (part.top + part.bottom) / 2.0);
+                canvas.text(&chart.empty, middle, style.label, Anchor::Middle, &SOFT)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A chart whose axes are settled.
+struct Prepared {
+    x: Fitted,
+    y: Fitted,
+}
+
+impl Prepared {
+    /// `None` if nothing can be drawn. There is room for so many numbers along either axis.
+    fn of(chart: &Chart, (across, up): (f64, f64)) -> Option<Self> {
+        let points: Vec<Point> = chart.marks.iter().flat_map(reach).collect();
+        Some(Prepared {
+            x: Fitted::new(&chart.x, points.iter().map(|point| point.0), across)?,
+            y: Fitted::new(&chart.y, points.iter().map(|point| point.1), up)?,
+        })
+    }
+}
+
+/// The points that a mark must have room for.
+fn reach(mark: &Element) -> Vec<Point> {
+    let points: Vec<Point> = match mark {
+        Element::Line { points, .. } | Element::Dots { points, .. } | Element::Bars { points, .. } => {
+            points.clone()
+        }
+        Element::Spans { spans, .. } => spans
+            .iter()
+            .flat_map(|(from, to, lane)| [(*from, *lane), (*to, *lane)])
+            .collect(),
+        Element::Boxes { boxes, .. } => boxes
+            .iter()
+            .flat_map(|(at, shape)| {
+                let heights = shape.heights.iter().chain(&shape.outliers);
+                heights.map(move |height| (*at, *height))
+            })
+            .collect(),
+        Element::Band { stretches, .. } => stretches
+            .iter()
+            .flat_map(|(at, low, high)| [(*at, *low), (*at, *high)])
+            .collect(),
+        Element::Words { .. } => Vec::new(),
+    };
+    finite(&points)
+}
+
+fn finite(points: &[Point]) -> Vec<Point> {
+    let finite = points.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
+    finite.copied().collect()
+}
+
+struct Painter<'a, 'b, B: DrawingBackend> {
+    canvas: &'a Canvas<'b, B>,
+    style: Style,
+    prepared: &'a Prepared,
+}
+
+impl<B: DrawingBackend> Painter<'_, '_, B> {
+    fn paint(&self, chart: &Chart, part: Frame, numbers: f64) -> Result<(), ReportError> {
+        let style = self.style;
+        let legend = legend::of(chart);
+        let mut frame = Frame {
+            left: part.left + style.label * 1.2 + numbers + 10.0,
+            top: part.top + style.tick * 0.6,
+            right: part.right - style.margin * 0.4,
+            bottom: part.bottom - style.tick * 1.3 - style.label * 1.3,
+        };
+        let legend_rows = self.legend_rows(&legend, &frame);
+        frame.top += style.tick * 1.35 * legend_rows.len() as f64;
+        self.legend(&legend_rows, part.top)?;
+        self.grid(chart, &frame)?;
+        for mark in &chart.marks {
+            self.mark(mark, &frame)?;
+        }
+        self.axes(&frame)?;
+        let middle = (part.left + style.label * 0.5, (frame.top + frame.bottom) / 2.0);
+        let label = self
+            .canvas
+            .cut(&self.prepared.y.label, style.label, part.height());
+        self.canvas.upright_text(&label, middle, style.label, &SOFT)?;
+        let below = frame.bottom + style.tick * 1.4 + style.label * 0.65;
+        let label = self.canvas.cut(&self.prepared.x.label, style.label, part.width());
+        let middle = ((frame.left + frame.right) / 2.0, below);
+        self.canvas
+            .text(&label, middle, style.label, Anchor::Middle, &SOFT)
+    }
+
+    fn place(&self, (x, y): Point, frame: &Frame) -> Point {
+        (
+            frame.left + frame.width() * self.prepared.x.place(x),
+            frame.bottom - frame.height() * self.prepared.y.place(y),
+        )
+    }
+
+    fn grid(&self, chart: &Chart, frame: &Frame) -> Result<(), ReportError> {
+        let Prepared { x, y } = self.prepared;
+        let upright = |value: f64, colour: RGBColor| {
+            let at = frame.left + frame.width() * x.place(value);
+            self.canvas.hairline((at, frame.top), (at, frame.bottom), &colour)
+        };
+        let level = |value: f64, colour: RGBColor| {
+            let at = frame.bottom - frame.height() * y.place(value);
+            self.canvas.hairline((frame.left, at), (frame.right, at), &colour)
+        };
+        x.minor.iter().try_for_each(|value| upright(*value, FAINT))?;
+        y.minor.iter().try_for_each(|value| level(*value, FAINT))?;
+        // Between names there is nothing to read off.
+        if chart.x.names.is_empty() {
+            x.ticks.iter().try_for_each(|(value, _)| upright(*value, GRID))?;
+        }
+        if chart.y.names.is_empty() {
+            y.ticks.iter().try_for_each(|(value, _)| level(*value, GRID))?;
+        }
+        Ok(())
+    }
+
+    /// Axes and their numbers, without those that would stand on one another.
+    fn axes(&self, frame: &Frame) -> Result<(), ReportError> {
+        let Prepared { x, y } = self.prepared;
+        let (canvas, size) = (self.canvas, self.style.tick);
+        let corner = (frame.left, frame.bottom);
+        canvas.hairline((frame.left, frame.top), corner, &LINE)?;
+        canvas.hairline(corner, (frame.right, frame.bottom), &LINE)?;
+        let mut free_from = f64::NEG_INFINITY;
+        for (value, label) in &x.ticks {
+            let room = frame.width() / x.ticks.len() as f64;
+            let label = canvas.cut(label, size, room.max(frame.width() * 0.2));
+            let width = canvas.width_of(&label, size);
+            let at = frame.left + frame.width() * x.place(*value);
+            // The last ones are kept within the drawing.
+            let middle = at.min(frame.right + self.style.margin - width / 2.0);
+            if middle - width / 2.0 < free_from {
+                continue;
+            }
+            free_from = middle + width / 2.0 + size * 0.5;
+            canvas.hairline((at, frame.bottom), (at, frame.bottom + 5.0), &LINE)?;
+            let below = (middle, frame.bottom + 6.0 + size * 0.55);
+            canvas.text(&label, below, size, Anchor::Middle, &SOFT)?;
+        }
+        let mut free_to = f64::INFINITY;
+        let widest = frame.left - 10.0;
+        for (value, label) in y.ticks.iter().filter(|(_, label)| !label.is_empty()) {
+            let at = frame.bottom - frame.height() * y.place(*value);
+            if at + size * 0.5 > free_to {
+                continue;
+            }
+            free_to = at - size * 0.5;
+            let label = canvas.cut(label, size, widest.min(f64::from(self.style.size.0) * 0.3));
+            canvas.hairline((frame.left - 5.0, at), (frame.left, at), &LINE)?;
+            canvas.text(&label, (frame.left - 8.0, at), size, Anchor::Right, &SOFT)?;
+        }
+        Ok(())
+    }
+}
