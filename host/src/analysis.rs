@@ -26,6 +26,9 @@ use crate::{compat, evaluators, expected, results};
 /// Requests on a page.
 const PAGE_REQUESTS: usize = 20_000;
 
+/// Requests on the page of a run that goes on: it is made every second.
+const LIVE_REQUESTS: usize = 3_000;
+
 /// What is to be computed, and what of it is known before the first event.
 pub(crate) struct Setup {
     /// What the built-in metrics are measured with, and what is asked of them.
@@ -270,7 +273,7 @@ impl Analysis {
         results::so_far(
             &self.about,
             &self.evaluator.live(),
-            self.requests.snapshot(),
+            self.requests.snapshot_of(LIVE_REQUESTS),
             &self.failures,
             state,
             elapsed,

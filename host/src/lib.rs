@@ -34,7 +34,6 @@ mod say;
 mod self_test;
 mod sendable;
 mod shipped;
-mod stand_in;
 mod sweep;
 mod target;
 mod tokenizers;

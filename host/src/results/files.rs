@@ -76,15 +76,14 @@ pub(super) fn write(
     );
     for name in &named {
         if let Some(data) = plots::distribution(samples, name) {
-            tried(folder.write_text(&format!("metrics/{name}.csv"), &cdf_csv(&data)));
-            plots::cdf(folder, &data, &mut tried);
+            tried(match data.count {
+                0 => folder.write_text(&format!("metrics/{name}.csv"), &cdf_csv(&data)),
+                _ => folder.write_cdf(&data),
+            });
         }
     }
     plots::others(folder, analysed, &mut tried);
-    let mut trace = Vec::new();
-    if analysed.chrome.write(&mut trace).is_ok() {
-        tried(folder.write_text("metrics/chrome_trace.json", &String::from_utf8_lossy(&trace)));
-    }
+    tried(folder.write_with("metrics/chrome_trace.json", |file| analysed.chrome.write(file)));
     tried(folder.write_text("report.html", &veeksha_page::page(page)));
     if let Some(export) = &analysed.export {
         first = first.and(export.write(folder));

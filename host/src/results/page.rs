@@ -279,10 +279,7 @@ fn figures(evaluation: &Evaluation) -> Vec<Figure> {
         let good = (goodput * counts.intended() as f64).round();
         figures.push(of_all(
             figure("goodput", "Goodput", Some(goodput), "share"),
-            format!(
-                "{good} of {} requests kept what a good request keeps",
-                counts.intended()
-            ),
+            format!("{good} of {} were good", counts.intended()),
         ));
     }
     figures.extend([
@@ -306,7 +303,7 @@ fn figures(evaluation: &Evaluation) -> Vec<Figure> {
         ),
         of_all(
             figure("error_rate", "Errors", counts.error_rate(), "share"),
-            format!("{} of {} sent requests failed", counts.errored, counts.requests),
+            format!("{} of {} sent failed", counts.errored, counts.requests),
         ),
     ]);
     let lateness = evaluation.host.dispatch_lateness.as_ref();

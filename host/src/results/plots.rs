@@ -1,17 +1,17 @@
 //! The plots of a run, each with its data beside it.
 
+use serde_json::Value;
 use veeksha_evaluate::{CurvePoint, Metric, RunSamples, Slice};
 use veeksha_model::Nanos;
 use veeksha_page::Requests;
 use veeksha_report::{
-    BoxPlotData, CdfData, ConcurrencyData, Curve, Level, Plot, PrefillData, ReportError, RunFolder,
-    SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_log_plot,
-    cdf_plot, concurrency_plot, length_groups, prefill_plot, slices_plot, spans_decades, throughput_plot,
+    BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
+    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot,
+    concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot, throughput_plot,
     timeline_plot,
 };
 
 use crate::analysis::Analysed;
-use crate::stand_in::write_plot;
 
 /// Points of a distribution: every percentile, as in Veeksha's files.
 const POINTS: usize = 101;
@@ -37,26 +37,6 @@ pub(super) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
     })
 }
 
-/// The drawing of a distribution that has samples; its data is Veeksha's CSV.
-pub(super) fn cdf(folder: &RunFolder, data: &CdfData, tried: Tried<'_>) {
-    if data.count == 0 {
-        return;
-    }
-    let stem = format!("metrics/{}", data.metric);
-    tried(write_figure(folder, &stem, &cdf_plot(data)));
-    if spans_decades(data) {
-        tried(write_figure(
-            folder,
-            &format!("{stem}_log_x"),
-            &cdf_log_plot(data),
-        ));
-    }
-}
-
-fn write_figure(folder: &RunFolder, stem: &str, plot: &Plot) -> Result<(), ReportError> {
-    crate::stand_in::write_figure(folder, stem, &plot.figure)
-}
-
 /// Everything that is not the distribution of one metric.
 pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) {
     let evaluation = &analysed.evaluation;
@@ -64,7 +44,7 @@ pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) 
         return;
     }
     let seconds = |at: Nanos| at as f64 / 1e9;
-    let mut draw = |stem: &str, plot: Plot| tried(write_plot(folder, &format!("metrics/{stem}"), &plot));
+    let mut draw = |stem: &str, plot: Plot| tried(folder.write_plot(&format!("metrics/{stem}"), &plot));
     let groups = || analysed.prefill_groups.iter();
     if groups().next().is_some() {
         draw(
@@ -144,11 +124,37 @@ pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) 
                 .collect(),
         }),
     );
+    if let Some(windows) = &analysed.decode_windows {
+        draw(
+            "decode_window_plot",
+            decode_window_plot(&decode_windows(
+                windows,
+                level("in decode", &curves.in_decode.points),
+            )),
+        );
+    }
     for (stem, choice) in [
         ("request_timeline", TimelineChoice::First),
         ("slowest_requests", TimelineChoice::Slowest),
     ] {
         draw(stem, timeline_plot(&timeline(&analysed.requests, choice)));
+    }
+}
+
+/// The windows that were chosen, as their file has them.
+fn decode_windows(file: &Value, in_decode: Level) -> DecodeWindowData {
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    let windows = file["windows"]["per_window"].as_array();
+    DecodeWindowData {
+        in_decode,
+        least: file["config"]["resolved_min_active_requests"]
+            .as_u64()
+            .unwrap_or_default(),
+        windows: windows
+            .into_iter()
+            .flatten()
+            .map(|window| (number(&window["start"]), number(&window["end"])))
+            .collect(),
     }
 }
 
