@@ -198,15 +198,19 @@ impl Chunks {
 
     fn add(&mut self, request: &RequestRecord) {
         let before = self.at.len();
-        for chunk in &request.chunks {
-            let kind = match chunk.kind {
-                ChunkKind::Reasoning => 0,
-                ChunkKind::Content => 1,
-                ChunkKind::Tool => 2,
-                _ => continue,
-            };
-            self.at.push(chunk.at);
-            self.kinds.push(kind);
+        // Generated chunks come in long runs, and a run is copied far faster than one chunk after the other.
+        let runs = request
+            .chunks
+            .chunk_by(|one, next| one.kind.is_generated() == next.kind.is_generated());
+        for run in runs {
+            if run.first().is_some_and(|chunk| chunk.kind.is_generated()) {
+                self.at.extend(run.iter().map(|chunk| chunk.at));
+                self.kinds.extend(run.iter().map(|chunk| match chunk.kind {
+                    ChunkKind::Reasoning => 0,
+                    ChunkKind::Tool => 2,
+                    _ => 1,
+                }));
+            }
         }
         let generated = self.at.len() - before;
         // A record leaves the numbers out where each is 1.
@@ -245,7 +249,11 @@ impl<'a> Labels<'a> {
             ends: Vec::with_capacity(requests.len()),
             names: Vec::new(),
             values: Vec::new(),
-            texts: Texts::default(),
+            texts: Texts {
+                // Room for one text of its own in each request, such as a user's name.
+                places: HashMap::with_capacity(requests.len() + 16),
+                ..Texts::default()
+            },
         };
         for request in requests {
             all.finish_reasons.push(match &request.status {
