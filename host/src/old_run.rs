@@ -1,12 +1,13 @@
 //! The folder of an earlier run: its record, and the scenario that it was of.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use veeksha_events::Event;
 use veeksha_model::MetricDefinition;
 use veeksha_record::Record;
-use veeksha_scenario::{Document, Node, Value};
+use veeksha_scenario::{Document, Generator, LuaKind, Node, Value};
 
 use crate::failure::Failure;
 use crate::wire_up::{Loaded, Source, read};
@@ -108,13 +109,19 @@ fn scenario(
             return defaults();
         }
     };
-    let document = Document::from_yaml(&text, "config.yml")
-        .map(|document| without_functions(document, notes, lua_judges));
-    let loaded = document
-        .map_err(Failure::usage)
-        .and_then(|document| Source::of(document, folder.to_owned()).settle(&[], &[], no_cache));
+    let document = Document::from_yaml(&text, "config.yml").map_err(Failure::usage);
+    let made_by_lua = document.as_ref().ok().and_then(lua_sessions);
+    let document = document.map(|document| without_functions(document, notes, lua_judges));
+    let loaded =
+        document.and_then(|document| Source::of(document, folder.to_owned()).settle(&[], &[], no_cache));
     match loaded {
-        Ok(loaded) => Ok(loaded),
+        Ok(mut loaded) => {
+            // Nobody makes sessions of it; but what is expected of a run depends on what made them.
+            if let Some(generator) = made_by_lua {
+                loaded.scenario.session_generator = generator;
+            }
+            Ok(loaded)
+        }
         Err(failure) => {
             notes.push(format!(
                 "config.yml is not a scenario of this version, so its objectives are not known: {}",
@@ -135,7 +142,15 @@ fn without_functions(
         return document;
     };
     // Sessions are not made again.
-    entries.retain(|(key, node)| !(key == "session_generator" && is_lua_anywhere(node)));
+    entries.retain(|(key, node)| !(key == "session_generator" && is_lua(node)));
+    for (key, node) in entries.iter_mut() {
+        if key == "session_generator"
+            && node.get("flavor").is_some_and(is_lua)
+            && let Value::Map(keys) = &mut node.value
+        {
+            keys.retain(|(key, _)| key != "flavor");
+        }
+    }
     for (key, node) in entries.iter_mut() {
         let Value::List(evaluators) = &mut node.value else {
             continue;
@@ -174,7 +189,17 @@ fn is_lua(node: &Node) -> bool {
     matches!(node.get("type").map(|kind| &kind.value), Some(Value::Text(kind)) if kind == "lua")
 }
 
-/// Whether it is a Lua generator, or a trace with a Lua flavor.
-fn is_lua_anywhere(generator: &Node) -> bool {
-    is_lua(generator) || generator.get("flavor").is_some_and(is_lua)
+/// The generator of a scenario whose sessions a Lua function made.
+fn lua_sessions(document: &Document) -> Option<Generator> {
+    let generator = document.root.get("session_generator").filter(|node| is_lua(node))?;
+    let kind = match generator.get("agent") {
+        Some(_) => LuaKind::Agent,
+        None => LuaKind::Sessions,
+    };
+    Some(Generator::Lua {
+        kind,
+        length: None,
+        files: BTreeMap::new(),
+        place: None,
+    })
 }

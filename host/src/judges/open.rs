@@ -192,7 +192,9 @@ pub(crate) fn of_file(
         judges.slo_checks.extend(opened.slo_check);
         return Ok(());
     }
-    let (name, bytes) = plugins::file(loaded, path, "--plugin")?;
+    // What is typed is relative to where it is typed, not to the run's folder.
+    let path = std::path::absolute(path).map_err(|error| Failure::usage(format!("{at}: {error}")))?;
+    let (name, bytes) = plugins::file(loaded, &path, "--plugin")?;
     let plugin = plugins::load(loaded, &name, &bytes)?;
     plugins::check_config(&plugin, config, "--plugin-config")?;
     judges.add_component(loaded, &plugin, config, &BTreeMap::new(), tokenizer, &at)
