@@ -191,7 +191,10 @@ fn is_lua(node: &Node) -> bool {
 
 /// The generator of a scenario whose sessions a Lua function made.
 fn lua_sessions(document: &Document) -> Option<Generator> {
-    let generator = document.root.get("session_generator").filter(|node| is_lua(node))?;
+    let generator = document
+        .root
+        .get("session_generator")
+        .filter(|node| is_lua(node))?;
     let kind = match generator.get("agent") {
         Some(_) => LuaKind::Agent,
         None => LuaKind::Sessions,
