@@ -1,0 +1,260 @@
+//! What "good" means: goodput over everything that was intended, conditions, labels, windows, and what plugins say of requests and runs.
+
+use serde_json::Value;
+
+use crate::results::{json, lines};
+use crate::simulated::{ends_with, labelled, path, simulated};
+use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
+
+fn figure(run: &std::path::Path, name: &str) -> f64 {
+    let summary = json(run, "metrics/summary_stats.json");
+    let figure = summary["figures"][name].as_f64();
+    figure.unwrap_or_else(|| panic!("no {name} in {}", summary["figures"]))
+}
+
+fn results(run: &std::path::Path) -> Vec<Value> {
+    let slos = json(run, "metrics/slo_results.json");
+    slos["results"].as_array().expect("results").clone()
+}
+
+/// The rows' own times say which requests were good.
+#[test]
+fn goodput_is_the_share_of_good_requests_among_all_intended_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", goodput = { "ttfc <= 30ms", "p90(tbc) <= 19ms" } }"#;
+    let run = simulated(folder.path(), "s.lua", &labelled(60, asked, ""), &[]);
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let is_good = |row: &&Value| {
+        let mut gaps: Vec<f64> = row["tbc"]
+            .as_array()
+            .expect("gaps")
+            .iter()
+            .filter_map(Value::as_f64)
+            .collect();
+        gaps.sort_by(f64::total_cmp);
+        let rank = 0.9 * (gaps.len() - 1) as f64;
+        let (below, above) = (gaps[rank.floor() as usize], gaps[rank.ceil() as usize]);
+        let p90 = below + (above - below) * rank.fract();
+        row["ttfc"].as_f64().expect("a TTFC") <= 0.030 && p90 <= 0.019
+    };
+    let good = rows.iter().filter(is_good).count();
+    assert!(good > 0 && good < rows.len(), "{good} of {}", rows.len());
+    let expected = good as f64 / rows.len() as f64;
+    assert!(
+        (figure(&run, "goodput") - expected).abs() < 1e-12,
+        "{}",
+        figure(&run, "goodput")
+    );
+    let throughput = json(&run, "metrics/throughput_metrics.json");
+    assert_eq!(throughput["goodput"].as_f64(), Some(figure(&run, "goodput")));
+    let window = throughput["window_seconds"].as_f64().expect("a window");
+    let rate = throughput["good_requests_per_second"].as_f64().expect("a rate");
+    assert!((rate - good as f64 / window).abs() < 1e-9);
+}
+
+/// A request that fails, and one that is never sent because of it, were intended all the same.
+#[test]
+fn failures_and_what_they_withhold_count_against_goodput() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let profile = scenario(
+        folder.path(),
+        "failing.yml",
+        "faults: { status_500_probability: 0.3 }\n",
+    );
+    let asked = r#"{ type = "performance", goodput = { "ttfc <= 1h" }, slos = { "goodput > 0.99", "error_rate < 90%" } }"#;
+    let more = ["--profile", &profile];
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(60, asked, ""), &more, 3);
+    let summary = json(&run, "metrics/summary_stats.json");
+    let count = |key: &str| summary[key].as_u64().unwrap_or_else(|| panic!("{key}"));
+    assert_eq!(count("Number of Intended Requests"), 120);
+    let withheld = count("Number of Never Sent Requests");
+    assert!(withheld > 0, "a session whose first request failed has no second");
+    assert_eq!(count("Number of Requests") + withheld, 120);
+    let expected = count("Number of Completed Requests") as f64 / 120.0;
+    assert!((figure(&run, "goodput") - expected).abs() < 1e-12);
+    let results = results(&run);
+    assert_eq!(results[0]["met"], false);
+    assert_eq!(results[0]["metric"], "goodput");
+    assert_eq!(results[1]["met"], true);
+    let rate = count("Number of Errored Requests") as f64 / count("Number of Requests") as f64;
+    assert!((results[1]["observed_value"].as_f64().expect("a rate") - rate).abs() < 1e-12);
+}
+
+/// What takes longer than the client waits is a failure, and no failure has a latency.
+#[test]
+fn answers_that_come_too_late_are_not_good() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", goodput = { "ttfc <= 1h" } }"#;
+    let more = ["--client.request_timeout", "0.1", "--profile", "default"];
+    let run = simulated(folder.path(), "s.lua", &labelled(40, asked, ""), &more);
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let late = rows.iter().filter(|row| row["error_class"] == "timeout").count();
+    let answered = rows.iter().filter(|row| row["success"] == true).count();
+    assert!(late > 0 && answered > 0, "{late} late, {answered} answered");
+    assert!((figure(&run, "goodput") - answered as f64 / 80.0).abs() < 1e-12);
+}
+
+/// Without conditions a good request keeps the bounds of the objectives that are about requests.
+#[test]
+fn without_conditions_objectives_on_requests_say_what_is_good() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", slos = { "p50(ttfc) < 30ms", "error_rate < 1%" } }"#;
+    let run = simulated(folder.path(), "s.lua", &labelled(60, asked, ""), &[]);
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let good = rows
+        .iter()
+        .filter(|row| row["ttfc"].as_f64().is_some_and(|ttfc| ttfc < 0.030))
+        .count();
+    assert!(good > 0 && good < rows.len());
+    assert!((figure(&run, "goodput") - good as f64 / rows.len() as f64).abs() < 1e-12);
+}
+
+#[test]
+fn labels_and_windows_select_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", slos = {
+        'count(ttfc{tier="gold"}) >= 40', 'mean(ttfc{tier="gold"}) < 1s', 'max(ttfc, window = 200ms) < 1s', 'min(ttfc) > 0s',
+        'p99(session_makespan) < 1m', 'requests_per_second > 1', 'p50(ttfc{tier="silver"}) < 1h' } }"#;
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(60, asked, ""), &[], 3);
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let gold: Vec<f64> = rows
+        .iter()
+        .filter(|row| row["labels"]["tier"] == "gold" || row["labels"].to_string().contains("gold"))
+        .filter_map(|row| row["ttfc"].as_f64())
+        .collect();
+    let results = results(&run);
+    assert_eq!(gold.len(), 40);
+    assert_eq!(results[0]["observed_value"].as_f64(), Some(40.0));
+    let mean = gold.iter().sum::<f64>() / 40.0;
+    assert!((results[1]["observed_value"].as_f64().expect("a mean") - mean).abs() < 1e-12);
+    assert_eq!(results[1]["sample_count"], 40);
+    let worst = rows
+        .iter()
+        .filter_map(|row| row["ttfc"].as_f64())
+        .reduce(f64::max);
+    assert_eq!(results[2]["observed_value"].as_f64(), worst);
+    assert_eq!(results[2]["sample_count"], rows.len());
+    // The worst window holds the request that decides it.
+    let window = &results[2]["worst_window"];
+    let decides = rows
+        .iter()
+        .find(|row| row["ttfc"].as_f64() == worst)
+        .expect("a row");
+    let intended = decides["scheduler_ready_at"].as_f64();
+    assert!(
+        window["from"].as_f64() <= intended && intended < window["to"].as_f64(),
+        "{window} {intended:?}"
+    );
+    let met: Vec<bool> = results.iter().map(|result| result["met"] == true).collect();
+    assert_eq!(
+        met,
+        [true, true, true, true, true, true, false],
+        "no silver request, nothing met"
+    );
+    assert!(results[6]["observed_value"].is_null());
+    assert!(stdout(&output).contains("no samples"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_plugin_s_verdict_fails_the_run_as_an_objective_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = |bound: &str| {
+        format!(
+            r#"{{ type = "lua", name = "judge",
+  good = function(request) return request.labels.tier == "gold" end,
+  check = function(results)
+    local stats = results:stats("ttfc", {{ tier = "gold" }})
+    return {{ {{ name = "gold is quick", met = stats.p99 < {bound}, observed = stats.p99, threshold = {bound}, detail = "P99 of gold" }} }}
+  end }}"#
+        )
+    };
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(30, &asked("0.001"), ""), &[], 3);
+    assert!(stdout(&output).contains("gold is quick"), "{}", stdout(&output));
+    let verdict = &results(&run)[0];
+    assert_eq!(verdict["met"], false);
+    assert_eq!(verdict["plugin"], "judge");
+    assert_eq!(verdict["detail"], "P99 of gold");
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let worst = rows
+        .iter()
+        .filter_map(|row| row["ttfc"].as_f64())
+        .reduce(f64::max)
+        .expect("a TTFC");
+    assert!(
+        verdict["observed_value"]
+            .as_f64()
+            .is_some_and(|p99| p99 > 0.001 && p99 <= worst)
+    );
+    // Ten of thirty sessions are gold, and nothing else is asked of a good request.
+    assert!((figure(&run, "goodput") - 1.0 / 3.0).abs() < 1e-12);
+    let (_, run) = ends_with(
+        folder.path(),
+        "t.lua",
+        &labelled(30, &asked("1"), ""),
+        &["--seed", "3"],
+        0,
+    );
+    assert_eq!(json(&run, "metrics/slo_results.json")["all_slos_met"], true);
+}
+
+/// The example in JavaScript, with a bound for each tier.
+#[test]
+fn a_component_judges_in_tiers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
+    let asked = format!(
+        r#"{{ type = "wasm", path = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }}"#,
+        path(&component)
+    );
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(30, &asked, ""), &[], 3);
+    let results = results(&run);
+    let met = |tier: &str| {
+        let verdict = results
+            .iter()
+            .find(|result| result["name"].as_str().is_some_and(|name| name.contains(tier)));
+        verdict.unwrap_or_else(|| panic!("no {tier} in {results:?}"))["met"].clone()
+    };
+    assert_eq!(met("gold"), true);
+    assert_eq!(met("free"), false);
+}
+
+/// What cannot be asked is said before anything is sent: no folder is made.
+#[test]
+fn objectives_are_checked_before_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases = [
+        (r#"slos = { "p99(tftc) < 1s" }"#, "did you mean `ttfc`?"),
+        (r#"slos = { "p99(ttfc) < 5%" }"#, "p99(ttfc)"),
+        (
+            r#"slos = { "p99(longest_gap) < 1s" }"#,
+            "there is no metric `longest_gap`",
+        ),
+        (
+            r#"slos = { "goodput > 0.9" }"#,
+            "nothing says what a good request is",
+        ),
+        (r#"goodput = { "error_rate < 1%" }"#, "error_rate"),
+        (r#"goodput = { "ttfc, window = 1s < 1s" }"#, "goodput"),
+        (r#"slos = { "p99(ttfc) is 1s" }"#, "column 11"),
+    ];
+    for (asked, says) in cases {
+        let asked = format!(r#"{{ type = "performance", {asked} }}"#);
+        let file = scenario(folder.path(), "s.lua", &labelled(4, &asked, ""));
+        let out = folder.path().join("out");
+        for command in ["simulate", "run"] {
+            let output = veeksha([command, &file, "--output_dir", path(&out)]);
+            assert_code(&output, 2);
+            assert!(
+                stderr(&output).contains(says),
+                "no {says:?} in {}",
+                stderr(&output)
+            );
+            assert!(
+                stderr(&output).contains("evaluators"),
+                "the place: {}",
+                stderr(&output)
+            );
+            assert!(!out.exists(), "{command} made a folder");
+        }
+    }
+}
