@@ -55,7 +55,9 @@ pub(super) fn write(
     if let Some(windows) = &analysed.decode_windows {
         tried(folder.write_json("metrics/decode_window_metrics.json", windows));
     }
-    tried(folder.write_json("metrics/session_metrics.json", &evaluation.session_metrics()));
+    tried(folder.write_with("metrics/session_metrics.json", |file| {
+        evaluation.write_session_metrics(file)
+    }));
     tried(folder.write_json("metrics/curves.json", &evaluation.curves()));
     tried(folder.write_json("metrics/time_slices.json", &evaluation.time_slices()));
     tried(folder.write_text("metrics/time_slices.csv", &slices(&evaluation.slices)));

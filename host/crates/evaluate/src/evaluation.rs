@@ -237,6 +237,14 @@ impl Evaluation {
     pub fn session_metrics(&self) -> Value {
         json::session_metrics(self)
     }
+
+    /// The same, written session by session: one on each line.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_session_metrics(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
+        json::write_session_metrics(self, writer)
+    }
 }
 
 fn built_in(samples: &RunSamples) -> Vec<MetricSummary> {

@@ -1,5 +1,7 @@
 //! The shapes of Veeksha's result files: its keys, and ours beside them.
 
+use std::io::{self, Write};
+
 use serde_json::{Map, Value, json};
 use veeksha_model::Label;
 use veeksha_stats::Summary;
@@ -217,28 +219,42 @@ pub(crate) fn throughput_metrics(evaluation: &Evaluation) -> Value {
 }
 
 pub(crate) fn session_metrics(evaluation: &Evaluation) -> Value {
-    let summaries: Map<String, Value> = Metric::all()
-        .filter(|metric| metric.scope() == Scope::Session)
-        .map(|metric| {
-            let summary = evaluation.metric(metric).copied();
-            (metric.name().to_owned(), spread(&summary))
-        })
-        .collect();
-    let session = |(session, labels): (SessionFigures, &[Label])| {
-        json!({
-            "session_id": session.session.0,
-            "intended": session.intended as f64 / 1e9,
-            "session_size": session.requests,
-            "session_duration": session.duration,
-            "session_makespan": session.makespan,
-            "session_critical_path_llm_time": session.critical_path_llm_time,
-            "session_tool_time": session.tool_time,
-            "session_slowdown": session.slowdown,
-            "labels": labels,
-        })
-    };
     json!({
-        "metrics": summaries,
+        "metrics": session_summaries(evaluation),
         "sessions": evaluation.samples.sessions().map(session).collect::<Vec<_>>(),
+    })
+}
+
+/// The same, session by session: a run of a million of them is not held a second time as text.
+pub(crate) fn write_session_metrics(evaluation: &Evaluation, writer: &mut dyn Write) -> io::Result<()> {
+    let summaries = serde_json::to_string_pretty(&session_summaries(evaluation))?;
+    write!(writer, "{{\n\"metrics\": {summaries},\n\"sessions\": [")?;
+    for (place, figures) in evaluation.samples.sessions().enumerate() {
+        writer.write_all(if place > 0 { b",\n" } else { b"\n" })?;
+        serde_json::to_writer(&mut *writer, &session(figures))?;
+    }
+    writer.write_all(b"\n]\n}\n")
+}
+
+fn session_summaries(evaluation: &Evaluation) -> Map<String, Value> {
+    let metrics = Metric::all().filter(|metric| metric.scope() == Scope::Session);
+    let summary = |metric: Metric| {
+        let summary = evaluation.metric(metric).copied();
+        (metric.name().to_owned(), spread(&summary))
+    };
+    metrics.map(summary).collect()
+}
+
+fn session((session, labels): (SessionFigures, &[Label])) -> Value {
+    json!({
+        "session_id": session.session.0,
+        "intended": session.intended as f64 / 1e9,
+        "session_size": session.requests,
+        "session_duration": session.duration,
+        "session_makespan": session.makespan,
+        "session_critical_path_llm_time": session.critical_path_llm_time,
+        "session_tool_time": session.tool_time,
+        "session_slowdown": session.slowdown,
+        "labels": labels,
     })
 }

@@ -145,6 +145,12 @@ fn sessions_are_listed_with_their_labels() {
         SessionEnd::Completed,
     );
     let file = seen.session_metrics();
+    let mut written = Vec::new();
+    seen.write_session_metrics(&mut written).unwrap();
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&written).unwrap(),
+        file
+    );
     let row = &file["sessions"][0];
     assert_eq!(row["labels"], serde_json::json!([["tier", "gold"]]));
     assert_eq!(
