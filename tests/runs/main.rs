@@ -10,6 +10,7 @@
 mod support;
 
 mod certificate;
+mod compare;
 mod connections;
 mod dialects;
 mod doctor;
@@ -17,6 +18,7 @@ mod documents;
 mod evaluate;
 mod faults;
 mod guests;
+mod health;
 mod interrupts;
 mod limits;
 mod llama;
@@ -24,10 +26,12 @@ mod objectives;
 mod published;
 mod quickstart;
 mod replay;
+mod reports;
 mod results;
 mod server;
 mod simulated;
 mod soak;
+mod sweeps;
 mod trace_content;
 mod traces;
 mod truth;

@@ -1,0 +1,200 @@
+//! The page and the pictures: whole, self-contained, and unimpressed by what a workload writes into them.
+
+use std::path::{Path, PathBuf};
+
+use quick_xml::events::Event;
+
+use crate::simulated::{labelled, simulated};
+
+/// The names of the elements of an XML text, in the order in which they begin. It is well-formed, or the test fails.
+#[track_caller]
+pub(crate) fn elements(text: &str) -> Vec<String> {
+    let mut reader = quick_xml::Reader::from_str(text);
+    let mut names = Vec::new();
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(element) | Event::Empty(element)) => {
+                for attribute in element.attributes() {
+                    attribute.expect("an attribute");
+                }
+                names.push(String::from_utf8_lossy(element.name().as_ref()).into_owned());
+            }
+            Ok(Event::Eof) => return names,
+            Ok(_) => {}
+            Err(error) => panic!("not XML: {error}"),
+        }
+    }
+}
+
+/// What a workload, a plugin and a name may say to break out of a page.
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
+
+/// A run whose labels, plugin and objective are hostile, made once.
+fn run() -> &'static Path {
+    static RUN: std::sync::OnceLock<(tempfile::TempDir, PathBuf)> = std::sync::OnceLock::new();
+    let (_, run) = RUN.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let asked = format!(
+            r#"{{ type = "performance", slos = {{ {{ type = "constant", metric = "ttfc", percentile = 0.5, value = 5, name = "{HOSTILE}" }} }} }},
+               {{ type = "lua", name = "mine", metrics = {{ mine = {{ unit = "1", summary = "{HOSTILE} & <b>",
+                  observe = function(request) return 1 + request.session % 2 end }} }},
+                 check = function(results) return {{ {{ name = "{HOSTILE}", met = true, threshold = 1, detail = "<!-- <script>" }} }} end }}"#
+        );
+        let text = labelled(60, &asked, "").replace("\"free\"", &format!("\"{HOSTILE}\""));
+        assert!(text.contains(&format!("else \"{HOSTILE}\"")), "the label is hostile");
+        let run = simulated(folder.path(), "s.lua", &text, &[]);
+        (folder, run)
+    });
+    run
+}
+
+fn files(end: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(run().join("metrics")).expect("a folder");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|file| file.extension().is_some_and(|of| of == end))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_page_is_one_file_that_asks_nobody() {
+    let page = std::fs::read_to_string(run().join("report.html")).expect("a page");
+    let lower = page.to_lowercase();
+    assert!(lower.starts_with("<!doctype html>"));
+    assert!(page.contains("Content-Security-Policy") && page.contains("default-src 'none'"));
+    // Whatever loads something names it in one of these ways.
+    for loads in [
+        "<link",
+        "src=\"",
+        "src='",
+        "@import",
+        "url(",
+        "<iframe",
+        "<object",
+        "<embed",
+        "fetch('http",
+        "fetch(\"http",
+    ] {
+        let found = page
+            .match_indices(loads)
+            .map(|(at, _)| &page[at..(at + 80).min(page.len())]);
+        for place in found.filter(|place| !place.contains("data:")) {
+            panic!("{loads} at {place}");
+        }
+    }
+    for (at, _) in lower.match_indices("href=") {
+        let target = &page[at + 5..(at + 40).min(page.len())];
+        assert!(
+            target.trim_start_matches(['"', '\'']).starts_with('#'),
+            "a link out of the page: {target}"
+        );
+    }
+}
+
+#[test]
+fn hostile_words_stay_words() {
+    let page = std::fs::read_to_string(run().join("report.html")).expect("a page");
+    assert!(!page.contains("<img src=x"), "the words are markup");
+    // They are there, for the reader: in data, where they cannot end the element that holds them.
+    assert!(page.contains("onerror=alert(1)"), "the label is shown");
+    assert_eq!(
+        page.matches("</script").count(),
+        page.matches("<script").count(),
+        "each script ends where it should"
+    );
+    let data = page
+        .split("<script")
+        .filter(|script| script.contains("onerror=alert(1)"));
+    assert!(data.count() > 0);
+    // What other programs read is escaped in their way.
+    for file in files("svg") {
+        let text = std::fs::read_to_string(&file).expect("a drawing");
+        assert!(
+            !text.contains("<img") && !text.contains("<script"),
+            "{}",
+            file.display()
+        );
+    }
+    let rows = crate::results::lines(run(), "metrics/request_level_metrics.jsonl");
+    assert!(
+        rows.iter()
+            .any(|row| row["labels"].to_string().contains("onerror"))
+    );
+}
+
+#[test]
+fn pictures_can_be_decoded_and_are_not_empty() {
+    let pictures = files("png");
+    assert!(pictures.len() >= 20, "{} pictures", pictures.len());
+    for file in pictures {
+        let bytes = std::io::BufReader::new(std::fs::File::open(&file).expect("a picture"));
+        let mut reader = png::Decoder::new(bytes).read_info().expect("a PNG");
+        let size = reader.output_buffer_size().expect("a size that fits");
+        let mut pixels = vec![0; size];
+        let info = reader.next_frame(&mut pixels).expect("whole");
+        assert!(info.width >= 400 && info.height >= 200, "{}", file.display());
+        let pixels = &pixels[..info.buffer_size()];
+        let drawn = pixels.iter().filter(|byte| **byte != pixels[0]).count();
+        assert!(drawn * 200 > pixels.len(), "{} is blank", file.display());
+    }
+}
+
+#[test]
+fn drawings_are_well_formed_and_have_their_data_beside_them() {
+    let drawings = files("svg");
+    assert_eq!(
+        drawings.len(),
+        files("png").len(),
+        "each picture is there in both forms"
+    );
+    for file in drawings {
+        let names = elements(&std::fs::read_to_string(&file).expect("a drawing"));
+        assert_eq!(
+            names.first().map(String::as_str),
+            Some("svg"),
+            "{}",
+            file.display()
+        );
+        assert!(
+            names.iter().any(|name| name == "text"),
+            "{} has words on its axes",
+            file.display()
+        );
+        assert!(file.with_extension("png").exists(), "{}", file.display());
+        // A drawing of the same data on another axis shares it.
+        let stem = file.file_stem().expect("a stem").to_string_lossy().into_owned();
+        let stem = ["_log_x", "_log_y"]
+            .iter()
+            .fold(stem, |stem, end| stem.trim_end_matches(end).to_owned());
+        let data = file.with_file_name(format!("{stem}.csv"));
+        let text =
+            std::fs::read_to_string(&data).unwrap_or_else(|error| panic!("{}: {error}", data.display()));
+        let mut lines = text.lines();
+        let columns = lines.next().expect("a header").split(',').count();
+        assert!(columns >= 2, "{}", data.display());
+        assert!(lines.clone().count() >= 1, "{} has no rows", data.display());
+        if !text.contains('"') {
+            assert!(
+                lines.all(|line| line.split(',').count() == columns),
+                "{}",
+                data.display()
+            );
+        }
+    }
+}
+
+/// Every metric of the run has a picture, a plugin's as well as the built-in ones.
+#[test]
+fn metrics_of_plugins_are_drawn_and_told_as_all_others() {
+    for end in ["csv", "png", "svg"] {
+        assert!(run().join(format!("metrics/mine.{end}")).exists(), "{end}");
+    }
+    let summary = crate::results::json(run(), "metrics/summary_stats.json");
+    assert_eq!(summary["mine (Count)"], 120);
+    // Half of the sessions say 1, the other half 2.
+    assert_eq!(summary["mine (Mean)"].as_f64(), Some(1.5));
+    let page = std::fs::read_to_string(run().join("report.html")).expect("a page");
+    assert!(page.contains("\"mine\""));
+}

@@ -1,0 +1,432 @@
+//! Several scenarios of one command: how they are written, what they leave, and what happens when one of them fails.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::results::json;
+use crate::server::interrupt;
+use crate::simulated::path;
+use crate::support::{assert_code, program, root, scenario, stderr, stdout, veeksha};
+
+/// Six requests of a fixed size; what is swept is put in.
+fn text(traffic: &str, prompt: &str) -> String {
+    format!(
+        r#"
+session_generator:
+  type: synthetic
+  session_graph: {{ type: single_request }}
+  channels:
+    - type: text
+      body_length_generator: {{ type: fixed, value: {prompt} }}
+  output_spec: {{ text: {{ output_length_generator: {{ type: fixed, value: 8 }} }} }}
+traffic_scheduler: {traffic}
+client: {{ type: openai_chat_completions, api_base: "sim://default" }}
+runtime: {{ max_sessions: 6, benchmark_timeout: 60 }}
+evaluators:
+  - type: performance
+    slos: ["error_rate < 1%"]
+"#
+    )
+}
+
+const CLOSED: &str = "{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }";
+
+fn simulate(folder: &Path, file: &str, more: &[&str]) -> Output {
+    let out = folder.join("out");
+    let mut arguments = vec!["simulate", file, "--output_dir", path(&out)];
+    arguments.extend(more);
+    veeksha(arguments)
+}
+
+/// The folder of the only sweep.
+fn sweep_folder(folder: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(folder.join("out")).expect("a folder");
+    let mut found = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            !path.is_symlink()
+                && path
+                    .file_name()
+                    .is_some_and(|name| name.to_string_lossy().starts_with("sweep_"))
+        });
+    let sweep = found.next().expect("a sweep");
+    assert!(found.next().is_none(), "one sweep");
+    sweep
+}
+
+fn runs(summary: &Value) -> Vec<Value> {
+    summary["runs"].as_array().expect("runs").clone()
+}
+
+/// A table without quotes: its header, and its rows by column.
+fn table(sweep: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let text = std::fs::read_to_string(sweep.join("sweep_summary.csv")).expect("a table");
+    let mut lines = text
+        .lines()
+        .map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    (lines.next().expect("a header"), lines.collect())
+}
+
+#[test]
+fn a_value_in_a_list_is_swept_and_every_combination_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let traffic = "{ type: concurrent, target_concurrent_sessions: !expand [1, 2], rampup_seconds: 0 }";
+    // The prompt's length stands within a list, where Veeksha leaves the list in place of the value.
+    let file = scenario(folder.path(), "s.yml", &text(traffic, "!expand [64, 96, 128]"));
+    let output = simulate(folder.path(), &file, &[]);
+    assert_code(&output, 0);
+    let sweep = sweep_folder(folder.path());
+    let summary = json(&sweep, "sweep_summary.json");
+    assert_eq!(
+        (&summary["num_runs"], &summary["num_planned"]),
+        (&6.into(), &6.into())
+    );
+    let manifest = json(&sweep, "sweep_manifest.json");
+    assert_eq!(manifest["num_runs"], 6);
+    assert_eq!(manifest["sweep_dir"], path(&sweep));
+    let lengths: Vec<u64> = runs(&summary)
+        .iter()
+        .map(|run| run["context_length"].as_u64().expect("a length"))
+        .collect();
+    let sizes: Vec<u64> = runs(&summary)
+        .iter()
+        .map(|run| run["batch_size"].as_u64().expect("a size"))
+        .collect();
+    // What stands first changes slowest.
+    assert_eq!(lengths, [64, 64, 96, 96, 128, 128]);
+    assert_eq!(sizes, [1, 2, 1, 2, 1, 2]);
+    for (index, (run, of_manifest)) in runs(&summary).iter().zip(runs(&manifest)).enumerate() {
+        assert_eq!(run["run_index"], index);
+        assert_eq!(run["output_length"], 8);
+        assert_eq!(run["exit_code"], 0);
+        assert!(run["failure"].is_null());
+        assert_eq!(run["verdict"], "VALID");
+        assert_eq!(run["all_slos_met"], true);
+        assert_eq!(run["summary_stats"]["Number of Completed Requests"], 6);
+        assert_eq!(
+            run["settings"].as_object().map(serde_json::Map::len),
+            Some(2),
+            "{}",
+            run["settings"]
+        );
+        // The run's folder is one of a run alone, and says the same.
+        let dir = run["run_dir"].as_str().expect("a folder");
+        assert!(Path::new(dir).starts_with(&sweep), "{dir}");
+        assert_eq!(of_manifest["run_dir"], dir);
+        let of_run = json(Path::new(dir), "metrics/summary_stats.json");
+        assert_eq!(
+            run["summary_stats"]["Time to First Chunk (P99)"],
+            of_run["Time to First Chunk (P99)"]
+        );
+        assert_eq!(
+            run["key_figures"]["ttfc_p99"],
+            of_run["Time to First Chunk (P99)"]
+        );
+        for file in ["config_path", "metrics_dir", "prefill_stats_path"] {
+            let file = of_manifest[file].as_str().expect(file);
+            assert!(Path::new(file).exists(), "{file}");
+        }
+    }
+    let (header, rows) = table(&sweep);
+    let veekshas = [
+        "run_index",
+        "run_dir",
+        "traffic_type",
+        "target_concurrent_sessions",
+        "arrival_rate",
+        "context_length",
+        "output_length",
+        "max_sessions",
+        "benchmark_timeout_s",
+        "num_requests",
+        "num_completed_requests",
+        "error_rate",
+        "all_slos_met",
+        "tpot_based_throughput",
+        "tbc_based_throughput",
+    ];
+    assert_eq!(header[..veekshas.len()], veekshas);
+    for column in [
+        "exit_code",
+        "verdict",
+        "ttfc_p50",
+        "ttfc_p99",
+        "goodput",
+        "traffic_scheduler.target_concurrent_sessions",
+    ] {
+        assert!(
+            header.iter().any(|name| name == column),
+            "no {column} in {header:?}"
+        );
+    }
+    assert_eq!(rows.len(), 6);
+    let column = |name: &str| header.iter().position(|column| column == name).expect(name);
+    for (row, run) in rows.iter().zip(runs(&summary)) {
+        assert_eq!(row.len(), header.len());
+        assert_eq!(row[column("num_requests")], "6");
+        let ttfc: f64 = row[column("ttfc_p99")].parse().expect("a number");
+        let of_summary = run["key_figures"]["ttfc_p99"].as_f64().expect("a number");
+        assert!((ttfc - of_summary).abs() < 1e-12, "{ttfc} is not {of_summary}");
+    }
+    assert!(stdout(&output).contains("sweep: "), "{}", stdout(&output));
+}
+
+#[test]
+fn files_are_included_and_lists_are_lists_of_scenarios() {
+    let folder = tempfile::tempdir().expect("a folder");
+    scenario(
+        folder.path(),
+        "traffic.yml",
+        "type: concurrent\ntarget_concurrent_sessions: !expand [1, 3]\nrampup_seconds: 0\n",
+    );
+    scenario(folder.path(), "base.yml", &text("!include traffic.yml", "100"));
+    let file = scenario(
+        folder.path(),
+        "list.yml",
+        "- !include base.yml\n- <<: !include base.yml\n  seed: 5\n",
+    );
+    let output = simulate(folder.path(), &file, &["--set", "runtime.max_sessions=3"]);
+    assert_code(&output, 0);
+    let summary = json(&sweep_folder(folder.path()), "sweep_summary.json");
+    let runs = runs(&summary);
+    assert_eq!(runs.len(), 4, "two of each scenario of the list");
+    let sizes: Vec<u64> = runs.iter().filter_map(|run| run["batch_size"].as_u64()).collect();
+    assert_eq!(sizes, [1, 3, 1, 3]);
+    for run in &runs {
+        assert_eq!(
+            run["summary_stats"]["Number of Completed Requests"], 3,
+            "the override counts for all"
+        );
+    }
+    // A mistake in an included file is told there.
+    scenario(
+        folder.path(),
+        "traffic.yml",
+        "type: concurrent\ntarget_concurent_sessions: 1\n",
+    );
+    let output = simulate(folder.path(), &file, &[]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("traffic.yml:2"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("target_concurrent_sessions"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_loop_in_lua_is_a_sweep() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = r#"
+local scenarios = {}
+for _, tokens in ipairs({ 4, 8 }) do
+  for _, seed in ipairs({ 1, 2 }) do
+    table.insert(scenarios, {
+      seed = seed,
+      session_generator = { type = "lua", sessions = function(index, rng)
+        return { requests = { { user = synthetic(20), output = { tokens = tokens, exact = true } } } }
+      end },
+      traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 },
+      client = { type = "openai_chat_completions", api_base = "sim://default" },
+      runtime = { max_sessions = 5 },
+    })
+  end
+end
+return scenarios
+"#;
+    let file = scenario(folder.path(), "s.lua", text);
+    let output = simulate(folder.path(), &file, &[]);
+    assert_code(&output, 0);
+    let summary = json(&sweep_folder(folder.path()), "sweep_summary.json");
+    let outputs: Vec<f64> = runs(&summary)
+        .iter()
+        .filter_map(|run| run["summary_stats"]["Number of Output Tokens (Mean)"].as_f64())
+        .collect();
+    // Each scenario has the functions of its own turn of the loop.
+    assert_eq!(outputs, [4.0, 4.0, 8.0, 8.0]);
+    let seeds: Vec<u64> = runs(&summary)
+        .iter()
+        .filter_map(|run| run["settings"]["seed"].as_u64())
+        .collect();
+    assert_eq!(seeds, [1, 2, 1, 2]);
+}
+
+#[test]
+fn one_run_that_fails_stops_no_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = text(CLOSED, "100")
+        .replace(
+            "error_rate < 1%",
+            "!expand [\"error_rate < 1%\", \"mean(ttfc) < 1us\", \"p99(ttfc) < 1h\"]",
+        )
+        .replace("\"!expand", "!expand")
+        .replace("]\"]", "]]");
+    let file = scenario(folder.path(), "s.yml", &text);
+    let output = simulate(folder.path(), &file, &[]);
+    assert_code(&output, 3);
+    let sweep = sweep_folder(folder.path());
+    let summary = json(&sweep, "sweep_summary.json");
+    let codes: Vec<u64> = runs(&summary)
+        .iter()
+        .filter_map(|run| run["exit_code"].as_u64())
+        .collect();
+    assert_eq!(codes, [0, 3, 0]);
+    let failed = &runs(&summary)[1];
+    assert_eq!(failed["all_slos_met"], false);
+    assert!(
+        failed["failure"].as_str().is_some_and(|why| why.contains("SLO")),
+        "{failed}"
+    );
+    assert!(
+        json(&sweep, "sweep_manifest.json")["runs"]
+            .as_array()
+            .is_some_and(|runs| runs.len() == 3)
+    );
+}
+
+/// A run that cannot be carried out at all is a row as well.
+#[test]
+fn a_run_that_cannot_begin_is_told_and_the_next_one_follows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", &text(CLOSED, "100"));
+    let out = folder.path().join("out");
+    let output = veeksha([
+        "run",
+        &file,
+        "--output_dir",
+        path(&out),
+        "--set",
+        "client.api_base=!expand [\"http://127.0.0.1:1/v1\", \"sim://fast\"]",
+        "--client.model",
+        "m",
+    ]);
+    assert_code(&output, 5);
+    let sweep = sweep_folder(folder.path());
+    let summary = json(&sweep, "sweep_summary.json");
+    let codes: Vec<u64> = runs(&summary)
+        .iter()
+        .filter_map(|run| run["exit_code"].as_u64())
+        .collect();
+    assert_eq!(codes, [5, 0], "{}", stderr(&output));
+    assert!(runs(&summary)[0]["failure"].is_string());
+    let (header, rows) = table(&sweep);
+    let column = header
+        .iter()
+        .position(|name| name == "exit_code")
+        .expect("a column");
+    assert_eq!([&rows[0][column], &rows[1][column]], ["5", "0"]);
+}
+
+#[test]
+fn a_stopped_sweep_keeps_what_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(
+        folder.path(),
+        "s.yml",
+        &text(
+            "{ type: concurrent, target_concurrent_sessions: !expand [1, 2, 3], rampup_seconds: 0 }",
+            "100",
+        ),
+    );
+    let out = folder.path().join("out");
+    let mut command = program();
+    command.args([
+        "run",
+        &file,
+        "--output_dir",
+        path(&out),
+        "--client.api_base",
+        "sim://slow",
+    ]);
+    command
+        .args(["--set", "runtime.max_sessions=100000"])
+        .args(crate::support::UNJUDGED);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut begun = false;
+    for _ in 0..300 {
+        std::thread::sleep(Duration::from_millis(100));
+        let sweep = std::fs::read_dir(&out)
+            .ok()
+            .and_then(|mut entries| entries.next())
+            .and_then(Result::ok);
+        let run = sweep.map(|sweep| sweep.path().join("latest/metrics/request_level_metrics.jsonl"));
+        begun =
+            run.is_some_and(|rows| std::fs::read_to_string(rows).is_ok_and(|rows| rows.lines().count() >= 2));
+        if begun {
+            break;
+        }
+    }
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(begun, "no requests after half a minute");
+    assert_code(&output, 130);
+    let sweep = sweep_folder(folder.path());
+    let summary = json(&sweep, "sweep_summary.json");
+    assert_eq!(
+        (&summary["num_runs"], &summary["num_planned"]),
+        (&1.into(), &3.into())
+    );
+    let run = &runs(&summary)[0];
+    assert_eq!(run["exit_code"], 130);
+    assert!(
+        run["summary_stats"]["Number of Completed Requests"].as_u64() >= Some(2),
+        "{run}"
+    );
+}
+
+#[test]
+fn check_says_that_it_takes_one_scenario() {
+    let output = veeksha(["check", "scenarios/sweep.yml"]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("scenarios/sweep.yml:9"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(
+        stderr(&output).contains("a sweep of 3 scenarios"),
+        "{}",
+        stderr(&output)
+    );
+    let one = veeksha([
+        "check",
+        "scenarios/sweep.yml",
+        "--set",
+        "traffic_scheduler.target_concurrent_sessions=4",
+    ]);
+    assert_code(&one, 0);
+}
+
+#[test]
+fn a_sweep_of_one_is_a_run_and_a_sweep_of_too_many_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "one.yml", &text(CLOSED, "!expand [100]"));
+    assert_code(&simulate(folder.path(), &file, &[]), 0);
+    assert!(
+        folder
+            .path()
+            .join("out/latest/metrics/summary_stats.json")
+            .exists()
+    );
+    let many: Vec<String> = (1..=101).map(|number| number.to_string()).collect();
+    let many = many.join(", ");
+    let text = text(CLOSED, &format!("!expand [{many}]")) + &format!("seed: !expand [{many}]\n");
+    let file = scenario(folder.path(), "many.yml", &text);
+    let output = simulate(folder.path(), &file, &[]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("10,000") || stderr(&output).contains("10000"),
+        "{}",
+        stderr(&output)
+    );
+    let empty = scenario(folder.path(), "none.yml", "seed: !expand []\n");
+    assert_code(&simulate(folder.path(), &empty, &[]), 2);
+    assert!(root().join("scenarios/sweep.yml").exists());
+}
