@@ -226,6 +226,15 @@ impl Analysis {
         }
     }
 
+    /// Without figures on the way, for a record that is read to its end.
+    pub(crate) fn of_a_record(setup: Setup) -> Self {
+        let analysis = Analysis::new(setup);
+        Analysis {
+            evaluator: analysis.evaluator.without_live(),
+            ..analysis
+        }
+    }
+
     /// Takes the next event.
     pub(crate) fn on(&mut self, event: &Event) {
         self.evaluator.on(event);

@@ -11,6 +11,15 @@ use crate::failure::Failure;
 pub(crate) fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, Failure> {
     let mut catalogue = Catalogue::built_in();
     for definition in definitions {
+        if is_a_files_name(&definition.name) {
+            return Err(Failure::new(
+                crate::exit::PLUGIN,
+                format!(
+                    "the plugin {}: the metric `{}` cannot have that name: a file of every run has it",
+                    definition.plugin, definition.name
+                ),
+            ));
+        }
         catalogue.define(definition.clone()).map_err(|error| {
             Failure::new(
                 crate::exit::PLUGIN,
@@ -19,6 +28,34 @@ pub(crate) fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, F
         })?;
     }
     Ok(catalogue)
+}
+
+/// Whether a metric's files would take the place of others in `metrics/`.
+fn is_a_files_name(name: &str) -> bool {
+    const TAKEN: [&str; 18] = [
+        "chrome_trace",
+        "concurrency_over_time",
+        "curves",
+        "decode_window_metrics",
+        "decode_window_plot",
+        "prefill_by_length",
+        "prefill_stats",
+        "replay_fidelity",
+        "request_level_metrics",
+        "request_timeline",
+        "session_metrics",
+        "slo_results",
+        "slowest_requests",
+        "summary_stats",
+        "throughput_metrics",
+        "throughput_over_time",
+        "time_slices",
+        "ttfc_over_time",
+    ];
+    TAKEN.contains(&name)
+        || name == "ttfc_violin_plot"
+        || name.ends_with("_log_x")
+        || name.starts_with("dialect_")
 }
 
 /// The scenario's objectives; `judges` are the plugins that judge requests.

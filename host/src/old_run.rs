@@ -22,16 +22,21 @@ pub(crate) struct OldRun {
     pub(crate) lua_judges: Vec<String>,
     /// What the user should know of the record: what of it is missing.
     pub(crate) notes: Vec<String>,
-    /// What the user should know of the scenario: what of it cannot be had again.
+    /// What the user should know of the scenario: why it is not known.
     pub(crate) about_scenario: Vec<String>,
+    /// What of it is not called again.
+    pub(crate) not_called: Vec<String>,
+    /// `config.yml` as it is; empty if it cannot be read.
+    pub(crate) config: String,
 }
 
 impl OldRun {
     /// Opens the folder of a run.
     pub(crate) fn open(folder: &Path, no_cache: bool) -> Result<OldRun, Failure> {
         let record = Record::open(folder).map_err(Failure::usage)?;
-        let (mut notes, mut about_scenario, mut lua_judges) = (Vec::new(), Vec::new(), Vec::new());
-        let loaded = scenario(folder, no_cache, &mut about_scenario, &mut lua_judges)?;
+        let mut told = Told::default();
+        let loaded = scenario(folder, no_cache, &mut told)?;
+        let mut notes = Vec::new();
         let info = record.info();
         if !info.complete {
             notes.push(match info.cut_after {
@@ -46,9 +51,11 @@ impl OldRun {
         Ok(OldRun {
             record,
             loaded,
-            lua_judges,
+            lua_judges: told.lua_judges,
             notes,
-            about_scenario,
+            about_scenario: told.about_scenario,
+            not_called: told.not_called,
+            config: told.config,
         })
     }
 
@@ -72,46 +79,58 @@ impl OldRun {
 
     /// Shows every event of the record, in its order.
     pub(crate) fn for_each(&mut self, mut on: impl FnMut(&Event)) -> Result<(), Failure> {
-        let known = self.record.info().damaged.len();
         let read = self.record.for_each(|event| {
             on(event);
             ControlFlow::<()>::Continue(())
         });
         let _whole = read.map_err(Failure::internal)?;
-        self.notes
-            .extend(self.record.info().damaged.iter().skip(known).cloned());
+        for damaged in &self.record.info().damaged {
+            if !self.notes.contains(damaged) {
+                self.notes.push(damaged.clone());
+            }
+        }
         Ok(())
     }
 }
 
+/// What comes to light while a scenario is read again.
+#[derive(Default)]
+struct Told {
+    about_scenario: Vec<String>,
+    not_called: Vec<String>,
+    lua_judges: Vec<String>,
+    config: String,
+}
+
 /// The scenario in `config.yml`. What cannot be read leaves the defaults: a record is worth evaluating without it.
-fn scenario(
-    folder: &Path,
-    no_cache: bool,
-    notes: &mut Vec<String>,
-    lua_judges: &mut Vec<String>,
-) -> Result<Loaded, Failure> {
+fn scenario(folder: &Path, no_cache: bool, told: &mut Told) -> Result<Loaded, Failure> {
     let defaults = || {
         let nothing = Document::from_yaml("", "config.yml").map_err(Failure::internal)?;
         Source::of(nothing, folder.to_owned()).settle(&[], &[], no_cache)
     };
-    let path = folder.join("config.yml");
-    let text = match read(&path).map(String::from_utf8) {
-        Ok(Ok(text)) => text,
+    let unknown = "what the scenario asked for is not known, and defaults stand in its place";
+    let text = match read(&folder.join("config.yml")).map(String::from_utf8) {
+        Ok(Ok(text)) if !text.trim().is_empty() => text,
+        Ok(Ok(_)) => {
+            told.about_scenario
+                .push(format!("config.yml is empty: {unknown}"));
+            return defaults();
+        }
         Ok(Err(_)) => {
-            notes.push("config.yml is not UTF-8: the scenario's objectives are not known".to_owned());
+            told.about_scenario
+                .push(format!("config.yml is not UTF-8: {unknown}"));
             return defaults();
         }
         Err(reason) => {
-            notes.push(format!(
-                "config.yml cannot be read ({reason}): the scenario's objectives are not known"
-            ));
+            told.about_scenario
+                .push(format!("config.yml cannot be read ({reason}): {unknown}"));
             return defaults();
         }
     };
+    told.config.clone_from(&text);
     let document = Document::from_yaml(&text, "config.yml").map_err(Failure::usage);
     let made_by_lua = document.as_ref().ok().and_then(lua_sessions);
-    let document = document.map(|document| without_functions(document, notes, lua_judges));
+    let document = document.map(|document| without_functions(document, told));
     let loaded =
         document.and_then(|document| Source::of(document, folder.to_owned()).settle(&[], &[], no_cache));
     match loaded {
@@ -123,8 +142,8 @@ fn scenario(
             Ok(loaded)
         }
         Err(failure) => {
-            notes.push(format!(
-                "config.yml is not a scenario of this version, so its objectives are not known: {}",
+            told.about_scenario.push(format!(
+                "config.yml is not a scenario of this version, so {unknown}: {}",
                 failure.message
             ));
             defaults()
@@ -133,11 +152,7 @@ fn scenario(
 }
 
 /// The scenario without what stands for Lua functions in it.
-fn without_functions(
-    mut document: Document,
-    notes: &mut Vec<String>,
-    lua_judges: &mut Vec<String>,
-) -> Document {
+fn without_functions(mut document: Document, told: &mut Told) -> Document {
     let Value::Map(entries) = &mut document.root.value else {
         return document;
     };
@@ -161,9 +176,9 @@ fn without_functions(
         evaluators.retain(|evaluator| {
             if is_lua(evaluator) {
                 if evaluator.get("good").is_some() {
-                    lua_judges.push(name_of(evaluator));
+                    told.lua_judges.push(name_of(evaluator));
                 }
-                notes.push(format!(
+                told.not_called.push(format!(
                     "the Lua functions of `{}` are not called again: what they measured is in the record; \
                      `--plugin FILE.lua` calls those of a file",
                     name_of(evaluator)

@@ -43,6 +43,12 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         .map(FailIf::parse)
         .transpose()
         .map_err(|error| Failure::usage(format!("--fail-if: {error}")))?;
+    if args.github && args.json.as_deref() == Some(Path::new("-")) {
+        return Err(
+            Failure::usage("--json - and --github both write to standard output")
+                .hinted("--json FILE writes the comparison to a file"),
+        );
+    }
     let mut sides = Vec::new();
     for (place, path) in args.runs.iter().enumerate() {
         sides.push(side(path, place, args)?);
@@ -164,7 +170,8 @@ fn read(path: &Path, label: String, args: &CompareArgs) -> Result<RunData, Failu
     // What a good request is stands in the scenario; objectives of plugins that are gone cannot be asked again.
     let objectives =
         objectives::of_scenario(&scenario, run.lua_judges.clone(), &catalogue).unwrap_or_default();
-    let mut evaluator = Evaluator::new(evaluators::setup(&scenario, objectives, &definitions, None)?);
+    let mut evaluator =
+        Evaluator::new(evaluators::setup(&scenario, objectives, &definitions, None)?).without_live();
     let mut simulated = false;
     run.for_each(|event| {
         if let veeksha_events::Event::RunStarted(info) = event {
@@ -172,7 +179,7 @@ fn read(path: &Path, label: String, args: &CompareArgs) -> Result<RunData, Failu
         }
         evaluator.on(event);
     })?;
-    for note in &run.notes {
+    for note in run.notes.iter().chain(&run.about_scenario) {
         say::err(format!("note: {}: {note}", path.display()));
     }
     let evaluation = evaluator.finish();

@@ -53,14 +53,13 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
     let scenario = run.loaded.scenario.clone();
     let objectives = objectives::of_arguments(&args.slos, &args.goodput, &scenario, judging, &catalogue)?;
 
-    let config = std::fs::read_to_string(args.run.join("config.yml")).unwrap_or_default();
+    let config = run.config.clone();
     let folder = folder(args, &config)?;
-    let mut about = About::of(
+    let about = About::of(
         &scenario,
         folder.as_ref().map_or(args.run.as_path(), RunFolder::path),
         config,
     );
-    about.remarks = run.notes.clone();
     let setup = Setup {
         measuring: evaluators::setup(&scenario, objectives, &definitions, args.slice)?,
         expected: expected::of(&scenario),
@@ -73,7 +72,7 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
         },
         about,
     };
-    let mut analysis = Analysis::new(setup);
+    let mut analysis = Analysis::of_a_record(setup);
     let mut observer = None;
     if judges.observe_requests() {
         observer = Some(Observer::open(&judges, |event| analysis.on(&event))?);
@@ -89,10 +88,11 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
     let failures = observer.map_or_else(Vec::new, |observer| {
         observer.finish(&mut |said| analysis.on(&said))
     });
-    for note in run.notes.iter().chain(&run.about_scenario) {
+    for note in run.notes.iter().chain(&run.about_scenario).chain(&run.not_called) {
         say::err(format!("note: {note}"));
     }
-    let analysed = analysis.finish();
+    let mut analysed = analysis.finish();
+    analysed.about.remarks = run.notes.iter().chain(&run.about_scenario).cloned().collect();
     let judged = Judged {
         clock: match analysed.is_simulated() {
             true => Clock::Virtual,

@@ -11,7 +11,7 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
     let mut run = OldRun::open(&args.run, true)?;
     let mut health = Health::new(expected::of(&run.loaded.scenario));
     run.for_each(|event| health.on(event))?;
-    for note in &run.notes {
+    for note in run.notes.iter().chain(&run.about_scenario) {
         say::err(format!("note: {note}"));
     }
     let report = health.finish();

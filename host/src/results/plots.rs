@@ -27,7 +27,11 @@ pub(super) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
     Some(CdfData {
         metric: info.name.clone(),
         display: info.display.clone(),
-        unit: info.unit.clone(),
+        // A plugin's number without a unit need not be a share.
+        unit: match (info.plugin.is_some(), info.unit.as_str()) {
+            (true, "1") => String::new(),
+            (_, unit) => unit.to_owned(),
+        },
         count: samples.summary(name).map_or(0, |summary| summary.count as u64),
         points: samples
             .quantiles(name, POINTS)

@@ -160,11 +160,11 @@ fn throughput(evaluation: &Evaluation) -> Section {
 }
 
 /// A value in its unit, as the table shows it.
-pub(super) fn shown(value: f64, unit: &str) -> String {
+fn shown(value: f64, unit: &str) -> String {
     match unit {
         "s" => duration(value),
-        "share" | "1" if (0.0..=1.0).contains(&value) => share(value),
-        "" | "1" | "share" => number(value),
+        "share" => share(value),
+        "" | "1" => number(value),
         unit => match unit.strip_prefix("s/") {
             Some(per) => format!("{}/{per}", duration(value)),
             None => format!("{} {unit}", number(value)),
@@ -189,10 +189,22 @@ fn slos(evaluation: &Evaluation) -> Section {
     }
 }
 
+/// The unit in which an objective is shown: figures without one are shares, and so are some metrics; others are plain numbers.
+fn unit(result: &SloResult) -> &str {
+    let is_share = result.sample_count.is_none() || SHARES.contains(&result.metric.as_str());
+    match result.unit.as_str() {
+        "1" if is_share => "share",
+        unit => unit,
+    }
+}
+
+/// Built-in metrics that are shares.
+const SHARES: [&str; 3] = ["fluidity", "fluidity_tokens", "cached_token_share"];
+
 fn slo(result: &SloResult) -> Row {
     let observed = result
         .observed
-        .map_or("no samples".into(), |observed| shown(observed, &result.unit));
+        .map_or("no samples".into(), |observed| shown(observed, unit(result)));
     let what = match (&result.stated, result.percentile) {
         (Stated::Constant(slo), Some(percentile)) => {
             format!("P{} {}", number(percentile * 100.0), slo.metric.name())
@@ -229,7 +241,7 @@ fn slo(result: &SloResult) -> Row {
             &name,
             vec![
                 observed,
-                format!("{side} {}", shown(result.threshold, &result.unit)),
+                format!("{side} {}", shown(result.threshold, unit(result))),
             ],
         )
     }
