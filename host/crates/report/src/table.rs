@@ -103,10 +103,27 @@ pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> Stri
     let rendered: Vec<String> = sections
         .iter()
         .filter(|section| !section.rows.is_empty())
-        .flat_map(|section| blocks(section, width))
+        .map(harmless)
+        .flat_map(|section| blocks(&section, width))
         .map(|block| render(&block, width, colour))
         .collect();
     rendered.join("\n")
+}
+
+/// The section without what would steer a terminal or begin a line of its own: names and texts may come from plugins and servers.
+fn harmless(section: &Section) -> Section {
+    let clean = |text: &String| text.replace(char::is_control, "\u{fffd}");
+    let row = |row: &Row| Row {
+        name: clean(&row.name),
+        cells: row.cells.iter().map(clean).collect(),
+        note: row.note.as_ref().map(clean),
+        ..row.clone()
+    };
+    Section {
+        title: clean(&section.title),
+        columns: section.columns.iter().map(clean).collect(),
+        rows: section.rows.iter().map(row).collect(),
+    }
 }
 
 /// The section with columns that fit beside one another, as often as it takes.
