@@ -9,6 +9,10 @@ fn help_texts() {
         &["run"],
         &["check"],
         &["simulate"],
+        &["evaluate"],
+        &["health"],
+        &["compare"],
+        &["metrics"],
         &["sim"],
         &["trace"],
         &["trace", "inspect"],
@@ -43,7 +47,9 @@ fn completions_name_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = veeksha(["completions", shell]);
         assert_code(&output, 0);
-        for command in ["run", "check", "simulate", "sim", "trace", "schema"] {
+        for command in [
+            "run", "check", "simulate", "evaluate", "health", "compare", "metrics", "sim", "trace", "schema",
+        ] {
             assert!(stdout(&output).contains(command), "{shell}: {command}");
         }
     }

@@ -7,5 +7,7 @@ mod support;
 
 mod help;
 mod messages;
+mod metrics;
+mod refused;
 mod schema;
 mod traces;

@@ -26,7 +26,7 @@ fn runs() -> &'static Runs {
         let run = |name: &str, more: &[&str]| {
             let within = folder.join(name);
             std::fs::create_dir_all(&within).expect("a folder");
-            simulated(&within, "s.lua", &labelled(120, "", ""), more)
+            simulated(&within, "s.lua", &labelled(80, "", ""), more)
         };
         Runs {
             first: run("same", &[]),

@@ -77,17 +77,18 @@ fn the_page_is_one_file_that_asks_nobody() {
         "fetch('http",
         "fetch(\"http",
     ] {
-        let found = page
+        let outside = page
             .match_indices(loads)
-            .map(|(at, _)| &page[at..(at + 80).min(page.len())]);
-        for place in found.filter(|place| !place.contains("data:")) {
-            panic!("{loads} at {place}");
-        }
+            .map(|(at, _)| &page[at..(at + 80).min(page.len())])
+            .find(|place| !place.contains("data:"));
+        assert_eq!(outside, None, "{loads}");
     }
     for (at, _) in lower.match_indices("href=") {
         let target = &page[at + 5..(at + 40).min(page.len())];
         assert!(
-            target.trim_start_matches(['"', '\'']).starts_with('#'),
+            ["#", "data:,"]
+                .iter()
+                .any(|inside| target.trim_start_matches(['"', '\'']).starts_with(inside)),
             "a link out of the page: {target}"
         );
     }

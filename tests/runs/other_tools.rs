@@ -1,0 +1,189 @@
+//! The same run in other tools' words: their tables, their files, their keys.
+
+use serde_json::Value;
+
+use crate::results::{json, lines};
+use crate::simulated::{ends_with, evaluate, labelled, path, simulated};
+use crate::support::{assert_code, stderr, stdout};
+
+/// Each dialect, and words that its closing table has.
+const DIALECTS: [(&str, &str); 6] = [
+    ("vllm", "TTFT"),
+    ("sglang", "TTFT"),
+    ("guidellm", "TTFT"),
+    ("genai-perf", "Time To First Token"),
+    ("inference-perf", "token"),
+    ("aiperf", "Time to First Token"),
+];
+
+#[test]
+fn each_dialect_has_a_table_and_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked: Vec<&str> = DIALECTS
+        .iter()
+        .flat_map(|(name, _)| ["--dialect", name])
+        .collect();
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(40, "", ""), &asked, 0);
+    let plain = simulated(folder.path(), "t.lua", &labelled(4, "", ""), &[]);
+    let said = stdout(&output);
+    for (name, words) in DIALECTS {
+        assert!(
+            said.to_lowercase().contains(&words.to_lowercase()),
+            "{name}: {said}"
+        );
+        let file = format!("metrics/dialect_{}.json", name.replace('-', "_"));
+        let view = json(&run, &file);
+        assert!(
+            view.as_object().is_some_and(|keys| !keys.is_empty()),
+            "{name}: {view}"
+        );
+        assert!(!plain.join(&file).exists(), "{name}: only where it is asked for");
+    }
+    // The record says the same as the run.
+    let anew = folder.path().join("anew");
+    assert_code(&evaluate(&run, &[&asked[..], &["--to", path(&anew)]].concat()), 0);
+    let anew = crate::results::latest(&anew);
+    for (name, _) in DIALECTS {
+        let file = format!("metrics/dialect_{}.json", name.replace('-', "_"));
+        assert_eq!(json(&run, &file), json(&anew, &file), "{name}");
+    }
+    // vLLM's keys, and figures that do not depend on a definition.
+    let vllm = json(&run, "metrics/dialect_vllm.json");
+    assert_eq!(vllm["completed"], 80, "{vllm}");
+    let tokens: u64 = lines(&run, "metrics/request_level_metrics.jsonl")
+        .iter()
+        .filter_map(|row| row["num_output_tokens"].as_u64())
+        .sum();
+    assert_eq!(vllm["total_output_tokens"], tokens);
+    for key in [
+        "duration",
+        "request_throughput",
+        "output_throughput",
+        "mean_ttft_ms",
+        "median_ttft_ms",
+        "p99_ttft_ms",
+        "mean_tpot_ms",
+        "mean_itl_ms",
+    ] {
+        assert!(vllm[key].is_number(), "no {key} in {vllm}");
+    }
+}
+
+/// AIPerf's files, by its schema: every metric by its tag with a unit and figures, a line for each request.
+#[test]
+fn aiperf_s_files_have_aiperf_s_keys() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(
+        folder.path(),
+        "s.lua",
+        &labelled(60, "", ""),
+        &["--compat", "aiperf"],
+    );
+    let export = json(&run, "aiperf/profile_export_aiperf.json");
+    assert_eq!(export["schema_version"], "1.4");
+    for tag in [
+        "time_to_first_token",
+        "inter_token_latency",
+        "request_latency",
+        "output_sequence_length",
+    ] {
+        let metric = &export[tag];
+        assert!(metric["unit"].is_string(), "no unit of {tag} in {metric}");
+        for figure in ["avg", "min", "max", "p50", "p90", "p99", "std"] {
+            assert!(metric[figure].is_number(), "no {figure} of {tag} in {metric}");
+        }
+    }
+    assert_eq!(export["request_count"]["avg"].as_f64(), Some(120.0));
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let exported = lines(&run, "aiperf/profile_export.jsonl");
+    assert_eq!(exported.len(), rows.len());
+    for line in &exported {
+        assert!(
+            line["metadata"].is_object() && line["metrics"].is_object(),
+            "{line}"
+        );
+        assert!(line["error"].is_null(), "{line}");
+        let ttft = &line["metrics"]["time_to_first_token"];
+        assert_eq!(ttft["unit"], "ms", "{line}");
+        assert!(ttft["value"].is_number(), "{line}");
+    }
+    // In virtual time a request is taken up when it is dispatched, and its first chunk has text: both clocks agree.
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let ours = mean(rows.iter().filter_map(|row| row["ttfc"].as_f64()).collect());
+    let theirs = export["time_to_first_token"]["avg"].as_f64().expect("an average");
+    assert!((theirs - ours * 1e3).abs() < 1e-6, "{theirs} ms, {ours} s");
+    let of_lines = mean(
+        exported
+            .iter()
+            .filter_map(|line| line["metrics"]["time_to_first_token"]["value"].as_f64())
+            .collect(),
+    );
+    assert!((theirs - of_lines).abs() < 1e-6);
+    let csv = std::fs::read_to_string(run.join("aiperf/profile_export_aiperf.csv")).expect("a table");
+    assert!(csv.starts_with("Metric,"), "{csv}");
+    assert!(csv.contains("Time to First Token"));
+}
+
+#[test]
+fn requests_that_failed_are_errors_there_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = ["--compat", "aiperf", "--profile", "faulty"];
+    let run = simulated(folder.path(), "s.lua", &labelled(300, "", ""), &more);
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let exported = lines(&run, "aiperf/profile_export.jsonl");
+    let failed = rows
+        .iter()
+        .filter(|row| row["success"] == false && row["measured"] == true)
+        .count();
+    assert!(failed > 0);
+    let errors = exported.iter().filter(|line| line["error"].is_object());
+    assert_eq!(errors.count(), failed);
+    assert_eq!(
+        exported.len(),
+        rows.iter().filter(|row| row["measured"] == true).count()
+    );
+}
+
+#[test]
+fn goodput_is_asked_in_the_tool_s_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
+    let view = |bound: &str| -> Value {
+        let anew = folder.path().join(bound);
+        let threshold = format!("ttft:{bound}");
+        let more = [
+            "--dialect",
+            "vllm",
+            "--dialect-goodput",
+            &threshold,
+            "--to",
+            path(&anew),
+        ];
+        assert_code(&evaluate(&run, &more), 0);
+        json(&crate::results::latest(&anew), "metrics/dialect_vllm.json")
+    };
+    // Milliseconds: an hour is kept by all, a thousandth of a millisecond by none.
+    let (all, none) = (view("3600000"), view("0.001"));
+    let rate = |view: &Value, key: &str| view[key].as_f64().unwrap_or_else(|| panic!("{key} in {view}"));
+    assert!((rate(&all, "request_goodput") - rate(&all, "request_throughput")).abs() < 1e-9);
+    assert_eq!(rate(&none, "request_goodput"), 0.0);
+}
+
+#[test]
+fn what_no_tool_is_called_is_refused_with_the_list() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
+    let output = evaluate(&run, &["--dialect", "vlm"]);
+    assert_code(&output, 2);
+    for (name, _) in DIALECTS {
+        assert!(stderr(&output).contains(name), "no {name} in {}", stderr(&output));
+    }
+    for more in [
+        &["--compat", "vllm"][..],
+        &["--dialect", "vllm", "--dialect-goodput", "ttft"],
+        &["--dialect", "vllm", "--dialect-goodput", "tftt:5"],
+    ] {
+        let output = evaluate(&run, more);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", stderr(&output));
+    }
+}
