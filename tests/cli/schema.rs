@@ -8,6 +8,9 @@ fn the_schema_is_json_and_knows_the_shipped_component() {
     assert_code(&output, 0);
     let schema: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    // A scenario, or a list of them.
+    assert_eq!(schema["anyOf"][0]["$ref"], "#/$defs/Scenario");
+    assert_eq!(schema["anyOf"][1]["items"]["$ref"], "#/$defs/Scenario");
     for key in [
         "session_generator",
         "traffic_scheduler",
@@ -17,7 +20,10 @@ fn the_schema_is_json_and_knows_the_shipped_component() {
         "seed",
         "output_dir",
     ] {
-        assert!(schema["properties"][key].is_object(), "{key}");
+        assert!(
+            schema["$defs"]["Scenario"]["properties"][key].is_object(),
+            "{key}"
+        );
     }
     assert!(stdout(&output).contains("body_length_generator"));
 }

@@ -94,7 +94,8 @@ pub(crate) struct OutputArgs {
     /// Write the files of another tool too.
     #[arg(long, value_enum, value_name = "TOOL")]
     pub(crate) compat: Option<Compat>,
-    /// Show the run in the definitions of another tool too. Can be given more than once.
+    /// Show the run in the definitions of another tool too: vllm, sglang, guidellm, genai-perf, inference-perf or aiperf. Can be given
+    /// more than once.
     #[arg(long, value_name = "TOOL", value_parser = dialect)]
     pub(crate) dialect: Vec<veeksha_peers::Dialect>,
     /// A threshold of that tool's own goodput, in its words and units: `ttft:500`. Can be given more than once.

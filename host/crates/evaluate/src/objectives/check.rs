@@ -332,6 +332,10 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     if window.is_some() {
         return Err(Problem::ConditionWithWindow);
     }
+    // A condition names what it bounds as a figure is named; that it is one is the mistake, not how it is written.
+    if catalogue.get(name).is_none() && catalogue.figure(name).is_some() {
+        return Err(Problem::NotOfRequests { name: name.clone() });
+    }
     let found = check(Stated::Expression(objective.clone()), catalogue)?;
     match (found.target, catalogue.get(name).map(|info| info.scope)) {
         (Target::Samples { samples, .. }, Some(scope)) if scope.is_of_a_request() => Ok(Condition {
