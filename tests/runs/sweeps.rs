@@ -41,20 +41,23 @@ fn simulate(folder: &Path, file: &str, more: &[&str]) -> Output {
     veeksha(arguments)
 }
 
-/// The folder of the only sweep.
-fn sweep_folder(folder: &Path) -> PathBuf {
-    let entries = std::fs::read_dir(folder.join("out")).expect("a folder");
+/// The folder of the only sweep below an output folder.
+pub(crate) fn folder_of_the_only_sweep(output_dir: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(output_dir).expect("a folder");
+    let is_sweep = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        !path.is_symlink() && name.to_string_lossy().starts_with("sweep_")
+    };
     let mut found = entries
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| {
-            !path.is_symlink()
-                && path
-                    .file_name()
-                    .is_some_and(|name| name.to_string_lossy().starts_with("sweep_"))
-        });
+        .filter(is_sweep);
     let sweep = found.next().expect("a sweep");
     assert!(found.next().is_none(), "one sweep");
     sweep
+}
+
+fn sweep_folder(folder: &Path) -> PathBuf {
+    folder_of_the_only_sweep(&folder.join("out"))
 }
 
 fn runs(summary: &Value) -> Vec<Value> {
