@@ -129,6 +129,51 @@ fn a_run_with_failures_and_its_record_give_the_same_figures() {
     assert_same_figures(&run, &anew);
 }
 
+/// The functions of a Lua scenario are gone; that it replayed a trace, and what follows from that, is not.
+#[test]
+fn a_replayed_trace_and_its_record_give_the_same_figures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows: String = (0..12)
+        .map(|row| {
+            let (chat, at) = (row / 2, f64::from(row) * 0.05);
+            format!(
+                "{{\"chat\": \"{chat}\", \"at\": {at}, \"prompt\": {}}}\n",
+                20 + row
+            )
+        })
+        .collect();
+    std::fs::write(folder.path().join("chats.jsonl"), rows).expect("a file");
+    let text = r#"
+return {
+  session_generator = {
+    type = "trace", trace_file = "chats.jsonl", wrap_mode = false,
+    flavor = {
+      type = "lua",
+      columns = { chat = "text", at = "number", prompt = "count" },
+      group_by = "chat",
+      arrival = { column = "at", unit = "seconds" },
+      session = function(group)
+        local requests = {}
+        for turn, row in group.rows do
+          requests[turn] = {
+            user = synthetic(row.cells.prompt), output = { tokens = 5, exact = true },
+            after = turn > 1 and turn - 1 or nil, at = row.at, output_tokens = 5,
+          }
+        end
+        return { requests = requests, arrives_at = group.rows[1].at }
+      end,
+    },
+  },
+  traffic_scheduler = { type = "fixed_schedule" },
+  client = { type = "openai_chat_completions", api_base = "sim://default" },
+}
+"#;
+    let run = simulated(folder.path(), "s.lua", text, &[]);
+    let fidelity = json(&run, "metrics/replay_fidelity.json");
+    assert_eq!(fidelity["requests"], 12);
+    assert_same_figures(&run, &evaluated(&run, &folder.path().join("anew"), &[], 0));
+}
+
 #[test]
 fn an_evaluation_is_kept_in_the_run_s_folder() {
     let folder = tempfile::tempdir().expect("a folder");
