@@ -8,8 +8,8 @@ use veeksha_model::Nanos;
 use veeksha_stats::{CurveSummary, Over, StepCurve};
 
 use crate::Figure;
-use crate::latencies::chunk_tokens;
 use crate::row::Row;
+use crate::token_times::token_times;
 
 /// Points of a curve that are told; a curve with more steps is told in stretches of equal length.
 const POINTS: usize = 2000;
@@ -31,8 +31,9 @@ pub struct Curves {
     pub in_decode: Curve,
     /// Sessions between their start and their end.
     pub sessions: Curve,
-    /// Output tokens per second, by when their chunks came, in stretches of a second (longer in runs of more than four hours). Where the
-    /// tokens of an answer's chunks are not known, each chunk carries as many.
+    /// Output tokens per second, by when their chunks came, in stretches of a second (longer in runs of more than four hours). All that
+    /// came of an answer together is its output tokens, as the server counts them, so that the area under the curve is the
+    /// number that the figures of throughput have; the chunks share them by the host's count, or, where there is none, alike.
     pub output_tokens: Curve,
 }
 
@@ -246,15 +247,7 @@ impl Default for TokenBins {
 impl TokenBins {
     /// Adds what came of a request.
     pub(crate) fn add(&mut self, record: &RequestRecord) {
-        if let Some(tokens) = chunk_tokens(record) {
-            let parts = tokens.map(|tokens| u64::from(tokens) * PARTS);
-            self.put_all(record.generated_at().zip(parts));
-        } else {
-            let chunks = record.generated_at().count() as u64;
-            let tokens = u64::from(record.output_tokens) * PARTS;
-            let share = tokens.checked_div(chunks).unwrap_or(0);
-            self.put_all(record.generated_at().map(|at| (at, share)));
-        }
+        self.put_all(token_times(record, PARTS));
         while self.bins.len() > BINS {
             self.length *= 2;
             let mut halved: BTreeMap<u64, u64> = BTreeMap::new();

@@ -10,6 +10,7 @@ use veeksha_stats::Summary;
 
 use crate::curves::{CurveParts, curves};
 use crate::objectives::{answer, count_good};
+use crate::schedule::Schedule;
 use crate::session_graph;
 use crate::slices::{Course, slices};
 use crate::{
@@ -98,6 +99,7 @@ impl Evaluation {
             open,
             mut end,
             timeout_at,
+            stopped_at,
             latest,
             ..
         } = evaluator;
@@ -131,7 +133,10 @@ impl Evaluation {
         let table = session_graph::table(&mut requests, &sessions);
         drop(sessions);
         let custom = custom.resolve(&requests);
-        let mut samples = RunSamples::new(requests, table, custom, setup.catalogue);
+        let measured = requests.rows.iter().filter(|row| row.measured);
+        let intended = measured.map(|row| row.intended).chain(unfinished.iter().copied());
+        let schedule = Schedule::of(intended, stopped_at);
+        let mut samples = RunSamples::new(requests, table, custom, setup.catalogue, schedule);
         let throughput = totals.throughput(
             samples.summary(Metric::Tpot.name()).map(|tpot| tpot.mean),
             samples.summary(Metric::Tbc.name()).map(|tbc| tbc.p99),
@@ -163,10 +168,10 @@ impl Evaluation {
             verdicts: Vec::new(),
             goodput,
             good_requests_per_second,
+            remarks: samples.idle_conditions(&setup.objectives),
         };
         let course = Course {
             unfinished: &unfinished,
-            timeout: timeout_at,
             judged: good.is_some(),
         };
         Evaluation {

@@ -34,6 +34,8 @@ pub struct Evaluator {
     pub(crate) open: OpenRequests,
     pub(crate) end: RunEnd,
     pub(crate) timeout_at: Option<Nanos>,
+    /// When the timeout or the user stopped the schedule.
+    pub(crate) stopped_at: Option<Nanos>,
     /// The last instant that an event tells of.
     pub(crate) latest: Nanos,
     /// What [`Evaluator::live`] shows; none of a record that is only read to its end.
@@ -73,6 +75,7 @@ impl Evaluator {
             open: OpenRequests::default(),
             end: RunEnd::default(),
             timeout_at: None,
+            stopped_at: None,
             latest: 0,
             live: Some(LiveState::default()),
             setup,
@@ -142,10 +145,12 @@ impl Evaluator {
             Event::TimeoutReached { at } => {
                 self.saw(*at);
                 self.timeout_at = Some(*at);
+                self.stopped(*at);
             }
             Event::Interrupted { at } => {
                 self.saw(*at);
                 self.end.interrupted = true;
+                self.stopped(*at);
             }
             Event::RunEnded { at } => {
                 self.saw(*at);
@@ -156,6 +161,10 @@ impl Evaluator {
 
     fn saw(&mut self, at: Nanos) {
         self.latest = self.latest.max(at);
+    }
+
+    fn stopped(&mut self, at: Nanos) {
+        self.stopped_at = Some(self.stopped_at.map_or(at, |before| before.min(at)));
     }
 
     fn on_record(&mut self, record: &RequestRecord) {

@@ -62,6 +62,11 @@ impl LabelSets {
         }
     }
 
+    /// The labels of all sets, again for each set that has them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Label> {
+        self.sets.iter().flat_map(|set| set.iter())
+    }
+
     /// The set of those labels that all of these sets have.
     pub(crate) fn common(&mut self, sets: impl IntoIterator<Item = LabelSet>) -> LabelSet {
         let mut sets = sets.into_iter();

@@ -53,6 +53,7 @@ mod requests;
 mod row;
 mod run_samples;
 mod sample_set;
+mod schedule;
 mod self_test;
 mod session_graph;
 mod sessions;
@@ -61,6 +62,7 @@ mod slices;
 mod threads;
 mod throughput;
 mod timed;
+mod token_times;
 mod verdicts;
 mod workload;
 

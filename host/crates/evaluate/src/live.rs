@@ -6,9 +6,10 @@ use veeksha_events::{RequestRecord, Status};
 use veeksha_model::{ErrorClass, Nanos};
 use veeksha_stats::LiveHistogram;
 
-use crate::latencies::{chunk_tokens, gaps};
+use crate::latencies::gaps;
 use crate::live_seconds::{SECOND, Seconds};
 use crate::row::Row;
+use crate::token_times::token_times;
 
 /// Figures on the way, drained requests included. Percentiles have three significant digits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,10 +63,14 @@ pub struct Live {
 pub struct LiveFigures {
     /// Samples.
     pub count: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
     /// Median.
     pub p50: f64,
     /// 90th percentile.
     pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
     /// Largest.
@@ -158,21 +163,15 @@ impl LiveState {
             seconds.ends_within(first, last, |second| second.in_decode += 1);
         }
         seconds.ends_within(row.dispatched, row.completed, |second| second.in_flight += 1);
-        let Some(tokens) = chunk_tokens(record) else {
-            if let Some(second) = row.last.get().and_then(|last| seconds.of(last)) {
-                second.output_tokens += u64::from(record.output_tokens);
-            }
-            return;
-        };
         let mut stretch = 0..0;
         let mut sum = 0;
-        for (at, tokens) in record.generated_at().zip(tokens) {
+        for (at, tokens) in token_times(record, 1) {
             if !stretch.contains(&at) {
                 seconds.add_tokens(stretch.start, sum);
                 let from = at - at % SECOND;
                 (stretch, sum) = (from..from + SECOND, 0);
             }
-            sum += u64::from(tokens);
+            sum += tokens;
         }
         seconds.add_tokens(stretch.start, sum);
     }
@@ -211,8 +210,10 @@ fn figures(of: &LiveHistogram) -> Option<LiveFigures> {
     let quantile = |p| of.quantile(p).map(|nanos| nanos as f64 / 1e9);
     Some(LiveFigures {
         count: of.count(),
+        mean: of.mean()? / 1e9,
         p50: quantile(0.5)?,
         p90: quantile(0.9)?,
+        p95: quantile(0.95)?,
         p99: quantile(0.99)?,
         max: quantile(1.0)?,
     })

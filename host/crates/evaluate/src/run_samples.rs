@@ -12,6 +12,7 @@ use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::requests::Requests;
 use crate::sample_set::{SampleSet, stats};
+use crate::schedule::Schedule;
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionFigures;
 use crate::{Catalogue, Deadlines, Figure, Metric};
@@ -32,8 +33,7 @@ pub struct RunSamples {
     pub(crate) sessions: SessionTable,
     pub(crate) custom: BTreeMap<String, Resolved>,
     catalogue: Catalogue,
-    /// The first instant that the schedule asked a measured request for.
-    begin: Nanos,
+    schedule: Option<Schedule>,
     summaries: BTreeMap<String, Summary>,
     pub(crate) figures: BTreeMap<Figure, f64>,
 }
@@ -45,16 +45,16 @@ impl RunSamples {
         sessions: SessionTable,
         custom: BTreeMap<String, Resolved>,
         catalogue: Catalogue,
+        schedule: Option<Schedule>,
     ) -> Self {
-        let rows = || (0u32..).zip(&requests.rows);
-        let mut by_intended: Vec<u32> = rows()
+        let rows = (0u32..).zip(&requests.rows);
+        let mut by_intended: Vec<u32> = rows
             .filter(|(_, row)| row.counts())
             .map(|(place, _)| place)
             .collect();
         by_intended.sort_unstable_by_key(|place| (requests.rows[*place as usize].intended, *place));
-        let measured = rows().filter(|(_, row)| row.measured);
         let mut samples = RunSamples {
-            begin: measured.map(|(_, row)| row.intended).min().unwrap_or(0),
+            schedule,
             by_intended,
             requests,
             sessions,
@@ -136,9 +136,14 @@ impl RunSamples {
         rows.map(|row| (row.figures(), labels.labels(row.labels)))
     }
 
-    /// The first instant that the schedule asked a measured request for: where windows begin.
-    pub(crate) fn begin(&self) -> Nanos {
-        self.begin
+    /// From when to when the schedule asked for measured requests; `None` if it asked for none.
+    pub(crate) fn schedule(&self) -> Option<Schedule> {
+        self.schedule
+    }
+
+    /// Where windows begin.
+    fn begin(&self) -> Nanos {
+        self.schedule.map_or(0, |schedule| schedule.begin)
     }
 
     pub(crate) fn matching(&self, filter: &[Label]) -> Matching {
@@ -235,7 +240,7 @@ impl RunSamples {
                 ),
             };
         let mut numbers: Vec<u64> = instants
-            .map(|at| at.saturating_sub(self.begin) / length)
+            .map(|at| at.saturating_sub(self.begin()) / length)
             .collect();
         numbers.dedup();
         numbers
@@ -245,7 +250,7 @@ impl RunSamples {
     }
 
     fn span(&self, number: u64, length: Nanos) -> (Nanos, Nanos) {
-        let from = self.begin.saturating_add(number.saturating_mul(length));
+        let from = self.begin().saturating_add(number.saturating_mul(length));
         (from, from.saturating_add(length))
     }
 }
@@ -296,7 +301,7 @@ impl RunResults for RunSamples {
             }
         };
         let spans = self.spans(metric, length);
-        let last = spans.last().map(|(from, _)| (from - self.begin) / length);
+        let last = spans.last().map(|(from, _)| (from - self.begin()) / length);
         match last {
             Some(last) if last < MANY_WINDOWS => {
                 (0..=last).map(|number| of(self.span(number, length))).collect()

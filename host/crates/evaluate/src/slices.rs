@@ -12,6 +12,9 @@ use crate::run_samples::RunSamples;
 /// Slices of a run at the most; a longer run has slices of twice the length, or four times, ...
 const SLICES: u64 = 2000;
 
+/// A slice of which the schedule filled less than this share has no rates: of a moment there is none.
+const RATED: u64 = 10;
+
 /// The metrics that are summarised in each slice.
 const METRICS: [Metric; 7] = [
     Metric::Ttfc,
@@ -38,8 +41,10 @@ pub struct TimeSlices {
 pub struct Slice {
     /// Its beginning.
     pub from: Nanos,
-    /// Its end.
+    /// Its end; of the last slice, where the schedule ended within it.
     pub to: Nanos,
+    /// The length of time of which its rates are taken; `None` where it is so short that there are none.
+    pub seconds: Option<f64>,
     /// Whether the schedule went on beyond its end, and every request that was intended in it is known to have ended. Rates of others
     /// say little.
     pub complete: bool,
@@ -64,18 +69,28 @@ pub struct Slice {
 }
 
 impl Slice {
-    fn seconds(&self) -> f64 {
-        (self.to - self.from) as f64 / 1e9
+    fn rate(&self, amount: u64) -> Option<f64> {
+        self.seconds.map(|seconds| amount as f64 / seconds)
     }
 
     /// Answered requests per second of the slice.
-    pub fn requests_per_second(&self) -> f64 {
-        self.completed as f64 / self.seconds()
+    pub fn requests_per_second(&self) -> Option<f64> {
+        self.rate(self.completed)
+    }
+
+    /// Failed requests per second of the slice.
+    pub fn errored_per_second(&self) -> Option<f64> {
+        self.rate(self.errored)
+    }
+
+    /// Prompt tokens of its answered requests per second of the slice.
+    pub fn input_tokens_per_second(&self) -> Option<f64> {
+        self.rate(self.input_tokens)
     }
 
     /// Output tokens of its requests per second of the slice.
-    pub fn output_tokens_per_second(&self) -> f64 {
-        self.output_tokens as f64 / self.seconds()
+    pub fn output_tokens_per_second(&self) -> Option<f64> {
+        self.rate(self.output_tokens)
     }
 
     /// Failed ÷ sent; `None` if nothing was sent.
@@ -168,8 +183,8 @@ impl TimeSlices {
                 slice.good.map(|good| good as f64),
                 count(slice.input_tokens),
                 count(slice.output_tokens),
-                Some(slice.requests_per_second()),
-                Some(slice.output_tokens_per_second()),
+                slice.requests_per_second(),
+                slice.output_tokens_per_second(),
             ];
             for metric in METRICS {
                 let summary = slice.metric(metric);
@@ -191,36 +206,38 @@ impl TimeSlices {
 pub(crate) struct Course<'a> {
     /// When requests were intended that were dispatched in time and never ended.
     pub(crate) unfinished: &'a [Nanos],
-    /// When the schedule stopped, if something made it stop.
-    pub(crate) timeout: Option<Nanos>,
     /// Whether it is known what a good request is.
     pub(crate) judged: bool,
 }
 
 pub(crate) fn slices(samples: &RunSamples, wanted: Nanos, course: &Course<'_>) -> TimeSlices {
     let measured = || samples.requests.rows.iter().filter(|row| row.measured);
-    let intended = measured().map(|row| row.intended);
-    let Some(last) = intended.chain(course.unfinished.iter().copied()).max() else {
+    let Some(schedule) = samples.schedule() else {
         return TimeSlices {
             length: wanted,
             slices: Vec::new(),
         };
     };
-    let begin = samples.begin();
     let mut length = wanted.max(1);
-    while (last.saturating_sub(begin)) / length >= SLICES {
+    while (schedule.last - schedule.begin) / length >= SLICES {
         length = length.saturating_mul(2);
     }
-    let number = |at: Nanos| (at.saturating_sub(begin) / length) as usize;
-    let stop = course.timeout.unwrap_or(last);
-    let mut slices: Vec<Slice> = (0..=number(last) as u64)
+    let number = |at: Nanos| (at.saturating_sub(schedule.begin) / length) as usize;
+    let mut slices: Vec<Slice> = (0..=number(schedule.last) as u64)
         .map(|number| {
-            let from = begin + number * length;
-            let to = from.saturating_add(length);
+            let from = schedule.begin + number * length;
+            let whole = from.saturating_add(length);
+            // A schedule of one instant fills nothing, and its slice has no shorter length that would say more.
+            let to = match schedule.end.min(whole) {
+                end if end > schedule.last => end,
+                _ => whole,
+            };
+            let covered = schedule.end.min(whole) - from.min(schedule.end);
             Slice {
                 from,
                 to,
-                complete: to <= stop,
+                seconds: (covered > 0 && covered >= length / RATED).then(|| covered as f64 / 1e9),
+                complete: schedule.passed(whole),
                 requests: 0,
                 completed: 0,
                 errored: 0,

@@ -1,5 +1,6 @@
 //! What is asked of each request: `ttfc <= 500ms`.
 
+use crate::display::Named;
 use crate::{Aggregate, Comparison, Objective, ParseError, Quantity, Reader};
 
 impl Objective {
@@ -25,12 +26,36 @@ impl Objective {
             window: None,
         };
         let mut condition = reader.objective_of(of_samples(Aggregate::Max))?;
-        if let Quantity::Samples { aggregate, .. } = &mut condition.quantity
-            && matches!(condition.comparison, Comparison::Above | Comparison::AtLeast)
-        {
-            *aggregate = Aggregate::Min;
+        if let Quantity::Samples { aggregate, .. } = &mut condition.quantity {
+            *aggregate = implied(condition.comparison);
         }
         Ok(condition)
+    }
+
+    /// What is asked of each request as text: without the aggregate, where [`Objective::parse_condition`] would add it.
+    pub fn condition_text(&self) -> String {
+        let Quantity::Samples {
+            aggregate,
+            metric,
+            filter,
+            window: None,
+        } = &self.quantity
+        else {
+            return self.to_string();
+        };
+        if *aggregate != implied(self.comparison) {
+            return self.to_string();
+        }
+        let named = Named { metric, filter };
+        format!("{named} {} {}", self.comparison, self.bound)
+    }
+}
+
+/// Every sample keeps an upper bound if the largest does, and a lower bound if the smallest does.
+fn implied(comparison: Comparison) -> Aggregate {
+    match comparison {
+        Comparison::Below | Comparison::AtMost => Aggregate::Max,
+        Comparison::Above | Comparison::AtLeast => Aggregate::Min,
     }
 }
 

@@ -23,26 +23,52 @@ impl Display for Quantity {
                 filter,
                 window,
             } => {
-                write!(f, "{aggregate}({metric}")?;
-                for (place, (name, value)) in filter.iter().enumerate() {
-                    f.write_str(if place == 0 { "{" } else { ", " })?;
-                    if is_bare(name) {
-                        f.write_str(name)?;
-                    } else {
-                        quoted(f, name)?;
-                    }
-                    f.write_char('=')?;
-                    quoted(f, value)?;
-                }
-                if !filter.is_empty() {
-                    f.write_char('}')?;
-                }
+                write!(f, "{aggregate}({}", Named { metric, filter })?;
                 if let Some(window) = window {
                     write!(f, ", window = {}", time(*window))?;
                 }
                 f.write_char(')')
             }
         }
+    }
+}
+
+/// A metric with the labels that select its samples.
+pub(crate) struct Named<'a> {
+    pub(crate) metric: &'a str,
+    pub(crate) filter: &'a [(String, String)],
+}
+
+impl Display for Named<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.metric)?;
+        for (place, label) in self.filter.iter().enumerate() {
+            f.write_str(if place == 0 { "{" } else { ", " })?;
+            write_label(f, label)?;
+        }
+        if !self.filter.is_empty() {
+            f.write_char('}')?;
+        }
+        Ok(())
+    }
+}
+
+fn write_label(f: &mut Formatter<'_>, (name, value): &(String, String)) -> fmt::Result {
+    if is_bare(name) {
+        f.write_str(name)?;
+    } else {
+        quoted(f, name)?;
+    }
+    f.write_char('=')?;
+    quoted(f, value)
+}
+
+/// A label as objectives write it: `tier="gold"`.
+pub struct LabelText<'a>(pub &'a (String, String));
+
+impl Display for LabelText<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write_label(f, self.0)
     }
 }
 

@@ -42,6 +42,7 @@ mod objective;
 mod reader;
 
 pub use bound::WrittenBound;
+pub use display::LabelText;
 pub use error::ParseError;
 pub use fit::UnitMismatch;
 pub use lexer::{Token, TokenKind};

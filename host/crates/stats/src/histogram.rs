@@ -37,6 +37,11 @@ impl LiveHistogram {
         self.counts.len()
     }
 
+    /// The mean in nanoseconds, within 0.1 %; `None` while nothing was counted.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.counts.mean())
+    }
+
     /// The `p`-quantile (`0.0..=1.0`) in nanoseconds, within 0.1 %; `None` while nothing was counted.
     pub fn quantile(&self, p: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.value_at_quantile(p))
@@ -74,6 +79,9 @@ mod tests {
         let median = histogram.quantile(0.5).unwrap();
         assert!(median.abs_diff(500_000_000) <= 500_000, "{median}");
         assert_eq!(histogram.count(), 1000);
+        let mean = histogram.mean().unwrap();
+        assert!((mean - 500_500_000.0).abs() <= 500_500.0, "{mean}");
+        assert_eq!(LiveHistogram::new().mean(), None);
     }
 
     #[test]

@@ -71,6 +71,11 @@ impl Of {
         }
     }
 
+    /// Whether twice the time has about twice as much of it.
+    pub(crate) fn grows_with_time(self) -> bool {
+        matches!(self, Of::Sum | Of::Count)
+    }
+
     /// Whether it rests on so few samples that it is little more than an outermost one.
     pub(crate) fn is_thin(self, count: u64) -> bool {
         match self {

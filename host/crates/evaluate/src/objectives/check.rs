@@ -40,6 +40,8 @@ pub(crate) enum Target {
 /// What is asked of a request by itself: of its own samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
+    /// As it was stated, or as the objective that implies it was.
+    pub(crate) text: String,
     pub(crate) samples: Samples,
     pub(crate) limit: Limit,
 }
@@ -80,7 +82,7 @@ impl Objectives {
             match condition(&objective, catalogue) {
                 Ok(found) => conditions.push(found),
                 Err(problem) => errors.push(ObjectiveError {
-                    objective: objective.to_string(),
+                    objective: objective.condition_text(),
                     place,
                     is_condition: true,
                     problem,
@@ -339,6 +341,7 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     let found = check(Stated::Expression(objective.clone()), catalogue)?;
     match (found.target, catalogue.get(name).map(|info| info.scope)) {
         (Target::Samples { samples, .. }, Some(scope)) if scope.is_of_a_request() => Ok(Condition {
+            text: objective.condition_text(),
             samples,
             limit: found.limit,
         }),
@@ -356,6 +359,7 @@ impl Checked {
         let of_a_request = scope.is_some_and(Scope::is_of_a_request)
             && matches!(samples.of, Of::Quantile(_) | Of::Mean | Of::Min | Of::Max);
         of_a_request.then(|| Condition {
+            text: text(&self.stated),
             samples: samples.clone(),
             limit: self.limit,
         })

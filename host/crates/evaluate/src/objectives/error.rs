@@ -4,9 +4,9 @@ use veeksha_slo::UnitMismatch;
 
 /// An objective that cannot be answered, whatever the run does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the objective `{objective}`: {problem}")]
+#[error("the {} `{objective}`: {problem}", if *.is_condition { "condition" } else { "objective" })]
 pub struct ObjectiveError {
-    /// The objective as text.
+    /// The objective or condition as text.
     pub objective: String,
     /// Its place in the list that it came in, from 0.
     pub place: usize,

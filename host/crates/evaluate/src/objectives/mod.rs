@@ -3,6 +3,7 @@
 //! [`Objectives::check`] settles before the run whether everything that is asked for can be answered at all. [`SloResults`] holds the
 //! answers.
 
+mod absence;
 mod ask;
 mod check;
 mod error;

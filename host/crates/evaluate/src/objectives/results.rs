@@ -5,6 +5,7 @@ use veeksha_model::Nanos;
 use veeksha_ports::SloVerdict;
 use veeksha_slo::{Comparison, Quantity};
 
+use super::ask::{Limit, Samples};
 use super::check::{Checked, Target, percent, text};
 use super::stated::Stated;
 use crate::Metric;
@@ -33,12 +34,14 @@ pub struct SloResult {
     pub observed: Option<f64>,
     /// Whether it was met; what was not observed was not met.
     pub met: bool,
-    /// On how many samples that rests; over windows, all of them. `None` for a figure of the whole run.
+    /// On how many samples that rests; over windows, those of the worst one. `None` for a figure of the whole run.
     pub sample_count: Option<u64>,
     /// Whether a percentile rests on so few samples that it is little more than the outermost one (a P99 of fewer than 100).
     pub thin: bool,
     /// The worst window, if the figure is taken in windows.
     pub worst_window: Option<WorstWindow>,
+    /// Why there are no samples, if there are none: `no request has the label tier="golf"; did you mean tier="gold"?`.
+    pub without_samples: Option<String>,
 }
 
 /// The window that decides an objective over windows: no other one is worse, and none before it is as bad.
@@ -76,6 +79,8 @@ pub struct SloResults {
     pub goodput: Option<f64>,
     /// The good requests per second of the measured window; `None` where `goodput` or the window is.
     pub good_requests_per_second: Option<f64>,
+    /// What a reader of goodput must know, in words: conditions that are about no request.
+    pub remarks: Vec<String>,
 }
 
 impl SloResults {
@@ -88,7 +93,7 @@ impl SloResults {
     pub(crate) fn json(&self) -> Value {
         let results = self.results.iter().map(SloResult::json);
         let verdicts = self.verdicts.iter().map(PluginVerdict::json);
-        json!({ "all_slos_met": self.all_met(), "results": results.chain(verdicts).collect::<Vec<_>>() })
+        json!({ "all_slos_met": self.all_met(), "results": results.chain(verdicts).collect::<Vec<_>>(), "remarks": self.remarks })
     }
 }
 
@@ -120,7 +125,7 @@ impl SloResult {
             "too_few_samples": self.thin,
             "worst_window": window,
             "plugin": Value::Null,
-            "detail": Value::Null,
+            "detail": self.without_samples,
         })
     }
 }
@@ -164,6 +169,10 @@ pub(crate) fn answer(checked: &Checked, samples: &RunSamples) -> SloResult {
         sample_count: seen.sample_count,
         thin: seen.thin,
         worst_window: seen.window,
+        without_samples: match (&checked.target, seen.sample_count) {
+            (Target::Samples { samples: asked, .. }, Some(0)) => Some(samples.why_none(asked)),
+            _ => None,
+        },
         stated: checked.stated.clone(),
     }
 }
@@ -214,18 +223,18 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
         ..Seen::default()
     };
     let mut windows = 0;
-    for (from, to) in samples.spans(&asked.metric, *length) {
+    for (from, to) in windows_of(asked, *length, checked.limit, samples) {
         let set = samples.set(&asked.metric, &matching, Some((from, to)));
         let Some(value) = asked.of.observe(&set).filter(|_| set.count() > 0) else {
             continue;
         };
         windows += 1;
-        seen.sample_count = seen.sample_count.map(|all| all + set.count());
         if seen
             .value
             .is_none_or(|worst| checked.limit.is_worse(value, worst))
         {
             seen.value = Some(value);
+            seen.sample_count = Some(set.count());
             seen.thin = asked.of.is_thin(set.count());
             seen.window = Some(WorstWindow {
                 from,
@@ -239,6 +248,17 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
         window.windows = windows;
     }
     seen
+}
+
+/// The windows in which a figure is taken. What grows with time and must reach a bound is not asked of a window that the schedule left before
+/// its end, unless every window is such a one.
+fn windows_of(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSamples) -> Vec<(Nanos, Nanos)> {
+    let mut spans = samples.spans(&asked.metric, length);
+    let filled = |(_, to): &(Nanos, Nanos)| samples.schedule().is_some_and(|schedule| *to <= schedule.end);
+    if asked.of.grows_with_time() && !limit.is_upper() && spans.iter().any(filled) {
+        spans.retain(filled);
+    }
+    spans
 }
 
 fn metric(checked: &Checked) -> String {

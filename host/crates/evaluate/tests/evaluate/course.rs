@@ -89,6 +89,19 @@ fn output_tokens_by_the_second_in_which_they_came() {
     // The last stretch is half a second long.
     assert_eq!(points(&seen), [(0, 1.0), (1000, 4.0), (2000, 2.0), (2500, 0.0)]);
     close(seen.over_window.map(|of| of.mean), 6.0 / 2.5);
+    // The server counts twelve, two for each that the host counts: the area is what the server says.
+    let twice = veeksha_events::RequestRecord {
+        output_tokens: 12,
+        ..record.clone()
+    };
+    let seen = evaluate(Vec::new(), [finished(twice)]);
+    let curve = &seen.curves.output_tokens;
+    assert_eq!(points(curve), [(0, 2.0), (1000, 8.0), (2000, 4.0), (2500, 0.0)]);
+    close(curve.over_window.map(|of| of.mean), 12.0 / 2.5);
+    assert_eq!(
+        curve.over_window.map(|of| of.mean),
+        seen.throughput.output_tokens_per_second
+    );
     // Where it is not known which chunk carried what, they carried the same.
     let unknown = veeksha_events::RequestRecord {
         chunk_tokens: Vec::new(),
@@ -187,8 +200,8 @@ fn a_request_belongs_to_the_slice_in_which_it_was_intended() {
         (first.good, first.output_tokens, first.input_tokens),
         (Some(1), 4, 60)
     );
-    close(Some(first.requests_per_second()), 20.0);
-    close(Some(first.output_tokens_per_second()), 40.0);
+    close(first.requests_per_second(), 20.0);
+    close(first.output_tokens_per_second(), 40.0);
     close(first.error_rate(), 1.0 / 3.0);
     let ttfc = first.metric(Metric::Ttfc).unwrap();
     assert_eq!(ttfc.count, 2);
@@ -208,6 +221,68 @@ fn a_request_belongs_to_the_slice_in_which_it_was_intended() {
     let file = seen.json();
     close(file["slices"][0]["metrics"]["ttfc"]["p50"].as_f64(), 0.035);
     assert_eq!(file["slice_seconds"], serde_json::json!(0.1));
+}
+
+/// A request each 100 ms, with two tokens.
+fn every_100_ms(count: u64) -> Vec<Event> {
+    (0..count)
+        .map(|i| {
+            let at = 100 * i;
+            finished(with_chunks(
+                answered(i, 0, at, at + 9),
+                2,
+                &[(at + 5, Content), (at + 8, Content)],
+            ))
+        })
+        .collect()
+}
+
+#[test]
+fn the_last_slice_is_as_long_as_the_schedule_filled_it() {
+    // 24 requests, 10/s throughout: the schedule that ended by itself filled 2.4 s.
+    let seen = sliced(1000, every_100_ms(24));
+    let last = seen.slices.last().unwrap();
+    assert_eq!((last.from, last.to, last.complete), (ms(2000), ms(2400), false));
+    for slice in &seen.slices {
+        close(slice.requests_per_second(), 10.0);
+        close(slice.output_tokens_per_second(), 20.0);
+        close(slice.input_tokens_per_second(), 300.0);
+    }
+    let (columns, rows) = seen.table();
+    let place = columns.iter().position(|column| column == "requests_per_second");
+    close(rows[2][place.unwrap()], 10.0);
+    close(seen.json()["slices"][2]["to"].as_f64(), 2.4);
+}
+
+#[test]
+fn what_stops_a_schedule_cuts_its_last_slice() {
+    for stop in [
+        Event::TimeoutReached { at: ms(2450) },
+        Event::Interrupted { at: ms(2450) },
+    ] {
+        let seen = sliced(1000, every_100_ms(24).into_iter().chain([stop]).collect());
+        let last = seen.slices.last().unwrap();
+        assert_eq!((last.to, last.complete), (ms(2450), false));
+        close(last.requests_per_second(), 4.0 / 0.45);
+        assert!(seen.slices[1].complete);
+    }
+}
+
+#[test]
+fn of_a_moment_there_is_no_rate() {
+    // The timeout leaves 50 ms of a second.
+    let cut = Event::TimeoutReached { at: ms(2050) };
+    let seen = sliced(1000, every_100_ms(21).into_iter().chain([cut]).collect());
+    let last = seen.slices.last().unwrap();
+    assert_eq!((last.from, last.to, last.completed), (ms(2000), ms(2050), 1));
+    assert_eq!(last.requests_per_second(), None);
+    assert_eq!(last.error_rate(), Some(0.0));
+    // And of one instant: all were asked for at once.
+    let burst = (0..5).map(|i| finished(answered(i, 0, 0, 9))).collect();
+    let seen = sliced(1000, burst);
+    assert_eq!(seen.slices[0].requests_per_second(), None);
+    assert_eq!((seen.slices[0].to, seen.slices[0].completed), (ms(1000), 5));
+    assert!(seen.json()["slices"][0]["requests_per_second"].is_null());
 }
 
 #[test]

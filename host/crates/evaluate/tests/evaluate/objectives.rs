@@ -66,8 +66,8 @@ fn conditions_are_about_requests() {
     assert_eq!(
         errors,
         [
-            "the objective `max(session_duration) <= 3s`: `session_duration` is not a metric of requests, so no request can keep it by itself",
-            "the objective `max(ttcf) <= 1s`: there is no metric `ttcf`; did you mean `ttfc`?",
+            "the condition `session_duration <= 3s`: `session_duration` is not a metric of requests, so no request can keep it by itself",
+            "the condition `ttcf <= 1s`: there is no metric `ttcf`; did you mean `ttfc`?",
         ]
     );
     // Not from text, but from whoever builds them.
@@ -114,7 +114,7 @@ fn what_cannot_exist_in_this_run_is_refused() {
         errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
             "the objective `p99(tbc) < 1`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
-            "the objective `max(tbc) < 1`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
+            "the condition `tbc < 1`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
         ]
     );
     let constant = Slo {
@@ -226,18 +226,18 @@ fn bounds_are_brought_to_the_unit_of_what_they_bound() {
 /// Ten-second windows from the first intended instant on: 100 and 200 in the first, 300 and 400 in the second.
 #[test]
 fn windows_count_by_their_worst() {
-    comes_to("mean(ttfc, window = 10s) <= 350ms", true, Some(0.35), Some(4));
-    comes_to("mean(ttfc, window = 10s) < 300ms", false, Some(0.35), Some(4));
+    comes_to("mean(ttfc, window = 10s) <= 350ms", true, Some(0.35), Some(2));
+    comes_to("mean(ttfc, window = 10s) < 300ms", false, Some(0.35), Some(2));
     // More is asked for: the worst is the lowest.
-    comes_to("mean(ttfc, window = 10s) >= 200ms", false, Some(0.15), Some(4));
+    comes_to("mean(ttfc, window = 10s) >= 200ms", false, Some(0.15), Some(2));
     // Windows of two seconds: five of nine have no samples, and do not count.
-    comes_to("min(ttfc, window = 2s) >= 100ms", true, Some(0.1), Some(4));
-    comes_to("count(ttfc, window = 2s) >= 1", true, Some(1.0), Some(4));
+    comes_to("min(ttfc, window = 2s) >= 100ms", true, Some(0.1), Some(1));
+    comes_to("count(ttfc, window = 2s) >= 1", true, Some(1.0), Some(1));
     comes_to(
         "max(ttfc{tier=\"free\"}, window = 10s) <= 200ms",
         false,
         Some(0.4),
-        Some(2),
+        Some(1),
     );
     comes_to(
         "p99(ttfc{tier=\"silver\"}, window = 10s) <= 1s",
@@ -252,9 +252,126 @@ fn windows_count_by_their_worst() {
     let worst = seen.slos.results[1].worst_window.unwrap();
     assert_eq!((worst.from, worst.to), (ms(10_000), ms(20_000)));
     assert_eq!((worst.sample_count, worst.windows), (2, 2));
+    assert_eq!(seen.slos.results[1].sample_count, Some(2));
+    let row = &seen.slo_results()["results"][1];
+    assert_eq!(row["sample_count"], serde_json::json!(2));
+    assert_eq!(
+        row["worst_window"],
+        serde_json::json!({"from": 10.0, "to": 20.0, "sample_count": 2, "windows": 2})
+    );
     // All windows are as bad: the first one is named.
     let first = seen.slos.results[0].worst_window.unwrap();
     assert_eq!((first.from, first.windows), (0, 3));
+}
+
+/// A request each second, from 0 to 10: windows of four seconds have four, four and, as the schedule ended at 11, three.
+#[test]
+fn a_window_that_the_schedule_left_early_is_not_asked_to_be_full() {
+    let eleven = || (0..11).map(|i| finished(with_chunks(answered(i, 0, 1000 * i, 1000 * i + 9), 2, &[])));
+    let observed = |objective: &str| {
+        let seen = run_in(asking(&[objective]), eleven());
+        let result = seen.slos.results[0].clone();
+        (result.met, result.observed, result.worst_window.unwrap().windows)
+    };
+    assert_eq!(
+        observed("count(num_output_tokens, window = 4s) >= 4"),
+        (true, Some(4.0), 2)
+    );
+    assert_eq!(
+        observed("sum(num_output_tokens, window = 4s) > 7"),
+        (true, Some(8.0), 2)
+    );
+    // An upper bound holds in the last one too; so does one on what does not grow with time.
+    assert_eq!(
+        observed("count(num_output_tokens, window = 4s) < 5"),
+        (true, Some(4.0), 3)
+    );
+    assert_eq!(
+        observed("min(num_output_tokens, window = 4s) >= 2"),
+        (true, Some(2.0), 3)
+    );
+    // The only window there is counts as it is.
+    assert_eq!(
+        observed("count(num_output_tokens, window = 1m) >= 60"),
+        (false, Some(11.0), 1)
+    );
+}
+
+#[test]
+fn labels_that_no_request_has_are_told_apart_from_no_samples() {
+    let why = |objective: &str, events: Vec<Event>| {
+        let seen = run_in(asking(&[objective]), events);
+        let file = seen.slo_results();
+        let result = seen.slos.results[0].clone();
+        assert_eq!(
+            file["results"][0]["detail"].as_str(),
+            result.without_samples.as_deref()
+        );
+        result.without_samples
+    };
+    let of = |objective: &str| why(objective, four()).unwrap();
+    assert_eq!(
+        of("p99(ttfc{tier=\"golf\"}) <= 1s"),
+        "no request has the label tier=\"golf\"; did you mean tier=\"gold\"?; labels seen: tier=\"free\", tier=\"gold\""
+    );
+    assert_eq!(
+        of("p99(ttfc{teir=\"gold\"}, window = 10s) <= 1s"),
+        "no request has the label teir=\"gold\"; did you mean tier=\"gold\"?; labels seen: tier=\"free\", tier=\"gold\""
+    );
+    // Nothing is alike: nothing is guessed. That a count of nothing keeps its bound does not hide the slip.
+    assert_eq!(
+        of("count(ttfc{zone=\"eu\"}) <= 9"),
+        "no request has the label zone=\"eu\"; labels seen: tier=\"free\", tier=\"gold\""
+    );
+    // Each is there, on requests of its own.
+    let kinds = [("kind", "chat"), ("tier", "gold")].into_iter().zip(0..);
+    let apart = kinds.map(|(label, session)| finished(labelled(answered(session, 0, 0, 9), &[label])));
+    assert_eq!(
+        why("p99(e2e{kind=\"chat\", tier=\"gold\"}) <= 1s", apart.collect()).unwrap(),
+        "no request has kind=\"chat\" and tier=\"gold\" together"
+    );
+    assert_eq!(
+        of("p99(num_reasoning_tokens{tier=\"gold\"}) <= 9"),
+        "no answer has a sample of num_reasoning_tokens"
+    );
+    assert_eq!(
+        of("p99(session_tool_time) <= 1s"),
+        "no answer has a sample of session_tool_time"
+    );
+    let unlabelled = finished(answered(0, 0, 0, 9));
+    assert_eq!(
+        why("p99(e2e{tier=\"gold\"}) <= 1s", vec![unlabelled]).unwrap(),
+        "no request has the label tier=\"gold\"; the requests have no labels"
+    );
+    assert_eq!(
+        why("p99(ttfc) <= 1s", Vec::new()).unwrap(),
+        "no request was answered"
+    );
+    assert_eq!(why("p99(ttfc) <= 1s", four()), None);
+}
+
+#[test]
+fn a_condition_on_nobody_is_told() {
+    let remarks = |condition: &str| {
+        let catalogue = Catalogue::built_in();
+        let setup = Setup {
+            objectives: check_in(&catalogue, &[], &[condition], &[]).unwrap(),
+            ..Setup::default()
+        };
+        let seen = run_in(setup, four());
+        assert_eq!(
+            seen.slo_results()["remarks"],
+            serde_json::json!(seen.slos.remarks)
+        );
+        seen.slos.remarks
+    };
+    assert_eq!(
+        remarks("ttfc{tier=\"golf\"} <= 1s"),
+        [
+            "goodput does not depend on `ttfc{tier=\"golf\"} <= 1s`: no request has the label tier=\"golf\"; did you mean tier=\"gold\"?; labels seen: tier=\"free\", tier=\"gold\""
+        ]
+    );
+    assert!(remarks("ttfc{tier=\"gold\"} <= 1s").is_empty());
 }
 
 #[test]

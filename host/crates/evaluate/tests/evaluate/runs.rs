@@ -451,8 +451,9 @@ fn an_empty_run_has_nulls_and_no_zeros_that_nobody_measured() {
             "met": false, "slo_metric_key": "ttfc_p99", "observed_value": null, "threshold": 0.5,
             "percentile": 0.99, "metric": "ttfc", "name": null, "lower_is_better": true, "sample_count": 0,
             "objective": "p99(ttfc) <= 0.5", "unit": "s", "too_few_samples": true, "worst_window": null,
-            "plugin": null, "detail": null,
+            "plugin": null, "detail": "no request was answered",
         }],
+        "remarks": [],
     });
     assert_eq!(evaluation.slo_results(), expected);
 }

@@ -163,6 +163,24 @@ fn a_condition_bounds_every_sample_of_a_request() {
         quantity("p99(tbc) > 50ms"),
         samples(Aggregate::Percentile(99.0), "tbc", &[], None)
     );
+    // And they are shown as they are written.
+    for text in [
+        "ttfc <= 500ms",
+        "output_throughput >= 20",
+        "ttfc{tier=\"gold\"} <= 1s",
+        "p99(tbc) < 50ms",
+        "min(tbc) < 50ms",
+        "max(tbc) > 50ms",
+        "error_rate < 1%",
+    ] {
+        assert_eq!(Objective::parse_condition(text).unwrap().condition_text(), text);
+    }
+    assert_eq!(
+        Objective::parse_condition("max(tbc) < 50ms")
+            .unwrap()
+            .condition_text(),
+        "tbc < 50ms"
+    );
     let bound = Objective::parse_condition("ttfc <= 500ms").unwrap().bound;
     assert_eq!((bound.value, bound.unit), (0.5, BoundUnit::Time));
 }

@@ -1,0 +1,108 @@
+//! Why there are no samples of what was asked for: a slip in a label must not look like a quiet run.
+
+use veeksha_model::Label;
+use veeksha_slo::LabelText;
+
+use super::Objectives;
+use super::ask::Samples;
+use crate::run_samples::RunSamples;
+
+/// Labels that are listed; a workload may have thousands.
+const LISTED: usize = 8;
+
+impl RunSamples {
+    /// Why a metric has no samples of these labels, in words.
+    pub(crate) fn why_none(&self, asked: &Samples) -> String {
+        if let Some(why) = self.why_no_request(&asked.filter) {
+            return why;
+        }
+        let metric = &asked.metric;
+        match (asked.filter.is_empty(), self.summary(metric).is_some()) {
+            _ if !self.requests.rows.iter().any(|row| row.counts()) => "no request was answered".to_owned(),
+            (_, false) => format!("no answer has a sample of {metric}"),
+            (_, true) => format!("no answer with {} has a sample of {metric}", all(&asked.filter)),
+        }
+    }
+
+    /// The conditions of goodput that are about no request, in words.
+    pub(crate) fn idle_conditions(&self, objectives: &Objectives) -> Vec<String> {
+        let conditions = objectives.conditions.iter();
+        conditions
+            .filter_map(|condition| {
+                let why = self.why_no_request(&condition.samples.filter)?;
+                Some(format!("goodput does not depend on `{}`: {why}", condition.text))
+            })
+            .collect()
+    }
+
+    /// Why no request has all of these labels; `None` if one does.
+    pub(crate) fn why_no_request(&self, filter: &[Label]) -> Option<String> {
+        let matching = self.matching(filter);
+        let rows = &self.requests.rows;
+        if rows.is_empty() || rows.iter().any(|row| matching.has(row.labels)) {
+            return None;
+        }
+        let mut seen: Vec<&Label> = self.requests.labels.all().collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let missing = filter.iter().find(|label| !seen.contains(label));
+        Some(match missing {
+            Some(label) => missing_label(label, &seen),
+            None => format!("no request has {} together", all(filter)),
+        })
+    }
+}
+
+fn missing_label(label: &Label, seen: &[&Label]) -> String {
+    let (name, value) = label;
+    let values: Vec<&str> = seen
+        .iter()
+        .filter(|(known, _)| known == name)
+        .map(|(_, value)| value.as_str())
+        .collect();
+    let mut why = format!("no request has the label {}", shown(label));
+    let nearest = if values.is_empty() {
+        let mut names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
+        names.dedup();
+        // The value may be right, and then it is the whole label that was meant.
+        veeksha_slo::nearest(name, names).map(|name| {
+            let exists = seen.iter().any(|(known, of)| known == name && of == value);
+            if exists {
+                shown(&(name.to_owned(), value.clone()))
+            } else {
+                name.to_owned()
+            }
+        })
+    } else {
+        veeksha_slo::nearest(value, values.iter().copied())
+            .map(|value| shown(&(name.clone(), value.to_owned())))
+    };
+    if let Some(nearest) = nearest {
+        why.push_str(&format!("; did you mean {nearest}?"));
+    }
+    // Those of the same name say the most.
+    let listed: Vec<&&Label> = match values.is_empty() {
+        true => seen.iter().collect(),
+        false => seen.iter().filter(|(known, _)| known == name).collect(),
+    };
+    if listed.is_empty() {
+        why.push_str("; the requests have no labels");
+        return why;
+    }
+    let names: Vec<String> = listed.iter().take(LISTED).map(|label| shown(label)).collect();
+    why.push_str(&format!("; labels seen: {}", names.join(", ")));
+    if listed.len() > LISTED {
+        why.push_str(&format!(" and {} more", listed.len() - LISTED));
+    }
+    why
+}
+
+/// As it is written in an objective.
+fn shown(label: &Label) -> String {
+    LabelText(label).to_string()
+}
+
+fn all(labels: &[Label]) -> String {
+    let labels: Vec<String> = labels.iter().map(shown).collect();
+    labels.join(" and ")
+}

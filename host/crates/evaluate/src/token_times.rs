@@ -1,0 +1,81 @@
+//! When the output tokens of a request came.
+
+use veeksha_events::RequestRecord;
+use veeksha_model::Nanos;
+
+/// The instant of each generated chunk and what it carried of the output tokens, in `parts` of a token. All of them together are the
+/// request's output tokens, so that what is counted over time adds up to what is counted over the run.
+///
+/// A chunk's share is by the host's tokenizer where that counted the chunks, else each has the same. The shares alone come from there: the
+/// server's own count has tokens without text (the end of the answer, for one), and text cut into chunks makes more tokens than the text.
+pub(crate) fn token_times(record: &RequestRecord, parts: u64) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+    let chunks = record.generated_at().count();
+    let listed = &record.chunk_tokens;
+    let listed = if listed.len() == chunks { &listed[..] } else { &[] };
+    let counted: u64 = listed.iter().copied().map(u64::from).sum();
+    let (listed, whole) = match counted {
+        0 => (&[][..], chunks as u64),
+        counted => (listed, counted),
+    };
+    let tokens = u64::from(record.output_tokens);
+    let (mut weight, mut given) = (0, 0);
+    record.generated_at().enumerate().map(move |(place, at)| {
+        weight += listed.get(place).copied().map_or(1, u64::from);
+        // Rounded as a sum, so that nothing is lost.
+        let by_now = if whole == tokens {
+            weight.saturating_mul(parts)
+        } else {
+            let all = u128::from(tokens) * u128::from(parts);
+            u64::try_from(all * u128::from(weight) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
+        };
+        let came = by_now - given;
+        given = by_now;
+        (at, came)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use veeksha_model::{Chunk, ChunkKind};
+
+    use super::*;
+
+    fn came(chunks: usize, tokens: u32, listed: &[u32], parts: u64) -> Vec<u64> {
+        let chunk = |place: usize| Chunk {
+            at: place as Nanos,
+            lag: 0,
+            bytes: 1,
+            kind: ChunkKind::Content,
+            merged: false,
+        };
+        let record = RequestRecord {
+            chunks: (0..chunks).map(chunk).collect(),
+            chunk_tokens: listed.to_vec(),
+            output_tokens: tokens,
+            ..crate::blank::record()
+        };
+        token_times(&record, parts).map(|(_, came)| came).collect()
+    }
+
+    #[test]
+    fn chunks_carry_what_they_were_counted_to_have() {
+        assert_eq!(came(3, 6, &[1, 3, 2], 1), [1, 3, 2]);
+        assert_eq!(came(2, 2, &[], 10), [10, 10]);
+    }
+
+    #[test]
+    fn the_servers_count_is_divided_by_the_hosts() {
+        // The server counts eight tokens where the chunks have six: 8/6 for each of theirs.
+        assert_eq!(came(3, 8, &[1, 3, 2], 3), [4, 12, 8]);
+        assert_eq!(came(3, 8, &[1, 3, 2], 1).iter().sum::<u64>(), 8);
+    }
+
+    #[test]
+    fn without_a_count_of_chunks_each_has_the_same() {
+        assert_eq!(came(4, 6, &[], 2), [3, 3, 3, 3]);
+        assert_eq!(came(2, 6, &[0, 0], 1), [3, 3]);
+        assert_eq!(came(3, 2, &[], 1).iter().sum::<u64>(), 2);
+        assert_eq!(came(3, 0, &[], 1), [0, 0, 0]);
+        assert!(came(0, 5, &[], 1).is_empty());
+    }
+}
