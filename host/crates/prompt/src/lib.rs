@@ -21,6 +21,7 @@ mod cache;
 mod compose;
 mod count;
 mod crossing;
+mod embedded;
 mod error;
 mod file;
 pub mod hub;

@@ -4,10 +4,16 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::{PromptError, file};
+use tokenizers::models::bpe::BPE;
+use tokenizers::{
+    DecoderWrapper, Model, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, TokenizerImpl,
+};
 
-/// The tokenizer that the binary carries: byte-level BPE, see `tokenizer/make.py`.
-const EMBEDDED: &[u8] = include_bytes!("../tokenizer/tokenizer.json");
+use crate::{PromptError, embedded, file};
+
+/// Most tokenizers, as their files are read best; see [`parse`].
+type BpeTokenizer =
+    TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
 /// Bytes of a `tokenizer.json`, at most; the largest known have some 35 MiB.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -22,12 +28,22 @@ struct Loaded {
     name: String,
     fingerprint: String,
     vocabulary: u32,
+    origin: Origin,
+}
+
+/// Where a tokenizer is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It is the one inside the binary, of which more is known.
+    Embedded,
+    /// It was given.
+    Given,
 }
 
 impl Tokenizer {
     /// The small tokenizer inside the binary, named `embedded`.
     pub fn embedded() -> Result<Self, PromptError> {
-        Tokenizer::from_bytes(EMBEDDED, "embedded")
+        Tokenizer::read(embedded::TOKENIZER, "embedded", Origin::Embedded)
     }
 
     /// A `tokenizer.json`, or a folder that holds one. Its name is the path.
@@ -51,18 +67,21 @@ impl Tokenizer {
 
     /// The bytes of a `tokenizer.json`, under a name of the caller's choice.
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self, PromptError> {
+        Tokenizer::read(bytes, name, Origin::Given)
+    }
+
+    fn read(bytes: &[u8], name: &str, origin: Origin) -> Result<Self, PromptError> {
         let corrupt = |reason: String| PromptError::Corrupt {
             name: name.to_string(),
             reason,
         };
-        let mut tokenizer =
-            tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| corrupt(error.to_string()))?;
+        let mut tokenizer = parse(bytes).map_err(corrupt)?;
         // A file may ask to cut or to pad what it encodes; a count must not be cut or padded.
         tokenizer
             .with_truncation(None)
             .map_err(|error| corrupt(error.to_string()))?;
         tokenizer.with_padding(None);
-        let vocabulary = tokenizer.get_vocab_size(true) as u32;
+        let vocabulary = vocabulary(&tokenizer);
         if vocabulary == 0 {
             return Err(corrupt("its vocabulary is empty".to_string()));
         }
@@ -72,6 +91,7 @@ impl Tokenizer {
             name: name.to_string(),
             fingerprint,
             vocabulary,
+            origin,
         })))
     }
 
@@ -106,6 +126,10 @@ impl Tokenizer {
                 reason: error.to_string(),
             })?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        self.0.origin
     }
 
     /// Whether the tokenizer, asked for what a model's template would add, puts this token before every text.
@@ -167,5 +191,60 @@ impl Tokenizer {
             .into_iter()
             .map(|(id, token)| (id, token.content))
             .collect()
+    }
+}
+
+/// Reads a `tokenizer.json`. The library reads a model of a kind that it does not know beforehand by way of two trees of values, which
+/// takes most of the time of a short run's start; one that is BPE, as nearly all are, is read as such. Whatever is not is read, and
+/// refused, as the library does it.
+fn parse(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
+    match serde_json::from_slice::<BpeTokenizer>(bytes) {
+        Ok(tokenizer) => Ok(tokenizer.into()),
+        Err(_) => tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| error.to_string()),
+    }
+}
+
+/// The tokens of the model, and those that were added to it.
+fn vocabulary(tokenizer: &tokenizers::Tokenizer) -> u32 {
+    let model = tokenizer.get_model();
+    let added = tokenizer.get_added_tokens_decoder();
+    let new = added
+        .values()
+        .filter(|token| model.token_to_id(&token.content).is_none());
+    (model.get_vocab_size() + new.count()) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tokenizer_that_is_read_as_bpe_is_the_one_that_the_library_reads() {
+        let of_the_library = tokenizers::Tokenizer::from_bytes(embedded::TOKENIZER).unwrap();
+        let parsed = parse(embedded::TOKENIZER).unwrap();
+        assert_eq!(
+            parsed.to_string(false).unwrap(),
+            of_the_library.to_string(false).unwrap()
+        );
+        assert_eq!(vocabulary(&parsed) as usize, of_the_library.get_vocab_size(true));
+    }
+
+    #[test]
+    fn a_token_that_was_added_is_counted_once() {
+        let mut tokenizer = parse(embedded::TOKENIZER).unwrap();
+        let before = vocabulary(&tokenizer);
+        // The first is in the model.
+        for content in ["<|endoftext|>", "<|new|>", "<|new|>"] {
+            tokenizer.add_special_tokens(&[tokenizers::AddedToken::from(content, true)]);
+        }
+        assert_eq!(vocabulary(&tokenizer), before + 1);
+        assert_eq!(vocabulary(&tokenizer) as usize, tokenizer.get_vocab_size(true));
+    }
+
+    #[test]
+    fn a_model_of_another_kind_is_refused_in_the_words_of_the_library() {
+        let text = r#"{"version":"1.0","model":{"type":"WordLevel","vocab":{"a":"b"}}}"#;
+        let of_the_library = tokenizers::Tokenizer::from_bytes(text).unwrap_err().to_string();
+        assert_eq!(parse(text.as_bytes()).unwrap_err(), of_the_library);
     }
 }

@@ -22,7 +22,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::crossing::Crossings;
-use crate::{PromptError, Tokenizer};
+use crate::tokenizer::Origin;
+use crate::{PromptError, Tokenizer, embedded};
 
 /// Words needed to write text whose beginnings do not collide by chance.
 const NEEDED: usize = 32;
@@ -54,7 +55,7 @@ pub(crate) enum Lead {
 }
 
 /// The words of one tokenizer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     /// All words, each with a space before it.
     spaced: String,
@@ -73,6 +74,14 @@ struct Candidate {
 }
 
 impl Words {
+    /// The words of a tokenizer. Those of the embedded one were found when it was made.
+    pub(crate) fn of(tokenizer: &Tokenizer) -> Result<Words, PromptError> {
+        match tokenizer.origin() {
+            Origin::Embedded => Ok(embedded::words()),
+            Origin::Given => Words::find(tokenizer),
+        }
+    }
+
     /// Finds the words of a tokenizer.
     pub(crate) fn find(tokenizer: &Tokenizer) -> Result<Words, PromptError> {
         let (candidates, uncrossed) = candidates(tokenizer);
@@ -101,15 +110,8 @@ impl Words {
         let (lead, starts) = starts(tokenizer, &words)?;
         let proven = pairs && uncrossed && starts.len() >= NEEDED;
 
-        let mut spaced = String::new();
-        let mut spans = Vec::with_capacity(words.len());
-        for candidate in &words {
-            spans.push((spaced.len() as u32, candidate.word.len() as u32 + 1));
-            spaced.push(' ');
-            spaced.push_str(&candidate.word);
-        }
         let starts = if starts.is_empty() {
-            (0..spans.len() as u32).collect()
+            (0..words.len() as u32).collect()
         } else {
             starts
         };
@@ -118,12 +120,38 @@ impl Words {
         } else {
             Guarantee::Checked
         };
-        Ok(Words {
+        let words = words.iter().map(|candidate| candidate.word.as_str());
+        Ok(Words::new(words, starts, lead, guarantee))
+    }
+
+    pub(crate) fn new<'a>(
+        words: impl Iterator<Item = &'a str>,
+        starts: Vec<u32>,
+        lead: Lead,
+        guarantee: Guarantee,
+    ) -> Words {
+        let mut spaced = String::new();
+        let mut spans = Vec::new();
+        for word in words {
+            spans.push((spaced.len() as u32, word.len() as u32 + 1));
+            spaced.push(' ');
+            spaced.push_str(word);
+        }
+        Words {
             spaced,
             spans,
             starts,
             lead,
             guarantee,
+        }
+    }
+
+    /// All words, each with whether it may stand first.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, bool)> {
+        (0..self.spans.len()).map(|index| {
+            let first = self.starts.contains(&(index as u32));
+            (&self.spaced_word(index)[1..], first)
         })
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
         Ok(Writer {
-            words: Words::find(&tokenizer)?,
+            words: Words::of(&tokenizer)?,
             counted: Counted::of(&tokenizer),
             tokenizer,
             texts: Mutex::new(TextCache::new(CACHE_BYTES)),

@@ -1,0 +1,47 @@
+//! The tokenizer inside the binary, and its words.
+//!
+//! Finding the words of a tokenizer encodes all of them, which is most of what the start of a run with this tokenizer would take. They
+//! never change, so they were found once and lie beside it; a test finds them again.
+
+use crate::words::{Guarantee, Lead, Words};
+
+/// Byte-level BPE, see `tokenizer/make.py`.
+pub(crate) const TOKENIZER: &[u8] = include_bytes!("../tokenizer/tokenizer.json");
+
+/// One word a line, lowest id first; a word that may stand first has a star before it.
+const WORDS: &str = include_str!("../tokenizer/words.txt");
+
+/// What [`Words::find`] finds in [`TOKENIZER`].
+pub(crate) fn words() -> Words {
+    let starts = WORDS
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with('*'));
+    let starts = starts.map(|(index, _)| index as u32).collect();
+    let words = WORDS.lines().map(|line| line.strip_prefix('*').unwrap_or(line));
+    Words::new(words, starts, Lead::Bare, Guarantee::Proven)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+    use crate::Tokenizer;
+
+    /// With `UPDATE_WORDS` set the file is written: after another tokenizer was made.
+    #[test]
+    fn the_words_are_those_that_are_found() {
+        let found = Words::find(&Tokenizer::embedded().unwrap()).unwrap();
+        if std::env::var_os("UPDATE_WORDS").is_some() {
+            let mut text = String::new();
+            for (word, first) in found.all() {
+                let star = if first { "*" } else { "" };
+                writeln!(text, "{star}{word}").unwrap();
+            }
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tokenizer/words.txt");
+            std::fs::write(file, text).unwrap();
+        }
+        assert_eq!(words(), found, "UPDATE_WORDS=1 writes tokenizer/words.txt anew");
+    }
+}
