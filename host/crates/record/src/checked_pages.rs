@@ -10,13 +10,16 @@ use parquet::{
     errors::{ParquetError, Result},
 };
 
-/// The most cells of one page: beyond what one answer can hold, and small enough that the memory for them is.
-const MOST_CELLS: u32 = 1 << 24;
+/// The most cells of a column of one row group: beyond what one answer can hold, and small enough that the memory for them is. A
+/// page of some bytes can repeat a value so often.
+const MOST_CELLS: u32 = 1 << 22;
 
 /// Hands on the pages of a column that are as `Recorder` writes them.
 pub(crate) struct CheckedPages<P> {
     pages: P,
     dictionary: bool,
+    /// Cells that the column may still have.
+    cells: u32,
 }
 
 impl<P: PageReader> CheckedPages<P> {
@@ -25,13 +28,18 @@ impl<P: PageReader> CheckedPages<P> {
         CheckedPages {
             pages,
             dictionary: false,
+            cells: MOST_CELLS,
         }
     }
 
     fn check(&mut self, page: &Page) -> Result<()> {
-        if page.num_values() > MOST_CELLS {
-            return Err(refused(format!("a page of {} cells", page.num_values())));
-        }
+        let left = self.cells.checked_sub(page.num_values());
+        self.cells = left.ok_or_else(|| {
+            refused(format!(
+                "a page of {} cells, when a column has {MOST_CELLS} at the most,",
+                page.num_values()
+            ))
+        })?;
         match page {
             Page::DictionaryPage {
                 buf,
@@ -204,9 +212,13 @@ mod tests {
             ),
             (vec![dictionary(17)], "17 values in 16 bytes"),
             (vec![dictionary(1), dictionary(1)], "a dictionary"),
+            (vec![data(MOST_CELLS + 1, Encoding::PLAIN, &[1])], "4194305 cells"),
             (
-                vec![data(MOST_CELLS + 1, Encoding::PLAIN, &[1])],
-                "16777217 cells",
+                vec![
+                    data(MOST_CELLS, Encoding::PLAIN, &[1]),
+                    data(1, Encoding::PLAIN, &[1]),
+                ],
+                "1 cells",
             ),
             (vec![data(0, Encoding::PLAIN, &[])], "0 cells"),
             (

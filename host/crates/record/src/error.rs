@@ -39,16 +39,22 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// There is no record.
+    #[error("{} holds no record (record/requests.parquet, record/events.parquet): {hint}", run.display())]
+    Missing {
+        /// The folder that should be a run's.
+        run: PathBuf,
+        /// What the folder looks like, with the remedy.
+        hint: &'static str,
+    },
+    /// It is the folder of a run, and nothing of the run was recorded.
     #[error(
-        "{} holds no record: neither record/requests.parquet and record/events.parquet nor parts of them (record/requests-00000.parquet, \
-         ...) are there{hint}",
+        "the record of {} is empty: the run was killed before anything of it was recorded, so there is nothing to read; start it \
+         again",
         run.display()
     )]
-    Missing {
+    Empty {
         /// The run's folder.
         run: PathBuf,
-        /// What the folder looks like, with the remedy; may be empty.
-        hint: &'static str,
     },
     /// The record was written by another version of the program.
     #[error(

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -46,6 +46,23 @@ pub(crate) fn parts(folder: &Path, table: &str) -> Result<Vec<(usize, PathBuf)>,
     }
     parts.sort_unstable();
     Ok(parts)
+}
+
+/// Opens a file that must be a plain one: a pipe or a device in its place could keep its reader for ever. For every file of a run's
+/// folder, which can come from anywhere.
+///
+/// # Errors
+///
+/// If there is none, if it cannot be opened, or if it is not a plain file.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    // Looked at before it is opened: opening a pipe waits for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ));
+    }
+    File::open(path)
 }
 
 /// Writes a file under another name, makes sure that it is on the disk, and gives it its name: after a crash it is there whole, or

@@ -17,7 +17,7 @@ use parquet::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{checked_pages::CheckedPages, element::Element};
+use crate::{checked_pages::CheckedPages, element::Element, unpacked::Allowance};
 
 /// The most bytes of a row group. A recorder writes tens of megabytes.
 const MOST_BYTES: u64 = 1 << 30;
@@ -32,6 +32,7 @@ pub(crate) struct Group {
 struct Part {
     start: u64,
     bytes: Bytes,
+    allowance: Allowance,
 }
 
 impl Group {
@@ -52,6 +53,7 @@ impl Group {
         let part = Part {
             start,
             bytes: bytes.into(),
+            allowance: Allowance::default(),
         };
         Ok(Group {
             bytes: Arc::new(part),
@@ -125,8 +127,11 @@ impl Part {
 impl ChunkReader for Part {
     type T = Cursor<Bytes>;
 
+    /// Only headers of pages are read like this.
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(Cursor::new(self.slice(start, None)?))
+        let page = self.slice(start, None)?;
+        self.allowance.take(&page)?;
+        Ok(Cursor::new(page))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {

@@ -8,7 +8,8 @@
 //!
 //! Parquet keeps its index at the end of a file, so a file that is being written is worth nothing after a crash. While the run
 //! lasts, whole small files (*parts*) are therefore written; at the end they are joined into one file for each table, without being
-//! decoded. [`Recorder`] writes, [`Record`] reads; a record that was cut short is read as far as it goes, and says so.
+//! decoded. Each file bears the name of its run, which is drawn when the record is begun: files of two runs in one folder are told.
+//! [`Recorder`] writes, [`Record`] reads; a record that was cut short is read as far as it goes, and says so.
 #![forbid(unsafe_code)]
 
 mod checked_pages;
@@ -28,9 +29,11 @@ mod request_rows;
 mod stream;
 mod table;
 mod tables;
+mod unpacked;
 mod write;
 
 pub use error::RecordError;
+pub use folder::open_plain;
 pub use info::RecordInfo;
 pub use record::Record;
 pub use recorder::Recorder;

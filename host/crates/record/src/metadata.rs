@@ -10,6 +10,7 @@ pub(crate) const VERSION: u32 = 1;
 
 const VERSION_KEY: &str = "veeksha.record.version";
 const TABLE_KEY: &str = "veeksha.record.table";
+const RUN_KEY: &str = "veeksha.record.run";
 const PROGRAM_KEY: &str = "veeksha.record.program";
 const FIRST_KEY: &str = "veeksha.record.first_position";
 const END_KEY: &str = "veeksha.record.end_position";
@@ -21,6 +22,8 @@ const TIMES_KEY: &str = "veeksha.record.times";
 /// What a file says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct About {
+    /// The run that it is of, by a name that no other run has; `None` of a file of a program that gave none yet.
+    pub(crate) run: Option<String>,
     /// The program that wrote it.
     pub(crate) program: String,
     /// The stretch of the run's events that was written: the events of this table in it are in the file, the others in its sibling.
@@ -63,6 +66,9 @@ impl About {
                 "nanoseconds since the run's zero, one monotonic clock".to_owned(),
             ),
         ];
+        if let Some(run) = &self.run {
+            pairs.push((RUN_KEY, run.clone()));
+        }
         if table == "requests" {
             pairs.push((KINDS_KEY, chunk_legend()));
         }
@@ -106,6 +112,7 @@ impl About {
             .split(',')
             .filter(|sum| !sum.is_empty());
         let about = About {
+            run: find(RUN_KEY).map(str::to_owned),
             program,
             first: number(FIRST_KEY)?,
             end: number(END_KEY)?,

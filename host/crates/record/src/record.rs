@@ -12,7 +12,7 @@ use crate::{
     RecordError, RecordInfo,
     folder::{folder, parts, whole},
     metadata::VERSION,
-    stream::{Stream, TableFile, damage},
+    stream::{Stream, TableFile, damage, name},
     table::Columns,
     tables::{EventColumns, RequestColumns},
 };
@@ -42,20 +42,27 @@ impl Record {
     /// If there is no record, if none of its files can be read, or if a file is of another version of the format.
     pub fn open(run: &Path) -> Result<Record, RecordError> {
         let folder = folder(run);
+        if !folder.is_dir() {
+            return Err(RecordError::Missing {
+                run: run.to_owned(),
+                hint: hint(run),
+            });
+        }
         let mut damaged = Vec::new();
-        let requests = Files::find::<RequestColumns>(run, &folder, &mut damaged)?;
-        let events = Files::find::<EventColumns>(run, &folder, &mut damaged)?;
+        let mut requests = Files::find::<RequestColumns>(&folder, &mut damaged)?;
+        let mut events = Files::find::<EventColumns>(&folder, &mut damaged)?;
+        if let Some(of_run) = run_of(&requests, &events) {
+            requests.keep(&of_run, &mut damaged);
+            events.keep(&of_run, &mut damaged);
+        }
         if requests.files.is_empty() && events.files.is_empty() {
-            return Err(if damaged.is_empty() {
-                RecordError::Missing {
-                    run: run.to_owned(),
-                    hint: hint(run),
-                }
-            } else {
-                RecordError::Unreadable {
-                    run: run.to_owned(),
+            let run = run.to_owned();
+            return Err(match damaged.is_empty() {
+                true => RecordError::Empty { run },
+                false => RecordError::Unreadable {
+                    run,
                     reasons: damaged,
-                }
+                },
             });
         }
         let info = info(&requests, &events, damaged);
@@ -147,13 +154,7 @@ impl Record {
 }
 
 impl Files {
-    fn find<C: Columns>(run: &Path, folder: &Path, damaged: &mut Vec<String>) -> Result<Files, RecordError> {
-        if !folder.is_dir() {
-            return Err(RecordError::Missing {
-                run: run.to_owned(),
-                hint: hint(run),
-            });
-        }
+    fn find<C: Columns>(folder: &Path, damaged: &mut Vec<String>) -> Result<Files, RecordError> {
         let finished = whole(folder, C::NAME);
         let whole = finished.exists();
         let paths = if whole {
@@ -162,20 +163,9 @@ impl Files {
             let parts = parts(folder, C::NAME)?;
             parts.into_iter().map(|(_, path)| path).collect()
         };
-        let mut files: Vec<TableFile> = Vec::new();
+        let mut files = Vec::new();
         for path in paths {
             match TableFile::open::<C>(&path)? {
-                Ok(file)
-                    if files
-                        .last()
-                        .is_some_and(|before| before.about.end > file.about.first) =>
-                {
-                    damaged.push(damage(
-                        &path,
-                        "it holds events that an earlier part holds already",
-                    ));
-                    drop(file);
-                }
                 Ok(file) => files.push(file),
                 Err(why) => damaged.push(why),
             }
@@ -183,11 +173,48 @@ impl Files {
         Ok(Files { files, whole })
     }
 
+    /// Leaves out what is of another run, and what holds events a second time.
+    fn keep(&mut self, of_run: &OfRun, damaged: &mut Vec<String>) {
+        let mut end = 0;
+        self.files.retain(|file| {
+            let why = if file.about.run != of_run.run {
+                format!("it is of another run than {}", of_run.file)
+            } else if file.about.first < end {
+                "it holds events that an earlier part holds already".to_owned()
+            } else {
+                end = file.about.end;
+                return true;
+            };
+            damaged.push(damage(&file.path, &why));
+            false
+        });
+    }
+
     fn rows(&self) -> u64 {
         self.files
             .iter()
             .fold(0, |rows, file| rows.saturating_add(file.rows()))
     }
+}
+
+/// The run that a record is of.
+struct OfRun {
+    /// Its name; of an older record there is none.
+    run: Option<String>,
+    /// A file that bears it.
+    file: String,
+}
+
+/// The run that most files are of; of as many, the one of the first file. `None` without a file.
+fn run_of(requests: &Files, events: &Files) -> Option<OfRun> {
+    let all = || requests.files.iter().chain(&events.files);
+    let of_its_run = |file: &TableFile| all().filter(|other| other.about.run == file.about.run).count();
+    // The last of the greatest would be taken.
+    let most = all().rev().max_by_key(|file| of_its_run(file))?;
+    Some(OfRun {
+        run: most.about.run.clone(),
+        file: name(&most.path),
+    })
 }
 
 /// How many events were recorded, by what the files say.
@@ -224,17 +251,16 @@ fn info(requests: &Files, events: &Files, mut damaged: Vec<String>) -> RecordInf
     }
 }
 
-/// What a folder without a record looks like.
+/// What a folder without a record looks like, and what to do about it.
 fn hint(run: &Path) -> &'static str {
     if run.join("metrics/request_level_metrics.jsonl").exists() {
-        ". It looks like a run of Veeksha, or of a version of this program that kept no record: its metrics can be read, but not \
-         computed anew"
+        "it looks like a run of Veeksha, which keeps no record: its metrics can be read, but not computed anew"
     } else if run.join("requests.parquet").exists() || run.join("events.parquet").exists() {
-        ". It looks like the record itself: give the folder above it"
+        "it looks like the record itself; give the folder above it"
     } else if run.is_dir() {
-        ". Give the folder of a run, the one with config.yml in it"
+        "give the folder of a run, the one with config.yml and record/ in it"
     } else {
-        ". There is no such folder"
+        "there is no such folder"
     }
 }
 

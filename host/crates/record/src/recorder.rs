@@ -1,7 +1,10 @@
 //! Writes the record while the run lasts.
 
 use std::{
-    fs, mem,
+    collections::hash_map::RandomState,
+    fs,
+    hash::{BuildHasher, Hasher},
+    mem,
     path::{Path, PathBuf},
 };
 
@@ -24,13 +27,14 @@ const MOST_ROWS: usize = 65_536;
 /// The most memory for the rows of a part, about.
 const MOST_BYTES: usize = 32 << 20;
 /// The least age at which a part is written.
-const LEAST_AGE: Nanos = 5_000_000_000;
+const LEAST_AGE: Nanos = 500_000_000;
 
 /// Writes a run's record. Events are kept as columns; when there are enough of them, or the oldest is old enough, they are written
 /// as parts. Memory is bounded by one part: at most 32 MiB of columns (or one event, if that is larger), and as much again for a
 /// moment while they are encoded.
 pub struct Recorder {
     folder: PathBuf,
+    run: String,
     program: String,
     requests: Table<RequestColumns>,
     events: Table<EventColumns>,
@@ -78,6 +82,7 @@ impl Recorder {
             requests: Table::new(&folder)?,
             events: Table::new(&folder)?,
             folder,
+            run: name_of_a_run(),
             program: program.to_owned(),
             levels: Levels::default(),
             position: 0,
@@ -108,24 +113,30 @@ impl Recorder {
             self.bytes += SIZE_OF_EVENT;
         }
         self.now = self.now.max(now);
-        let since = *self.since.get_or_insert(now);
+        self.since.get_or_insert(now);
         let rows = self.requests.rows.max(self.events.rows);
-        if rows >= MOST_ROWS || self.bytes >= MOST_BYTES || now.saturating_sub(since) >= oldest(now) {
-            self.write_part()?;
+        if rows >= MOST_ROWS || self.bytes >= MOST_BYTES {
+            return self.write_part();
         }
-        Ok(())
+        self.tick(now)
     }
 
-    /// Writes a part if what has been taken is old enough: to be called now and then while nothing happens, so that a run that is killed in
-    /// a quiet stretch loses no more than a busy one.
+    /// When the next part is to be written if nothing else happens, on the clock of [`Recorder::push`]: the time for
+    /// [`Recorder::tick`]. `None` if everything is written.
+    pub fn due(&self) -> Option<Nanos> {
+        self.since.map(|since| since.saturating_add(oldest(since)))
+    }
+
+    /// Writes a part if what has been taken is old enough: to be called while nothing happens, so that a run that is killed in a quiet
+    /// stretch loses no more than a busy one.
     ///
     /// # Errors
     ///
     /// As [`Recorder::push`].
     pub fn tick(&mut self, now: Nanos) -> Result<(), RecordError> {
         self.now = self.now.max(now);
-        match self.since {
-            Some(since) if now.saturating_sub(since) >= oldest(now) => self.write_part(),
+        match self.due() {
+            Some(due) if self.now >= due => self.write_part(),
             _ => Ok(()),
         }
     }
@@ -137,13 +148,7 @@ impl Recorder {
     /// If a file could not be written. The parts that are there stay, and [`crate::Record`] reads them.
     pub fn finish(mut self) -> Result<(), RecordError> {
         let last = self.write_part();
-        let about = About {
-            program: mem::take(&mut self.program),
-            first: 0,
-            end: self.position,
-            until: self.now,
-            checksums: Vec::new(),
-        };
+        let about = self.about(0);
         self.requests.finish(&self.folder, &about)?;
         self.events.finish(&self.folder, &about)?;
         sync(&self.folder)?;
@@ -152,18 +157,24 @@ impl Recorder {
         last
     }
 
+    /// What a file says of itself that holds the events from `first` on.
+    fn about(&self, first: u64) -> About {
+        About {
+            run: Some(self.run.clone()),
+            program: self.program.clone(),
+            first,
+            end: self.position,
+            until: self.now,
+            checksums: Vec::new(),
+        }
+    }
+
     /// Writes the events that no part has: first what is not a request, then the requests.
     fn write_part(&mut self) -> Result<(), RecordError> {
         if self.written == self.position {
             return Ok(());
         }
-        let about = About {
-            program: self.program.clone(),
-            first: self.written,
-            end: self.position,
-            until: self.now,
-            checksums: Vec::new(),
-        };
+        let about = self.about(self.written);
         (self.bytes, self.since, self.written) = (0, None, self.position);
         let number = self.part;
         self.part += 1;
@@ -245,10 +256,17 @@ impl<C: Columns> Table<C> {
     }
 }
 
-/// The age at which a part is written, at an instant of the run: five seconds, and in a long run the square root of its seconds. A
-/// run of an hour loses at most a minute to a crash, a run of a day five minutes, and that one has 600 parts, not 17,000.
-fn oldest(now: Nanos) -> Nanos {
-    let seconds = now as f64 / 1e9;
+/// 128 bits that no other run has: SipHash of nothing under two keys from the system's random source.
+fn name_of_a_run() -> String {
+    let draw = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", draw(), draw())
+}
+
+/// The age at which a part is written whose first event came at an instant of the run: the square root of its seconds, and half a second at the least. A
+/// run of some seconds loses one or two of them to a crash, a run of an hour at most a minute, a run of a day five minutes; and that
+/// one has 600 parts, where one every five seconds would be 17,000.
+fn oldest(since: Nanos) -> Nanos {
+    let seconds = since as f64 / 1e9;
     LEAST_AGE.max((seconds.sqrt() * 1e9) as Nanos)
 }
 
@@ -273,13 +291,28 @@ fn size_of_request(record: &RequestRecord) -> usize {
 mod tests {
     use super::*;
 
-    /// Five seconds while the square root is less, so for 25 seconds; then the square root.
+    /// Half a second while the square root is less, so for a quarter of a second; then the square root.
     #[test]
     fn parts_of_a_long_run_are_older() {
-        let second = 1_000_000_000;
-        for (seconds, age) in [(0, 5), (25, 5), (100, 10), (3_600, 60), (90_000, 300)] {
-            assert_eq!(oldest(seconds * second), age * second, "{seconds}");
+        let millisecond = 1_000_000;
+        for (at, age) in [
+            (0, 500),
+            (250, 500),
+            (1_000, 1_000),
+            (25_000, 5_000),
+            (100_000, 10_000),
+            (3_600_000, 60_000),
+            (90_000_000, 300_000),
+        ] {
+            assert_eq!(oldest(at * millisecond), age * millisecond, "{at}");
         }
+    }
+
+    #[test]
+    fn runs_have_names_of_their_own() {
+        let names: std::collections::BTreeSet<String> = (0..100).map(|_| name_of_a_run()).collect();
+        assert_eq!(names.len(), 100);
+        assert!(names.iter().all(|name| name.len() == 32));
     }
 
     /// A part every sqrt(t) seconds: the integral of dt / sqrt(t) is 2 sqrt(t), 588 for a day, and few before it is that slow.

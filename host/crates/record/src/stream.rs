@@ -3,16 +3,24 @@
 use std::{
     collections::VecDeque,
     fs::File,
+    io::{Read, Seek, SeekFrom},
     marker::PhantomData,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::{
+    errors::ParquetError,
+    file::{
+        FOOTER_SIZE,
+        metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader},
+    },
+};
 
 use crate::{
     RecordError,
     error::words,
+    folder::open_plain,
     group::Group,
     metadata::{About, Foreign, VERSION},
     table::{Columns, Rows},
@@ -35,10 +43,11 @@ impl TableFile {
     ///
     /// `Ok(Err(reason))` if the file is damaged or not one of a record; an error if it is of another version.
     pub(crate) fn open<C: Columns>(path: &Path) -> Result<Result<TableFile, String>, RecordError> {
-        let metadata = File::open(path)
-            .map_err(Into::into)
-            .and_then(|file| ParquetMetaDataReader::new().parse_and_finish(&file));
-        let metadata = match metadata {
+        let file = match open_plain(path) {
+            Ok(file) => file,
+            Err(error) => return Ok(Err(damage(path, &error.to_string()))),
+        };
+        let metadata = match read_index(file) {
             Ok(metadata) => metadata,
             Err(error) => {
                 return Ok(Err(damage(
@@ -86,10 +95,36 @@ impl TableFile {
     }
 }
 
+/// The most bytes of a file's index: thousands of row groups, of at most 65,536 rows each.
+const MOST_INDEX: usize = 64 << 20;
+
+/// The index at the end of a file. Its length stands in the last eight bytes, and the decoder would make room for whatever they say.
+fn read_index(mut file: File) -> parquet::errors::Result<ParquetMetaData> {
+    let mut tail = [0; FOOTER_SIZE];
+    let length = file.metadata()?.len();
+    if length < FOOTER_SIZE as u64 {
+        return Err(ParquetError::EOF(format!("it has {length} bytes")));
+    }
+    file.seek(SeekFrom::End(-(FOOTER_SIZE as i64)))?;
+    file.read_exact(&mut tail)?;
+    let index = FooterTail::try_new(&tail)?.metadata_length();
+    if index > MOST_INDEX {
+        return Err(ParquetError::General(format!(
+            "its index claims to have {index} bytes"
+        )));
+    }
+    ParquetMetaDataReader::new().parse_and_finish(&file)
+}
+
 /// What is wrong with a file, and what becomes of it.
 pub(crate) fn damage(path: &Path, why: &str) -> String {
+    format!("{}: {why}", name(path))
+}
+
+/// A file's name in messages.
+pub(crate) fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
-    format!("{}: {why}", name.display())
+    name.display().to_string()
 }
 
 /// A place in the rows of a table.
@@ -211,7 +246,7 @@ impl<C: Columns> Stream<C> {
 
 fn open_group<R: Rows>(source: &Arc<Source>, group: usize) -> Result<Open<R>, String> {
     let open = || -> parquet::errors::Result<Open<R>> {
-        let mut file = File::open(&source.path)?;
+        let mut file = open_plain(&source.path)?;
         let checksum = source.about.checksums.get(group).copied().unwrap_or_default();
         let bytes = Group::read(&mut file, source.metadata.row_group(group), checksum)?;
         let mut open = Open {

@@ -144,22 +144,24 @@ fn a_row_group_with_a_changed_byte_is_left_out_and_counted() {
 /// The process died after the first of the two tables was joined.
 #[test]
 fn a_run_that_is_cut_while_it_is_finished_is_whole() {
-    let (whole, events) = finished_run();
-    let (parts, _) = {
-        let run = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::create(run.path(), "test").unwrap();
-        for (index, event) in events.iter().enumerate() {
-            // A last part of all that is left.
-            let now = if index + 1 == events.len() {
-                60
-            } else {
-                index as u64 / 15 * 6
-            };
-            recorder.push(event, now * SECOND).unwrap();
-        }
-        drop(recorder);
-        (run, ())
-    };
+    let whole = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(whole.path(), "test").unwrap();
+    let mut runner = TestRunner::deterministic();
+    let events: Vec<Event> = (0..40)
+        .map(|_| event().new_tree(&mut runner).unwrap().current())
+        .collect();
+    for (index, event) in events.iter().enumerate() {
+        recorder.push(event, index as u64 / 15 * 6 * SECOND).unwrap();
+    }
+    // A last part of all that is left.
+    recorder.tick(60 * SECOND).unwrap();
+    let parts = tempfile::tempdir().unwrap();
+    fs::create_dir(parts.path().join("record")).unwrap();
+    for part in fs::read_dir(whole.path().join("record")).unwrap() {
+        let part = part.unwrap();
+        fs::copy(part.path(), parts.path().join("record").join(part.file_name())).unwrap();
+    }
+    recorder.finish().unwrap();
     fs::copy(file(&whole, "requests.parquet"), file(&parts, "requests.parquet")).unwrap();
     fs::write(file(&parts, "events.parquet.tmp"), b"PAR1 half a file").unwrap();
     let (seen, info) = read(parts.path()).unwrap();
@@ -326,20 +328,32 @@ fn a_folder_without_a_record_says_what_is_missing() {
     let text = |run: &Path| Record::open(run).err().unwrap().to_string();
     let error = text(&run.path().join("nowhere"));
     assert!(
-        error.contains("record/requests.parquet") && error.ends_with("There is no such folder"),
+        error.contains("record/requests.parquet") && error.ends_with("there is no such folder"),
         "{error}"
     );
     let error = text(run.path());
     assert!(
-        error.contains("record/events.parquet") && error.contains("the one with config.yml in it"),
+        error.contains("record/events.parquet")
+            && error.contains("the one with config.yml and record/ in it"),
         "{error}"
     );
-    fs::create_dir(run.path().join("record")).unwrap();
-    assert!(text(run.path()).contains("holds no record"));
     fs::create_dir(run.path().join("metrics")).unwrap();
     fs::write(run.path().join("metrics/request_level_metrics.jsonl"), "{}\n").unwrap();
     let error = text(run.path());
     assert!(error.contains("looks like a run of Veeksha"), "{error}");
+
+    // A run that was killed before its first part: there is nothing yet, or half a file.
+    fs::create_dir(run.path().join("record")).unwrap();
+    for tmp in [false, true] {
+        if tmp {
+            fs::write(file(&run, "events-00000.parquet.tmp"), b"PAR1").unwrap();
+        }
+        let error = text(run.path());
+        assert!(
+            error.contains("killed before anything of it was recorded") && !error.contains("Veeksha"),
+            "{error}"
+        );
+    }
 
     let (run, _) = finished_run();
     let error = text(&run.path().join("record"));

@@ -8,6 +8,8 @@
 
 mod damage;
 mod first_version;
+mod hostile;
+mod mixed;
 mod other_readers;
 mod round_trip;
 mod support;

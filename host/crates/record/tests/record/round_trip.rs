@@ -74,12 +74,14 @@ proptest! {
     fn a_run_that_is_cut_short_comes_back_to_its_last_part(sequence in sequence()) {
         let run = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(run.path(), "test").unwrap();
-        // By hand: a part is written with the first event that comes five seconds after the oldest unwritten one, and in it.
+        // By hand: a part is written with the first event that comes so much later than the oldest unwritten one as the square root
+        // of that one's seconds, half a second at the least, and in it.
         let (mut since, mut written, mut until) = (None, 0, None);
         for (index, (event, now)) in sequence.iter().enumerate() {
             recorder.push(event, *now).unwrap();
-            let age = (5 * SECOND).max(((*now as f64 / 1e9).sqrt() * 1e9) as u64);
-            if now - *since.get_or_insert(*now) >= age {
+            let oldest = *since.get_or_insert(*now);
+            let age = (SECOND / 2).max(((oldest as f64 / 1e9).sqrt() * 1e9) as u64);
+            if now - oldest >= age {
                 (since, written, until) = (None, index + 1, Some(*now));
             }
         }
@@ -145,10 +147,16 @@ fn a_quiet_stretch_leaves_nothing_unwritten() {
     let folder = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
     let event = Event::TimeoutReached { at: 7 };
+    assert_eq!(recorder.due(), None);
     recorder.push(&event, 0).unwrap();
-    recorder.tick(SECOND).unwrap();
-    assert!(Record::open(folder.path()).is_err(), "a second is not old");
-    recorder.tick(60 * SECOND).unwrap();
+    assert_eq!(recorder.due(), Some(SECOND / 2));
+    recorder.tick(SECOND / 2 - 1).unwrap();
+    assert!(
+        Record::open(folder.path()).is_err(),
+        "less than half a second is not old"
+    );
+    recorder.tick(SECOND / 2).unwrap();
+    assert_eq!(recorder.due(), None);
     let (events, info) = read(folder.path());
     assert_eq!((events, info.complete), (vec![event], false));
     // Nothing new, nothing written.
