@@ -10,7 +10,7 @@ use veeksha_record::Record;
 use veeksha_scenario::{Document, Generator, LuaKind, Node, Value};
 
 use crate::failure::Failure;
-use crate::wire_up::{Loaded, Source, read};
+use crate::source::{Loaded, Source, read};
 
 /// An earlier run.
 pub(crate) struct OldRun {
@@ -57,6 +57,11 @@ impl OldRun {
             not_called: told.not_called,
             config: told.config,
         })
+    }
+
+    /// Whether the run was recorded to its end and everything of it is there, as far as it was read.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.record.info().complete
     }
 
     /// The metrics of plugins that the record has samples of: they are told before the first request is sent.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
@@ -70,7 +71,10 @@ fn write(
     let clock = RunClock::starting_now();
     let mut first = Ok(());
     loop {
-        let written = match inbox.recv_timeout(IDLE) {
+        let wait = recorder.due().map_or(Duration::MAX, |due| {
+            Duration::from_nanos(due.saturating_sub(clock.now()))
+        });
+        let written = match inbox.recv_timeout(wait) {
             Ok(event) => recorder.push(&event, clock.now()),
             Err(RecvTimeoutError::Timeout) => recorder.tick(clock.now()),
             Err(RecvTimeoutError::Disconnected) => break,
@@ -84,6 +88,3 @@ fn write(
     let last = recorder.finish();
     first.and(last)
 }
-
-/// How often a quiet run's record is looked after.
-const IDLE: std::time::Duration = std::time::Duration::from_secs(1);

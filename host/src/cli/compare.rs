@@ -194,7 +194,7 @@ fn read(path: &Path, label: String, args: &CompareArgs) -> Result<RunData, Failu
             .workload
             .as_ref()
             .map(|workload| workload.prefixes.clone()),
-        settings: settings(path),
+        settings: settings(&run.config),
         window: evaluation.curves.window,
         validity: match certificate.verdict {
             Trust::Valid => Validity::Valid,
@@ -266,9 +266,8 @@ fn metrics(
 }
 
 /// The configuration, flattened to paths and values.
-fn settings(run: &Path) -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(run.join("config.yml")).unwrap_or_default();
-    let Ok(document) = Document::from_yaml(&text, "config.yml") else {
+fn settings(config: &str) -> Vec<(String, String)> {
+    let Ok(document) = Document::from_yaml(config, "config.yml") else {
         return Vec::new();
     };
     let mut settings = Vec::new();

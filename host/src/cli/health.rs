@@ -1,6 +1,6 @@
 //! `veeksha-host health`: whether a run did what its scenario asked for.
 
-use veeksha_health::Health;
+use veeksha_health::{Health, Outcome};
 
 use crate::cli::args::HealthArgs;
 use crate::failure::Failure;
@@ -20,8 +20,19 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
     } else {
         say::out(report.text().trim_end());
     }
-    Ok(match args.strict && !report.passed() {
-        true => exit::INVALID,
-        false => exit::DONE,
-    })
+    if !args.strict || (report.passed() && run.is_whole()) {
+        return Ok(exit::DONE);
+    }
+    if !run.is_whole() {
+        say::err("--strict: the record is not whole, so that nobody can say whether the run did as asked");
+    }
+    if !report.passed() {
+        let failed = report
+            .checks
+            .iter()
+            .filter(|check| check.outcome == Outcome::Failed);
+        let failed: Vec<&str> = failed.map(|check| check.name).collect();
+        say::err(format!("--strict: not as asked for: {}", failed.join(", ")));
+    }
+    Ok(exit::INVALID)
 }

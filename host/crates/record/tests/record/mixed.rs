@@ -40,7 +40,8 @@ fn owners(run: &TempDir) -> (Vec<u64>, RecordInfo) {
             owners.push(match event {
                 Event::Finished(record) => record.id.session.0,
                 Event::Interrupted { at } => *at,
-                other => panic!("{other:?} was not recorded"),
+                // Nobody's.
+                _ => 0,
             });
             ControlFlow::<()>::Continue(())
         })
