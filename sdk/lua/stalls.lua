@@ -49,6 +49,10 @@ return {
       better = "less",
       summary = "gaps above 200 ms in all answers of one session",
       observe = function(request)
+        -- Nor has a session of which no answer has a chunk.
+        if #request.chunk_at == 0 then
+          return nil
+        end
         if not sessions[request.session] then
           sessions[request.session] = 0
           table.insert(order, request.session)

@@ -104,7 +104,7 @@ impl Observer {
             keep(observed, failures, |samples| metric.tell(samples, &batch, said))
         });
         self.checks.retain_mut(|check| {
-            let judged = check.check.judge(&batch);
+            let judged = veeksha_ports::judge(check.check.as_mut(), &batch);
             keep(judged, failures, |judged| check.tell(&judged, &batch, said))
         });
         if let (Some(begin), Some(clock)) = (begin, self.clock) {
@@ -170,7 +170,8 @@ impl OpenedMetric {
 
 impl OpenedCheck {
     fn tell(&self, judged: &[bool], batch: &[&RequestRecord], said: &mut dyn FnMut(Event)) {
-        for (record, good) in batch.iter().zip(judged) {
+        // Of one that failed there is nothing to say: it is not good, and no check was asked.
+        for (record, good) in batch.iter().zip(judged).filter(|(record, _)| record.is_ok()) {
             said(Event::Judged {
                 plugin: self.plugin.clone(),
                 request: record.id,

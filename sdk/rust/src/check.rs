@@ -60,7 +60,8 @@ pub trait RequestCheck: Sized + 'static {
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// Whether a request was good. Requests that failed are never good, whatever is said here.
+    /// Whether a request was good. The host asks about requests that were answered; one that failed or was cancelled is never good,
+    /// whatever is said here.
     fn is_good(&self, request: &Completion<'_>) -> bool;
 }
 

@@ -98,18 +98,14 @@ impl LuaRequestCheck {
 }
 
 impl RequestCheck for LuaRequestCheck {
-    /// A request that failed is not good, and the function is not asked.
     fn judge(&mut self, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
         let mut judged = batch
             .iter()
-            .map(|record| match record.is_ok() {
-                true => self.one(record),
-                false => Ok(false),
-            })
+            .map(|record| self.one(record))
             .collect::<Result<Vec<bool>, PluginFailure>>();
         if let Ok(answers) = &judged
             && !self.proven
-            && let Some((record, first)) = batch.iter().zip(answers).find(|(record, _)| record.is_ok())
+            && let Some((record, first)) = batch.iter().zip(answers).next()
         {
             match self.prove(record, *first) {
                 Ok(()) => self.proven = true,

@@ -22,7 +22,7 @@ pub use group_names::name_groups;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use measure::{
     MetricCollector, MetricFactory, OpenMetric, PluginSample, RequestCheck, RequestCheckFactory, RunResults,
-    SloCheck, SloVerdict, Stats, WindowStats,
+    SloCheck, SloVerdict, Stats, WindowStats, judge,
 };
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
 pub use transport::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings, Transport};

@@ -55,10 +55,28 @@ pub trait RequestCheckFactory: Send + Sync {
     fn open(&self) -> Result<Box<dyn RequestCheck>, PluginFailure>;
 }
 
-/// Judges finished requests.
+/// Judges finished requests. [`judge`] is how one is asked.
 pub trait RequestCheck {
     /// Whether each request was good: as many answers as requests.
     fn judge(&mut self, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure>;
+}
+
+/// Whether each of these requests was good: as many answers as requests.
+///
+/// A check is shown the requests that were answered and no others: one that failed or was cancelled is never good, whatever a check
+/// would say of it. All checks are asked through here, so a rule gives the same verdicts in whatever language it is written.
+///
+/// # Errors
+/// Those of the check.
+pub fn judge(check: &mut dyn RequestCheck, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
+    let answered: Vec<&RequestRecord> = batch.iter().copied().filter(|record| record.is_ok()).collect();
+    let mut judged = match answered.is_empty() {
+        true => Vec::new(),
+        false => check.judge(&answered)?,
+    }
+    .into_iter();
+    let good = |record: &&RequestRecord| record.is_ok() && judged.next().unwrap_or(false);
+    Ok(batch.iter().map(good).collect())
 }
 
 /// A plugin that judges a run by its results.
@@ -66,7 +84,7 @@ pub trait SloCheck: Send + Sync {
     /// What the plugin is.
     fn info(&self) -> &WorkloadInfo;
 
-    /// Its verdicts: at least one.
+    /// Its verdicts: at least one, each with a name of its own.
     fn check(&self, results: Arc<dyn RunResults>) -> Result<Vec<SloVerdict>, PluginFailure>;
 }
 

@@ -637,18 +637,19 @@ fn good_says_true_false_or_nil() {
     assert_eq!(check.info().engine, "lua");
 }
 
+/// The engine shows a function what it is given; that nobody is asked about failures is `veeksha_ports::judge`'s part.
 #[test]
 fn good_is_not_asked_about_failures() {
     let check = evaluator("return { good = function(request) return request.ttfc < 1 end }")
         .request_check
         .unwrap();
+    let batch = [&failed(1, ErrorClass::Status), &request(2)];
     assert_eq!(
-        check
-            .open()
-            .unwrap()
-            .judge(&[&failed(1, ErrorClass::Status), &request(2)]),
+        veeksha_ports::judge(check.open().unwrap().as_mut(), &batch),
         Ok(vec![false, true])
     );
+    let failure = check.open().unwrap().judge(&batch).unwrap_err();
+    assert_eq!(failure.input.as_deref(), Some("request = 17/1"));
 }
 
 #[test]
@@ -1097,9 +1098,17 @@ fn the_example_of_the_sdk_measures_stalls() {
     assert_eq!(end.len(), 1);
     assert_eq!((end[0].metric, end[0].value), (2, 2.0));
 
-    let check = stalls.request_check.unwrap();
+    let mut without_chunks = open(&stalls).collector;
+    assert_eq!(without_chunks.observe(&[&records[2]]), Ok(Vec::new()));
     assert_eq!(
-        check.open().unwrap().judge(&records.iter().collect::<Vec<_>>()),
+        without_chunks.finish(),
+        Ok(Vec::new()),
+        "a session without chunks has no value"
+    );
+
+    let mut check = stalls.request_check.as_ref().unwrap().open().unwrap();
+    assert_eq!(
+        veeksha_ports::judge(check.as_mut(), &records.iter().collect::<Vec<_>>()),
         Ok(vec![false, true, false])
     );
     let verdicts = stalls.slo_check.unwrap().check(Arc::new(Asked)).unwrap();

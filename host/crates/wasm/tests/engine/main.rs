@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod alike;
 mod cache;
 mod capabilities;
 mod codecs;
@@ -15,6 +16,7 @@ mod hostile;
 mod loading;
 mod measures;
 mod planned;
+mod records;
 mod sdk;
 mod stand_ins;
 mod support;
