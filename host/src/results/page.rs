@@ -14,7 +14,6 @@ use veeksha_page::{
     Plugin, Requests, RunFacts, RunState, Slice, SliceColumn, Slices, Slo, WorstWindow,
 };
 use veeksha_report::RunFolder;
-use veeksha_slo::Comparison;
 use veeksha_stats::Summary;
 
 use super::{Clock, Judged};
@@ -164,13 +163,13 @@ fn on_the_way(name: &str, figures: LiveFigures) -> Option<Metric> {
         plugin: None,
         summary: Some(MetricSummary {
             count: figures.count,
-            mean: f64::NAN,
+            mean: figures.mean,
             std: f64::NAN,
             min: f64::NAN,
             max: figures.max,
             p50: figures.p50,
             p90: figures.p90,
-            p95: f64::NAN,
+            p95: figures.p95,
             p99: figures.p99,
         }),
     })
@@ -277,9 +276,13 @@ fn figures(evaluation: &Evaluation) -> Vec<Figure> {
     let mut figures = Vec::new();
     if let Some(goodput) = evaluation.slos.goodput {
         let good = (goodput * counts.intended() as f64).round();
+        let mut detail = format!("{good} of {} were good", counts.intended());
+        for remark in &evaluation.slos.remarks {
+            detail.push_str(&format!("; {remark}"));
+        }
         figures.push(of_all(
             figure("goodput", "Goodput", Some(goodput), "share"),
-            format!("{good} of {} were good", counts.intended()),
+            detail,
         ));
     }
     figures.extend([
@@ -364,32 +367,17 @@ fn slo(result: &SloResult) -> Slo {
         expression: result.objective.clone(),
         observed: result.observed,
         bound: Some(result.threshold),
-        comparison: Some(
-            match result.comparison {
-                Comparison::Below => "<",
-                Comparison::AtMost => "<=",
-                Comparison::Above => ">",
-                Comparison::AtLeast => ">=",
-            }
-            .to_owned(),
-        ),
-        unit: match result.sample_count {
-            // The figures without a unit that stand in objectives are shares.
-            None if result.unit == "1" => "share".to_owned(),
-            _ => result.unit.clone(),
-        },
+        comparison: Some(result.comparison.to_string()),
+        unit: super::objective_unit(result).to_owned(),
         samples: result.sample_count,
         met: Some(result.met),
-        worst_window: result
-            .worst_window
-            .zip(result.observed)
-            .map(|(worst, observed)| WorstWindow {
-                from: seconds(worst.from),
-                to: seconds(worst.to),
-                observed,
-            }),
-        detail: match (result.observed, result.thin) {
-            (None, _) => Some("there are no samples".to_owned()),
+        worst_window: result.worst_window.map(|worst| WorstWindow {
+            from: seconds(worst.from),
+            to: seconds(worst.to),
+            of: worst.windows,
+        }),
+        detail: match (&result.without_samples, result.thin) {
+            (Some(why), _) => Some(why.clone()),
             (_, true) => Some("of few samples: hardly more than the outermost one".to_owned()),
             (_, false) => None,
         },
@@ -403,6 +391,8 @@ fn verdict(said: &PluginVerdict) -> Slo {
         expression: verdict.name.clone(),
         observed: verdict.observed,
         bound: Some(verdict.threshold),
+        comparison: said.comparison().map(|side| side.to_string()),
+        unit: super::verdict_unit(said).to_owned(),
         met: Some(verdict.met),
         detail: (!verdict.detail.is_empty()).then(|| verdict.detail.clone()),
         plugin: Some(said.plugin.clone()),
@@ -415,11 +405,17 @@ fn load(evaluation: &Evaluation) -> Option<Curves> {
     let curves = &evaluation.curves;
     let (from, to) = curves.window?;
     let step = ((to - from) / STEPS as u64).max(1);
-    let stepped = |points: &[CurvePoint]| means(points, from, to, step);
+    let stepped = |points: &[CurvePoint]| -> Vec<f64> {
+        let steps = steps(points, from, to, step).into_iter();
+        steps.map(|step| step.mean).collect()
+    };
+    let in_flight = steps(&curves.in_flight.points, from, to, step);
     Some(Curves {
         from: seconds(from),
         step: seconds(step),
-        in_flight: stepped(&curves.in_flight.points),
+        in_flight: in_flight.iter().map(|step| step.mean).collect(),
+        least_in_flight: in_flight.iter().map(|step| step.least).collect(),
+        most_in_flight: in_flight.iter().map(|step| step.most).collect(),
         in_prefill: stepped(&curves.in_prefill.points),
         in_decode: stepped(&curves.in_decode.points),
         output_tokens_per_second: stepped(&curves.output_tokens.points),
@@ -428,25 +424,46 @@ fn load(evaluation: &Evaluation) -> Option<Curves> {
     })
 }
 
-/// Time-weighted means of a curve in steps of one length.
-fn means(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<f64> {
-    let mut means = Vec::new();
+/// A curve over a step of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Step {
+    /// Weighted by time.
+    mean: f64,
+    least: f64,
+    most: f64,
+}
+
+/// A curve in steps of one length: a peak that lasts a moment is in the most of its step, though hardly in its mean.
+fn steps(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<Step> {
+    let mut steps = Vec::new();
     let mut next = points.partition_point(|point| point.at <= from);
-    let mut value = next.checked_sub(1).map_or(0.0, |at| points[at].value);
+    let before = next.checked_sub(1).map(|at| points[at]);
+    let (mut value, mut peak) = before.map_or((0.0, 0.0), |point| (point.value, point.max));
     let mut begin = from;
     while begin < to {
         let end = (begin + step).min(to);
         let (mut at, mut sum) = (begin, 0.0);
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut hold = |value: f64, peak: f64, lasted: Nanos| {
+            if lasted > 0 {
+                sum += value * lasted as f64;
+                (least, most) = (least.min(value), most.max(peak));
+            }
+        };
         while let Some(point) = points.get(next).filter(|point| point.at < end) {
-            sum += value * (point.at.max(at) - at) as f64;
-            (at, value) = (point.at.max(at), point.value);
+            hold(value, peak, point.at.max(at) - at);
+            (at, value, peak) = (point.at.max(at), point.value, point.max);
             next += 1;
         }
-        sum += value * (end - at) as f64;
-        means.push(sum / (end - begin) as f64);
+        hold(value, peak, end - at);
+        steps.push(Step {
+            mean: sum / (end - begin) as f64,
+            least,
+            most,
+        });
         begin = end;
     }
-    means
+    steps
 }
 
 fn failures(failed: &BTreeMap<&'static str, FirstFailure>) -> Vec<Failures> {
@@ -497,8 +514,8 @@ fn slices(slices: &TimeSlices) -> Option<Slices> {
             from: seconds(slice.from),
             to: seconds(slice.to),
             values: vec![
-                Some(slice.requests_per_second()),
-                Some(slice.output_tokens_per_second()),
+                slice.requests_per_second(),
+                slice.output_tokens_per_second(),
                 slice.error_rate(),
                 of(BuiltIn::Ttfc, |ttfc| ttfc.p50),
                 of(BuiltIn::Ttfc, |ttfc| ttfc.p99),
@@ -573,15 +590,22 @@ mod tests {
 
     /// 2 from 0 to 10, 4 from 10 to 15, 0 after: steps of 10 from 5 to 25 have means (2*5 + 4*5)/10 = 3 and 0.
     #[test]
-    fn a_curve_is_averaged_over_time() {
+    fn a_curve_is_averaged_over_time_and_keeps_its_peaks() {
         let point = |at, value| CurvePoint {
             at,
             value,
             max: value,
         };
         let points = [point(0, 2.0), point(10, 4.0), point(15, 0.0)];
-        assert_eq!(means(&points, 5, 25, 10), [3.0, 0.0]);
-        assert_eq!(means(&points, 0, 10, 4), [2.0, 2.0, 2.0]);
-        assert_eq!(means(&[], 0, 4, 4), [0.0]);
+        let of = |mean, least, most| Step { mean, least, most };
+        assert_eq!(steps(&points, 5, 25, 10), [of(3.0, 2.0, 4.0), of(0.0, 0.0, 0.0)]);
+        assert_eq!(steps(&points, 0, 10, 4), [of(2.0, 2.0, 2.0); 3]);
+        assert_eq!(steps(&[], 0, 4, 4), [of(0.0, 0.0, 0.0)]);
+        // A point that stands for a stretch has a peak within it.
+        let stretch = CurvePoint {
+            max: 9.0,
+            ..point(0, 2.0)
+        };
+        assert_eq!(steps(&[stretch], 0, 4, 4), [of(2.0, 2.0, 9.0)]);
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) 
             box_plot(&BoxPlotData {
                 display: "Time to First Chunk".to_owned(),
                 unit: "s".to_owned(),
-                grouped_by: "prompt tokens".to_owned(),
+                grouped_by: "new prompt tokens (without history)".to_owned(),
                 groups: length_groups(groups().map(|(length, times)| (*length, times.as_slice()))),
             }),
         );
@@ -69,26 +69,27 @@ pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) 
         );
     }
     let slices = &evaluation.slices;
-    let rate = |name: &str, of: &dyn Fn(&Slice) -> f64| Curve {
+    let rate = |name: &str, of: &dyn Fn(&Slice) -> Option<f64>| Curve {
         name: name.to_owned(),
         points: slices
             .slices
             .iter()
-            .map(|slice| (seconds(slice.from), of(slice)))
+            .filter_map(|slice| Some((seconds(slice.from), of(slice)?)))
             .collect(),
     };
-    let width = |slice: &Slice| seconds(slice.to - slice.from).max(1e-9);
+    let end = slices.slices.iter().filter(|slice| slice.seconds.is_some());
     draw(
         "throughput_over_time",
         throughput_plot(&ThroughputData {
             slice_seconds: seconds(slices.length),
+            end: end.last().map_or(0.0, |slice| seconds(slice.to)),
             requests_per_second: vec![
                 rate("answered", &Slice::requests_per_second),
-                rate("failed", &|slice| slice.errored as f64 / width(slice)),
+                rate("failed", &Slice::errored_per_second),
             ],
             tokens_per_second: vec![
                 rate("output", &Slice::output_tokens_per_second),
-                rate("input", &|slice| slice.input_tokens as f64 / width(slice)),
+                rate("input", &Slice::input_tokens_per_second),
             ],
         }),
     );

@@ -6,7 +6,7 @@ use veeksha_model::ErrorClass;
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 use veeksha_slo::Comparison;
 
-use super::{Clock, Judged};
+use super::{Clock, Judged, objective_unit, verdict_unit};
 use crate::{certificate_section, say};
 
 /// A share of merged chunks above which the gaps between chunks say more about the reads than about the server.
@@ -110,6 +110,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         (Metric::PromptTokens, "New prompt tokens (without history)"),
         (Metric::OutputTokens, "Output tokens"),
     ];
+    let with_errors = !certificate.bounds.is_empty();
     let rows = shown.into_iter().filter_map(|(metric, name)| {
         let summary = evaluation.metric(metric)?;
         let show = |value: f64| {
@@ -122,9 +123,11 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         let mut cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
             .map(show)
             .to_vec();
-        // How far the client may have falsified a sample.
-        let bound = certificate.bound(metric);
-        cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
+        // How far the client may have falsified a sample; in virtual time it cannot.
+        if with_errors {
+            let bound = certificate.bound(metric);
+            cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
+        }
         let few = summary.p99_is_thin();
         let note = few.then(|| format!("P99 of {}", summary.count));
         Some(Row {
@@ -132,12 +135,11 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
             ..row(name, cells)
         })
     });
-    let columns = ["mean", "P50", "P90", "P99", "max", "error (P99)"]
-        .map(String::from)
-        .to_vec();
+    let columns = ["mean", "P50", "P90", "P99", "max"].into_iter();
+    let error = with_errors.then_some("error (P99)");
     Section {
         title: "Latencies and lengths".into(),
-        columns,
+        columns: columns.chain(error).map(String::from).collect(),
         rows: rows.collect(),
     }
 }
@@ -172,15 +174,22 @@ fn shown(value: f64, unit: &str) -> String {
     }
 }
 
-fn slos(evaluation: &Evaluation) -> Section {
+/// What was asked of the run, and what came of it.
+pub(super) fn slos(evaluation: &Evaluation) -> Section {
     let results = evaluation.slos.results.iter().map(slo);
     let verdicts = evaluation.slos.verdicts.iter().map(verdict);
     let mut rows: Vec<Row> = results.chain(verdicts).collect();
     if let Some(goodput) = evaluation.slos.goodput {
-        rows.push(row(
-            "Goodput (share of all intended requests)",
-            vec![share(goodput)],
-        ));
+        let remarks = &evaluation.slos.remarks;
+        rows.push(Row {
+            mark: if remarks.is_empty() {
+                Mark::Plain
+            } else {
+                Mark::Warning
+            },
+            note: (!remarks.is_empty()).then(|| remarks.join("; ")),
+            ..row("Goodput (share of all intended requests)", vec![share(goodput)])
+        });
     }
     Section {
         title: "SLOs".into(),
@@ -189,22 +198,11 @@ fn slos(evaluation: &Evaluation) -> Section {
     }
 }
 
-/// The unit in which an objective is shown: figures without one are shares, and so are some metrics; others are plain numbers.
-fn unit(result: &SloResult) -> &str {
-    let is_share = result.sample_count.is_none() || SHARES.contains(&result.metric.as_str());
-    match result.unit.as_str() {
-        "1" if is_share => "share",
-        unit => unit,
-    }
-}
-
-/// Built-in metrics that are shares.
-const SHARES: [&str; 3] = ["fluidity", "fluidity_tokens", "cached_token_share"];
-
 fn slo(result: &SloResult) -> Row {
+    let unit = objective_unit(result);
     let observed = result
         .observed
-        .map_or("no samples".into(), |observed| shown(observed, unit(result)));
+        .map_or("no samples".into(), |observed| shown(observed, unit));
     let what = match (&result.stated, result.percentile) {
         (Stated::Constant(slo), Some(percentile)) => {
             format!("P{} {}", number(percentile * 100.0), slo.metric.name())
@@ -214,13 +212,7 @@ fn slo(result: &SloResult) -> Row {
     let name = result
         .name()
         .map_or_else(|| what.clone(), |name| format!("{name} ({what})"));
-    let side = match result.comparison {
-        Comparison::Below => "<",
-        Comparison::AtMost => "≤",
-        Comparison::Above => ">",
-        Comparison::AtLeast => "≥",
-    };
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = result.without_samples.iter().cloned().collect();
     if let Some(worst) = &result.worst_window {
         notes.push(format!(
             "worst of {}: {} to {}",
@@ -241,9 +233,18 @@ fn slo(result: &SloResult) -> Row {
             &name,
             vec![
                 observed,
-                format!("{side} {}", shown(result.threshold, unit(result))),
+                format!("{} {}", side(result.comparison), shown(result.threshold, unit)),
             ],
         )
+    }
+}
+
+fn side(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Below => "<",
+        Comparison::AtMost => "≤",
+        Comparison::Above => ">",
+        Comparison::AtLeast => "≥",
     }
 }
 
@@ -257,7 +258,15 @@ fn quantity(result: &SloResult) -> String {
 
 fn verdict(said: &PluginVerdict) -> Row {
     let verdict = &said.verdict;
-    let observed = verdict.observed.map_or("nothing observed".into(), number);
+    let unit = verdict_unit(said);
+    let observed = verdict
+        .observed
+        .map_or("nothing observed".into(), |observed| shown(observed, unit));
+    let bound = shown(verdict.threshold, unit);
+    let bound = match said.comparison() {
+        Some(comparison) => format!("{} {bound}", side(comparison)),
+        None => bound,
+    };
     let detail = match verdict.detail.is_empty() {
         true => said.plugin.clone(),
         false => format!("{}: {}", said.plugin, verdict.detail),
@@ -265,7 +274,7 @@ fn verdict(said: &PluginVerdict) -> Row {
     Row {
         mark: if verdict.met { Mark::Good } else { Mark::Bad },
         note: Some(detail),
-        ..row(&verdict.name, vec![observed, number(verdict.threshold)])
+        ..row(&verdict.name, vec![observed, bound])
     }
 }
 
@@ -277,15 +286,22 @@ fn custom(evaluation: &Evaluation) -> Section {
         .filter(|metric| metric.plugin.is_some())
         .map(|metric| {
             let summary = evaluation.samples.summary(&metric.name);
+            // A time is shown in the unit that it needs; any other unit stands once, beside the name: a plugin's may be long.
+            let is_time = metric.unit == "s" || metric.unit.starts_with("s/");
+            let name = match metric.unit.as_str() {
+                "" | "1" => metric.name.clone(),
+                _ if is_time => metric.name.clone(),
+                unit => format!("{} ({unit})", metric.name),
+            };
             let cells = summary.map_or(vec!["no samples".to_owned()], |summary| {
                 [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
-                    .map(|value| shown(value, &metric.unit))
+                    .map(|value| if is_time { shown(value, &metric.unit) } else { number(value) })
                     .to_vec()
             });
             let few = summary.filter(|summary| summary.p99_is_thin());
             Row {
                 note: few.map(|summary| format!("P99 of {}", summary.count)),
-                ..row(&metric.name, cells)
+                ..row(&name, cells)
             }
         });
     Section {

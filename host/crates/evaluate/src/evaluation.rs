@@ -206,10 +206,10 @@ impl Evaluation {
 
     /// Adds what a plugin said of the run: it counts in [`SloResults::all_met`].
     pub fn add_verdicts(&mut self, plugin: &str, verdicts: Vec<SloVerdict>) {
-        let said = verdicts.into_iter().map(|verdict| PluginVerdict {
-            plugin: plugin.to_owned(),
-            verdict,
-        });
+        let catalogue = self.samples.catalogue();
+        let said = verdicts
+            .into_iter()
+            .map(|verdict| PluginVerdict::new(plugin, verdict, catalogue));
         self.slos.verdicts.extend(said);
     }
 

@@ -9,6 +9,9 @@ use crate::row::Row;
 /// made.)
 const FEW: u64 = if cfg!(test) { 8 } else { 1 << 20 };
 
+/// From so many ranks on, putting gaps in order takes less time than looking for each of the ranks: a search goes over half of the gaps.
+const MANY_RANKS: usize = 16;
+
 /// Of which requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Of {
@@ -99,6 +102,10 @@ impl<'a> GapSet<'a> {
     fn by_selecting(&self, ranks: &[u64]) -> Vec<u64> {
         let mut gaps = Vec::with_capacity(self.short as usize);
         self.each_short(|gap| gaps.push(gap));
+        if ranks.len() >= MANY_RANKS {
+            gaps.sort_unstable();
+            return ranks.iter().map(|rank| u64::from(gaps[*rank as usize])).collect();
+        }
         let mut settled = 0;
         let select = |rank: &u64| {
             let rank = *rank as usize;

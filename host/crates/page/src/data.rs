@@ -252,12 +252,12 @@ pub struct Slo {
     pub observed: Option<f64>,
     /// What was asked.
     pub bound: Option<f64>,
-    /// `<`, `<=`, `>` or `>=`; `None` where a plugin judged.
+    /// `<`, `<=`, `>` or `>=`; `None` where a plugin judged and its outcome does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<String>,
     /// The unit of both.
     pub unit: String,
-    /// How many samples it rests on.
+    /// How many samples it rests on; of an objective with windows, those of the worst one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
     /// Whether it is met; `None` while that is open.
@@ -280,8 +280,8 @@ pub struct WorstWindow {
     pub from: f64,
     /// Its end.
     pub to: f64,
-    /// What was observed in it.
-    pub observed: f64,
+    /// How many windows with samples there are.
+    pub of: u64,
 }
 
 /// Load over time in steps of one length, of all requests of the run. Lists are as long as each other, or empty if not known.
@@ -294,6 +294,12 @@ pub struct Curves {
     /// Time-weighted mean number of requests between dispatch and completion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_flight: Vec<f64>,
+    /// The fewest of them at any instant of the step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub least_in_flight: Vec<f64>,
+    /// The most of them at any instant of the step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub most_in_flight: Vec<f64>,
     /// Of them, before their first generated chunk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_prefill: Vec<f64>,

@@ -143,7 +143,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
             box_plot(&BoxPlotData {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
-                grouped_by: "prompt tokens".into(),
+                grouped_by: "new prompt tokens (without history)".into(),
                 groups: length_groups(slices),
             }),
         ),
@@ -152,7 +152,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
             box_plot(&BoxPlotData {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
-                grouped_by: "prompt tokens".into(),
+                grouped_by: "new prompt tokens (without history)".into(),
                 groups: length_groups([(128, [0.01, 0.02, 0.013, 0.014, 0.05].as_slice())]),
             }),
         ),
@@ -160,6 +160,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
             "throughput_over_time",
             throughput_plot(&ThroughputData {
                 slice_seconds: 1.0,
+                end: 120.0,
                 requests_per_second: vec![
                     curve("answered", 120, |t, n| 40.0 + 20.0 * (t / 15.0).sin() + 8.0 * n),
                     curve("failed", 120, |t, n| {

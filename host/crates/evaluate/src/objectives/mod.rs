@@ -9,6 +9,7 @@ mod check;
 mod error;
 mod goodput;
 mod judge;
+mod plugin_verdict;
 mod results;
 mod stated;
 
@@ -17,6 +18,7 @@ pub use check::Objectives;
 pub use error::{ObjectiveError, ObjectiveProblem};
 pub(crate) use goodput::count_good;
 pub(crate) use judge::Judgements;
+pub use plugin_verdict::PluginVerdict;
 pub(crate) use results::answer;
-pub use results::{PluginVerdict, SloResult, SloResults, WorstWindow};
+pub use results::{SloResult, SloResults, WorstWindow};
 pub use stated::{Slo, Stated};

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use veeksha_model::Nanos;
-use veeksha_ports::SloVerdict;
 use veeksha_slo::{Comparison, Quantity};
 
 use super::ask::{Limit, Samples};
 use super::check::{Checked, Target, percent, text};
+use super::plugin_verdict::PluginVerdict;
 use super::stated::Stated;
 use crate::Metric;
 use crate::run_samples::RunSamples;
@@ -55,15 +55,6 @@ pub struct WorstWindow {
     pub sample_count: u64,
     /// Windows with samples.
     pub windows: u64,
-}
-
-/// What a plugin said of the run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PluginVerdict {
-    /// The plugin.
-    pub plugin: String,
-    /// What it said.
-    pub verdict: SloVerdict,
 }
 
 /// What all objectives came to.
@@ -126,29 +117,6 @@ impl SloResult {
             "worst_window": window,
             "plugin": Value::Null,
             "detail": self.without_samples,
-        })
-    }
-}
-
-impl PluginVerdict {
-    fn json(&self) -> Value {
-        let said = &self.verdict;
-        json!({
-            "met": said.met,
-            "slo_metric_key": said.name,
-            "observed_value": said.observed,
-            "threshold": said.threshold,
-            "percentile": Value::Null,
-            "metric": said.name,
-            "name": said.name,
-            "lower_is_better": Value::Null,
-            "sample_count": Value::Null,
-            "objective": Value::Null,
-            "unit": Value::Null,
-            "too_few_samples": false,
-            "worst_window": Value::Null,
-            "plugin": self.plugin,
-            "detail": said.detail,
         })
     }
 }

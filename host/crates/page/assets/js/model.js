@@ -166,6 +166,32 @@ function longest(curves) {
   return Math.max(...Object.values(curves).map((values) => (Array.isArray(values) ? values.length : 0)));
 }
 
+// The least and the most of how many there are at once within each step.
+function extremes(begins, ends, from, step, steps) {
+  const [least, most] = [new Float64Array(steps), new Float64Array(steps)];
+  const [up, down] = [begins.slice().sort(), ends.slice().sort()];
+  let [next, over, level] = [0, 0, 0];
+  // All that changes at one instant changes at once.
+  const change = (at) => {
+    while (next < up.length && up[next] <= at) { next += 1; level += 1; }
+    while (over < down.length && down[over] <= at) { over += 1; level -= 1; }
+  };
+  for (let index = 0; index < steps; index += 1) {
+    change(from + index * step);
+    least[index] = level;
+    most[index] = level;
+    const end = from + (index + 1) * step;
+    for (;;) {
+      const at = Math.min(next < up.length ? up[next] : Infinity, over < down.length ? down[over] : Infinity);
+      if (!(at < end)) break;
+      change(at);
+      least[index] = Math.min(least[index], level);
+      most[index] = Math.max(most[index], level);
+    }
+  }
+  return { least_in_flight: least, most_in_flight: most };
+}
+
 // Load over time as the host computed it from all requests, else computed from those of the page: means over steps, weighted by time.
 function loadCurves(model) {
   const told = model.data.curves;
@@ -177,6 +203,7 @@ function loadCurves(model) {
   const curves = {
     from, step, count: steps, whole: model.rows >= model.total, in_flight: sums(), in_prefill: sums(), in_decode: sums(),
     output_tokens_per_second: sums(), input_tokens_per_second: sums(), requests_per_second: sums(),
+    ...extremes(model.dispatched, model.completed, from, step, steps),
   };
   const place = (at) => Math.max(0, Math.min(steps - 1, Math.floor((at - from) / step)));
   const spread = (into, begin, end) => {

@@ -168,8 +168,8 @@ function showSlos(page) {
           slo.plugin ? el('span', { class: 'tag', title: `judged by ${slo.plugin}` }, 'plugin') : null, slo.detail ? el('p', { class: 'footnote' }, slo.detail) : null),
         el('td', { class: 'right strong' }, withUnit(slo.observed, unit)), el('td', {}, slack(slo)),
         el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, unit)),
-        el('td', { class: 'right' }, isNumber(slo.samples) ? count(slo.samples) : ''),
+        el('td', { class: 'right', title: worst ? 'Samples of the worst window' : null }, isNumber(slo.samples) ? count(slo.samples) : ''),
         el('td', { class: 'nowrap' }, worst ? el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
-          `${withUnit(worst.observed, unit)} at ${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`) : ''));
+          `${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`, ` of ${plural(worst.of, 'window', 'windows')}`) : ''));
     })));
 }

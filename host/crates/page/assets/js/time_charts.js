@@ -27,6 +27,17 @@ function stepLine(context, plot, curves, values, close) {
   if (close && begun) context.lineTo(begun, plot.y(0));
 }
 
+// Between the least and the most of each step: what lasts a moment is seen, though the mean hardly knows it.
+function envelope(context, plot, { from, step, least_in_flight: least = [], most_in_flight: most = [] }) {
+  context.beginPath();
+  for (let index = 0; index < most.length; index += 1) {
+    const begin = from + index * step;
+    if (begin + step < plot.x.domain[0] || begin > plot.x.domain[1]) continue;
+    const [x, y] = [plot.x(begin), plot.y(most[index])];
+    context.rect(x, y, plot.x(begin + step) - x, plot.y(least[index]) - y);
+  }
+}
+
 function largest(values) {
   let most = 0;
   for (const value of values || []) most = Math.max(most, value);
@@ -41,7 +52,7 @@ function stepAt(curves, x) {
 function concurrencyChart(page) {
   const plot = new Plot({
     ...timeBrush, id: 'plot-concurrency', title: 'Requests in flight', height: 150, axis: timeAxis, x: { unit: 's' },
-    y: () => ({ domain: [0, largest(page.curves.in_flight) * 1.08 || 1], unit: '' }),
+    y: () => ({ domain: [0, largest(page.curves.most_in_flight || page.curves.in_flight) * 1.08 || 1], unit: '' }),
     draw(context) {
       const { curves } = page;
       const { colors } = theme;
@@ -54,6 +65,11 @@ function concurrencyChart(page) {
         context.fill();
         context.globalAlpha = 1;
       }
+      envelope(context, plot, curves);
+      context.fillStyle = colors.ink;
+      context.globalAlpha = 0.28;
+      context.fill();
+      context.globalAlpha = 1;
       stepLine(context, plot, curves, curves.in_flight || [], false);
       context.strokeStyle = colors.ink;
       context.lineWidth = 1.25;
@@ -66,12 +82,14 @@ function concurrencyChart(page) {
       const line = (name, values) => (values && values.length ? [[name, bare(values[index], { factor: 1 })]] : []);
       return {
         lines: [[instant(curves.from + (index + 0.5) * curves.step, curves.step * 30)], ...line('in flight', curves.in_flight),
+          ...line('at least', curves.least_in_flight), ...line('at most', curves.most_in_flight),
           ...line('in prefill', curves.in_prefill), ...line('in decode', curves.in_decode)],
       };
     },
-    describe: () => `At most ${bare(largest(page.curves.in_flight), { factor: 1 })} in flight, as means over steps of ${withUnit(page.curves.step, 's')}.`,
+    describe: () => (page.curves.most_in_flight ? `At most ${bare(largest(page.curves.most_in_flight), { factor: 1 })} in flight; ` : '')
+      + `the lines are means over steps of ${withUnit(page.curves.step, 's')}.`,
   });
-  plot.setLegend([['ink', 'in flight', 'rule'], ['orange', 'prefill'], ['sky', 'decode']]);
+  plot.setLegend([['ink', 'in flight: mean, least and most', 'rule'], ['orange', 'prefill'], ['sky', 'decode']]);
   return plot;
 }
 

@@ -1,8 +1,8 @@
 //! `metrics/chrome_trace.json`: the run as a trace that Perfetto (<https://ui.perfetto.dev>) and `chrome://tracing` show.
 //!
-//! An array of events in Chrome's trace event format, times in microseconds since the start of the run. Process 1 has a lane for each
-//! request, named as Veeksha names it: `R<i> / <session> / <prompt tokens>-><output tokens>`, with the slices `Prefill` (dispatch to first
-//! generated chunk, so that its length is the metric) and `T1`, `T2`, ... (chunk to chunk) or one `Decode`. Process 2 has a lane for each
+//! An array of events in Chrome's trace event format, times in microseconds since the start of the run. Process 1 has a thread for each
+//! request, with the name that is Veeksha's `tid`: `R<i> / <session> / <prompt tokens>-><output tokens>`, with the slices `Prefill` (dispatch to first
+//! generated chunk, so that its length is the metric) and `T1`, `T2`, ... (chunk to chunk) or one `Decode`. Process 2 has a thread for each
 //! session, process 3 one for each thread that ran plugins, process 4 what concerns the whole run.
 
 mod write;

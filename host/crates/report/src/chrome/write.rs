@@ -1,5 +1,6 @@
 //! The events as JSON, one a line.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
 
@@ -14,6 +15,16 @@ const SESSIONS: u32 = 2;
 const PLUGINS: u32 = 3;
 const RUN: u32 = 4;
 
+/// The first thread id; below are those of the processes.
+const FIRST_THREAD: u32 = 100;
+
+/// A line of slices in the viewer: numbers, as the format has it, which metadata gives names to. No two threads have the same number.
+#[derive(Clone, Copy)]
+struct Thread {
+    pid: u32,
+    tid: u32,
+}
+
 /// A complete event (`X`).
 #[derive(Serialize)]
 struct Slice<'a> {
@@ -23,7 +34,7 @@ struct Slice<'a> {
     ts: f64,
     dur: f64,
     pid: u32,
-    tid: &'a str,
+    tid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     args: Option<Value>,
 }
@@ -37,11 +48,38 @@ struct Instant<'a> {
     ts: f64,
     s: &'a str,
     pid: u32,
-    tid: &'a str,
+    tid: u32,
 }
 
-fn micros(at: Nanos) -> f64 {
-    at as f64 / 1e3
+/// Viewers that count in whole nanoseconds multiply by a thousand and cut off what is behind the point. A number that binary has a little
+/// too small would so begin a slice a nanosecond before its neighbour ends, and stand below it. An instant is therefore written a bit later than it was: less than the resolution.
+const LATER: &str = "4";
+
+fn instant_micros(at: Nanos) -> f64 {
+    at as f64 / 1e3 + 0.0004
+}
+
+fn micros(length: Nanos) -> f64 {
+    length as f64 / 1e3
+}
+
+/// Adds nanoseconds as microseconds. They are thousandths of them, so no digit is lost. It is what a file takes longest for, and the
+/// formatting of the standard library would take thrice as long.
+fn push_micros(text: &mut String, nanos: Nanos) {
+    // As many digits as 64 bits have, and the point.
+    let mut digits = [b'0'; 21];
+    let mut begin = digits.len();
+    let mut rest = nanos;
+    while rest > 0 || digits.len() - begin < 5 {
+        if digits.len() - begin == 3 {
+            begin -= 1;
+            digits[begin] = b'.';
+        }
+        begin -= 1;
+        digits[begin] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    text.extend(digits[begin..].iter().map(|digit| char::from(*digit)));
 }
 
 /// Writes the elements of an array, and its brackets.
@@ -49,9 +87,27 @@ struct Array<'a> {
     writer: &'a mut dyn io::Write,
     begun: bool,
     lines: String,
+    threads: HashMap<(u32, String), Thread>,
 }
 
 impl Array<'_> {
+    /// The thread of this name; its first mention tells its name, and that threads stand in the order in which they are mentioned.
+    fn thread(&mut self, pid: u32, name: &str) -> io::Result<Thread> {
+        if let Some(known) = self.threads.get(&(pid, name.to_owned())) {
+            return Ok(*known);
+        }
+        let tid = FIRST_THREAD + self.threads.len() as u32;
+        self.push(
+            &json!({"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}),
+        )?;
+        self.push(
+            &json!({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}}),
+        )?;
+        let thread = Thread { pid, tid };
+        self.threads.insert((pid, name.to_owned()), thread);
+        Ok(thread)
+    }
+
     fn push(&mut self, element: &impl Serialize) -> io::Result<()> {
         self.writer.write_all(if self.begun { b",\n" } else { b"[\n" })?;
         self.begun = true;
@@ -63,14 +119,14 @@ impl Array<'_> {
         name: &str,
         cat: &str,
         (from, to): (Nanos, Nanos),
-        (pid, tid): (u32, &str),
+        Thread { pid, tid }: Thread,
         args: Option<Value>,
     ) -> io::Result<()> {
         self.push(&Slice {
             name,
             cat,
             ph: "X",
-            ts: micros(from),
+            ts: instant_micros(from),
             dur: micros(to.saturating_sub(from)),
             pid,
             tid,
@@ -79,8 +135,7 @@ impl Array<'_> {
     }
 
     /// `T1`, `T2`, ...: a slice from each chunk to the next. They are most of a file, so what is the same in all of a lane is made once.
-    fn chunks(&mut self, first: Nanos, later: &[Nanos], (pid, tid): (u32, &str)) -> io::Result<()> {
-        let tid = serde_json::to_string(tid).map_err(io::Error::from)?;
+    fn chunks(&mut self, first: Nanos, later: &[Nanos], Thread { pid, tid }: Thread) -> io::Result<()> {
         let same = format!(r#""cat":"decode","ph":"X","pid":{pid},"tid":{tid}}}"#);
         self.lines.clear();
         let mut from = first;
@@ -89,27 +144,26 @@ impl Array<'_> {
             let lasts = to - from;
             let begin = if self.begun { ",\n" } else { "[\n" };
             self.begun = true;
-            // Nanoseconds are thousandths of microseconds: no digit is lost. Writing to memory does not fail.
-            let _ = write!(
-                self.lines,
-                r#"{begin}{{"name":"T{}","ts":{}.{:03},"dur":{}.{:03},{same}"#,
-                number + 1,
-                from / 1000,
-                from % 1000,
-                lasts / 1000,
-                lasts % 1000
-            );
+            self.lines.push_str(begin);
+            // Writing to memory does not fail.
+            let _ = write!(self.lines, r#"{{"name":"T{}","ts":"#, number + 1);
+            push_micros(&mut self.lines, from);
+            self.lines.push_str(LATER);
+            self.lines.push_str(r#","dur":"#);
+            push_micros(&mut self.lines, lasts);
+            self.lines.push(',');
+            self.lines.push_str(&same);
             from = to;
         }
         self.writer.write_all(self.lines.as_bytes())
     }
 
-    fn instant(&mut self, name: &str, at: Nanos, scope: &str, (pid, tid): (u32, &str)) -> io::Result<()> {
+    fn instant(&mut self, name: &str, at: Nanos, scope: &str, Thread { pid, tid }: Thread) -> io::Result<()> {
         self.push(&Instant {
             name,
             cat: "mark",
             ph: "i",
-            ts: micros(at),
+            ts: instant_micros(at),
             s: scope,
             pid,
             tid,
@@ -126,6 +180,7 @@ pub(super) fn write(trace: &ChromeTrace, writer: &mut dyn io::Write) -> io::Resu
         writer,
         begun: false,
         lines: String::new(),
+        threads: HashMap::new(),
     };
     for (pid, name) in [
         (REQUESTS, "requests"),
@@ -147,15 +202,10 @@ pub(super) fn write(trace: &ChromeTrace, writer: &mut dyn io::Write) -> io::Resu
     let mut open: Vec<_> = trace.open.iter().collect();
     open.sort();
     for (place, (id, dispatched)) in open.into_iter().take(trace.limits.entries).enumerate() {
-        let tid = format!("R{} / {id} / unfinished", trace.requests.len() + place);
+        let name = format!("R{} / {id} / unfinished", trace.requests.len() + place);
         let end = trace.last.max(*dispatched);
-        array.slice(
-            "Unfinished",
-            "request",
-            (*dispatched, end),
-            (REQUESTS, &tid),
-            None,
-        )?;
+        let thread = array.thread(REQUESTS, &name)?;
+        array.slice("Unfinished", "request", (*dispatched, end), thread, None)?;
     }
     for lane in trace.all_sessions() {
         session(&mut array, &lane)?;
@@ -164,21 +214,17 @@ pub(super) fn write(trace: &ChromeTrace, writer: &mut dyn io::Write) -> io::Resu
     calls.sort_by_key(|call| (call.begin, &call.thread));
     for call in calls {
         let end = call.end.max(call.begin);
-        array.slice(
-            &call.what,
-            "plugin",
-            (call.begin, end),
-            (PLUGINS, &call.thread),
-            None,
-        )?;
+        let thread = array.thread(PLUGINS, &call.thread)?;
+        array.slice(&call.what, "plugin", (call.begin, end), thread, None)?;
     }
     let mut marks: Vec<_> = trace.marks.iter().collect();
     marks.sort_by_key(|mark| (mark.at, &mark.what));
     for mark in marks {
-        match mark.session {
-            Some(id) => array.instant(&mark.what, mark.at, "t", (SESSIONS, &session_tid(id.0)))?,
-            None => array.instant(&mark.what, mark.at, "g", (RUN, "run"))?,
-        }
+        let (scope, thread) = match mark.session {
+            Some(id) => ("t", array.thread(SESSIONS, &session_name(id.0))?),
+            None => ("g", array.thread(RUN, "run")?),
+        };
+        array.instant(&mark.what, mark.at, scope, thread)?;
     }
     array.close()
 }
@@ -203,11 +249,11 @@ fn metadata(trace: &ChromeTrace) -> Value {
 
 fn request(array: &mut Array<'_>, index: usize, lane: &Lane) -> io::Result<()> {
     // Veeksha's name of a lane; the second part is the session.
-    let tid = format!(
+    let name = format!(
         "R{index} / {} / {}->{}",
         lane.id.session, lane.prompt_tokens, lane.output_tokens
     );
-    let place = (REQUESTS, tid.as_str());
+    let place = array.thread(REQUESTS, &name)?;
     if lane.dispatched > lane.intended {
         array.slice("Wait", "request", (lane.intended, lane.dispatched), place, None)?;
     }
@@ -255,16 +301,31 @@ fn arguments(lane: &Lane) -> Value {
 fn session(array: &mut Array<'_>, lane: &SessionLane) -> io::Result<()> {
     let name = lane.how.map_or("unfinished", |how| how.name());
     let args = json!({"session_id": lane.id.0, "requests": lane.requests});
-    let place = (SESSIONS, session_tid(lane.id.0));
-    array.slice(
-        name,
-        "session",
-        (lane.start, lane.end),
-        (place.0, &place.1),
-        Some(args),
-    )
+    let thread = array.thread(SESSIONS, &session_name(lane.id.0))?;
+    array.slice(name, "session", (lane.start, lane.end), thread, Some(args))
 }
 
-fn session_tid(id: u64) -> String {
+fn session_name(id: u64) -> String {
     format!("session {id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nanoseconds_are_written_as_microseconds_with_three_decimals() {
+        for (nanos, text) in [
+            (0, "0.000"),
+            (7, "0.007"),
+            (999, "0.999"),
+            (1_000, "1.000"),
+            (12_345_006, "12345.006"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            let mut written = String::new();
+            push_micros(&mut written, nanos);
+            assert_eq!(written, text);
+        }
+    }
 }

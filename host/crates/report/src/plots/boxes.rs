@@ -211,7 +211,7 @@ pub fn box_plot(data: &BoxPlotData) -> Plot {
 
 fn table(data: &BoxPlotData) -> String {
     let unit = &data.unit;
-    let group = heading("group", &data.grouped_by);
+    let group = data.grouped_by.clone();
     let names = [
         "mean",
         "min",

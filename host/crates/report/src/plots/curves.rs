@@ -13,11 +13,13 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What the run delivered over time: mean rates of slices of equal length.
+/// What the run delivered over time: mean rates of slices of equal length, the last of which may be shorter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThroughputData {
     /// Length of a slice in seconds.
     pub slice_seconds: f64,
+    /// Where the last slice ends, in seconds.
+    pub end: f64,
     /// Beginning of each slice in seconds, and requests per second in it: finished ones, failed ones, ...
     pub requests_per_second: Vec<Curve>,
     /// The same of tokens: output, input, ...
@@ -65,7 +67,7 @@ pub fn throughput_plot(data: &ThroughputData) -> Plot {
     let chart = |label: &str, unit: &str, curves: &[Curve]| Chart {
         x: time_axis(),
         y: Axis::new(label, unit).spanning(Span::FromZero),
-        marks: lines(curves, data.slice_seconds, Fill::None),
+        marks: lines(curves, data.end, Fill::None),
         empty: format!("no {label}"),
     };
     let figure = Figure {
@@ -251,17 +253,17 @@ fn time_axis() -> Axis {
     Axis::new("time since the start of the run", "s").spanning(Span::FromZero)
 }
 
-/// Step lines of different colours and dashes; the area is under the first one only. The last point is drawn out by `last` seconds.
-fn lines(curves: &[Curve], last: f64, first_fill: Fill) -> Vec<Element> {
+/// Step lines of different colours and dashes; the area is under the first one only. The last point is drawn out to `end`.
+fn lines(curves: &[Curve], end: f64, first_fill: Fill) -> Vec<Element> {
     curves
         .iter()
         .enumerate()
         .map(|(number, curve)| {
             let mut points = thinned(&curve.points, DRAWN);
-            if last > 0.0
-                && let Some((at, value)) = points.last().copied()
+            if let Some((at, value)) = points.last().copied()
+                && end > at
             {
-                points.push((at + last, value));
+                points.push((end, value));
             }
             Element::Line {
                 name: curve.name.clone(),

@@ -1,4 +1,4 @@
-//! Time to first chunk by prompt length.
+//! Time to first chunk by the length of what is new in a prompt: that is what a prefill costs where history is cached.
 
 use veeksha_stats::percentile;
 
@@ -8,10 +8,10 @@ use super::cdf::{grouped, samples};
 use super::table::{cell, csv};
 use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
 
-/// Times to first chunk by prompt length.
+/// Times to first chunk by the tokens of new messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PrefillData {
-    /// Prompt tokens, ascending, and times to first chunk in seconds.
+    /// Prompt tokens without history, ascending, and times to first chunk in seconds.
     pub groups: Vec<(f64, Vec<f64>)>,
 }
 
@@ -53,10 +53,10 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
         fill: Fill::None,
     };
     let figure = Figure {
-        title: "Time to First Chunk by prompt length".into(),
+        title: "Time to First Chunk by new prompt tokens".into(),
         subtitle,
         charts: vec![Chart {
-            x: Axis::new("prompt length", "tokens")
+            x: Axis::new("new prompt tokens (without history)", "")
                 .scaled(scale_of(|point| point.0))
                 .spanning(Span::FromZero),
             y: Axis::new("Time to First Chunk", "s")
@@ -75,7 +75,7 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
         }],
     };
     let csv = csv(
-        &["prompt length (tokens)", "ttfc (s)"],
+        &["new prompt tokens", "ttfc (s)"],
         points.iter().map(|(length, time)| [cell(*length), cell(*time)]),
     );
     Plot { figure, csv }

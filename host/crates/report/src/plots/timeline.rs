@@ -44,7 +44,7 @@ pub struct TimelineData {
     pub most: usize,
 }
 
-/// `metrics/request_timeline.png`: a lane for each request, the earliest dispatch on top.
+/// `metrics/request_timeline.png` and `metrics/slowest_requests.png`: a lane for each request, the earliest dispatch on top.
 pub fn timeline_plot(data: &TimelineData) -> Plot {
     let shown = chosen(data);
     let lane = |place: usize| (shown.len() - 1 - place) as f64;
@@ -86,9 +86,9 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         Element::Dots { points, .. } => !points.is_empty(),
         _ => true,
     });
-    let which = match data.choice {
-        TimelineChoice::First => "first",
-        TimelineChoice::Slowest => "slowest",
+    let (title, which) = match data.choice {
+        TimelineChoice::First => ("Request timeline", "first"),
+        TimelineChoice::Slowest => ("Slowest requests", "slowest"),
     };
     let subtitle = if (shown.len() as u64) < data.total {
         format!(
@@ -115,7 +115,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
             .spanning(lanes)
     };
     let figure = Figure {
-        title: "Request timeline".into(),
+        title: title.into(),
         subtitle,
         charts: vec![Chart {
             x: Axis::new("time since the start of the run", "s"),

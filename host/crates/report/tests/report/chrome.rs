@@ -69,6 +69,20 @@ fn names(events: &[&Value]) -> Vec<String> {
         .collect()
 }
 
+/// The name of the thread that an event belongs to.
+fn thread<'a>(events: &'a [Value], event: &Value) -> &'a str {
+    let names = |other: &&Value| other["name"] == "thread_name" && other["tid"] == event["tid"];
+    let told: Vec<&Value> = events.iter().filter(names).collect();
+    assert_eq!(told.len(), 1, "{event}");
+    assert_eq!(told[0]["pid"], event["pid"]);
+    told[0]["args"]["name"].as_str().unwrap()
+}
+
+/// An instant or a length in whole nanoseconds, as a reader has it that cuts off what is behind the point.
+fn nanos(micros: &Value) -> i64 {
+    (micros.as_f64().unwrap() * 1000.0) as i64
+}
+
 fn end(event: &Value) -> f64 {
     event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap()
 }
@@ -82,20 +96,20 @@ fn a_request_is_a_lane_of_wait_prefill_and_chunks() {
     let slices = of(&events, 1, "X");
     assert_eq!(names(&slices), ["Wait", "Prefill", "T1", "T2"]);
     for slice in &slices {
-        assert_eq!(slice["tid"], "R0 / 7 / 128->3");
+        assert_eq!(thread(&events, slice), "R0 / 7 / 128->3");
     }
     // Microseconds since the run's start. Prefill ends with the first token: its length is the time to first chunk.
-    let times: Vec<(f64, f64)> = slices
+    let times: Vec<(i64, i64)> = slices
         .iter()
-        .map(|slice| (slice["ts"].as_f64().unwrap(), slice["dur"].as_f64().unwrap()))
+        .map(|slice| (nanos(&slice["ts"]), nanos(&slice["dur"])))
         .collect();
     assert_eq!(
         times,
         [
-            (100_000.0, 10_000.0),
-            (110_000.0, 40_000.0),
-            (150_000.0, 10_000.0),
-            (160_000.0, 30_000.0)
+            (100_000_000, 10_000_000),
+            (110_000_000, 40_000_000),
+            (150_000_000, 10_000_000),
+            (160_000_000, 30_000_000)
         ]
     );
     let arguments = &slices[1]["args"];
@@ -120,13 +134,11 @@ fn slices_of_a_lane_follow_one_another() {
         events.push(finished(answered(session, 1, &[])));
     }
     let events = written(ChromeTraceLimits::default(), &events);
-    let mut ends: BTreeMap<String, f64> = BTreeMap::new();
+    let mut ends: BTreeMap<u64, i64> = BTreeMap::new();
     for slice in of(&events, 1, "X") {
-        let tid = slice["tid"].as_str().unwrap().to_owned();
-        let begin = slice["ts"].as_f64().unwrap();
-        let before = ends.insert(tid, end(slice)).unwrap_or(0.0);
-        assert!(begin >= before, "{slice}");
-        assert!(slice["dur"].as_f64().unwrap() >= 0.0, "{slice}");
+        let (begin, length) = (nanos(&slice["ts"]), nanos(&slice["dur"]));
+        let before = ends.insert(slice["tid"].as_u64().unwrap(), begin + length);
+        assert!(begin >= before.unwrap_or(0) && length >= 0, "{slice}");
     }
     assert_eq!(ends.len(), 40, "each request has a lane of its own");
 }
@@ -144,7 +156,7 @@ fn a_failure_ends_where_it_failed_and_says_why() {
     let events = written(ChromeTraceLimits::default(), &[finished(failed)]);
     let slices = of(&events, 1, "X");
     assert_eq!(names(&slices), ["Wait", "Prefill"]);
-    assert!((end(slices[1]) - completed).abs() < 1e-6);
+    assert!((end(slices[1]) - completed).abs() < 1e-3);
     assert_eq!(
         slices[1]["args"]["error_message"],
         "no \"first\" byte\nin 30 s \u{1}"
@@ -187,19 +199,19 @@ fn sessions_plugins_and_marks_have_processes_of_their_own() {
     let sessions = of(&events, 2, "X");
     assert_eq!(names(&sessions), ["errored"]);
     assert_eq!(
-        (&sessions[0]["ts"], &sessions[0]["dur"]),
-        (&20_000.0.into(), &70_000.0.into())
+        (nanos(&sessions[0]["ts"]), nanos(&sessions[0]["dur"])),
+        (20_000_000, 70_000_000)
     );
-    assert_eq!(sessions[0]["tid"], "session 3");
+    assert_eq!(thread(&events, sessions[0]), "session 3");
     let plugins = of(&events, 3, "X");
     assert_eq!(
-        (&plugins[0]["tid"], &plugins[0]["name"]),
-        (&"plugin-0".into(), &"sessions 0..64".into())
+        (thread(&events, plugins[0]), &plugins[0]["name"]),
+        ("plugin-0", &"sessions 0..64".into())
     );
     assert_eq!(names(&of(&events, 2, "i")), ["3/1 never sent: run_ended"]);
     let run = of(&events, 4, "i");
     assert_eq!(names(&run), ["benchmark_timeout reached"]);
-    assert_eq!((&run[0]["s"], &run[0]["ts"]), (&"g".into(), &70_000.0.into()));
+    assert_eq!((&run[0]["s"], nanos(&run[0]["ts"])), (&"g".into(), 70_000_000));
     let processes: Vec<&Value> = events
         .iter()
         .filter(|event| event["name"] == "process_name")
@@ -238,8 +250,8 @@ fn a_record_that_was_cut_short_shows_what_was_open() {
         .collect();
     assert_eq!(open.len(), 1);
     // To the end of what is known: the completion of the other.
-    assert_eq!(open[0]["ts"], 2_000.0);
-    assert!((end(open[0]) - 150_000.005).abs() < 1e-6);
+    assert_eq!(nanos(&open[0]["ts"]), 2_000_000);
+    assert!((end(open[0]) - 150_000.005).abs() < 1e-3);
     assert_eq!(names(&of(&events, 2, "X")), ["unfinished"]);
 }
 
@@ -340,6 +352,90 @@ fn a_sequence_may_stop_anywhere() {
         let ended = told(|event| matches!(event, Event::Finished(_)));
         assert_eq!(open, dispatched - ended, "{length}");
     }
+}
+
+/// Whether a file is one by the description of the format: every phase is known and has what it needs, every thread and process has one
+/// name, and slices of a thread follow one another or lie within one another.
+#[track_caller]
+fn keeps_the_format(events: &[Value]) {
+    let mut stacks: BTreeMap<(u64, u64), Vec<i64>> = BTreeMap::new();
+    let mut named: BTreeMap<(&str, u64, Option<u64>), u32> = BTreeMap::new();
+    for event in events {
+        let phase = event["ph"].as_str().unwrap();
+        let name = event["name"].as_str().unwrap();
+        let pid = event["pid"].as_u64().unwrap();
+        if phase == "M" {
+            assert!(event["args"].is_object(), "{event}");
+            *named.entry((name, pid, event["tid"].as_u64())).or_default() += 1;
+            continue;
+        }
+        let tid = event["tid"].as_u64().unwrap();
+        assert!(named.contains_key(&("process_name", pid, None)), "{event}");
+        assert!(named.contains_key(&("thread_name", pid, Some(tid))), "{event}");
+        assert!(
+            event["ts"].as_f64().unwrap() >= 0.0 && event["cat"].is_string(),
+            "{event}"
+        );
+        match phase {
+            "X" => {
+                let (begin, length) = (nanos(&event["ts"]), nanos(&event["dur"]));
+                assert!(length >= 0, "{event}");
+                let stack = stacks.entry((pid, tid)).or_default();
+                while stack.last().is_some_and(|end| *end <= begin) {
+                    stack.pop();
+                }
+                // What began before and has not ended holds all of it.
+                assert!(stack.last().is_none_or(|end| begin + length <= *end), "{event}");
+                stack.push(begin + length);
+            }
+            "i" => assert!(["g", "p", "t"].contains(&event["s"].as_str().unwrap()), "{event}"),
+            other => panic!("the phase {other} in {event}"),
+        }
+    }
+    assert!(named.values().all(|times| *times == 1), "{named:?}");
+    let mut tids: Vec<u64> = named.keys().filter_map(|(_, _, tid)| *tid).collect();
+    tids.sort_unstable();
+    // A name and a place each, and no number in two processes.
+    assert!(tids.chunks(2).all(|pair| pair[0] == pair[1]) && tids.windows(3).all(|some| some[0] < some[2]));
+}
+
+#[test]
+fn what_is_written_keeps_the_format() {
+    keeps_the_format(&written(ChromeTraceLimits::default(), &run()));
+    // Instants of which binary fractions of a microsecond are now too large and now too small.
+    let odd = (0..500).map(|session| {
+        let at = |number: u64| 1_234_567 * session + 37 * number * number + 111_111_111;
+        let chunk = |number| Chunk {
+            at: at(number),
+            lag: 0,
+            bytes: 1,
+            kind: ChunkKind::Content,
+            merged: false,
+        };
+        finished(RequestRecord {
+            intended: at(0) - 2_001,
+            dispatched_at: at(0) - 999,
+            completed_at: at(9),
+            chunks: (0..9).map(chunk).collect(),
+            ..answered(session, 0, &[])
+        })
+    });
+    keeps_the_format(&written(ChromeTraceLimits::default(), &odd.collect::<Vec<_>>()));
+    // Calls of one plugin thread, one within the other.
+    let call = |what: &str, begin, end| {
+        Event::PluginCalled(PluginCall {
+            thread: "plugin-0".into(),
+            what: what.into(),
+            begin,
+            end,
+        })
+    };
+    let calls = [
+        call("outer", 1_001, 9_003),
+        call("inner", 2_003, 3_007),
+        call("next", 9_003, 9_005),
+    ];
+    keeps_the_format(&written(ChromeTraceLimits::default(), &calls));
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
             box_plot(&BoxPlotData {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
-                grouped_by: "prompt tokens".into(),
+                grouped_by: "new prompt tokens (without history)".into(),
                 groups: length_groups([(128, times.as_slice()), (1024, times.as_slice())]),
             }),
         ),
@@ -107,6 +107,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
             "throughput",
             throughput_plot(&ThroughputData {
                 slice_seconds: 1.0,
+                end: 60.0,
                 requests_per_second: vec![curve("answered"), curve("failed")],
                 tokens_per_second: vec![curve("output")],
             }),
@@ -196,7 +197,12 @@ fn axes_say_their_units() {
         ),
         (
             "boxes",
-            vec!["Time to First Chunk (ms)", "prompt tokens", "128", "1,024"],
+            vec![
+                "Time to First Chunk (ms)",
+                "new prompt tokens (without history)",
+                "128",
+                "1,024",
+            ],
         ),
         (
             "throughput",
@@ -223,7 +229,11 @@ fn axes_say_their_units() {
         ),
         (
             "prefill",
-            vec!["prompt length (tokens)", "Time to First Chunk (ms)", "median"],
+            vec![
+                "new prompt tokens (without history)",
+                "Time to First Chunk (ms)",
+                "median",
+            ],
         ),
         (
             "slices",
@@ -310,7 +320,10 @@ fn the_data_beside_a_plot_is_what_was_given() {
     assert_eq!(of("timeline")[2], ["0/1", "1.0", "1.01", "", "1.9", "false"]);
     assert_eq!(of("prefill").len(), 11);
     let boxes = of("boxes");
-    assert_eq!(boxes[0][..3], ["group (prompt tokens)", "count", "mean (s)"]);
+    assert_eq!(
+        boxes[0][..3],
+        ["new prompt tokens (without history)", "count", "mean (s)"]
+    );
     assert_eq!(boxes[2][..2], ["1024", "5"]);
     assert_eq!(of("concurrency")[2], ["0.5", "12.0", "12.0", "3.0", "3.0"]);
 }

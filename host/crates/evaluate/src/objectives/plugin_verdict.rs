@@ -1,0 +1,116 @@
+//! What plugins say of a run, with what can be told of their numbers.
+
+use serde_json::{Value, json};
+use veeksha_ports::SloVerdict;
+use veeksha_slo::{Aggregate, Comparison, Objective, Quantity};
+
+use crate::Catalogue;
+
+/// What a plugin said of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginVerdict {
+    /// The plugin.
+    pub plugin: String,
+    /// What it said.
+    pub verdict: SloVerdict,
+    /// The unit of bound and observed value, if the verdict's name is what is bounded (`p99(ttfc{tier="gold"})`, `error_rate`): a verdict
+    /// itself has no unit.
+    pub unit: Option<String>,
+}
+
+impl PluginVerdict {
+    pub(crate) fn new(plugin: &str, verdict: SloVerdict, catalogue: &Catalogue) -> Self {
+        PluginVerdict {
+            plugin: plugin.to_owned(),
+            unit: unit_of(&verdict.name, catalogue),
+            verdict,
+        }
+    }
+
+    /// Which side of the bound is good, as the outcome tells: what is met and below its bound has an upper one. `None` where nothing was
+    /// observed, or the bound is hit without being met.
+    pub fn comparison(&self) -> Option<Comparison> {
+        let SloVerdict { met, threshold, .. } = self.verdict;
+        let observed = self.verdict.observed?;
+        if observed == threshold {
+            return None;
+        }
+        Some(match (observed < threshold) == met {
+            true => Comparison::AtMost,
+            false => Comparison::AtLeast,
+        })
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let said = &self.verdict;
+        json!({
+            "met": said.met,
+            "slo_metric_key": said.name,
+            "observed_value": said.observed,
+            "threshold": said.threshold,
+            "percentile": Value::Null,
+            "metric": said.name,
+            "name": said.name,
+            "lower_is_better": self.comparison().map(|side| side == Comparison::AtMost),
+            "sample_count": Value::Null,
+            "objective": Value::Null,
+            "unit": self.unit,
+            "too_few_samples": false,
+            "worst_window": Value::Null,
+            "plugin": self.plugin,
+            "detail": said.detail,
+        })
+    }
+}
+
+/// The unit of what is written as objectives write it; `None` of any other text.
+fn unit_of(name: &str, catalogue: &Catalogue) -> Option<String> {
+    match Objective::parse(&format!("{name} < 0")).ok()?.quantity {
+        Quantity::Figure(name) => {
+            let figure = catalogue.figure(&name).map(|info| info.unit.to_owned());
+            figure.or_else(|| catalogue.get(&name).map(|info| info.unit.clone()))
+        }
+        Quantity::Samples {
+            aggregate: Aggregate::Count,
+            ..
+        } => Some("samples".to_owned()),
+        Quantity::Samples { metric, .. } => catalogue.get(&metric).map(|info| info.unit.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(name: &str, met: bool, observed: Option<f64>) -> PluginVerdict {
+        let verdict = SloVerdict {
+            name: name.to_owned(),
+            met,
+            observed,
+            threshold: 0.5,
+            detail: String::new(),
+        };
+        PluginVerdict::new("judge", verdict, &Catalogue::built_in())
+    }
+
+    #[test]
+    fn a_name_that_is_a_quantity_has_its_unit() {
+        let unit = |name: &str| said(name, true, None).unit;
+        assert_eq!(unit("p99(ttfc{tier=\"gold\"})").as_deref(), Some("s"));
+        assert_eq!(unit("ttfc").as_deref(), Some("s"));
+        assert_eq!(unit("count(ttfc)").as_deref(), Some("samples"));
+        assert_eq!(unit("error_rate").as_deref(), Some("1"));
+        assert_eq!(unit("hardly any stalls"), None);
+        assert_eq!(unit("p99(qwertz)"), None);
+    }
+
+    #[test]
+    fn the_outcome_tells_the_side() {
+        let side = |met, observed| said("x", met, observed).comparison();
+        assert_eq!(side(true, Some(0.4)), Some(Comparison::AtMost));
+        assert_eq!(side(false, Some(0.6)), Some(Comparison::AtMost));
+        assert_eq!(side(true, Some(0.6)), Some(Comparison::AtLeast));
+        assert_eq!(side(false, Some(0.4)), Some(Comparison::AtLeast));
+        assert_eq!((side(true, Some(0.5)), side(false, None)), (None, None));
+    }
+}

@@ -1,0 +1,24 @@
+//! The units in which objectives are shown, on the terminal and on the page.
+
+use veeksha_evaluate::{Figure, PluginVerdict, SloResult};
+
+/// Built-in metrics that are shares.
+const SHARES: [&str; 3] = ["fluidity", "fluidity_tokens", "cached_token_share"];
+
+/// The unit of an objective: figures without one are shares, and so are some metrics; others are plain numbers.
+pub(super) fn objective_unit(result: &SloResult) -> &str {
+    let is_share = result.sample_count.is_none() || SHARES.contains(&result.metric.as_str());
+    match result.unit.as_str() {
+        "1" if is_share => "share",
+        unit => unit,
+    }
+}
+
+/// The unit of a plugin's verdict; empty where it is not known.
+pub(super) fn verdict_unit(said: &PluginVerdict) -> &str {
+    match said.unit.as_deref() {
+        Some("1") if Figure::of_name(&said.verdict.name).is_some() => "share",
+        Some(unit) => unit,
+        None => "",
+    }
+}
