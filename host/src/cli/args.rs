@@ -366,17 +366,17 @@ pub(crate) struct HealthArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The runs: first the baseline, then what is held against it. Each is the folder of a run, or a folder that holds several runs of
-    /// one kind.
+    /// The runs: first the baseline, then what is held against it. Each is the folder of a run, a folder that holds several runs of
+    /// one kind (repeats), or the folder of a sweep; sweeps are compared cell by cell.
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Compare only these metrics, for example `ttfc,tbc`. Default: all that the runs have.
+    /// Compare only these metrics and figures, for example `ttfc,error_rate`, and what `--fail-if` names. Default: all that the runs have.
     #[arg(long, value_name = "METRICS", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
     /// Show every figure. Default: the latencies, the rates, the metrics of plugins, and whatever differs.
     #[arg(long)]
     pub(crate) all: bool,
-    /// End with exit code 3 if this holds, for example `worse(ttfc) or error_rate > 1%`.
+    /// End with exit code 3 if this holds of a candidate in any cell, or cannot be decided; for example `worse(ttfc) or error_rate > 1%`.
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) fail_if: Option<String>,
     /// How sure the intervals are.
@@ -385,6 +385,9 @@ pub(crate) struct CompareArgs {
     /// A difference of less than this share does not matter.
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", value_parser = share)]
     pub(crate) ignore_below: f64,
+    /// Judge runs and metrics too that their certificates call INVALID.
+    #[arg(long)]
+    pub(crate) allow_invalid: bool,
     /// The seed of the resampling.
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,

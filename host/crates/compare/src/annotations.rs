@@ -18,7 +18,7 @@ impl Comparison {
     pub fn annotations(&self, decision: Option<&Decision>) -> String {
         let mut lines = String::new();
         for (place, candidate) in self.candidates.iter().enumerate() {
-            let pair = format!("{} against {}", candidate.side.label, self.baseline.label);
+            let pair = candidate.title();
             match decision.and_then(|decision| decision.candidates.get(place).map(|of| (decision, of))) {
                 None if !candidate.obstacles.is_empty() => {
                     lines += &command(

@@ -2,18 +2,34 @@
 
 use veeksha_stats::RandomStream;
 
+use crate::effect::{Scale, Variance};
 use crate::resample::{Blocks, Drawn, Moments, influence};
 use crate::series::Series;
 use crate::statistic::Resampled;
 
-/// A statistic of one run with its error.
+/// How far a statistic of one run may be off by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
-    pub(crate) value: f64,
-    /// Variance of the statistic; 0 where it is not known from the run itself.
+pub(crate) struct Chance {
+    /// Of the statistic.
     pub(crate) variance: f64,
-    /// Degrees of freedom of that variance.
+    /// Of its logarithm; `None` where some resample has none.
+    pub(crate) of_logarithm: Option<f64>,
+    /// Degrees of freedom of both.
     pub(crate) freedom: f64,
+}
+
+impl Chance {
+    /// The variance on a scale.
+    pub(crate) fn on(&self, scale: Scale) -> Option<Variance> {
+        let variance = match scale {
+            Scale::Difference => Some(self.variance),
+            Scale::Ratio => self.of_logarithm,
+        };
+        variance.map(|variance| Variance {
+            variance,
+            freedom: self.freedom,
+        })
+    }
 }
 
 /// The statistic's variance by the circular block bootstrap (Politis and Romano 1992): stretches of cells, long enough that what lies in
@@ -21,26 +37,32 @@ pub(crate) struct Estimate {
 ///
 /// The length of the stretches is chosen for each statistic from what each cell adds to its error (`block_length.rs`). `b` blocks tell the
 /// variance with `b - 1` degrees of freedom, and a resample of them varies by `(b - 1) / b` too little, which is put right.
-pub(crate) fn estimate(
+pub(crate) fn chance(
     series: &Series,
     of: Resampled,
     resamples: usize,
     stream: RandomStream,
-) -> Option<Estimate> {
+) -> Option<Chance> {
     let statistic = Drawn::new(series, of)?;
     let blocks = Blocks::new(&influence(series, of))?;
     let mut draws = stream.draws();
     let mut times = Vec::new();
-    let mut moments = Moments::default();
+    let (mut moments, mut logarithms) = (Moments::default(), Moments::default());
+    let mut has_logarithms = true;
     for _ in 0..resamples {
         blocks.draw(&mut draws, &mut times);
-        if let Some(deviation) = statistic.deviation(&times) {
-            moments.push(deviation);
-        }
+        let Some(deviation) = statistic.deviation(&times) else {
+            continue;
+        };
+        moments.push(deviation);
+        let logarithm = (deviation / statistic.value).ln_1p();
+        has_logarithms &= statistic.value > 0.0 && logarithm.is_finite();
+        logarithms.push(logarithm);
     }
-    Some(Estimate {
-        value: statistic.value,
+    let of_logarithm = logarithms.variance().map(|variance| blocks.whole(variance));
+    Some(Chance {
         variance: blocks.whole(moments.variance()?),
+        of_logarithm: of_logarithm.filter(|_| has_logarithms),
         freedom: blocks.freedom(),
     })
 }
@@ -72,23 +94,25 @@ mod tests {
         let n = 20_000;
         let values: Vec<f64> = (0..n).map(|_| 10.0 + draws.normal()).collect();
         let series = series(values.into_iter());
-        let mean = estimate(&series, Resampled::Mean, 2000, stream()).unwrap();
-        let median = estimate(&series, Resampled::Quantile(0.5), 2000, stream()).unwrap();
+        let mean = chance(&series, Resampled::Mean, 2000, stream()).unwrap();
+        let median = chance(&series, Resampled::Quantile(0.5), 2000, stream()).unwrap();
         // A variance from 2000 resamples of 256 cells is known to about a tenth.
         let of_mean = mean.variance * f64::from(n);
         let of_median = median.variance * f64::from(n) / std::f64::consts::FRAC_PI_2;
         assert!((of_mean - 1.0).abs() < 0.3, "{of_mean}");
         assert!((of_median - 1.0).abs() < 0.3, "{of_median}");
+        // Around 10, errors of logarithms are a tenth.
+        let of_logarithm = 100.0 * mean.of_logarithm.unwrap() / mean.variance;
+        assert!((of_logarithm - 1.0).abs() < 0.05, "{of_logarithm}");
     }
 
     /// Of how many of `seeds` AR(1) series with mean 0 the 95 % interval of `of` holds `truth`; of the same samples in a random order too.
     fn coverage(correlation: f64, of: Resampled, truth: f64, seeds: u64) -> (f64, f64) {
         let holds = |series: &Series| {
-            let Estimate {
-                value,
-                variance,
-                freedom,
-            } = estimate(series, of, 150, stream()).unwrap();
+            let Chance {
+                variance, freedom, ..
+            } = chance(series, of, 150, stream()).unwrap();
+            let value = Drawn::new(series, of).unwrap().value;
             (value - truth).abs() <= reach(0.95, freedom) * variance.sqrt()
         };
         let (mut in_time, mut shuffled) = (0, 0);
@@ -133,14 +157,18 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_nothing_has_no_logarithm() {
+        let mostly_nothing = series((0..1000).map(|place| if place % 100 == 0 { 1.0 } else { 0.0 }));
+        let median = chance(&mostly_nothing, Resampled::Quantile(0.5), 100, stream()).unwrap();
+        assert_eq!(median.of_logarithm, None);
+    }
+
+    #[test]
     fn equal_samples_have_no_variance() {
         let series = series(std::iter::repeat_n(0.1, 1000));
         for of in [Resampled::Mean, Resampled::Quantile(0.9)] {
-            let estimate = estimate(&series, of, 100, stream()).unwrap();
-            assert!(
-                (estimate.value - 0.1).abs() < 1e-15 && estimate.variance < 1e-30,
-                "{estimate:?}"
-            );
+            let chance = chance(&series, of, 100, stream()).unwrap();
+            assert!(chance.variance < 1e-30, "{chance:?}");
         }
     }
 }

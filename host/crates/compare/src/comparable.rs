@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::{RunData, Side, Validity};
+use crate::{Invalid, RunData, Side, Trust, Validity};
 
 /// A setting that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) struct Comparability {
 /// Windows that differ by more than this share are worth a remark.
 const SIMILAR: f64 = 0.1;
 
-pub(crate) fn comparability(baseline: &Side, candidate: &Side) -> Comparability {
+pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid) -> Comparability {
     let mut found = Comparability {
         same_work: true,
         ..Comparability::default()
@@ -73,18 +73,19 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side) -> Comparability 
             ));
         }
     }
-    for run in baseline.runs.iter().chain(&candidate.runs) {
-        match run.validity {
-            Validity::Valid => {}
-            Validity::Degraded => found.remarks.push(format!(
-                "{} is DEGRADED: the client's part in it is not small, or not known",
-                run.label
-            )),
-            Validity::Invalid => found.obstacles.push(format!(
-                "{} is INVALID: its figures say more about the client than about the server",
-                run.label
-            )),
+    for run in &candidate.runs {
+        let same = baseline
+            .runs
+            .iter()
+            .find(|other| other.place.is_some() && other.place == run.place);
+        if let (Some(_), Some(place)) = (same, &run.place) {
+            found.remarks.push(format!(
+                "{place} is on both sides: a run does not differ from itself, and that says nothing of another one"
+            ));
         }
+    }
+    for run in baseline.runs.iter().chain(&candidate.runs) {
+        trust(run, invalid, &mut found);
         let dropped: u64 = run.metrics.iter().map(|metric| metric.samples.dropped()).sum();
         if dropped > 0 {
             found.remarks.push(format!(
@@ -94,6 +95,37 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side) -> Comparability 
         }
     }
     found
+}
+
+/// What a run's certificate makes of the comparison: of all of it, or of one metric.
+fn trust(run: &RunData, invalid: Invalid, found: &mut Comparability) {
+    let because = |trust: &Trust| match trust.why.is_empty() {
+        true => String::new(),
+        false => format!(": {}", trust.why.join("; ")),
+    };
+    let label = &run.label;
+    let why = because(&run.trust);
+    match (run.trust.validity, invalid) {
+        (Validity::Valid, _) => {}
+        (Validity::Degraded, _) => found.remarks.push(format!("{label} is DEGRADED{why}")),
+        (Validity::Invalid, Invalid::NotComparable) => found.obstacles.push(format!(
+            "{label} is INVALID{why}; --allow-invalid judges it all the same"
+        )),
+        (Validity::Invalid, Invalid::Judged) => found
+            .remarks
+            .push(format!("{label} is INVALID, and judged as if it were not{why}")),
+    }
+    for metric in &run.metrics {
+        let called = match metric.trust.validity {
+            Validity::Valid => continue,
+            Validity::Degraded => "DEGRADED",
+            Validity::Invalid => "INVALID",
+        };
+        let name = &metric.name;
+        found
+            .remarks
+            .push(format!("{name} of {label} is {called}{}", because(&metric.trust)));
+    }
 }
 
 fn length(run: &RunData) -> Option<Nanos> {
@@ -147,8 +179,11 @@ fn same_work(one: &RunData, other: &RunData) -> Work {
         .min()
         .unwrap_or(*longest);
     Work::Different(format!(
-        "the workloads of {pair} differ within the first {differs} session{}",
-        if differs == 1 { "" } else { "s" }
+        "the workloads of {pair} differ within {}",
+        match differs {
+            1 => "the first session".to_owned(),
+            _ => format!("the first {differs} sessions"),
+        }
     ))
 }
 
@@ -235,6 +270,14 @@ mod tests {
             ..RunData::default()
         };
         assert_eq!(same_work(&one, &unknown), Work::Unknown("B".into()));
+    }
+
+    #[test]
+    fn the_first_session_is_called_by_its_name() {
+        let Work::Different(why) = same_work(&run("A", &[(1, "a")]), &run("B", &[(1, "b")])) else {
+            panic!("not different");
+        };
+        insta::assert_snapshot!(why, @"the workloads of A and B differ within the first session");
     }
 
     #[test]

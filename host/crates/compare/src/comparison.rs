@@ -1,11 +1,10 @@
 //! Sides against a baseline.
 
-use veeksha_model::Better;
-
 use crate::comparable::{SettingDifference, comparability, settings};
 use crate::judge::{Sides, judge};
-use crate::measured::measure;
-use crate::{CompareError, Options, Side, Spread, Statistic, Verdict};
+use crate::measured::{Measured, measure};
+use crate::row::Row;
+use crate::{CompareError, Options, Side, Statistic};
 
 /// What a comparison came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +13,8 @@ pub struct Comparison {
     pub baseline: SideLabels,
     /// Each other side against the baseline, in the order in which they were given.
     pub candidates: Vec<Candidate>,
+    /// What the reader should know of all of them, in words.
+    pub remarks: Vec<String>,
     /// How it was done.
     pub options: Options,
 }
@@ -30,6 +31,10 @@ pub struct SideLabels {
 /// A side against the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
+    /// Which cell of a sweep, if sides are sweeps: `traffic.rate = 2`.
+    pub cell: Option<String>,
+    /// The baseline, with its runs of this cell.
+    pub baseline: SideLabels,
     /// Which side.
     pub side: SideLabels,
     /// Why the two cannot be compared, in words; empty if they can. The figures are there nevertheless.
@@ -42,54 +47,15 @@ pub struct Candidate {
     pub rows: Vec<Row>,
 }
 
-/// One figure on both sides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The metric's or the figure's name.
-    pub name: String,
-    /// What is compared of it.
-    pub statistic: Statistic,
-    /// The unit of values and differences.
-    pub unit: String,
-    /// Which way it is good.
-    pub better: Better,
-    /// The baseline's value.
-    pub baseline: Option<SideValue>,
-    /// The candidate's value.
-    pub candidate: Option<SideValue>,
-    /// Candidate less baseline.
-    pub difference: Option<f64>,
-    /// Where the difference lies with the confidence asked for, this figure looked at by itself.
-    pub interval: Option<(f64, f64)>,
-    /// Candidate ÷ baseline - 1, where both are positive.
-    pub relative: Option<f64>,
-    /// Where that lies.
-    pub relative_interval: Option<(f64, f64)>,
-    /// Whether the requests of both sides were compared one by one: they are the same ones.
-    pub paired: bool,
-    /// How probable such a difference is by chance.
-    pub p: Option<f64>,
-    /// The same, allowing for all the figures that were looked at.
-    pub p_adjusted: Option<f64>,
-    /// How far the clients may have falsified the difference: both sides' errors together.
-    pub client_error: Option<f64>,
-    /// What that comes to.
-    pub verdict: Verdict,
-    /// What should be known of it, in words.
-    pub remark: Option<String>,
-}
-
-/// A figure of one side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SideValue {
-    /// Its value: the mean over the runs that have it.
-    pub value: f64,
-    /// Samples over all runs; of a figure of the whole run, runs.
-    pub samples: u64,
-    /// How it varies from run to run, if there are several.
-    pub spread: Option<Spread>,
-    /// Whether it was read from a histogram, and is so within 0.2 %.
-    pub approximate: bool,
+impl Candidate {
+    /// `B against A`, and in which cell.
+    pub fn title(&self) -> String {
+        let pair = format!("{} against {}", self.side.label, self.baseline.label);
+        match &self.cell {
+            Some(cell) => format!("{pair}, {cell}"),
+            None => pair,
+        }
+    }
 }
 
 /// Compares every other side with the first one.
@@ -100,49 +66,101 @@ pub fn compare(
     asked: &[(String, Statistic)],
     options: &Options,
 ) -> Result<Comparison, CompareError> {
+    if let Some(side) = sides.iter().find(|side| side.runs.is_empty()) {
+        return Err(CompareError::NoRuns(side.label.clone()));
+    }
+    compare_cell(None, sides, asked, options)
+}
+
+/// Compares the runs that sides have of one cell of a sweep. A side without any cannot be compared in it.
+pub fn compare_cell(
+    cell: Option<&str>,
+    sides: &[Side],
+    asked: &[(String, Statistic)],
+    options: &Options,
+) -> Result<Comparison, CompareError> {
     options.check()?;
     let (baseline, others) = match sides {
         [baseline, others @ ..] if !others.is_empty() => (baseline, others),
         _ => return Err(CompareError::TooFewSides(sides.len())),
     };
     for (place, side) in sides.iter().enumerate() {
-        if side.runs.is_empty() {
-            return Err(CompareError::NoRuns(side.label.clone()));
-        }
         if sides[..place].iter().any(|before| before.label == side.label) {
             return Err(CompareError::SameLabel(side.label.clone()));
         }
     }
     let measured = measure(baseline, asked, options);
-    let candidate = |side: &Side| {
-        let found = comparability(baseline, side);
-        let mut candidate = Candidate {
-            side: labels(side),
-            obstacles: found.obstacles,
-            remarks: found.remarks,
-            settings: settings(baseline, side),
-            rows: Vec::new(),
-        };
-        candidate.remarks.extend(noise(baseline, side));
-        let sides = Sides {
-            baseline,
-            candidate: side,
-            same_work: found.same_work,
-        };
-        judge(
-            &mut candidate,
-            &measured,
-            &measure(side, asked, options),
-            &sides,
-            options,
-        );
-        candidate
+    let candidate = |side: &Side| Candidate {
+        cell: cell.map(str::to_owned),
+        ..against(baseline, &measured, side, asked, options)
     };
     Ok(Comparison {
         baseline: labels(baseline),
         candidates: others.iter().map(candidate).collect(),
+        remarks: Vec::new(),
         options: options.clone(),
     })
+}
+
+/// The comparisons of the cells of a sweep as one: all candidates of the first cell, then those of the second one. `None` without any.
+pub fn join(cells: Vec<Comparison>) -> Option<Comparison> {
+    let count = cells.len();
+    let mut joined = cells.into_iter().reduce(|mut all, next| {
+        all.baseline.runs.extend(next.baseline.runs);
+        all.candidates.extend(next.candidates);
+        all
+    })?;
+    if count > 1 {
+        let chance = 1.0 - joined.options.confidence;
+        joined.remarks.push(format!(
+            "{count} cells, each compared by itself: verdicts allow for the figures of a cell, not for the number of cells; of as many that do not differ, about {} would have a figure that is called better or worse",
+            veeksha_stats::number(count as f64 * chance)
+        ));
+    }
+    Some(joined)
+}
+
+/// One side against the baseline.
+fn against(
+    baseline: &Side,
+    measured: &[Measured],
+    side: &Side,
+    asked: &[(String, Statistic)],
+    options: &Options,
+) -> Candidate {
+    let mut candidate = Candidate {
+        cell: None,
+        baseline: labels(baseline),
+        side: labels(side),
+        obstacles: Vec::new(),
+        remarks: Vec::new(),
+        settings: Vec::new(),
+        rows: Vec::new(),
+    };
+    let without: Vec<&Side> = [baseline, side]
+        .into_iter()
+        .filter(|side| side.runs.is_empty())
+        .collect();
+    if !without.is_empty() {
+        let lacking = |side: &&Side| format!("{} has no run of this cell", side.label);
+        candidate.obstacles = without.iter().map(lacking).collect();
+        return candidate;
+    }
+    let found = comparability(baseline, side, options.invalid);
+    let sides = Sides {
+        baseline,
+        candidate: side,
+        same_work: found.same_work,
+        comparable: found.obstacles.is_empty(),
+    };
+    let (rows, of_rows) = judge(measured, &measure(side, asked, options), &sides, options);
+    candidate.obstacles = found.obstacles;
+    candidate.remarks = found.remarks;
+    candidate.remarks.push(noise(baseline, side));
+    candidate.remarks.extend(of_rows);
+    candidate.settings = settings(baseline, side);
+    candidate.rows = rows;
+    candidate
 }
 
 fn labels(side: &Side) -> SideLabels {
@@ -153,22 +171,22 @@ fn labels(side: &Side) -> SideLabels {
 }
 
 /// What is known of the noise between runs.
-fn noise(baseline: &Side, candidate: &Side) -> Option<String> {
+fn noise(baseline: &Side, candidate: &Side) -> String {
     let borrowed = |from: &Side, to: &Side| {
-        Some(format!(
+        format!(
             "the noise between runs is known of {} only ({} runs), and taken for {} too",
             from.label,
             from.runs.len(),
             to.label
-        ))
+        )
     };
     match (baseline.runs.len(), candidate.runs.len()) {
-        (1, 1) => Some(
-            "one run on each side: how much such runs differ by themselves is not known; run each side several times to know it"
-                .into(),
-        ),
+        (1, 1) => "one run on each side: how much such runs differ by themselves is not known; run each side several times to know it".into(),
         (_, 1) => borrowed(baseline, candidate),
         (1, _) => borrowed(candidate, baseline),
-        _ => None,
+        (first, second) => format!(
+            "{} has {first} runs and {} {second}: each run is one value, and what they differ by is the noise (Welch's test)",
+            baseline.label, candidate.label
+        ),
     }
 }

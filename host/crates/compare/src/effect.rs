@@ -1,8 +1,69 @@
 //! Two sides against one another.
 
-use crate::bootstrap::Estimate;
-use crate::paired::Within;
 use crate::student::{reach, two_sided};
+
+/// An exponent beyond which a ratio is no number any more.
+const LARGEST_LOGARITHM: f64 = 700.0;
+
+/// How two values are set against one another. Estimate, interval and probability of a row are all of this one scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scale {
+    /// Candidate ÷ baseline, by logarithms. Values are positive, and what servers do to them and what varies from run to run is in proportion to
+    /// them.
+    Ratio,
+    /// Candidate less baseline: of shares (their errors are no proportion of them, and they can be 0), and where a value is 0 or negative.
+    Difference,
+}
+
+impl Scale {
+    /// The scale for values of this unit.
+    pub(crate) fn of(unit: &str, values: impl Iterator<Item = f64>) -> Scale {
+        let (mut all_positive, mut all_shares) = (true, matches!(unit, "1" | ""));
+        for value in values {
+            all_positive &= value > 0.0;
+            all_shares &= (0.0..=1.0).contains(&value);
+        }
+        if all_positive && !all_shares {
+            Scale::Ratio
+        } else {
+            Scale::Difference
+        }
+    }
+
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Ratio => "ratio",
+            Scale::Difference => "difference",
+        }
+    }
+
+    /// From one value to another.
+    fn step(self, from: f64, to: f64) -> f64 {
+        match self {
+            Scale::Ratio => (to / from).ln(),
+            Scale::Difference => to - from,
+        }
+    }
+
+    /// What stands for the runs of a side: the geometric mean of what is compared by ratios, else the arithmetic one.
+    pub(crate) fn centre(self, values: &[f64]) -> f64 {
+        let Some(first) = values.first() else {
+            return f64::NAN;
+        };
+        let step = mean(&self.steps(values));
+        match self {
+            Scale::Ratio => first * step.exp(),
+            Scale::Difference => first + step,
+        }
+    }
+
+    /// From the first value to each: equal values are then equal whatever is rounded.
+    fn steps(self, values: &[f64]) -> Vec<f64> {
+        let first = values.first().copied().unwrap_or(f64::NAN);
+        values.iter().map(|value| self.step(first, *value)).collect()
+    }
+}
 
 /// How a statistic varies from run to run of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,170 +78,165 @@ pub struct Spread {
     pub std: f64,
 }
 
-/// A difference with what is known of its error.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Effect {
-    pub(crate) difference: f64,
-    pub(crate) interval: (f64, f64),
-    /// B ÷ A - 1, where both are positive.
-    pub(crate) relative: Option<f64>,
-    pub(crate) relative_interval: Option<(f64, f64)>,
-    /// How probable such a difference is where there is none.
-    pub(crate) p: f64,
-}
-
-/// A part of a variance.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    variance: f64,
-    freedom: f64,
-}
-
-/// One side: the mean over its runs.
-#[derive(Debug)]
-struct Side<'a> {
-    runs: &'a [Estimate],
-    mean: f64,
-    /// Variance between runs beyond what chance within them explains, with its degrees of freedom, if there are several runs.
-    between: Option<Part>,
-}
-
-impl<'a> Side<'a> {
-    /// `apart`: what runs vary by within themselves without having it in common, if they have something in common.
-    fn new(runs: &'a [Estimate], apart: Option<f64>) -> Self {
-        let count = runs.len() as f64;
-        let mean = runs.iter().map(|run| run.value).sum::<f64>() / count;
-        let between = (runs.len() > 1).then(|| {
-            let squares: f64 = runs.iter().map(|run| (run.value - mean).powi(2)).sum();
-            let independent = runs.iter().map(|run| run.variance).sum::<f64>() / count;
-            let within = apart.unwrap_or(independent);
-            Part {
-                variance: (squares / (count - 1.0) - within).max(0.0),
-                freedom: count - 1.0,
-            }
-        });
-        Side { runs, mean, between }
-    }
-
-    fn within(&self) -> impl Iterator<Item = Part> {
-        let squared = (self.runs.len() as f64).powi(2);
-        self.runs.iter().map(move |run| Part {
-            variance: run.variance / squared,
-            freedom: run.freedom,
-        })
-    }
-}
-
 /// The spread between runs; `None` for a single one.
-pub(crate) fn spread(runs: &[Estimate]) -> Option<Spread> {
-    if runs.len() < 2 {
-        return None;
-    }
-    let values = || runs.iter().map(|run| run.value);
-    let mean = values().sum::<f64>() / runs.len() as f64;
-    let squares: f64 = values().map(|value| (value - mean).powi(2)).sum();
+pub(crate) fn spread(values: &[f64]) -> Option<Spread> {
     Some(Spread {
-        runs: runs.len(),
-        min: values().fold(f64::INFINITY, f64::min),
-        max: values().fold(f64::NEG_INFINITY, f64::max),
-        std: (squares / (runs.len() as f64 - 1.0)).sqrt(),
+        runs: values.len(),
+        min: values.iter().copied().fold(f64::INFINITY, f64::min),
+        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        std: variance(values)?.sqrt(),
     })
 }
 
-/// B less A, each the mean over its runs.
+/// A squared error with what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Variance {
+    pub(crate) variance: f64,
+    /// Degrees of freedom.
+    pub(crate) freedom: f64,
+}
+
+impl Variance {
+    /// That of a sum of two independent ones. Degrees of freedom by Satterthwaite (1946), which is Welch's formula (1947).
+    pub(crate) fn with(self, other: Variance) -> Variance {
+        let variance = self.variance + other.variance;
+        let squares = self.variance.powi(2) / self.freedom + other.variance.powi(2) / other.freedom;
+        Variance {
+            variance,
+            freedom: if squares > 0.0 {
+                variance.powi(2) / squares
+            } else {
+                f64::INFINITY
+            },
+        }
+    }
+}
+
+/// A difference with its error, on one scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Effect {
+    pub(crate) scale: Scale,
+    /// B less A, or the logarithm of B ÷ A.
+    pub(crate) estimate: f64,
+    /// `None`: nothing tells it.
+    pub(crate) error: Option<Variance>,
+    /// Runs of the side that has fewer of them, where the noise between runs is the error.
+    pub(crate) fewest_runs: Option<usize>,
+}
+
+/// B against A; one value for each run.
 ///
-/// The variance has a part within each run (the bootstrap's) and, where a side has several runs, a part between runs: what the runs' values vary
-/// beyond what the first part explains (Davison and Hinkley, "Bootstrap Methods and their Application", 1997, §3.8: resampling both levels as
-/// they are would count the first part twice). A side of one run borrows the second part from the other side. Degrees of freedom by
-/// Satterthwaite (1946). The interval is Student's, by the bootstrap's standard error; that of the ratio is computed from the
-/// logarithms, whose errors are to first order the relative ones, so that A against B is the mirror of B against A.
+/// Where sides have several runs, each run is one value, and the difference is judged by what the values of a side differ by: Welch's test. It
+/// needs neither that both sides vary equally nor that anything is known of the samples within a run. A side of one run is taken to vary as
+/// the other one does. With one run on each side the runs' own error is all there is: `within`, the bootstrap's.
 ///
-/// `paired`: the first part where both sides' requests are the same, so that what they have in common is not counted.
-pub(crate) fn effect(a: &[Estimate], b: &[Estimate], paired: Option<&Within>, confidence: f64) -> Effect {
-    let a = Side::new(a, paired.map(|within| within.apart_in_a));
-    let b = Side::new(b, paired.map(|within| within.apart_in_b));
-    let part = |variance: fn(&Within) -> f64| {
-        paired.map(|within| Part {
-            variance: variance(within),
-            freedom: within.freedom,
+/// (A variance between runs from which what the bootstrap explains is taken off would have more degrees of freedom; but of 2 or 3 runs it is too
+/// often next to nothing by chance, and what does not differ is then called different far more often than asked.)
+pub(crate) fn effect(a: &[f64], b: &[f64], scale: Scale, within: Option<Variance>) -> Effect {
+    let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else {
+        return Effect {
+            scale,
+            estimate: f64::NAN,
+            error: None,
+            fewest_runs: None,
+        };
+    };
+    let (of_a, of_b) = (scale.steps(a), scale.steps(b));
+    let estimate = scale.step(*first_a, *first_b) + mean(&of_b) - mean(&of_a);
+    let of_mean = |steps: &[f64]| {
+        let runs = steps.len() as f64;
+        variance(steps).map(|variance| Variance {
+            variance: variance / runs,
+            freedom: runs - 1.0,
         })
     };
-    let difference = b.mean - a.mean;
-    let (variance, freedom) = error(&a, &b, part(|within| within.difference), 1.0, 1.0);
-    let half = half_width(variance, freedom, confidence);
-    let p = if variance > 0.0 {
-        two_sided(difference / variance.sqrt(), freedom)
-    } else {
-        f64::from(difference == 0.0)
+    let as_a_single_run = |known: Variance, runs: usize| Variance {
+        variance: known.variance * (1.0 + runs as f64),
+        ..known
     };
-    let ratio = (a.mean > 0.0 && b.mean > 0.0).then(|| b.mean / a.mean);
-    let relative_interval = ratio.map(|ratio| {
-        let (variance, freedom) = error(
-            &a,
-            &b,
-            part(|within| within.relative),
-            a.mean.powi(-2),
-            b.mean.powi(-2),
-        );
-        let factor = half_width(variance, freedom, confidence).exp();
-        (ratio / factor - 1.0, ratio * factor - 1.0)
-    });
+    let (error, fewest_runs) = match (of_mean(&of_a), of_mean(&of_b)) {
+        (Some(one), Some(other)) => (Some(one.with(other)), Some(a.len().min(b.len()))),
+        (Some(known), None) => (Some(as_a_single_run(known, a.len())), Some(1)),
+        (None, Some(known)) => (Some(as_a_single_run(known, b.len())), Some(1)),
+        (None, None) => (within, None),
+    };
     Effect {
-        difference,
-        interval: (difference - half, difference + half),
-        relative: ratio.map(|ratio| ratio - 1.0),
-        relative_interval: relative_interval.filter(|(_, high)| high.is_finite()),
-        p,
+        scale,
+        estimate,
+        error,
+        fewest_runs,
     }
 }
 
-fn half_width(variance: f64, freedom: f64, confidence: f64) -> f64 {
-    if variance > 0.0 {
-        variance.sqrt() * reach(confidence, freedom)
-    } else {
-        0.0
+impl Effect {
+    /// Where the estimate lies with this confidence, on its scale: a difference, or a change in proportion (candidate ÷ baseline - 1).
+    pub(crate) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
+        let error = self.error?;
+        let half = match error.variance > 0.0 {
+            true => error.variance.sqrt() * reach(confidence, error.freedom),
+            false => 0.0,
+        };
+        let (low, high) = (self.estimate - half, self.estimate + half);
+        Some(match self.scale {
+            Scale::Difference => (low, high),
+            Scale::Ratio => (low.exp_m1(), high.min(LARGEST_LOGARITHM).exp_m1()),
+        })
     }
-}
 
-/// The variance of the difference and its degrees of freedom, each side's parts times a factor. `paired` is in the place of the parts within
-/// runs.
-fn error(a: &Side<'_>, b: &Side<'_>, paired: Option<Part>, of_a: f64, of_b: f64) -> (f64, f64) {
-    let scaled = |part: Part, factor: f64| Part {
-        variance: part.variance * factor,
-        freedom: part.freedom,
-    };
-    let mut parts: Vec<Part> = match paired {
-        Some(part) => vec![part],
-        None => {
-            let of_both = a.within().map(|part| scaled(part, of_a));
-            of_both.chain(b.within().map(|part| scaled(part, of_b))).collect()
+    /// How probable such an estimate is where there is no difference.
+    pub(crate) fn p(&self) -> Option<f64> {
+        self.error.map(|error| self.p_with(error))
+    }
+
+    fn p_with(&self, error: Variance) -> f64 {
+        if error.variance > 0.0 {
+            two_sided(self.estimate / error.variance.sqrt(), error.freedom)
+        } else {
+            f64::from(self.estimate == 0.0)
         }
-    };
-    let (in_a, in_b) = (of_a / a.runs.len() as f64, of_b / b.runs.len() as f64);
-    match (a.between, b.between) {
-        (None, None) => {}
-        (Some(one), None) | (None, Some(one)) => parts.push(scaled(one, in_a + in_b)),
-        (Some(first), Some(second)) => parts.extend([scaled(first, in_a), scaled(second, in_b)]),
     }
-    let variance: f64 = parts.iter().map(|part| part.variance).sum();
-    let squares: f64 = parts
-        .iter()
-        .map(|part| part.variance.powi(2) / part.freedom)
-        .sum();
-    (variance, variance.powi(2) / squares)
+
+    /// Whether only the number of runs stands against a verdict: were their noise known as well as it seems, the difference would be more
+    /// than chance.
+    pub(crate) fn lacks_only_runs(&self, chance: f64) -> bool {
+        let known = |error| {
+            self.p_with(Variance {
+                freedom: f64::INFINITY,
+                ..error
+            })
+        };
+        self.fewest_runs.is_some() && self.error.is_some_and(|error| known(error) <= chance)
+    }
+
+    /// How many runs of each side would make a difference of this size and noise more than `chance`, at most 30.
+    pub(crate) fn runs_that_would_tell(&self, chance: f64) -> Option<usize> {
+        let (error, runs) = (self.error?, self.fewest_runs?);
+        (runs + 1..=30).find(|more| {
+            let share = runs as f64 / *more as f64;
+            // A side of one run has its noise from the other one.
+            let freedom = error.freedom.max(1.0) * (*more as f64 - 1.0) / (runs as f64 - 1.0).max(1.0);
+            self.p_with(Variance {
+                variance: error.variance * share,
+                freedom,
+            }) <= chance
+        })
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Divided by one less than there are; `None` of fewer than two values.
+fn variance(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| squares / (values.len() as f64 - 1.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn run(value: f64, variance: f64, freedom: f64) -> Estimate {
-        Estimate {
-            value,
-            variance,
-            freedom,
-        }
-    }
 
     fn near(seen: f64, expected: f64) {
         assert!(
@@ -193,61 +249,117 @@ mod tests {
     fn one_run_each_by_hand() {
         // Variances 3 and 1 with 10 degrees each: 16 / (9/10 + 1/10) = 16 degrees, for which Student's 97.5 % is 2.120 (tables). The standard
         // error is 2.
-        let effect = effect(&[run(100.0, 3.0, 10.0)], &[run(110.0, 1.0, 10.0)], None, 0.95);
-        assert_eq!(effect.difference, 10.0);
-        near(effect.interval.0, 10.0 - 4.240);
-        near(effect.interval.1, 10.0 + 4.240);
-        near(effect.relative.unwrap(), 0.1);
+        let of = |variance| Variance {
+            variance,
+            freedom: 10.0,
+        };
+        let within = of(3.0).with(of(1.0));
+        near(within.freedom, 16.0);
+        let effect = effect(&[100.0], &[110.0], Scale::Difference, Some(within));
+        let (low, high) = effect.interval(0.95).unwrap();
+        near(low, 10.0 - 4.240);
+        near(high, 10.0 + 4.240);
         // Five standard errors at 16 degrees: 0.00013 (tables).
-        assert!(effect.p > 0.0001 && effect.p < 0.0002, "{}", effect.p);
+        let p = effect.p().unwrap();
+        assert!(p > 0.0001 && p < 0.0002, "{p}");
     }
 
+    /// Logarithms with round figures: ln A = 1, 2, 3 (variance 1) and ln B = 4, 8 (variance 8). Errors of the means 1/3 and 4, together 13/3, of
+    /// which the root is 2.0817. Welch: (13/3)² / ((1/3)²/2 + 4²/1) = 18.778 / 16.056 = 1.1696 degrees. The estimate is 6 - 2 = 4, which is
+    /// 1.9215 errors.
     #[test]
-    fn the_spread_between_runs_widens_the_interval() {
-        // Runs 9, 10, 11: variance 1 between runs, of which 0.25 is explained within; the single run of B borrows 0.75.
-        let a = [run(9.0, 0.25, 1e9), run(10.0, 0.25, 1e9), run(11.0, 0.25, 1e9)];
-        let b = [run(12.0, 0.25, 1e9)];
-        let effect = effect(&a, &b, None, 0.95);
-        let between: f64 = 0.75 * (1.0 / 3.0 + 1.0);
-        let variance = between + 0.25 / 3.0 + 0.25;
-        let freedom = variance.powi(2) / (between.powi(2) / 2.0);
-        near(
-            effect.interval.1 - effect.interval.0,
-            2.0 * variance.sqrt() * reach(0.95, freedom),
-        );
-        assert_eq!(spread(&a).unwrap().std, 1.0);
-        assert_eq!(spread(&b), None);
+    fn welch_by_hand() {
+        let a = [1f64, 2.0, 3.0].map(f64::exp);
+        let b = [4f64, 8.0].map(f64::exp);
+        let seen = effect(&a, &b, Scale::Ratio, None);
+        near(seen.estimate, 4.0);
+        let error = seen.error.unwrap();
+        near(error.variance, 13.0 / 3.0);
+        near(error.freedom, 1.1696);
+        assert_eq!(seen.fewest_runs, Some(2));
+        near(Scale::Ratio.centre(&a), 2f64.exp());
+        // At 1 degree the probability is 1 - 2/π atan(1.9215) = 0.306, at 2 degrees 1 - t/√(2 + t²) = 0.195 (closed forms).
+        let p = seen.p().unwrap();
+        assert!(p > 0.195 && p < 0.306, "{p}");
+        let (low, high) = seen.interval(0.95).unwrap();
+        assert!(low < 0.0 && high > 1000.0);
     }
 
+    /// Student's t test of 9, 10, 11 against a single 14: standard deviation 1, so the single run's is 1 too: √(1 + 1/3) with 2 degrees.
     #[test]
-    fn runs_that_agree_add_nothing() {
-        let a = [run(10.0, 1.0, 50.0), run(10.0, 1.0, 50.0)];
-        let b = [run(10.0, 1.0, 50.0), run(10.0, 1.0, 50.0)];
-        let effect = effect(&a, &b, None, 0.95);
-        // Four parts of 1/4 each: variance 1, 200 degrees.
-        near(effect.interval.1, reach(0.95, 200.0));
-        assert_eq!(effect.p, 1.0);
+    fn a_single_run_is_taken_to_vary_as_the_others_do() {
+        for (a, b, sign) in [
+            (&[9.0, 10.0, 11.0][..], &[14.0][..], 1.0),
+            (&[14.0], &[9.0, 10.0, 11.0], -1.0),
+        ] {
+            let seen = effect(a, b, Scale::Difference, None);
+            near(seen.estimate, sign * 4.0);
+            assert_eq!(seen.error.map(|error| error.freedom), Some(2.0));
+            near(seen.error.unwrap().variance, 4.0 / 3.0);
+        }
+        assert_eq!(spread(&[9.0, 10.0, 11.0]).map(|spread| spread.std), Some(1.0));
+        assert_eq!(spread(&[9.0]), None);
     }
 
     #[test]
     fn swapping_the_sides_mirrors_everything() {
-        let (a, b) = ([run(3.0, 0.2, 9.0), run(4.0, 0.3, 9.0)], [run(5.0, 0.5, 20.0)]);
-        let (there, back) = (effect(&a, &b, None, 0.95), effect(&b, &a, None, 0.95));
-        assert_eq!(there.difference, -back.difference);
-        assert_eq!(there.interval, (-back.interval.1, -back.interval.0));
-        assert_eq!(there.p, back.p);
-        let (low, high) = there.relative_interval.unwrap();
-        let mirrored = back.relative_interval.unwrap();
-        assert!((1.0 / (1.0 + high) - (1.0 + mirrored.0)).abs() < 1e-12);
-        assert!((1.0 / (1.0 + low) - (1.0 + mirrored.1)).abs() < 1e-12);
+        for scale in [Scale::Ratio, Scale::Difference] {
+            let (a, b) = ([3.0, 4.0], [5.0, 7.0, 6.5]);
+            let (there, back) = (effect(&a, &b, scale, None), effect(&b, &a, scale, None));
+            near(there.estimate, -back.estimate);
+            near(there.p().unwrap(), back.p().unwrap());
+        }
     }
 
     #[test]
     fn what_does_not_vary_differs_or_does_not() {
-        let constant = |value| [run(value, 0.0, 100.0)];
-        assert_eq!(effect(&constant(2.0), &constant(2.0), None, 0.95).p, 1.0);
-        let differs = effect(&constant(2.0), &constant(3.0), None, 0.95);
-        assert_eq!((differs.p, differs.interval), (0.0, (1.0, 1.0)));
-        assert_eq!(effect(&constant(-1.0), &constant(3.0), None, 0.95).relative, None);
+        let none = Variance {
+            variance: 0.0,
+            freedom: 100.0,
+        };
+        let seen = |a: f64, b: f64, scale| effect(&[a], &[b], scale, Some(none));
+        assert_eq!(seen(0.1, 0.1, Scale::Ratio).p(), Some(1.0));
+        let differs = seen(2.0, 3.0, Scale::Difference);
+        assert_eq!(
+            (differs.p(), differs.interval(0.95)),
+            (Some(0.0), Some((1.0, 1.0)))
+        );
+        let equal = effect(&[0.1; 3], &[0.1], Scale::Ratio, None);
+        assert_eq!((equal.estimate, equal.p()), (0.0, Some(1.0)));
+    }
+
+    #[test]
+    fn shares_and_what_can_be_nothing_are_subtracted() {
+        let of = |unit: &str, values: &[f64]| Scale::of(unit, values.iter().copied());
+        assert_eq!(of("s", &[0.1, 0.2]), Scale::Ratio);
+        assert_eq!(of("s", &[0.0, 0.2]), Scale::Difference);
+        assert_eq!(of("s", &[-1.0]), Scale::Difference);
+        assert_eq!(of("1", &[0.1, 0.2]), Scale::Difference);
+        assert_eq!(of("1", &[0.9, 1.7]), Scale::Ratio);
+    }
+
+    /// Four standard errors with one degree are p = 1 - 2/π atan 4 = 0.156, and by the normal distribution 0.00006.
+    #[test]
+    fn how_many_runs_would_tell_is_said() {
+        let error = Variance {
+            variance: 1.0,
+            freedom: 1.0,
+        };
+        let seen = Effect {
+            scale: Scale::Ratio,
+            estimate: 4.0,
+            error: Some(error),
+            fewest_runs: Some(2),
+        };
+        near(seen.p().unwrap(), 0.15596);
+        assert!(seen.lacks_only_runs(0.05));
+        // Three a side: 4 √(3/2) = 4.90 errors with 2 degrees, p = 1 - t/√(2 + t²) = 0.0392.
+        assert_eq!(seen.runs_that_would_tell(0.05), Some(3));
+        assert_eq!(seen.runs_that_would_tell(0.039), Some(4));
+        let weak = Effect {
+            estimate: 1.5,
+            ..seen
+        };
+        assert!(!weak.lacks_only_runs(0.05));
     }
 }

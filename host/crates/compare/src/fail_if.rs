@@ -87,6 +87,13 @@ impl FailIf {
         &self.text
     }
 
+    /// The metrics and figures that it names.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.condition.names(&mut names);
+        names
+    }
+
     /// The statistics of metrics that it names, for [`crate::compare`] to compute.
     pub fn statistics(&self) -> Vec<(String, Statistic)> {
         let mut named = Vec::new();
@@ -108,6 +115,19 @@ impl FailIf {
 }
 
 impl Condition {
+    fn names<'a>(&'a self, names: &mut Vec<&'a str>) {
+        match self {
+            Condition::Any(parts) | Condition::All(parts) => parts.iter().for_each(|part| part.names(names)),
+            Condition::Not { within, .. } => within.names(names),
+            Condition::Judged {
+                of: Judged::Name(name) | Judged::Statistic(_, name),
+                ..
+            }
+            | Condition::Measured(Measured { name, .. }) => names.push(&name.name),
+            Condition::NotComparable | Condition::Judged { of: Judged::Any, .. } => {}
+        }
+    }
+
     /// Looks at every part.
     fn visit(&self, look: &mut dyn FnMut(&Condition)) {
         look(self);

@@ -24,15 +24,26 @@ pub struct RunData {
     pub settings: Vec<(String, String)>,
     /// The first and the last instant at which the schedule asked for a request.
     pub window: Option<(Nanos, Nanos)>,
-    /// The certificate's verdict.
-    pub validity: Validity,
+    /// Where it lies, to tell whether two are the same one.
+    pub place: Option<String>,
+    /// What its certificate says of the run as a whole.
+    pub trust: Trust,
     /// Figures of the whole run.
     pub figures: Vec<FigureData>,
     /// Metrics with their samples.
     pub metrics: Vec<MetricData>,
 }
 
-/// What a run's certificate says of it.
+/// What a run's certificate says of the whole of it, or of one metric.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// The verdict.
+    pub validity: Validity,
+    /// Why it is not valid, each reason in words.
+    pub why: Vec<String>,
+}
+
+/// What a run's certificate comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Validity {
     /// The client's part in every certified metric is small.
@@ -70,6 +81,25 @@ pub struct MetricData {
     pub samples: TimedSamples,
     /// How far the client may have falsified it, if that is known.
     pub client_error: Option<ClientError>,
+    /// What the certificate says of it. A metric that is not valid leaves the others as they are.
+    pub trust: Trust,
+    /// Why two runs cannot be set against one another by it, in words: because its yardstick is the run itself, say. It is shown and not judged.
+    pub not_judged: Option<String>,
+}
+
+impl MetricData {
+    /// A metric that is valid and can be judged.
+    pub fn new(name: &str, unit: &str, better: Better, samples: TimedSamples) -> Self {
+        MetricData {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            samples,
+            client_error: None,
+            trust: Trust::default(),
+            not_judged: None,
+        }
+    }
 }
 
 /// How far the client may have falsified a metric, in the metric's unit.

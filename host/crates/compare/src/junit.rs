@@ -14,8 +14,7 @@ impl Comparison {
     pub fn junit(&self, decision: Option<&Decision>) -> Result<String, SerializeError> {
         let mut report = Report::new("veeksha-host compare");
         for (place, candidate) in self.candidates.iter().enumerate() {
-            let name = format!("{} against {}", candidate.side.label, self.baseline.label);
-            let mut suite = TestSuite::new(name);
+            let mut suite = TestSuite::new(candidate.title());
             suite.add_test_case(comparable(candidate, decision));
             for row in &candidate.rows {
                 suite.add_test_case(figure(row, decision));
@@ -57,7 +56,7 @@ fn figure(row: &Row, decision: Option<&Decision>) -> TestCase {
     let said = sentence(row);
     let status = match row.verdict {
         Verdict::Worse if decision.is_none() => failed(NonSuccessKind::Failure, said.clone()),
-        Verdict::NotEnoughData | Verdict::NotComparable => {
+        Verdict::NotEnoughData | Verdict::TooFewRuns | Verdict::NotComparable => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(said.clone());
             status

@@ -5,23 +5,30 @@
 //! [`compare`] takes the runs of two or more sides as plain data ([`Side`], [`RunData`]) and sets every further side against the first one.
 //! For each metric it compares mean, P50, P90 and P99 (and what else is asked for), for the whole run each figure.
 //!
-//! * **Chance within a run.** Samples of one run hang together: what a busy second does to one request it does to its neighbours.
-//!   So errors come from a *block bootstrap over time*: the run is cut into at most 256 cells in the order of time, stretches of cells are drawn
-//!   with replacement until the run has its length again, and the statistic is taken each time (circular blocks: Politis and Romano 1992). How
-//!   long the stretches are is chosen for each statistic from the data (Politis and White 2004, corrected 2009). The draws are those of a seeded
-//!   counter-based generator: the same runs give the same figures.
-//! * **Chance between runs.** Where a side has several runs (A/A), how much they vary beyond what chance within them explains is
-//!   added, for a side of one run by what is known of the other side. Where no side has several, the comparison says that this noise is not known.
-//! * **Intervals** are Student's, by those standard errors, with degrees of freedom by Satterthwaite; 95 % unless asked otherwise; each figure by itself.
+//! * **One scale a figure** ([`Scale`]). Estimate, interval, probability and verdict of a figure come from one statistic: the logarithm of
+//!   candidate ÷ baseline, for what servers do to a latency or a rate, and what it varies by, is in proportion to it; of shares, and where a
+//!   value is 0 or negative, candidate less baseline. An interval thus leaves out "no change" exactly where the figure, looked at by itself,
+//!   differs by more than chance.
+//! * **Several runs on a side** are its repeats. Each run is one value, and what the values differ by is the noise: Welch's test, which lets the
+//!   sides vary differently. A side of one run is taken to vary as the other one does.
+//! * **One run on each side**: only the chance within the runs is known, and the comparison says so. Samples of one run hang together: what a busy
+//!   second does to one request it does to its neighbours. So errors come from a *block bootstrap over time*: the run is cut into at most 256
+//!   cells in the order of time, stretches of cells are drawn with replacement until the run has its length again, and the statistic is taken
+//!   each time (circular blocks: Politis and Romano 1992). How long the stretches are is chosen for each statistic from the data (Politis and
+//!   White 2004, corrected 2009). The draws are those of a seeded counter-based generator: the same runs give the same figures.
 //! * **The same requests on both sides** ([`TimedSamples::push_keyed`], and workload digests that agree) are drawn together, so that what they have in
-//!   common, the length of an answer above all, falls out of the error of the difference. Else sides are taken as independent, which errs to the
+//!   common, the length of an answer above all, falls out of the error of the difference. Else runs are taken as independent, which errs to the
 //!   safe side where they are not.
+//! * **Intervals** are Student's, by those standard errors, with degrees of freedom by Satterthwaite; 95 % unless asked otherwise; each figure by itself.
 //! * **Verdicts** ([`Verdict`]) allow for the number of figures looked at (Holm's procedure over all figures of a candidate that have a better side; see
 //!   [`Correction`]). A difference that is more than chance is still not called better or worse if it is within what both clients may be wrong
-//!   by (the certificates' errors), or smaller than what matters ([`Options::smallest`]).
-//! * **Enough data** are 20 samples a run, and for a percentile as many as leave 5 beyond it: 500 for a P99. A figure of the whole run is one
-//!   number: only several runs tell its error.
-//! * **Not comparable** are runs whose workload digests differ, and runs that are INVALID. Their figures are shown, and no verdict is given.
+//!   by (the certificates' errors), or smaller than what matters ([`Options::smallest`]). A candidate that is twice or half of the baseline, and
+//!   of which only the number of runs keeps one from saying so, has [`Verdict::TooFewRuns`], not [`Verdict::NoDifference`].
+//! * **Enough data** of single runs are 20 samples, and for a percentile as many as leave 5 beyond it: 500 for a P99. A figure of the whole run is
+//!   one number: only several runs tell its error.
+//! * **Not comparable** are runs whose workload digests differ, runs that are INVALID as a whole, and single metrics that are ([`Invalid`]). Their
+//!   figures are shown, and no verdict is given.
+//! * **Sweeps** are compared cell by cell ([`compare_cell`], [`join`]).
 //!
 //! # When a comparison fails
 //!
@@ -42,7 +49,7 @@
 //!   more than chance or not; `worse(p99(ttfc)) and p99(ttfc) > +5%` asks for both.
 //! * `p99(ttfc) > +20ms`: another bound with a sign bounds the difference, candidate less baseline.
 //! * `error_rate > 1%`, `p99(ttfc) > 500ms`: a bound without a sign bounds the candidate's value. (So a value cannot be set against a negative one.)
-//! * `not_comparable`: the runs did not do the same work, or are INVALID.
+//! * `not_comparable`: the runs did not do the same work, or are INVALID as a whole.
 //!
 //! What cannot be told (there is not enough data to judge any of what is meant, a figure is missing, the sides are not comparable) is neither true nor
 //! false; it decides only where the other parts do not (Kleene's logic). An expression that stays undecided counts as a failure:
@@ -59,13 +66,7 @@
 //!     for i in 0..200u64 {
 //!         samples.push(i * 10_000_000, slower * (0.3 + 0.001 * (i * 37 % 100) as f64));
 //!     }
-//!     let ttfc = MetricData {
-//!         name: "ttfc".into(),
-//!         unit: "s".into(),
-//!         better: Better::Less,
-//!         samples,
-//!         client_error: None,
-//!     };
+//!     let ttfc = MetricData::new("ttfc", "s", Better::Less, samples);
 //!     Side {
 //!         label: label.into(),
 //!         runs: vec![RunData { label: label.into(), metrics: vec![ttfc], ..RunData::default() }],
@@ -100,6 +101,7 @@ mod measured;
 mod options;
 mod paired;
 mod resample;
+mod row;
 mod series;
 mod statistic;
 mod student;
@@ -109,12 +111,13 @@ mod timed_samples;
 mod verdict;
 
 pub use comparable::SettingDifference;
-pub use comparison::{Candidate, Comparison, Row, SideLabels, SideValue, compare};
-pub use effect::Spread;
+pub use comparison::{Candidate, Comparison, SideLabels, compare, compare_cell, join};
+pub use effect::{Scale, Spread};
 pub use error::CompareError;
 pub use fail_if::{CandidateDecision, Decision, FailIf, Known, KnownKind, Outcome};
-pub use input::{ClientError, FigureData, MetricData, RunData, Side, Validity};
-pub use options::{Correction, Options};
+pub use input::{ClientError, FigureData, MetricData, RunData, Side, Trust, Validity};
+pub use options::{Correction, Invalid, Options};
+pub use row::{Row, SideValue};
 pub use statistic::Statistic;
 pub use table::{Table, TableRow};
 pub use timed_samples::{EXACT_SAMPLES, TimedSamples};

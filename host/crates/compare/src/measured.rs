@@ -4,10 +4,9 @@ use veeksha_model::Better;
 use veeksha_slo::Aggregate;
 use veeksha_stats::RandomStream;
 
-use crate::bootstrap::{Estimate, estimate};
-use crate::effect::{Spread, spread};
+use crate::bootstrap::{Chance, chance};
 use crate::statistic::{Statistic, USUAL, enough, resampled, value_of};
-use crate::{ClientError, MetricData, Options, RunData, Side};
+use crate::{ClientError, MetricData, Options, RunData, Side, Validity};
 
 /// A figure of one side.
 #[derive(Clone, Debug)]
@@ -17,36 +16,35 @@ pub(crate) struct Measured {
     pub(crate) unit: String,
     pub(crate) better: Better,
     /// One for each run that has the figure.
-    pub(crate) runs: Vec<Estimate>,
+    pub(crate) values: Vec<f64>,
     /// Samples over all runs; of a figure of the whole run, runs.
     pub(crate) samples: u64,
     pub(crate) approximate: bool,
     pub(crate) client_error: Option<ClientError>,
-    /// Why the side cannot be judged by this figure, if it cannot.
-    pub(crate) lacks: Option<Lack>,
+    /// How far the value of a single run may be off; of several runs their values tell it.
+    pub(crate) own: Result<Chance, Lack>,
+    /// Runs whose certificates call the metric INVALID.
+    pub(crate) invalid_in: Vec<String>,
+    /// Why the figure is not judged whatever its values are.
+    pub(crate) not_judged: Option<String>,
 }
 
-/// Why a side cannot be judged by a figure.
+/// Why nothing is known of how far the value of a run may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Lack {
-    /// The smallest run has fewer samples than it takes.
+    /// The run has fewer samples than it takes.
     Samples { has: u64, needs: u64 },
     /// The samples hang together over so long a time that they are next to one.
     Blocks,
     /// No error is known for this statistic.
     NoError,
+    /// It is one value, not one of samples.
+    OneValue,
+    /// There are several runs.
+    Several,
 }
 
 impl Measured {
-    /// The mean over the runs.
-    pub(crate) fn value(&self) -> f64 {
-        self.runs.iter().map(|run| run.value).sum::<f64>() / self.runs.len() as f64
-    }
-
-    pub(crate) fn spread(&self) -> Option<Spread> {
-        spread(&self.runs)
-    }
-
     /// The random numbers of this figure: the same for every run, so that A against B mirrors B against A.
     pub(crate) fn stream(&self, options: &Options) -> RandomStream {
         RandomStream::new(
@@ -76,15 +74,20 @@ pub(crate) fn measure(side: &Side, asked: &[(String, Statistic)], options: &Opti
         }
         all.extend(measure_metric(side, first, &statistics, options));
     }
+    all.extend(measure_figures(&side.runs));
+    all
+}
+
+/// Figures of whole runs, of which only other runs can tell the error.
+fn measure_figures(runs: &[RunData]) -> Vec<Measured> {
     let mut figures: Vec<Measured> = Vec::new();
-    for figure in side.runs.iter().flat_map(|run| &run.figures) {
+    for figure in runs.iter().flat_map(|run| &run.figures) {
         if !figure.value.is_finite() {
             continue;
         }
-        let run = certain(figure.value);
         match figures.iter_mut().find(|known| known.name == figure.name) {
             Some(known) => {
-                known.runs.push(run);
+                known.values.push(figure.value);
                 known.samples += 1;
             }
             None => figures.push(Measured {
@@ -92,25 +95,17 @@ pub(crate) fn measure(side: &Side, asked: &[(String, Statistic)], options: &Opti
                 statistic: Statistic::Value,
                 unit: figure.unit.clone(),
                 better: figure.better,
-                runs: vec![run],
+                values: vec![figure.value],
                 samples: 1,
                 approximate: false,
                 client_error: None,
-                lacks: None,
+                own: Err(Lack::OneValue),
+                invalid_in: Vec::new(),
+                not_judged: None,
             }),
         }
     }
-    all.extend(figures);
-    all
-}
-
-/// A value of which only other runs can tell the error.
-fn certain(value: f64) -> Estimate {
-    Estimate {
-        value,
-        variance: 0.0,
-        freedom: f64::INFINITY,
-    }
+    figures
 }
 
 /// The names of all metrics, each with the first one of that name.
@@ -135,44 +130,51 @@ fn measure_metric(
         statistic: Statistic::OfSamples(*aggregate),
         unit: first.unit.clone(),
         better: first.better,
-        runs: Vec::new(),
+        values: Vec::new(),
         samples: 0,
         approximate: false,
         client_error: None,
-        lacks: None,
+        own: Err(Lack::Several),
+        invalid_in: Vec::new(),
+        not_judged: first.not_judged.clone(),
     };
     let mut all: Vec<Measured> = statistics.iter().map(blank).collect();
-    let several = side.runs.len() > 1;
-    for metric in side
+    let of_this = |run: &'_ RunData| run.metrics.iter().position(|metric| metric.name == first.name);
+    let runs: Vec<(&RunData, &MetricData)> = side
         .runs
         .iter()
-        .flat_map(|run| run.metrics.iter().filter(|metric| metric.name == first.name))
-    {
+        .filter_map(|run| of_this(run).map(|place| (run, &run.metrics[place])))
+        .collect();
+    for (run, metric) in &runs {
         let series = metric.samples.series();
         for (measured, aggregate) in all.iter_mut().zip(statistics) {
             let Some(value) = value_of(&series, *aggregate).filter(|value| value.is_finite()) else {
                 continue;
             };
+            measured.values.push(value);
             measured.samples += series.count();
             measured.approximate |= series.is_approximate();
             measured.client_error = worse_error(measured.client_error, metric.client_error);
-            let stream = measured.stream(options);
-            let (run, lack) = match resampled(*aggregate) {
-                None => (None, Lack::NoError),
-                Some(of) if (series.count() as f64) < enough(of) => {
-                    let (has, needs) = (series.count(), enough(of) as u64);
-                    (None, Lack::Samples { has, needs })
-                }
-                Some(of) => (estimate(&series, of, options.resamples, stream), Lack::Blocks),
-            };
-            // Of several runs, their spread tells the error where one run cannot.
-            if run.is_none() && (!several || lack == Lack::NoError) {
-                measured.lacks = Some(lack);
+            if metric.trust.validity == Validity::Invalid {
+                measured.invalid_in.push(run.label.clone());
             }
-            measured.runs.push(run.unwrap_or_else(|| certain(value)));
+            if runs.len() > 1 {
+                continue;
+            }
+            measured.own = match resampled(*aggregate) {
+                None => Err(Lack::NoError),
+                Some(of) if (series.count() as f64) < enough(of) => Err(Lack::Samples {
+                    has: series.count(),
+                    needs: enough(of) as u64,
+                }),
+                Some(of) => {
+                    let stream = measured.stream(options);
+                    chance(&series, of, options.resamples, stream).ok_or(Lack::Blocks)
+                }
+            };
         }
     }
-    all.retain(|measured| !measured.runs.is_empty());
+    all.retain(|measured| !measured.values.is_empty());
     all
 }
 

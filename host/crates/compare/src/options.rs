@@ -15,6 +15,18 @@ pub struct Options {
     pub smallest: Option<f64>,
     /// What is done about many figures being looked at.
     pub correction: Correction,
+    /// What is done about what a certificate calls INVALID.
+    pub invalid: Invalid,
+}
+
+/// What is done about runs and metrics that a certificate calls INVALID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Invalid {
+    /// They are shown and not judged.
+    #[default]
+    NotComparable,
+    /// They are judged as if they were valid, and a remark says so.
+    Judged,
 }
 
 /// What is done about many figures being looked at: of a hundred that do not differ, five lie outside of their 95 % intervals by chance.
@@ -36,6 +48,7 @@ impl Default for Options {
             seed: 0,
             smallest: None,
             correction: Correction::Holm,
+            invalid: Invalid::NotComparable,
         }
     }
 }

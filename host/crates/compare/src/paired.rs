@@ -1,143 +1,87 @@
-//! Sides that did the same work: what their requests have in common is no difference between the sides.
+//! Two runs that did the same work: what their requests have in common is no difference between them.
 
 use std::collections::HashMap;
 
 use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
 
-use crate::Side;
+use crate::RunData;
+use crate::effect::{Scale, Variance};
 use crate::resample::{Blocks, Drawn, Moments, influence};
 use crate::series::{CELLS, Series, in_order};
 use crate::statistic::Resampled;
 use crate::timed_samples::Sample;
 
-/// Samples of a run whose request the others do not have, at most: where more are missing, the sides are taken as independent.
+/// Samples of a run whose request the other does not have, at most: where more are missing, the runs are taken as independent.
 const STRANGERS: f64 = 0.1;
 
-/// A metric of both sides, in cells of the same requests.
+/// A metric of two runs, in cells of the same requests.
 #[derive(Debug)]
 pub(crate) struct Paired {
-    a: Vec<Series>,
-    b: Vec<Series>,
-}
-
-/// Variances of a difference within runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Within {
-    /// Of the difference.
-    pub(crate) difference: f64,
-    /// Of the difference of both sides, each divided by its value: that of the ratio's logarithm, to first order.
-    pub(crate) relative: f64,
-    /// Degrees of freedom of both.
-    pub(crate) freedom: f64,
-    /// What the runs of the baseline vary by within themselves without having it in common.
-    pub(crate) apart_in_a: f64,
-    /// The same of the candidate's.
-    pub(crate) apart_in_b: f64,
+    a: Series,
+    b: Series,
 }
 
 impl Paired {
-    /// The metric's samples, if those of all runs have keys, and nearly all of these are those of the others.
-    pub(crate) fn new(metric: &str, baseline: &Side, candidate: &Side) -> Option<Paired> {
-        let (a, b) = (samples_of(metric, baseline)?, samples_of(metric, candidate)?);
-        let order = common_order(a.first()?, b.first()?);
+    /// The metric's samples, if those of both runs have keys, and nearly all of these are those of the other.
+    pub(crate) fn new(metric: &str, a: &RunData, b: &RunData) -> Option<Paired> {
+        let (a, b) = (samples_of(metric, a)?, samples_of(metric, b)?);
+        let order = common_order(a, b);
         let cells = order.len().min(CELLS);
         let place = |(place, key): (usize, u64)| (key, place * cells / order.len());
         let cell_of: HashMap<u64, usize> = order.iter().copied().enumerate().map(place).collect();
-        let series = |runs: Vec<&[Sample]>| -> Option<Vec<Series>> {
-            let of = |samples: &[Sample]| in_cells(samples, &cell_of, cells);
-            runs.into_iter().map(of).collect()
-        };
         Some(Paired {
-            a: series(a)?,
-            b: series(b)?,
+            a: in_cells(a, &cell_of, cells)?,
+            b: in_cells(b, &cell_of, cells)?,
         })
     }
 
-    /// The variances, by a bootstrap that draws the same blocks of requests for all runs. Blocks are as long as the difference asks for.
-    pub(crate) fn within(&self, of: Resampled, resamples: usize, stream: RandomStream) -> Option<Within> {
-        let a: Option<Vec<Drawn<'_>>> = self.a.iter().map(|run| Drawn::new(run, of)).collect();
-        let b: Option<Vec<Drawn<'_>>> = self.b.iter().map(|run| Drawn::new(run, of)).collect();
-        let (a, b) = (a?, b?);
+    /// The variance of B less A, or of the logarithm of B ÷ A, by a bootstrap that draws the same blocks of requests for both. Blocks are as long
+    /// as the difference asks for.
+    pub(crate) fn within(
+        &self,
+        of: Resampled,
+        scale: Scale,
+        resamples: usize,
+        stream: RandomStream,
+    ) -> Option<Variance> {
+        let (a, b) = (Drawn::new(&self.a, of)?, Drawn::new(&self.b, of)?);
         let blocks = Blocks::new(&self.influence(of))?;
-        let mean = |runs: &[Drawn<'_>]| runs.iter().map(|run| run.value).sum::<f64>() / runs.len() as f64;
-        let (a_value, b_value) = (mean(&a), mean(&b));
-        let (mut difference, mut relative) = (Moments::default(), Moments::default());
-        let (mut in_a, mut in_b) = (Apart::default(), Apart::default());
+        let step = |run: &Drawn<'_>, times: &[f64]| {
+            let deviation = run.deviation(times)?;
+            Some(match scale {
+                Scale::Difference => deviation,
+                Scale::Ratio => (deviation / run.value).ln_1p(),
+            })
+        };
+        let mut difference = Moments::default();
         let mut draws = stream.draws();
         let mut times = Vec::new();
         for _ in 0..resamples {
             blocks.draw(&mut draws, &mut times);
-            let (Some(of_a), Some(of_b)) = (in_a.take(&a, &times), in_b.take(&b, &times)) else {
-                continue;
-            };
-            difference.push(of_b - of_a);
-            relative.push(of_b / b_value - of_a / a_value);
+            if let (Some(of_a), Some(of_b)) = (step(&a, &times), step(&b, &times)) {
+                difference.push(of_b - of_a);
+            }
         }
-        let relative = relative.variance().filter(|variance| variance.is_finite());
-        Some(Within {
-            difference: blocks.whole(difference.variance()?),
-            // Only read where both values are positive.
-            relative: blocks.whole(relative.unwrap_or(0.0)),
+        Some(Variance {
+            variance: blocks.whole(difference.variance().filter(|variance| variance.is_finite())?),
             freedom: blocks.freedom(),
-            apart_in_a: blocks.whole(in_a.mean()),
-            apart_in_b: blocks.whole(in_b.mean()),
         })
     }
 
     /// What each cell adds to the difference's error.
     fn influence(&self, of: Resampled) -> Vec<f64> {
-        let cells = self.a.first().map_or(0, Series::cells);
-        let mut sum = vec![0.0; cells];
-        for (runs, sign) in [(&self.a, -1.0), (&self.b, 1.0)] {
-            for run in runs {
-                let share = sign / (run.weight() * runs.len() as f64);
-                let added = influence(run, of);
-                sum.iter_mut()
-                    .zip(added)
-                    .for_each(|(sum, added)| *sum += share * added);
-            }
-        }
-        sum
+        let (in_a, in_b) = (influence(&self.a, of), influence(&self.b, of));
+        let (of_a, of_b) = (self.a.weight(), self.b.weight());
+        let cells = in_a.iter().zip(in_b);
+        cells.map(|(in_a, in_b)| in_b / of_b - in_a / of_a).collect()
     }
 }
 
-/// By how much runs of one side vary in resamples, apart from one another.
-#[derive(Debug, Default)]
-struct Apart {
-    sum: f64,
-    count: f64,
-}
-
-impl Apart {
-    /// The mean deviation of the runs in one resample.
-    fn take(&mut self, runs: &[Drawn<'_>], times: &[f64]) -> Option<f64> {
-        let deviations: Option<Vec<f64>> = runs.iter().map(|run| run.deviation(times)).collect();
-        let deviations = deviations?;
-        let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
-        let mut among = Moments::default();
-        deviations.iter().for_each(|deviation| among.push(*deviation));
-        self.sum += among.variance().unwrap_or(0.0);
-        self.count += 1.0;
-        Some(mean)
-    }
-
-    fn mean(&self) -> f64 {
-        if self.count > 0.0 {
-            self.sum / self.count
-        } else {
-            0.0
-        }
-    }
-}
-
-/// The samples of each run of a side; `None` if some run has none, or some without keys.
-fn samples_of<'a>(metric: &str, side: &'a Side) -> Option<Vec<&'a [Sample]>> {
-    let of_run = |run: &'a crate::RunData| {
-        let mut named = run.metrics.iter().filter(|data| data.name == metric);
-        named.next().and_then(|data| data.samples.keyed())
-    };
-    side.runs.iter().map(of_run).collect()
+/// The samples of a run; `None` if it has none, or some without keys.
+fn samples_of<'a>(metric: &str, run: &'a RunData) -> Option<&'a [Sample]> {
+    let mut named = run.metrics.iter().filter(|data| data.name == metric);
+    named.next().and_then(|data| data.samples.keyed())
 }
 
 /// The keys that both have, in the order of the time at which both together came to them: the same order whichever is first.
@@ -183,26 +127,14 @@ mod tests {
     use super::*;
     use crate::{MetricData, RunData, TimedSamples};
 
-    fn side(label: &str, runs: &[Vec<(u64, u64, f64)>]) -> Side {
-        let of = |samples: &Vec<(u64, u64, f64)>| {
-            let mut collected = TimedSamples::new();
-            for (key, at, value) in samples {
-                collected.push_keyed(*at, *value, 1.0, *key);
-            }
-            RunData {
-                metrics: vec![MetricData {
-                    name: "m".into(),
-                    unit: "s".into(),
-                    better: veeksha_model::Better::Less,
-                    samples: collected,
-                    client_error: None,
-                }],
-                ..RunData::default()
-            }
-        };
-        Side {
-            label: label.into(),
-            runs: runs.iter().map(of).collect(),
+    fn run_of(samples: &[(u64, u64, f64)]) -> RunData {
+        let mut collected = TimedSamples::new();
+        for (key, at, value) in samples {
+            collected.push_keyed(*at, *value, 1.0, *key);
+        }
+        RunData {
+            metrics: vec![MetricData::new("m", "s", veeksha_model::Better::Less, collected)],
+            ..RunData::default()
         }
     }
 
@@ -217,55 +149,39 @@ mod tests {
         let n = 4000u64;
         let mut draws = RandomStream::new(3, 0, "requests").draws();
         let lengths: Vec<f64> = (0..n).map(|_| draws.normal()).collect();
-        let mut run = || -> Vec<(u64, u64, f64)> {
+        let mut run = || {
             let of = |key: u64| {
-                (
-                    key,
-                    1000 * key,
-                    10.0 + lengths[key as usize] + 0.1 * draws.normal(),
-                )
+                let value = 10.0 + lengths[key as usize] + 0.1 * draws.normal();
+                (key, 1000 * key, value)
             };
-            (0..n).map(of).collect()
+            run_of(&(0..n).map(of).collect::<Vec<_>>())
         };
-        let (a, b) = (side("A", &[run(), run()]), side("B", &[run()]));
-        let paired = Paired::new("m", &a, &b).unwrap();
-        let within = paired.within(Resampled::Mean, 500, stream()).unwrap();
-        // One run of B and the mean of two of A.
-        let expected = 0.01 * 1.5 / n as f64;
+        let paired = Paired::new("m", &run(), &run()).unwrap();
+        let variance = |of, scale| paired.within(of, scale, 500, stream()).unwrap().variance;
+        let difference = variance(Resampled::Mean, Scale::Difference);
+        let expected = 2.0 * 0.01 / n as f64;
         assert!(
-            (within.difference / expected - 1.0).abs() < 0.35,
-            "{} is not {expected}",
-            within.difference
+            (difference / expected - 1.0).abs() < 0.35,
+            "{difference} is not {expected}"
         );
-        // 10 on both sides.
-        assert!((within.relative * 100.0 / within.difference - 1.0).abs() < 0.05);
-        let apart = 0.01 / n as f64;
-        assert!(
-            (within.apart_in_a / apart - 1.0).abs() < 0.35,
-            "{} is not {apart}",
-            within.apart_in_a
-        );
-        assert_eq!(within.apart_in_b, 0.0);
-        let median = paired.within(Resampled::Quantile(0.5), 300, stream()).unwrap();
-        assert!(
-            median.difference < 0.2 * 2.0 * 1.01 * 1.57 / n as f64,
-            "{}",
-            median.difference
-        );
+        // 10 on both sides: errors of logarithms are a tenth.
+        let ratio = variance(Resampled::Mean, Scale::Ratio);
+        assert!((ratio * 100.0 / difference - 1.0).abs() < 0.05);
+        let median = variance(Resampled::Quantile(0.5), Scale::Difference);
+        assert!(median < 0.2 * 2.0 * 1.01 * 1.57 / n as f64, "{median}");
     }
 
     #[test]
     fn other_requests_are_not_paired() {
-        let run =
-            |from: u64| -> Vec<(u64, u64, f64)> { (from..from + 100).map(|key| (key, key, 1.0)).collect() };
-        let paired = |from: u64| Paired::new("m", &side("A", &[run(0)]), &side("B", &[run(from)]));
+        let run = |from: u64| run_of(&(from..from + 100).map(|key| (key, key, 1.0)).collect::<Vec<_>>());
+        let paired = |from: u64| Paired::new("m", &run(0), &run(from));
         assert!(paired(0).is_some());
         assert!(paired(10).is_some());
         assert!(paired(11).is_none());
         assert!(paired(100).is_none());
-        let mut without = side("B", &[run(0)]);
-        without.runs[0].metrics[0].samples.push(0, 1.0);
-        assert!(Paired::new("m", &side("A", &[run(0)]), &without).is_none());
-        assert!(Paired::new("other", &side("A", &[run(0)]), &side("B", &[run(0)])).is_none());
+        let mut without = run(0);
+        without.metrics[0].samples.push(0, 1.0);
+        assert!(Paired::new("m", &run(0), &without).is_none());
+        assert!(Paired::new("other", &run(0), &run(0)).is_none());
     }
 }

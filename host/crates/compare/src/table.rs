@@ -46,14 +46,14 @@ impl Comparison {
     fn table(&self, candidate: &Candidate) -> Table {
         let confidence = format!("{} interval", veeksha_stats::share(self.options.confidence));
         let columns = [
-            self.baseline.label.clone(),
+            candidate.baseline.label.clone(),
             candidate.side.label.clone(),
             "difference".into(),
             confidence,
             "verdict".into(),
         ];
         Table {
-            title: format!("{} against {}", candidate.side.label, self.baseline.label),
+            title: candidate.title(),
             columns: columns.to_vec(),
             rows: candidate.rows.iter().map(table_row).collect(),
             obstacles: candidate.obstacles.clone(),

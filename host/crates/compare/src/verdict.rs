@@ -19,9 +19,11 @@ pub enum Verdict {
     WithinClientError,
     /// It is more than chance, and less than matters.
     TooSmall,
-    /// There are too few samples, or too few runs.
+    /// The values lie far apart, and so few runs cannot tell whether that is chance: more of them would.
+    TooFewRuns,
+    /// There are too few samples, or one value of what only several runs tell the error of.
     NotEnoughData,
-    /// The runs did not do the same work, or are not valid.
+    /// The runs did not do the same work, or are not valid, or the figure says nothing across runs.
     NotComparable,
 }
 
@@ -35,6 +37,7 @@ impl Verdict {
             Verdict::NoDifference => "no_difference_seen",
             Verdict::WithinClientError => "within_client_error",
             Verdict::TooSmall => "too_small",
+            Verdict::TooFewRuns => "too_few_runs",
             Verdict::NotEnoughData => "not_enough_data",
             Verdict::NotComparable => "not_comparable",
         }
@@ -69,6 +72,7 @@ impl fmt::Display for Verdict {
             Verdict::NoDifference => "no difference seen",
             Verdict::WithinClientError => "within the clients' error",
             Verdict::TooSmall => "too small to matter",
+            Verdict::TooFewRuns => "too few runs to tell",
             Verdict::NotEnoughData => "not enough data",
             Verdict::NotComparable => "not comparable",
         })

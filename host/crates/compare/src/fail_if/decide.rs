@@ -3,9 +3,9 @@
 use veeksha_slo::Aggregate;
 
 use super::{Condition, FailIf, Judged, Measured, What};
-use crate::comparison::{Candidate, Comparison, Row};
-use crate::text::{difference_text, relative_text, value_text};
-use crate::{Statistic, Verdict};
+use crate::comparison::{Candidate, Comparison};
+use crate::text::{difference_text, figure_text, relative_text, value_text};
+use crate::{Row, Statistic, Verdict};
 
 /// Whether a comparison fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Decision {
 pub struct CandidateDecision {
     /// The candidate's label.
     pub label: String,
+    /// Which cell of a sweep.
+    pub cell: Option<String>,
     /// What it came to.
     pub outcome: Outcome,
     /// Why, in words, if it does not pass.
@@ -70,6 +72,7 @@ impl FailIf {
             };
             CandidateDecision {
                 label: candidate.side.label.clone(),
+                cell: candidate.cell.clone(),
                 outcome,
                 reasons,
             }
@@ -113,6 +116,9 @@ impl FailIf {
         };
         if measured.what != What::Value && !candidate.obstacles.is_empty() {
             return not_comparable(candidate);
+        }
+        if measured.what != What::Value && row.verdict == Verdict::NotComparable {
+            return unknown(format!("{what} is not comparable{}", because(row)));
         }
         let seen = match measured.what {
             What::Value => row.candidate.map(|side| side.value),
@@ -195,10 +201,27 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     if !reasons.is_empty() {
         return Truth::True(reasons);
     }
-    if rows.iter().all(|row| row.verdict == Verdict::NotEnoughData) {
-        return unknown(format!("there is not enough data to judge {what}"));
+    // A large difference that only more runs can tell from chance is no reason to go on as if there were none.
+    let too_few_runs = rows.iter().filter(|row| row.verdict == Verdict::TooFewRuns);
+    let too_few_runs: Vec<String> = too_few_runs
+        .map(|row| format!("{}: {}{}", figure_text(row), row.verdict, because(row)))
+        .collect();
+    if !too_few_runs.is_empty() {
+        return Truth::Unknown(too_few_runs);
     }
-    Truth::False
+    let cannot_tell = |row: &&Row| matches!(row.verdict, Verdict::NotEnoughData | Verdict::NotComparable);
+    match rows.iter().find(|row| row.verdict == Verdict::NotComparable) {
+        _ if !rows.iter().all(cannot_tell) => Truth::False,
+        Some(row) => unknown(format!("{what} is not comparable{}", because(row))),
+        None => unknown(format!("there is not enough data to judge {what}")),
+    }
+}
+
+/// What the row says of itself.
+fn because(row: &Row) -> String {
+    row.remark
+        .as_ref()
+        .map_or_else(String::new, |remark| format!(" ({remark})"))
 }
 
 fn of_figure(name: &str, aggregate: Option<Aggregate>) -> String {

@@ -84,7 +84,7 @@ fn the_gaps_of_an_answer_are_not_taken_one_by_one() {
     let mut quiet = 0;
     for seed in 0..40 {
         let comparison = compare(&[of("A", seed), of("B", seed)], &[], &options()).unwrap();
-        let (low, high) = row(&comparison, Aggregate::Mean).interval.unwrap();
+        let (low, high) = row(&comparison, Aggregate::Mean).relative_interval.unwrap();
         // 2 · 1.96 · 0.2 · √(2 / 40) = 0.175.
         assert!(high - low > 0.06, "{}", high - low);
         quiet += usize::from(low <= 0.0 && 0.0 <= high);

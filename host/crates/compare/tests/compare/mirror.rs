@@ -28,14 +28,11 @@ fn side(label: &'static str) -> impl Strategy<Value = Side> {
                 }
             }
             let metric = MetricData {
-                name: "m".into(),
-                unit: "s".into(),
-                better: Better::Less,
-                samples: collected,
                 client_error: error.map(|mean| ClientError {
                     mean,
                     p99: 2.0 * mean,
                 }),
+                ..MetricData::new("m", "s", Better::Less, collected)
             };
             run(label, vec![metric])
         };
@@ -92,13 +89,7 @@ proptest! {
         let of = |label: &str, samples: &[(u64, f64)]| {
             let mut collected = TimedSamples::new();
             samples.iter().for_each(|(at, value)| collected.push(*at, *value));
-            let metric = MetricData {
-                name: "m".into(),
-                unit: "s".into(),
-                better: Better::Less,
-                samples: collected,
-                client_error: None,
-            };
+            let metric = MetricData::new("m", "s", Better::Less, collected);
             Side { label: label.into(), runs: vec![run(label, vec![metric])] }
         };
         let samples: Vec<(u64, f64)> = (0..).step_by(1000).zip(values).collect();

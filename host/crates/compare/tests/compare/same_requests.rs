@@ -21,13 +21,7 @@ fn side(label: &str, scale: f64, keys: Keys, number: u64) -> Side {
             Keys::NotGiven => samples.push(at, value),
         }
     }
-    let metric = MetricData {
-        name: "e2e".into(),
-        unit: "s".into(),
-        better: Better::Less,
-        samples,
-        client_error: None,
-    };
+    let metric = MetricData::new("e2e", "s", Better::Less, samples);
     Side {
         label: label.into(),
         runs: vec![run(label, vec![metric])],

@@ -1,6 +1,7 @@
 //! Noise between runs.
 
-use veeksha_compare::{FigureData, Options, RunData, Side, Verdict, compare};
+use proptest::prelude::*;
+use veeksha_compare::{FailIf, FigureData, Options, Outcome, RunData, Side, Verdict, compare};
 use veeksha_model::Better;
 
 use crate::synthetic::{draws, metric, run};
@@ -58,17 +59,209 @@ fn noise_between_runs_is_not_taken_for_a_difference() {
     }
 }
 
-/// Without noise between runs, several runs cost nothing: a difference of 10 %, ten standard errors of one run, is seen.
+/// Without noise between runs a difference of 10 %, ten standard errors of one run, is seen by five runs a side: t = 0.1 / (0.01 √(2/5)) = 16
+/// with 8 degrees.
 #[test]
 fn several_quiet_runs_see_what_is_there() {
     for seed in 0..20 {
-        let a = noisy("A", 3, 1.0, 0.0, "quiet A", seed);
-        let b = noisy("B", 3, 1.1, 0.0, "quiet B", seed);
+        let a = noisy("A", 5, 1.0, 0.0, "quiet A", seed);
+        let b = noisy("B", 5, 1.1, 0.0, "quiet B", seed);
         let comparison = compare(&[a, b], &[], &options()).unwrap();
         let row = &comparison.candidates[0].rows[0];
         assert_eq!(row.verdict, Verdict::Worse, "{row:?}");
-        assert_eq!(row.baseline.unwrap().spread.unwrap().runs, 3);
+        assert_eq!(row.baseline.unwrap().spread.unwrap().runs, 5);
     }
+}
+
+/// Sides of one figure, whose logarithm varies from run to run by `spread`: B is `factor` times A.
+fn verdict_of(runs: (usize, usize), spread: (f64, f64), factor: f64, seed: u64) -> (Verdict, f64) {
+    let mut draws = draws(&format!("{runs:?} {spread:?} {factor}"), seed);
+    let mut side = |label: &str, runs: usize, centre: f64, spread: f64| {
+        let values: Vec<f64> = (0..runs)
+            .map(|_| centre * (spread * draws.normal()).exp())
+            .collect();
+        latencies(label, &values)
+    };
+    let (a, b) = (
+        side("A", runs.0, 0.01, spread.0),
+        side("B", runs.1, 0.01 * factor, spread.1),
+    );
+    let comparison = compare(&[a, b], &[], &options()).unwrap();
+    let row = &comparison.candidates[0].rows[0];
+    (row.verdict, row.p.unwrap())
+}
+
+/// Of 2000 pairs that do not differ 5 % have p ≤ 5 %, and 0.5 % have p ≤ 0.5 %, which is what verdicts among ten figures need: three binomial
+/// standard errors are 1.5 % and 0.5 %. Welch's approximation adds up to 2 % where sides vary very differently; where the side of the larger noise
+/// has two runs only, and these agree by chance, it adds more to small probabilities, which is why two runs are few.
+#[test]
+fn what_does_not_differ_is_called_different_as_often_as_asked() {
+    for runs in [(2, 2), (3, 3), (5, 5), (2, 5), (5, 2)] {
+        for spread in [(0.05, 0.05), (0.02, 0.3)] {
+            let seen: Vec<f64> = (0..2000)
+                .map(|seed| verdict_of(runs, spread, 1.0, seed).1)
+                .collect();
+            let share = |bound: f64| seen.iter().filter(|p| **p <= bound).count() as f64 / 2000.0;
+            assert!(share(0.05) <= 0.085, "{runs:?} {spread:?}: {}", share(0.05));
+            let small = if runs == (5, 2) { 0.05 } else { 0.012 };
+            assert!(share(0.005) <= small, "{runs:?} {spread:?}: {}", share(0.005));
+        }
+    }
+    for runs in [(5, 1), (1, 3)] {
+        let seen = (0..2000).filter(|seed| verdict_of(runs, (0.1, 0.1), 1.0, *seed).1 <= 0.05);
+        let share = seen.count() as f64 / 2000.0;
+        assert!((0.035..=0.065).contains(&share), "{runs:?}: {share}");
+    }
+}
+
+/// A's logarithms vary by 0.03 and B's by 0.3, so that nearly all of the error is B's, with one degree less than it has runs.
+///
+/// * Twice as slow, 5 runs: ln 2 / (0.3 / √5) = 5.2 errors; the bound at 4 degrees is 2.78: seen in about 95 %.
+/// * 20 times as slow: ln 20 / 0.3 = 10 √n errors. 3 runs: 17, the bound at 2 degrees is 4.3, missed where the spread seems four times as large
+///   as it is: exp(-16) of the cases. 2 runs: 14, and the bound at 1 degree is 12.7: about one half.
+///
+/// What is missed is not called "no difference": it is said that more runs would tell.
+#[test]
+fn regressions_are_seen_or_more_runs_are_asked_for() {
+    let counted = |runs: usize, factor: f64| {
+        let verdicts: Vec<Verdict> = (0..300)
+            .map(|seed| verdict_of((runs, runs), (0.03, 0.3), factor, seed).0)
+            .collect();
+        let share =
+            |verdict: Verdict| verdicts.iter().filter(|seen| **seen == verdict).count() as f64 / 300.0;
+        (share(Verdict::Worse), share(Verdict::TooFewRuns))
+    };
+    let (worse, few) = counted(5, 2.0);
+    assert!(worse >= 0.9, "2x, 5 runs: {worse} {few}");
+    for (runs, least) in [(2, 0.35), (3, 0.98), (5, 0.999)] {
+        let (worse, few) = counted(runs, 20.0);
+        assert!(worse >= least, "20x, {runs} runs: {worse} {few}");
+        assert!(worse + few >= 0.99, "20x, {runs} runs: {worse} {few}");
+    }
+    // A change of 2x whose noise is 30 % is large and not sure: mostly one of both is said, and never the wrong way round.
+    for (runs, asked_for) in [(2, 0.2), (3, 0.05)] {
+        let (worse, few) = counted(runs, 2.0);
+        assert!(
+            worse + few >= 0.55 && few >= asked_for,
+            "2x, {runs} runs: {worse} {few}"
+        );
+    }
+}
+
+/// 10 ms in all runs of A, 50, 300 and 120 ms in those of B: mean logarithms 2.30 and 4.80, errors 0.006 and 0.52, so 4.8 errors with 2
+/// degrees (p = 4 %). As the only figure it is worse; among 30 that do not differ it is not, and that is no "no difference".
+#[test]
+fn what_only_more_runs_can_tell_is_said_and_fails_a_gate() {
+    let of = |label: &str, ttfc: [f64; 3]| {
+        let mut side = latencies(label, &ttfc);
+        for (place, run) in side.runs.iter_mut().enumerate() {
+            for other in 0..30 {
+                let mut figure = run.figures[0].clone();
+                figure.name = format!("other_{other}");
+                figure.value = 1.0 + 0.01 * ((place * 7 + other) % 3) as f64;
+                run.figures.push(figure);
+            }
+        }
+        side
+    };
+    let sides = [of("A", [0.01, 0.0101, 0.0099]), of("B", [0.05, 0.3, 0.12])];
+    let comparison = compare(&sides, &[], &options()).unwrap();
+    let row = &comparison.candidates[0].rows[0];
+    assert_eq!(row.verdict, Verdict::TooFewRuns, "{row:?}");
+    assert!((row.relative.unwrap() - 11.16).abs() < 0.05, "{row:?}");
+    assert!((row.freedom.unwrap() - 2.0).abs() < 0.01);
+    let remark = row.remark.as_deref().unwrap_or_default();
+    assert!(
+        remark.contains("runs a side would tell") && remark.contains("Holm"),
+        "{remark}"
+    );
+    let decide = |text: &str| FailIf::parse(text).unwrap().decide(&comparison);
+    for text in ["worse(latency)", "worse(any)"] {
+        assert_eq!(decide(text).candidates[0].outcome, Outcome::Undecided, "{text}");
+        assert!(decide(text).fails());
+    }
+    assert!(!decide("worse(other_1)").fails());
+
+    let alone = |ttfc: [f64; 3]| latencies(if ttfc[0] < 0.02 { "A" } else { "B" }, &ttfc);
+    let sides = [alone([0.01, 0.0101, 0.0099]), alone([0.05, 0.3, 0.12])];
+    let comparison = compare(&sides, &[], &options()).unwrap();
+    assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);
+}
+
+/// Shares can be 0, and are compared by their difference: 0, 0, 0 against 2, 3, 4 % is 3 ± 4.303 · 1 / √3 = 3 ± 2.484 points (2 degrees).
+#[test]
+fn shares_that_rise_from_nothing_are_judged() {
+    let sides = [
+        with_figure("A", &[0.0, 0.0, 0.0]),
+        with_figure("B", &[0.02, 0.03, 0.04]),
+    ];
+    let comparison = compare(&sides, &[], &options()).unwrap();
+    let row = &comparison.candidates[0].rows[0];
+    let (low, high) = row.interval.unwrap();
+    assert!(
+        (low - 0.00516).abs() < 1e-5 && (high - 0.05484).abs() < 1e-5,
+        "{low} {high}"
+    );
+    assert_eq!((row.relative_interval, row.verdict), (None, Verdict::Better));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
+
+    /// An interval that leaves out "no change" and the verdict say the same, except for Holm, and then the remark names it.
+    #[test]
+    fn interval_and_verdict_agree(
+        a in prop::collection::vec(0.001..1.0f64, 1..6),
+        b in prop::collection::vec(0.001..10.0f64, 1..6),
+        shift in -0.5..0.5f64,
+        others in 0usize..5,
+        confidence in 0.5..0.99f64,
+    ) {
+        let of = |label: &str, values: &[f64]| {
+            let mut side = latencies(label, values);
+            for (place, run) in side.runs.iter_mut().enumerate() {
+                for other in 0..others {
+                    let mut figure = run.figures[0].clone();
+                    figure.name = format!("other_{other}");
+                    // Below 0 now and then: then the difference is compared.
+                    figure.value = values[place] * (1.0 + other as f64) - shift;
+                    run.figures.push(figure);
+                }
+                let samples = (0..50).map(|place| values[0] * (1.0 + f64::from(place * 37 % 50) / 50.0));
+                run.metrics.push(metric("samples", Better::Less, samples));
+            }
+            side
+        };
+        let options = Options { confidence, ..options() };
+        let comparison = compare(&[of("A", &a), of("B", &b)], &[], &options).unwrap();
+        for row in &comparison.candidates[0].rows {
+            let Some(p) = row.p else { continue };
+            prop_assert!(row.interval.is_some() != row.relative_interval.is_some());
+            let (low, high) = row.interval.or(row.relative_interval).unwrap();
+            let leaves_out = low > 0.0 || high < 0.0;
+            // Where one of the bounds is 0 to the last digit, either is right.
+            if low.abs() > 1e-9 && high.abs() > 1e-9 {
+                prop_assert_eq!(leaves_out, p <= 1.0 - confidence, "{:?}", row);
+            }
+            let differs = matches!(row.verdict, Verdict::Better | Verdict::Worse);
+            let holm = row.remark.as_deref().is_some_and(|remark| remark.contains("Holm"));
+            prop_assert!(!differs || leaves_out);
+            if leaves_out && !differs {
+                prop_assert!(holm, "{:?}", row);
+            }
+        }
+    }
+}
+
+/// A figure of the whole run of which less is better, in seconds.
+fn latencies(label: &str, values: &[f64]) -> Side {
+    let mut side = with_figure(label, values);
+    for figure in side.runs.iter_mut().flat_map(|run| &mut run.figures) {
+        figure.name = "latency".into();
+        figure.unit = "s".into();
+        figure.better = Better::Less;
+    }
+    side
 }
 
 fn with_figure(label: &str, values: &[f64]) -> Side {

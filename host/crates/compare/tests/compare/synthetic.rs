@@ -27,13 +27,7 @@ pub(crate) fn metric(name: &str, better: Better, values: impl IntoIterator<Item 
     for (place, value) in values.into_iter().enumerate() {
         samples.push(place as u64 * 10_000_000, value);
     }
-    MetricData {
-        name: name.into(),
-        unit: "s".into(),
-        better,
-        samples,
-        client_error: None,
-    }
+    MetricData::new(name, "s", better, samples)
 }
 
 /// A run of one metric.

@@ -1,0 +1,176 @@
+//! A run, as far as it is compared.
+
+use std::path::Path;
+
+use serde_json::Value;
+use veeksha_compare::{ClientError, FigureData, MetricData, RunData, TimedSamples, Trust, Validity};
+use veeksha_evaluate::{Certificate, Evaluation, Evaluator, Metric, Verdict, certify};
+use veeksha_scenario::Document;
+
+use crate::failure::Failure;
+use crate::old_run::OldRun;
+use crate::{evaluators, objectives, results, say};
+
+use super::wanted::Wanted;
+
+/// Keys that differ from run to run and say nothing of what was measured.
+const BESIDE: [&str; 1] = ["output_dir"];
+
+/// Reads the record of a run.
+pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure> {
+    let mut run = OldRun::open(path, true)?;
+    let definitions = run.definitions()?;
+    let scenario = run.loaded.scenario.clone();
+    let catalogue = objectives::catalogue(&definitions)?;
+    // What a good request is stands in the scenario; objectives of plugins that are gone cannot be asked again.
+    let objectives =
+        objectives::of_scenario(&scenario, run.lua_judges.clone(), &catalogue).unwrap_or_default();
+    let mut evaluator =
+        Evaluator::new(evaluators::setup(&scenario, objectives, &definitions, None)?).without_live();
+    let mut simulated = false;
+    run.for_each(|event| {
+        if let veeksha_events::Event::RunStarted(info) = event {
+            simulated = info.epoch_wall_nanos == 0;
+        }
+        evaluator.on(event);
+    })?;
+    for note in run.notes.iter().chain(&run.about_scenario) {
+        say::err(format!("note: {}: {note}", path.display()));
+    }
+    let evaluation = evaluator.finish();
+    let thresholds = results::thresholds(&scenario);
+    let certificate = match simulated {
+        true => Certificate::simulated(&evaluation, &thresholds),
+        false => certify(&evaluation, &thresholds, None),
+    };
+    wanted.look_in(evaluation.samples.catalogue());
+    Ok(RunData {
+        label: super::sides::label(path),
+        workload: evaluation
+            .workload
+            .as_ref()
+            .map(|workload| workload.prefixes.clone()),
+        settings: settings(&run.config),
+        window: evaluation.curves.window,
+        place: path.canonicalize().ok().map(|path| path.display().to_string()),
+        trust: trust(&certificate, None),
+        figures: figures(&evaluation, wanted),
+        metrics: metrics(&evaluation, &certificate, wanted),
+    })
+}
+
+/// What the certificate finds of a metric, or of the run as a whole.
+fn trust(certificate: &Certificate, of: Option<Metric>) -> Trust {
+    let findings = || {
+        certificate
+            .findings
+            .iter()
+            .filter(move |finding| finding.metric == of && finding.verdict != Verdict::Valid)
+    };
+    Trust {
+        validity: match findings()
+            .map(|finding| finding.verdict)
+            .max()
+            .unwrap_or_default()
+        {
+            Verdict::Valid => Validity::Valid,
+            Verdict::Degraded => Validity::Degraded,
+            Verdict::Invalid => Validity::Invalid,
+        },
+        why: findings().map(|finding| finding.what.clone()).collect(),
+    }
+}
+
+/// The certified metric whose error is in this one too: it is made of the same instants.
+fn certified_as(metric: Metric) -> Metric {
+    match metric {
+        Metric::TtfcContent | Metric::PrefillTime => Metric::Ttfc,
+        Metric::Itl | Metric::TimeToSecondChunk | Metric::Fluidity | Metric::FluidityTokens => Metric::Tbc,
+        Metric::DecodeTime => Metric::Tpot,
+        Metric::NormalizedEndToEnd
+        | Metric::OutputThroughput
+        | Metric::SessionDuration
+        | Metric::SessionCriticalPath => Metric::EndToEnd,
+        Metric::SessionMakespan => Metric::EndToEndFromIntended,
+        other => other,
+    }
+}
+
+/// Why two runs cannot be set against one another by a metric.
+fn not_judged(metric: Metric) -> Option<String> {
+    (metric == Metric::SessionSlowdown).then(|| {
+        "each run is measured by its own shortest times: a server that is slower all the way can have the smaller slowdown"
+            .to_owned()
+    })
+}
+
+fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<FigureData> {
+    let figures = evaluation.figures.iter().map(|(figure, value)| {
+        let info = figure.info();
+        FigureData {
+            name: info.name.to_owned(),
+            unit: info.unit.to_owned(),
+            better: info.better,
+            value: *value,
+        }
+    });
+    figures.filter(|figure| wanted.has(&figure.name)).collect()
+}
+
+fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) -> Vec<MetricData> {
+    let samples = &evaluation.samples;
+    // Where every chunk carries one token, the times between tokens are those between chunks.
+    let is_repeated = |name: &str| name == "itl" && samples.itl_is_tbc() && wanted.is_everything();
+    let infos = samples.catalogue().iter().filter(|info| {
+        samples.summary(&info.name).is_some() && wanted.has(&info.name) && !is_repeated(&info.name)
+    });
+    let data = infos.map(|info| {
+        let mut timed = TimedSamples::new();
+        samples.each_keyed_sample(&info.name, |at, value, weight, key| match key {
+            Some(key) => timed.push_keyed(at, value, weight, key),
+            None => timed.push_weighted(at, value, weight),
+        });
+        let bound = info.metric.and_then(|metric| certificate.bound(metric));
+        MetricData {
+            client_error: bound.map(|bound| ClientError {
+                mean: bound.mean_error,
+                p99: bound.p99_error,
+            }),
+            trust: info.metric.map_or_else(Trust::default, |metric| {
+                trust(certificate, Some(certified_as(metric)))
+            }),
+            not_judged: info.metric.and_then(not_judged),
+            ..MetricData::new(&info.name, &info.unit, info.better, timed)
+        }
+    });
+    data.collect()
+}
+
+/// The configuration, flattened to paths and values.
+fn settings(config: &str) -> Vec<(String, String)> {
+    let Ok(document) = Document::from_yaml(config, "config.yml") else {
+        return Vec::new();
+    };
+    let mut settings = Vec::new();
+    flatten("", &document.root.to_json(), &mut settings);
+    settings.retain(|(path, _)| !BESIDE.contains(&path.as_str()));
+    settings
+}
+
+fn flatten(path: &str, value: &Value, settings: &mut Vec<(String, String)>) {
+    let join = |key: &str| match path.is_empty() {
+        true => key.to_owned(),
+        false => format!("{path}.{key}"),
+    };
+    match value {
+        Value::Object(entries) => entries
+            .iter()
+            .for_each(|(key, value)| flatten(&join(key), value, settings)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(index, value)| flatten(&format!("{path}[{index}]"), value, settings)),
+        Value::String(text) => settings.push((path.to_owned(), text.clone())),
+        other => settings.push((path.to_owned(), other.to_string())),
+    }
+}

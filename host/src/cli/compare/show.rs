@@ -1,0 +1,140 @@
+//! A comparison on the terminal.
+
+use veeksha_compare::{Comparison, SideLabels, Table, TableRow, Verdict};
+use veeksha_evaluate::Catalogue;
+use veeksha_report::{Colour, Mark, Row, Section, summary_table};
+
+use crate::cli::args::CompareArgs;
+use crate::say;
+
+/// Width of the table where the terminal's is not known.
+const WIDTH: usize = 140;
+
+/// What most people look at first.
+const SHOWN: [&str; 10] = [
+    "ttfc",
+    "ttfc_from_intended",
+    "tbc",
+    "tpot",
+    "end_to_end_latency",
+    "e2e_from_intended",
+    "requests_per_second",
+    "output_tokens_per_second",
+    "error_rate",
+    "goodput",
+];
+
+/// Tables for figures, and lines for what must not be cut.
+pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
+    for (table, candidate) in comparison.tables().iter().zip(&comparison.candidates) {
+        let of_baseline = comparison
+            .candidates
+            .iter()
+            .filter(|other| other.cell == candidate.cell);
+        let place = of_baseline
+            .take_while(|other| other.side.label != candidate.side.label)
+            .count();
+        let sides = [letter(0), letter(place + 1)];
+        let names = [&candidate.baseline, &candidate.side];
+        let compared: Vec<String> = sides
+            .iter()
+            .zip(names)
+            .map(|(letter, side)| named(letter, side))
+            .collect();
+        match &candidate.cell {
+            Some(cell) => lines(&format!("Compared: {cell}"), &compared),
+            None => lines("Compared", &compared),
+        }
+        lines("Not comparable", &table.obstacles);
+        if !table.rows.is_empty() {
+            say::out(summary_table(
+                &[figures(table, &sides, args)],
+                WIDTH,
+                Colour::of_stdout(),
+            ));
+        }
+        lines("Settings that differ", &table.settings);
+        lines("Remarks", &table.remarks);
+    }
+    lines("Of all cells", &comparison.remarks);
+}
+
+/// A title, and a line for each text, whole however long it is.
+fn lines(title: &str, texts: &[String]) {
+    if texts.is_empty() {
+        return;
+    }
+    say::out(title);
+    texts.iter().for_each(|text| say::out(format!("  {text}")));
+    say::out("");
+}
+
+/// `A is v0.11 (3 runs: one, two, three)`.
+fn named(letter: &str, side: &SideLabels) -> String {
+    match side.runs.as_slice() {
+        [] => format!("{letter} is {}", side.label),
+        [run] if *run == side.label => format!("{letter} is {run}"),
+        [run] => format!("{letter} is {}: {run}", side.label),
+        runs => format!(
+            "{letter} is {} ({} runs: {})",
+            side.label,
+            runs.len(),
+            runs.join(", ")
+        ),
+    }
+}
+
+/// The name of a side in the headings: `A` for the baseline, `B`, `C`, ... for those held against it.
+fn letter(place: usize) -> String {
+    char::from_u32('A' as u32 + place as u32)
+        .filter(char::is_ascii_uppercase)
+        .map_or_else(|| format!("#{}", place + 1), String::from)
+}
+
+/// Whether a row is shown without being asked for.
+fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
+    let name = row.name.split(' ').next().unwrap_or_default();
+    let known = built_in.get(name).is_some() || built_in.figure(name).is_some();
+    let judged = matches!(
+        row.verdict,
+        Verdict::Better | Verdict::Worse | Verdict::Differs | Verdict::TooFewRuns
+    );
+    judged || SHOWN.contains(&name) || !known
+}
+
+fn figures(table: &Table, sides: &[String; 2], args: &CompareArgs) -> Section {
+    let built_in = Catalogue::built_in();
+    let everything = args.all || !args.metrics.is_empty();
+    let (shown, left): (Vec<&TableRow>, Vec<&TableRow>) = table
+        .rows
+        .iter()
+        .partition(|row| everything || stands_out(row, &built_in));
+    let mut rows: Vec<Row> = shown
+        .into_iter()
+        .map(|row| Row {
+            name: row.name.clone(),
+            cells: row.cells.clone(),
+            note: row.note.clone(),
+            mark: match row.verdict {
+                Verdict::Worse => Mark::Bad,
+                Verdict::Better => Mark::Good,
+                Verdict::Differs | Verdict::TooFewRuns => Mark::Warning,
+                _ => Mark::Plain,
+            },
+        })
+        .collect();
+    if !left.is_empty() {
+        let further = say::counted(left.len() as u64, "further figure");
+        rows.push(Row {
+            name: format!("{further} without a difference: --all shows them"),
+            ..Row::default()
+        });
+    }
+    let mut columns = table.columns.clone();
+    columns.splice(..2, sides.iter().cloned());
+    Section {
+        title: format!("{} against {}", sides[1], sides[0]),
+        columns,
+        rows,
+    }
+}

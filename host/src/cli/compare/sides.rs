@@ -1,0 +1,300 @@
+//! Which runs the folders on the command line hold: one, several of one kind, or the cells of a sweep.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::old_run::OldRun;
+use crate::say;
+
+/// What a sweep says of its runs.
+const MANIFEST: &str = "sweep_manifest.json";
+
+/// A cell of a sweep, or all there is; with the folders of the runs that each side has of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    /// `arrival_rate = 2`; `None` where sides are no sweeps.
+    pub(super) name: Option<String>,
+    /// In the order of the command line.
+    pub(super) sides: Vec<Folders>,
+}
+
+/// A side, and its runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Folders {
+    pub(super) label: String,
+    pub(super) runs: Vec<PathBuf>,
+}
+
+/// What a folder holds.
+enum Holds {
+    Runs(Vec<PathBuf>),
+    Sweep(Vec<SweptRun>),
+}
+
+/// A planned run of a sweep.
+struct SweptRun {
+    /// The swept keys with their values, in the order of the keys.
+    settings: Vec<(String, String)>,
+    /// `None` if it was not carried out.
+    folder: Option<PathBuf>,
+}
+
+/// The cells that the folders hold.
+///
+/// # Errors
+/// Where a folder holds no run, or where some folders hold sweeps and others do not.
+pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
+    let labels = labels(paths);
+    let mut runs = Vec::new();
+    let mut sweeps = Vec::new();
+    for (path, label) in paths.iter().zip(&labels) {
+        match holds(path)? {
+            Holds::Runs(found) => runs.push(Folders {
+                label: label.clone(),
+                runs: found,
+            }),
+            Holds::Sweep(found) => sweeps.push((path, label, found)),
+        }
+    }
+    if sweeps.is_empty() {
+        return Ok(vec![Cell {
+            name: None,
+            sides: runs,
+        }]);
+    }
+    if let (Some(run), Some((path, _, swept))) = (runs.first(), sweeps.first()) {
+        return Err(mixed(path, swept, &run.label));
+    }
+    Ok(paired(&labels, &sweeps))
+}
+
+/// The cells of all sweeps, in the order in which they come first.
+fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> Vec<Cell> {
+    let all = || sweeps.iter().flat_map(|(_, _, runs)| runs);
+    let keys: BTreeSet<&str> = all()
+        .flat_map(|run| run.settings.iter().map(|(key, _)| key.as_str()))
+        .collect();
+    let mut seen: Vec<&Vec<(String, String)>> = Vec::new();
+    for run in all() {
+        if !seen.contains(&&run.settings) {
+            seen.push(&run.settings);
+        }
+    }
+    let of_cell = |settings: &Vec<(String, String)>| Cell {
+        name: Some(name_of(settings, &keys)),
+        sides: labels
+            .iter()
+            .zip(sweeps)
+            .map(|(label, (_, _, runs))| Folders {
+                label: label.clone(),
+                runs: runs
+                    .iter()
+                    .filter(|run| run.settings == *settings)
+                    .filter_map(|run| run.folder.clone())
+                    .collect(),
+            })
+            .collect(),
+    };
+    seen.into_iter().map(of_cell).collect()
+}
+
+/// `arrival_rate = 2, seed = 7`: keys by the ends of their paths that tell them apart.
+fn name_of(settings: &[(String, String)], keys: &BTreeSet<&str>) -> String {
+    let texts: Vec<String> = settings
+        .iter()
+        .map(|(key, value)| format!("{} = {value}", short(key, keys)))
+        .collect();
+    match texts.is_empty() {
+        true => "the only cell".to_owned(),
+        false => texts.join(", "),
+    }
+}
+
+/// The end of a path that no other one has; what says nothing by itself (`value`) with what stands before it.
+fn short<'a>(key: &'a str, keys: &BTreeSet<&str>) -> &'a str {
+    let starts = key.rmatch_indices('.').map(|(at, _)| at + 1).chain([0]);
+    let mut ends = starts.map(|start| &key[start..]);
+    let says_something = |end: &&str| {
+        let is_unique = keys
+            .iter()
+            .filter(|other| **other == *end || other.ends_with(&format!(".{end}")))
+            .count()
+            <= 1;
+        is_unique && !["value", "type", "min", "max"].contains(end)
+    };
+    ends.find(says_something).unwrap_or(key)
+}
+
+fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
+    let folders: Vec<String> = swept
+        .iter()
+        .filter_map(|run| {
+            let settings: Vec<String> = run
+                .settings
+                .iter()
+                .map(|(key, value)| format!("{key} = {value}"))
+                .collect();
+            let folder = run.folder.as_ref()?.display();
+            Some(format!("  {folder}  ({})", settings.join(", ")))
+        })
+        .collect();
+    Failure::usage(format!(
+        "{} is a sweep and {other} is not: the cells of a sweep are no repeats of one another",
+        path.display()
+    ))
+    .hinted(format!(
+        "give a sweep on both sides, which is compared cell by cell, or one of its {}:\n{}",
+        say::counted(folders.len() as u64, "run"),
+        folders.join("\n")
+    ))
+}
+
+/// A name for each folder; those of one name are told apart by their place.
+fn labels(paths: &[PathBuf]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for (place, path) in paths.iter().enumerate() {
+        let name = label(path);
+        let is_taken = paths[..place].iter().any(|before| label(before) == name);
+        labels.push(match is_taken {
+            true => format!("{name} ({})", place + 1),
+            false => name,
+        });
+    }
+    labels
+}
+
+/// The name of a folder, that of what a link leads to.
+pub(super) fn label(path: &Path) -> String {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real.file_name().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn holds(path: &Path) -> Result<Holds, Failure> {
+    if is_run(path) {
+        return Ok(Holds::Runs(vec![path.to_owned()]));
+    }
+    if path.join(MANIFEST).is_file() {
+        return swept(path).map(Holds::Sweep);
+    }
+    let (runs, sweeps) = (
+        within(path, is_run),
+        within(path, |path| path.join(MANIFEST).is_file()),
+    );
+    match (runs.is_empty(), sweeps.is_empty()) {
+        (false, true) => Ok(Holds::Runs(runs)),
+        // Repeats of a sweep: each cell has several runs.
+        (true, false) => {
+            let mut all = Vec::new();
+            for sweep in &sweeps {
+                all.extend(swept(sweep)?);
+            }
+            Ok(Holds::Sweep(all))
+        }
+        (false, false) => Err(Failure::usage(format!(
+            "{} holds runs and sweeps: a side is one or several of one kind",
+            path.display()
+        ))
+        .hinted("name the folder of a run or of a sweep")),
+        (true, true) => {
+            // Opening it says what is missing.
+            OldRun::open(path, true)?;
+            Ok(Holds::Runs(vec![path.to_owned()]))
+        }
+    }
+}
+
+fn is_run(path: &Path) -> bool {
+    path.join("record").is_dir()
+}
+
+/// The folders within a folder that are something, each once: a link to one of the others (`latest`) is none of its own.
+fn within(path: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| is_meant(path))
+        .collect();
+    found.sort_by_key(|path| (path.is_symlink(), path.clone()));
+    let mut real = BTreeSet::new();
+    found.retain(|path| real.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
+    found.sort();
+    found
+}
+
+/// The runs of a sweep. They lie in its folder, wherever that was moved to.
+fn swept(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
+    let path = sweep.join(MANIFEST);
+    let wrong = |why: String| Failure::usage(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    let manifest: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let runs = manifest.get("runs").and_then(Value::as_array);
+    let runs = runs.ok_or_else(|| wrong("`runs` is no list".to_owned()))?;
+    let folder = |run: &Value| {
+        let name = Path::new(run.get("run_dir")?.as_str()?).file_name()?;
+        Some(sweep.join(name)).filter(|folder| is_run(folder))
+    };
+    let settings = |run: &Value| -> Vec<(String, String)> {
+        let settings = run.get("settings").and_then(Value::as_object);
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        settings
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key.clone(), text(value)))
+            .collect()
+    };
+    Ok(runs
+        .iter()
+        .map(|run| SweptRun {
+            settings: settings(run),
+            folder: folder(run),
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_called_by_what_tells_them_apart() {
+        let keys = BTreeSet::from(["seed", "a.length.value", "b.length.value", "traffic.arrival_rate"]);
+        for (key, expected) in [
+            ("seed", "seed"),
+            ("traffic.arrival_rate", "arrival_rate"),
+            ("a.length.value", "a.length.value"),
+        ] {
+            assert_eq!(short(key, &keys), expected);
+        }
+        assert_eq!(
+            short("x.body.value", &BTreeSet::from(["x.body.value"])),
+            "body.value"
+        );
+    }
+
+    fn folder_with_run(root: &Path, name: &str) -> PathBuf {
+        let run = root.join(name);
+        std::fs::create_dir_all(run.join("record")).unwrap();
+        run
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_run_that_is_linked_counts_once_and_links_are_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = folder_with_run(root.path(), "elsewhere/b");
+        let side = root.path().join("side");
+        let own = folder_with_run(&side, "a");
+        std::os::unix::fs::symlink(&own, side.join("latest")).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, side.join("linked")).unwrap();
+        let Ok(Holds::Runs(runs)) = holds(&side) else {
+            panic!("no runs");
+        };
+        assert_eq!(runs, [own, side.join("linked")]);
+    }
+}
