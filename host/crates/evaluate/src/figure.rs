@@ -155,7 +155,7 @@ const FIGURES: [FigureInfo; 20] = [
         "output_tokens_per_second",
         "tokens/s",
         Better::Higher,
-        "output tokens of answered requests / measured window",
+        "output tokens of answered requests (as the server reports them, else by the host's tokenizer) / measured window; the curve of the same name has them by when their chunks came, failed answers and what was sent after the timeout included, and within the window the same area for each answer",
     ),
     info(
         Figure::TotalTokensPerSecond,
@@ -169,7 +169,7 @@ const FIGURES: [FigureInfo; 20] = [
         "overall_cached_token_share",
         "1",
         Better::Higher,
-        "prompt tokens that servers say came from their prefix cache / prompt tokens that they counted, over the answers that say so",
+        "prompt tokens that servers say came from their prefix cache / prompt tokens that they counted (with their chat template), over the answers that have a cached_token_share",
     ),
     info(
         Figure::MeanRequestsInFlight,

@@ -64,7 +64,7 @@ pub(crate) const ENTRIES: [Entry; 27] = [
         unit: "1",
         better: Better::Higher,
         scope: Scope::Request,
-        definition: "prompt tokens that came from the server's prefix cache / prompt tokens, both as the server reports them; absent where it does not",
+        definition: "prompt tokens that came from the server's prefix cache / prompt tokens, both as the server counts them (with its chat template; the host's num_prompt_tokens is without); absent where it does not say, or says that more were cached than there were",
         source: "the `prompt_tokens_details.cached_tokens` of the OpenAI API",
     },
     Entry {
@@ -74,8 +74,8 @@ pub(crate) const ENTRIES: [Entry; 27] = [
         unit: "s",
         better: Better::Less,
         scope: Scope::Request,
-        definition: "(last generated chunk - first generated chunk) / (output tokens - 1), of answers with at least two tokens and two chunks",
-        source: "vLLM's formula; an answer without a second token or chunk has none instead of 0",
+        definition: "(last generated chunk - first generated chunk) / (output tokens - 1), of answers with at least two tokens, and chunks that did not all come in one read",
+        source: "vLLM's formula; an answer without a second token, or with a single chunk or read, has none instead of 0",
     },
     Entry {
         metric: Metric::Ttfc,
@@ -194,7 +194,7 @@ pub(crate) const ENTRIES: [Entry; 27] = [
         unit: "s",
         better: Better::Less,
         scope: Scope::Request,
-        definition: "last generated chunk - first generated chunk, of answers with at least two chunks",
+        definition: "last generated chunk - first generated chunk, of answers with chunks that did not all come in one read",
         source: "AIPerf's `decode_duration`",
     },
     Entry {

@@ -47,6 +47,11 @@ pub(crate) enum End {
     Cancelled,
 }
 
+/// The cached part of a prompt, both by the server's count; `None` without a prompt, and where the server contradicts itself.
+pub(crate) fn share_cached(cached: u32, prompt: u32) -> Option<f64> {
+    (prompt > 0 && cached <= prompt).then(|| f64::from(cached) / f64::from(prompt))
+}
+
 /// A request that ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Row {
@@ -176,7 +181,8 @@ impl Row {
 
     pub(crate) fn decode_time(&self) -> Option<f64> {
         let (first, last) = (self.first.get()?, self.last.get()?);
-        (self.gaps.count > 0).then(|| seconds_between(first, last))
+        // One chunk has no decoding; of several that one read brought it is not known how long they took, only that it was not nothing.
+        (last > first).then(|| seconds_between(first, last))
     }
 
     pub(crate) fn tpot(&self) -> Option<f64> {
@@ -195,8 +201,7 @@ impl Row {
     }
 
     pub(crate) fn cached_token_share(&self) -> Option<f64> {
-        let cached = self.cached_tokens.get()?;
-        (self.usage_prompt_tokens > 0).then(|| f64::from(cached) / f64::from(self.usage_prompt_tokens))
+        share_cached(self.cached_tokens.get()?, self.usage_prompt_tokens)
     }
 
     /// See [`crate::fluidity`].

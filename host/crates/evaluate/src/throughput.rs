@@ -5,6 +5,7 @@ use veeksha_model::Nanos;
 
 use crate::Figure;
 use crate::latencies::seconds_between;
+use crate::row::share_cached;
 
 /// Rates over the measured window: from the earliest instant that the schedule asked a measured request for, to the last
 /// completion of a measured request, whether answered or failed. Only answered requests are counted into the rates.
@@ -27,6 +28,9 @@ pub struct Throughput {
     pub output_tokens: u64,
     /// Prompt tokens that servers say came from their prefix cache; `None` if no answer said so.
     pub cached_tokens: Option<u64>,
+    /// The prompt tokens of the same answers, as the servers count them: those of `cached_tokens` are among these. `input_tokens` is the
+    /// host's count, which the cached ones may exceed, because a server counts its chat template too.
+    pub cached_of_tokens: Option<u64>,
     /// Veeksha's `tpot_based_throughput`: 1 / mean TPOT, in tokens/s of one request.
     pub tpot_based: Option<f64>,
     /// Veeksha's `tbc_based_throughput`: 1 / P99 TBC, in chunks/s of one request.
@@ -72,7 +76,10 @@ impl Totals {
             self.answered += 1;
             self.input_tokens += u64::from(record.total_prompt_tokens);
             self.output_tokens += u64::from(record.output_tokens);
-            if let Some((usage, cached)) = record.usage.and_then(|usage| Some((usage, usage.cached?))) {
+            let told = record.usage.and_then(|usage| Some((usage, usage.cached?)));
+            if let Some((usage, cached)) =
+                told.filter(|(usage, cached)| share_cached(*cached, usage.prompt).is_some())
+            {
                 *self.cached_tokens.get_or_insert(0) += u64::from(cached);
                 self.counted_prompt_tokens += u64::from(usage.prompt);
             }
@@ -119,6 +126,7 @@ impl Totals {
             input_tokens: self.input_tokens,
             output_tokens: self.output_tokens,
             cached_tokens: self.cached_tokens,
+            cached_of_tokens: self.cached_tokens.map(|_| self.counted_prompt_tokens),
             tpot_based: inverse(tpot_mean),
             tbc_based: inverse(tbc_p99),
         }

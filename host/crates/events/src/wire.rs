@@ -251,9 +251,10 @@ struct RequestLine<'a> {
     num_delta_prompt_tokens: u32,
     num_total_prompt_tokens: u32,
     target_num_delta_prompt_tokens: u32,
-    num_output_tokens: u32,
+    num_output_tokens: Option<u32>,
     num_requested_output_tokens: Option<u32>,
-    num_total_tokens: u64,
+    num_total_tokens: Option<u64>,
+    num_chunks: usize,
     output_tokens_source: Option<&'static str>,
     usage_prompt_tokens: Option<u32>,
     usage_completion_tokens: Option<u32>,
@@ -305,6 +306,10 @@ pub fn request_line(
     };
     let usage = record.usage;
     let recorded = record.recorded.unwrap_or_default();
+    let chunks = record.generated_at().count();
+    // Of an answer that broke off nobody has counted the tokens, and they were not none.
+    let uncounted = !record.is_ok() && record.output_tokens == 0 && chunks > 0;
+    let output_tokens = (!uncounted).then_some(record.output_tokens);
     let row = RequestLine {
         request_id: record.id.to_string(),
         session_id: record.id.session.0,
@@ -329,9 +334,11 @@ pub fn request_line(
         num_delta_prompt_tokens: record.prompt_tokens,
         num_total_prompt_tokens: record.total_prompt_tokens,
         target_num_delta_prompt_tokens: record.target_prompt_tokens,
-        num_output_tokens: record.output_tokens,
+        num_output_tokens: output_tokens,
         num_requested_output_tokens: record.target_output_tokens,
-        num_total_tokens: u64::from(record.total_prompt_tokens) + u64::from(record.output_tokens),
+        num_total_tokens: output_tokens
+            .map(|tokens| u64::from(record.total_prompt_tokens) + u64::from(tokens)),
+        num_chunks: chunks,
         output_tokens_source: (record.output_tokens > 0).then_some(if record.output_tokens_from_usage {
             "usage"
         } else {
@@ -609,6 +616,16 @@ mod tests {
             (&serde_json::Value::Null, &serde_json::Value::Null)
         );
         assert_eq!(row["tbc"], serde_json::json!([]));
+        // What came of it is counted; its tokens nobody has counted, and without chunks there were none.
+        assert!(record.generated_at().count() > 0);
+        assert_eq!(row["num_chunks"], record.generated_at().count());
+        assert!(row["num_output_tokens"].is_null() && row["num_total_tokens"].is_null());
+        record.chunks.clear();
+        let silent = self::row(&record, &Latencies::default());
+        assert_eq!(
+            (&silent["num_output_tokens"], &silent["num_chunks"]),
+            (&0.into(), &0.into())
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The latencies of single requests, worked out by hand.
-use crate::sequences::{answered, close, failed, with_chunks};
-use veeksha_evaluate::latencies;
-use veeksha_events::Latencies;
+use crate::sequences::{answered, close, evaluate, failed, finished, with_chunks};
+use veeksha_evaluate::{Metric, latencies};
+use veeksha_events::{Latencies, RequestRecord};
 use veeksha_model::ChunkKind::{Comment, Content, Done, Finish, Reasoning, Role, Tool, Usage};
 use veeksha_model::ErrorClass;
 
@@ -117,4 +117,51 @@ fn an_answer_at_the_instant_of_its_dispatch_has_no_infinite_throughput() {
     let record = with_chunks(answered(0, 0, 0, 90), 1, &[(1, Content)]);
     assert_eq!(latencies(&record).output_throughput, None);
     close(latencies(&record).end_to_end, 0.0);
+}
+
+/// A server that answers faster than it is read: nothing says how long the second chunk took, and it was not nothing.
+#[test]
+fn chunks_of_one_read_have_no_pace() {
+    let record = with_chunks(
+        answered(0, 0, 0, 60),
+        3,
+        &[(51, Content), (51, Content), (51, Content)],
+    );
+    let seen = latencies(&record);
+    assert_eq!((seen.tpot, seen.tbc), (None, vec![0.0, 0.0]));
+    close(seen.end_to_end, 0.050);
+    let run = evaluate(Vec::new(), [finished(record)]);
+    assert!(run.metric(Metric::DecodeTime).is_none() && run.metric(Metric::Tpot).is_none());
+}
+
+/// The server counts its template too, so that more may be cached than the host counts for the whole prompt.
+#[test]
+fn what_is_cached_is_a_share_of_what_the_server_counts() {
+    let cached = |session, cached, prompt| RequestRecord {
+        total_prompt_tokens: 30,
+        usage: Some(veeksha_model::Usage {
+            prompt,
+            completion: 2,
+            cached: Some(cached),
+            reasoning: None,
+        }),
+        ..answered(session, 0, 0, 60)
+    };
+    // The second contradicts itself.
+    let run = evaluate(
+        Vec::new(),
+        [finished(cached(0, 32, 40)), finished(cached(1, 50, 40))],
+    );
+    let share = run.metric(Metric::CachedTokenShare).unwrap();
+    assert_eq!((share.count, share.max), (1, 0.8));
+    close(run.figure(veeksha_evaluate::Figure::OverallCachedTokenShare), 0.8);
+    let file = run.throughput_metrics();
+    assert_eq!(
+        (
+            &file["cached_tokens"],
+            &file["cached_of_tokens"],
+            &file["input_tokens"]
+        ),
+        (&32.into(), &40.into(), &60.into())
+    );
 }

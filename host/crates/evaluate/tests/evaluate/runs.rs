@@ -442,6 +442,7 @@ fn an_empty_run_has_nulls_and_no_zeros_that_nobody_measured() {
         "tpot_based_throughput": null, "tbc_based_throughput": null, "window_seconds": null,
         "requests_per_second": null, "input_tokens_per_second": null, "output_tokens_per_second": null,
         "total_tokens_per_second": null, "input_tokens": 0, "output_tokens": 0, "cached_tokens": null,
+        "cached_of_tokens": null,
         "goodput": null, "good_requests_per_second": null,
     });
     assert_eq!(evaluation.throughput_metrics(), expected);
