@@ -17,11 +17,10 @@ use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressFigures, RunFolder};
 use veeksha_scenario::{Scenario, Traffic};
 
-use crate::cli::args::OutputArgs;
-use crate::compat::{Exported, Exporting};
+use crate::compat::{Exported, Exporting, Wanted};
 use crate::failure::Failure;
 use crate::wire_up::Wired;
-use crate::{compat, evaluators, expected, results};
+use crate::{evaluators, expected, results};
 
 /// Requests on a page.
 const PAGE_REQUESTS: usize = 20_000;
@@ -69,7 +68,7 @@ impl About {
     pub(crate) fn of(scenario: &Scenario, folder: &Path, config: String) -> Self {
         let client = &scenario.client;
         let target = match client.targets.as_slice() {
-            [] => client.api_base.as_deref().map(shown_address),
+            [] => client.api_base.as_deref().map(veeksha_model::shown_address),
             several => Some(format!("{} servers", several.len())),
         };
         let traffic = match &scenario.traffic_scheduler {
@@ -100,23 +99,12 @@ impl About {
     }
 }
 
-/// An address without user and password.
-fn shown_address(address: &str) -> String {
-    match address.split_once("://") {
-        Some((scheme, rest)) => {
-            let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-            format!("{scheme}://{host}")
-        }
-        None => address.to_owned(),
-    }
-}
-
 impl Setup {
     pub(crate) fn of_run(
         scenario: &Scenario,
         wired: &Wired,
         folder: &RunFolder,
-        output: &OutputArgs,
+        wanted: &Wanted,
         config: String,
     ) -> Result<Self, Failure> {
         let mut about = About::of(scenario, folder.path(), config);
@@ -126,8 +114,8 @@ impl Setup {
             expected: expected::of(scenario),
             decode_windows: evaluators::decode_windows(scenario),
             fidelity: evaluators::fidelity(scenario),
-            views: compat::views(output, scenario)?,
-            exporting: Exporting::start(output, scenario, &about)?,
+            views: wanted.views(scenario)?,
+            exporting: Exporting::start(wanted, scenario, &about)?,
             about,
         })
     }

@@ -11,7 +11,7 @@ use veeksha_scenario::CodecFile;
 use crate::exit;
 use crate::failure::Failure;
 use crate::plugins;
-use crate::wire_up::Loaded;
+use crate::source::Loaded;
 
 /// What a component says of its interface.
 pub(crate) struct Known {

@@ -14,7 +14,7 @@ use veeksha_report::{Progress, ProgressFigures, RecordWriter, RunFolder, Trace, 
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario};
 
 use crate::analysis::{Analysed, Analysis, Setup};
-use crate::cli::args::OutputArgs;
+use crate::compat::Wanted;
 use crate::failure::Failure;
 use crate::judges::{Judges, Observer, Watching};
 use crate::prefixes::Prefixes;
@@ -94,7 +94,7 @@ impl Collector {
         scenario: &Scenario,
         wired: &Wired,
         folder: &RunFolder,
-        output: &OutputArgs,
+        wanted: &Wanted,
         config: String,
     ) -> Result<Self, Failure> {
         let trace = if scenario.trace_recorder.enabled {
@@ -102,7 +102,7 @@ impl Collector {
         } else {
             Trace::Off
         };
-        let setup = Setup::of_run(scenario, wired, folder, output, config)?;
+        let setup = Setup::of_run(scenario, wired, folder, wanted, config)?;
         let analysis = Analysis::new(setup);
         Ok(Collector {
             analysis,
@@ -111,8 +111,8 @@ impl Collector {
                 .map_err(Failure::internal)?,
             recording: Recording::start(folder.path())?,
             prefixes: wired
-                .trace
-                .is_some()
+                .plan
+                .track_prefixes
                 .then(|| Prefixes::new(wired.tokenizer.clone(), &wired.plan.warmup)),
             judges: wired.judges.clone(),
             judging: None,

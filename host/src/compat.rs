@@ -1,12 +1,13 @@
 //! The run in other tools' words: their definitions on the terminal, their files on disk.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use veeksha_events::Event;
-use veeksha_peers::{AiperfExport, AiperfInfo, Options, View};
+use veeksha_peers::{AiperfExport, AiperfInfo, Dialect, Goodput, Options, Threshold, View};
 use veeksha_report::RunFolder;
 use veeksha_scenario::{Document, IntervalGenerator, Scenario, Traffic};
 
@@ -15,23 +16,59 @@ pub(crate) use veeksha_peers::AiperfFiles;
 use crate::analysis::About;
 use crate::cli::args::{Compat, OutputArgs};
 use crate::failure::Failure;
+use crate::secrets;
 
 /// The folder of AIPerf's files within a run's.
 const AIPERF: &str = "aiperf";
 
-/// The views that the command line asks for.
-pub(crate) fn views(output: &OutputArgs, scenario: &Scenario) -> Result<Vec<View>, Failure> {
-    let options = Options {
-        goodput: output.dialect_goodput.clone(),
-        percentiles: Vec::new(),
-        request_rate: request_rate(scenario),
-        max_concurrency: scenario.traffic_scheduler.limits().requests_in_flight,
-    };
-    let views = output.dialect.iter().map(|dialect| {
-        View::new(*dialect, options.clone())
-            .map_err(|error| Failure::usage(format!("--dialect {dialect}: {error}")))
-    });
-    views.collect()
+/// In whose words the command line wants the run told, checked before anything is done.
+pub(crate) struct Wanted {
+    dialects: Vec<Dialect>,
+    files: Option<Compat>,
+    goodput: BTreeMap<Dialect, Vec<Threshold>>,
+}
+
+impl Wanted {
+    /// # Errors
+    /// If a threshold is for nobody, or is none that its tool offers.
+    pub(crate) fn of(output: &OutputArgs) -> Result<Wanted, Failure> {
+        let of_files = output.compat.map(|Compat::Aiperf| Dialect::Aiperf);
+        let shown: Vec<Dialect> = output.dialect.iter().copied().chain(of_files).collect();
+        let goodput = Goodput::share_out(&output.dialect_goodput, &shown)
+            .map_err(|error| Failure::usage(format!("--dialect-goodput: {error}")))?;
+        let wanted = Wanted {
+            dialects: output.dialect.clone(),
+            files: output.compat,
+            goodput,
+        };
+        for dialect in shown {
+            wanted.view(dialect, None, None)?;
+        }
+        Ok(wanted)
+    }
+
+    /// The views of a run of this scenario.
+    pub(crate) fn views(&self, scenario: &Scenario) -> Result<Vec<View>, Failure> {
+        let limit = scenario.traffic_scheduler.limits().requests_in_flight;
+        let views = self.dialects.iter();
+        views
+            .map(|dialect| self.view(*dialect, request_rate(scenario), limit))
+            .collect()
+    }
+
+    fn view(&self, dialect: Dialect, rate: Option<f64>, limit: Option<u32>) -> Result<View, Failure> {
+        let options = Options {
+            goodput: self.goodput(dialect),
+            percentiles: Vec::new(),
+            request_rate: rate,
+            max_concurrency: limit,
+        };
+        View::new(dialect, options).map_err(|error| Failure::usage(format!("--dialect-goodput: {error}")))
+    }
+
+    fn goodput(&self, dialect: Dialect) -> Vec<Threshold> {
+        self.goodput.get(&dialect).cloned().unwrap_or_default()
+    }
 }
 
 /// Sessions a second, of traffic that has a rate; the tools that repeat it send one request a session.
@@ -61,13 +98,13 @@ struct Rows {
 }
 
 impl Exporting {
-    /// Starts the files that the command line asks for in a run's folder.
+    /// Starts the files that are wanted in a run's folder.
     pub(crate) fn start(
-        output: &OutputArgs,
+        wanted: &Wanted,
         scenario: &Scenario,
         about: &About,
     ) -> Result<Option<Exporting>, Failure> {
-        let Some(Compat::Aiperf) = output.compat else {
+        let Some(Compat::Aiperf) = wanted.files else {
             return Ok(None);
         };
         let name = about.folder.file_name().unwrap_or(about.folder.as_os_str());
@@ -76,9 +113,9 @@ impl Exporting {
             benchmark_id: name.to_string_lossy().into_owned(),
             version: concat!("veeksha-host ", env!("CARGO_PKG_VERSION")).to_owned(),
             seed: Some(scenario.seed),
-            cli_command: without_secrets(std::env::args()),
+            cli_command: secrets::shown_command(std::env::args()),
             input_config: config.map_or(Value::Null, |document| document.root.to_json()),
-            goodput: output.dialect_goodput.clone(),
+            goodput: wanted.goodput(Dialect::Aiperf),
             slice: Some((crate::evaluators::performance(scenario).slice_seconds * 1e9) as u64),
         };
         Ok(Some(Exporting {
@@ -101,26 +138,6 @@ impl Exporting {
             failure: self.rows.finish(),
         }
     }
-}
-
-/// The command as it was typed, but for what may be secret in it.
-fn without_secrets(typed: impl Iterator<Item = String>) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut hidden = false;
-    for word in typed {
-        let secret = |word: &str| {
-            ["api_key", "token", "headers", "proxy"]
-                .iter()
-                .any(|name| word.contains(name))
-        };
-        match word.split_once('=') {
-            _ if hidden => words.push("***".to_owned()),
-            Some((name, _)) if secret(name) => words.push(format!("{name}=***")),
-            _ => words.push(word.clone()),
-        }
-        hidden = !hidden && word.starts_with("--") && !word.contains('=') && secret(&word);
-    }
-    words.join(" ")
 }
 
 impl Rows {
@@ -177,20 +194,5 @@ impl Exported {
                 .map_err(said)?;
         }
         self.failure.clone().map_or(Ok(()), Err)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_secrets;
-
-    #[test]
-    fn secrets_of_the_command_line_are_not_told() {
-        let typed = "veeksha-host run a.lua --client.api_key sk-1 --set client.headers.x=sk-2 --client.api_key=sk-3 --seed 4";
-        let told = without_secrets(typed.split(' ').map(str::to_owned));
-        assert_eq!(
-            told,
-            "veeksha-host run a.lua --client.api_key *** --set client.headers.x=*** --client.api_key=*** --seed 4"
-        );
     }
 }

@@ -2,29 +2,31 @@
 
 /// Done, and every SLO was met.
 pub const DONE: u8 = 0;
-/// A bug of this program, or the system refused something that it should not (a thread, a result file).
+/// A bug of this program, or the system refused something that it should not (a thread, a result file, the standard output).
 pub const INTERNAL: u8 = 1;
 /// The command line or the scenario is wrong.
 pub const USAGE: u8 = 2;
-/// The run is good and an SLO was not met.
+/// The run is good and an SLO was not met; or `compare --fail-if` holds.
 pub const SLO_FAILED: u8 = 3;
 /// A plugin failed.
 pub const PLUGIN: u8 = 4;
 /// The target could not be reached, or every request failed.
 pub const TARGET: u8 = 5;
-/// The measurement is invalid: nothing was measured, or the run does not trust itself; and a machine that cannot drive a load.
+/// The measurement is invalid: nothing was measured, or the run does not trust itself; a failed check of `health --strict`; and a machine
+/// that cannot drive a load.
 pub const INVALID: u8 = 6;
-/// Interrupted; the results so far are written.
+/// Interrupted: a run keeps the results so far, every other command leaves none.
 pub const INTERRUPTED: u8 = 130;
 
 /// The table of `--help`.
 pub const HELP: &str = "\
 Exit codes:
   0    done, SLOs met
-  1    internal error
+  1    internal error, or an output that cannot be written
   2    wrong usage or configuration
-  3    an SLO was not met
+  3    an SLO was not met, or what `compare --fail-if` names holds
   4    a plugin failed
   5    the target could not be reached, or every request failed
-  6    the measurement is invalid (nothing was measured, or the certificate says INVALID)
-  130  interrupted (the results so far are written)";
+  6    the measurement is invalid (nothing was measured, or the certificate says INVALID), a check of
+       `health --strict` failed, or `doctor` found what stands in the way
+  130  interrupted (runs and simulations keep their results so far)";

@@ -1,7 +1,7 @@
 //! What a scenario leads one to expect of its run: what health checks hold it against.
 
 use serde_json::Value;
-use veeksha_health::{ColdCache, Expected, Gaps, OutputLength, Tolerance, Traffic};
+use veeksha_health::{ColdCache, Expected, Gaps, OutputLength, Tolerance, Traffic, WithoutAccount};
 use veeksha_model::Nanos;
 use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic as Asked};
 
@@ -18,7 +18,13 @@ pub(crate) fn of(scenario: &Scenario) -> Expected {
             true => OutputLength::Exact(Tolerance::default()),
             false => OutputLength::AtMost(Tolerance::default()),
         },
-        cold_cache: repeats_nothing(&scenario.session_generator).then(ColdCache::default),
+        cold_cache: Some(ColdCache {
+            without_account: match prompts(&scenario.session_generator) {
+                Prompts::BeginAnew => WithoutAccount::BeginsAnew,
+                Prompts::MayBeginAlike => WithoutAccount::Unknown,
+            },
+            ..ColdCache::default()
+        }),
         ..Expected::of(traffic(&scenario.traffic_scheduler))
     }
 }
@@ -46,28 +52,35 @@ fn traffic(asked: &Asked) -> Traffic {
     }
 }
 
-/// Whether a server that never saw these prompts knows nothing of them but what the run itself sent: of a trace each request's share is
-/// in the record; of other generators only the shipped one says whether its prompts begin alike.
-fn repeats_nothing(generator: &Generator) -> bool {
-    match generator {
-        Generator::Trace(_) => true,
-        Generator::Shipped { config, .. } => {
-            let channels = config.get("channels").and_then(Value::as_array);
-            let shared = |channel: &Value| channel.get("shared_prefix_ratio").and_then(Value::as_f64);
-            channels.is_some_and(|channels| {
-                channels
-                    .iter()
-                    .all(|channel| shared(channel).is_none_or(|ratio| ratio == 0.0))
-            })
-        }
-        Generator::Wasm { .. } | Generator::Lua { .. } => false,
+/// What the prompts of a workload have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prompts {
+    /// Nothing but their own conversation.
+    BeginAnew,
+    /// Nobody can say beforehand: each prompt has to be compared with the earlier ones, for the record to say what a server that never
+    /// saw them can know of it.
+    MayBeginAlike,
+}
+
+/// Only of the shipped generator it is known, by the prefixes that it is asked to share.
+pub(crate) fn prompts(generator: &Generator) -> Prompts {
+    let Generator::Shipped { config, .. } = generator else {
+        return Prompts::MayBeginAlike;
+    };
+    let shares = |channel: &Value| {
+        let ratio = channel.get("shared_prefix_ratio").and_then(Value::as_f64);
+        ratio.is_some_and(|ratio| ratio != 0.0)
+    };
+    match config.get("channels").and_then(Value::as_array) {
+        Some(channels) if !channels.iter().any(shares) => Prompts::BeginAnew,
+        _ => Prompts::MayBeginAlike,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire_up::Source;
+    use crate::source::Source;
     use veeksha_scenario::Document;
 
     fn scenario(yaml: &str) -> Scenario {
@@ -77,15 +90,25 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_cache_is_expected_where_prompts_do_not_begin_alike() {
-        let cold = |yaml: &str| of(&scenario(yaml)).cold_cache.is_some();
-        assert!(cold("session_generator: {type: synthetic}"));
-        assert!(cold(
-            "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0}]}"
-        ));
-        assert!(!cold(
-            "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0.3}]}"
-        ));
+    fn prompts_are_compared_where_they_may_begin_alike() {
+        let known = |yaml: &str| of(&scenario(yaml)).cold_cache.unwrap().without_account;
+        for (yaml, expected) in [
+            ("session_generator: {type: synthetic}", WithoutAccount::BeginsAnew),
+            (
+                "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0}]}",
+                WithoutAccount::BeginsAnew,
+            ),
+            (
+                "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0.3}]}",
+                WithoutAccount::Unknown,
+            ),
+            (
+                "session_generator: {type: wasm, path: a.wasm}",
+                WithoutAccount::Unknown,
+            ),
+        ] {
+            assert_eq!(known(yaml), expected, "{yaml}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use veeksha_transport::TransportError;
 use crate::exit;
 
 /// What the user is told when a command cannot do its work.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// The exit code.
     pub(crate) code: u8,

@@ -12,7 +12,8 @@ use veeksha_scenario::{Flavor, LuaColumn, LuaLayout};
 use crate::failure::Failure;
 use crate::plugins;
 use crate::shipped;
-use crate::wire_up::{self, Loaded};
+use crate::source::Loaded;
+use crate::wire_up;
 
 /// What opens instances of a scenario's flavor.
 pub(crate) fn factory(

@@ -1,6 +1,7 @@
-//! Ctrl-C: once asks the run to stop and keeps the results, twice ends the process.
+//! Ctrl-C: a run that is going on is asked to stop and keeps its results; what else a command does ends at once, and leaves nothing half done.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -14,7 +15,7 @@ use crate::say;
 /// Programs such as `timeout` signal the process and its group: what comes this soon is the same wish.
 const SAME_WISH_NANOS: u64 = 300_000_000;
 
-/// What a signal stops: the run that is going on.
+/// What a signal meets, shared by all who start something.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts {
     current: Arc<Mutex<Current>>,
@@ -22,8 +23,20 @@ pub(crate) struct Interrupts {
 
 #[derive(Default)]
 struct Current {
-    control: Control,
+    under_way: UnderWay,
     interrupted: bool,
+}
+
+/// What is under way.
+#[derive(Default)]
+enum UnderWay {
+    /// Something that leaves nothing behind: reading, checking, computing.
+    #[default]
+    Nothing,
+    /// A run, which can be asked to stop.
+    Run(Control),
+    /// A file or folder that is worth nothing before it is whole.
+    Unfinished(Unfinished),
 }
 
 impl Interrupts {
@@ -44,12 +57,9 @@ impl Interrupts {
                 }
                 if now != begun {
                     say::err("\nstopped at once; the results may be incomplete");
-                    std::process::exit(i32::from(exit::INTERRUPTED));
+                    end();
                 }
-                say::err(
-                    "\nstopping: requests in flight are given up, results are kept (again to stop at once)",
-                );
-                shared.stop();
+                shared.interrupt();
             }
         };
         let thread = std::thread::Builder::new().name("signals".into()).spawn(listen);
@@ -60,26 +70,125 @@ impl Interrupts {
 
     /// The control of the next run; stopped already if the user has asked for that.
     pub(crate) fn next_run(&self) -> Control {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.control = Control::default();
+        let control = Control::default();
+        let mut current = self.lock();
         if current.interrupted {
-            current.control.stop();
+            control.stop();
         }
-        current.control.clone()
+        current.under_way = UnderWay::Run(control.clone());
+        control
+    }
+
+    /// What is being made at `path` is removed if the command ends before it is whole, by a signal or by a failure; and so are the folders
+    /// `above` it, if nothing else is in them.
+    pub(crate) fn unfinished(&self, path: &Path, above: Vec<PathBuf>) -> Finishing {
+        self.lock().under_way = UnderWay::Unfinished(Unfinished {
+            path: path.to_owned(),
+            above,
+        });
+        Finishing {
+            interrupts: self.clone(),
+        }
     }
 
     /// Whether the user has asked to stop.
     pub(crate) fn happened(&self) -> bool {
-        self.current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .interrupted
+        self.lock().interrupted
     }
 
-    fn stop(&self) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first wish of the user.
+    fn interrupt(&self) {
+        // Held to the end of the process, so that nothing is finished while it is removed.
+        let mut current = self.lock();
         current.interrupted = true;
-        current.control.stop();
+        match &current.under_way {
+            UnderWay::Run(control) => {
+                say::err(
+                    "\nstopping: requests in flight are given up, results are kept (again to stop at once)",
+                );
+                control.stop();
+            }
+            UnderWay::Nothing => {
+                say::err("\ninterrupted before there were results: nothing is written");
+                end();
+            }
+            UnderWay::Unfinished(unfinished) => {
+                unfinished.remove();
+                say::err(format!(
+                    "\ninterrupted before the results were complete: {} is removed",
+                    unfinished.path.display()
+                ));
+                end();
+            }
+        }
+    }
+}
+
+fn end() -> ! {
+    std::process::exit(i32::from(exit::INTERRUPTED))
+}
+
+/// The folders above `path` that are not there yet, the deepest first.
+pub(crate) fn missing_above(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1);
+    above
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// A file or folder in the making.
+struct Unfinished {
+    path: PathBuf,
+    /// Folders that were made for it, the deepest first.
+    above: Vec<PathBuf>,
+}
+
+impl Unfinished {
+    /// As far as it can be removed: it is told elsewhere why the command ends.
+    fn remove(&self) {
+        // Another thread may be writing into it for the last time.
+        for _ in 0..3 {
+            let removed = match self.path.is_dir() {
+                true => std::fs::remove_dir_all(&self.path),
+                false => std::fs::remove_file(&self.path),
+            };
+            if removed.is_ok() || !self.path.exists() {
+                break;
+            }
+        }
+        for folder in &self.above {
+            // One in which there is something else stays.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Something in the making: removed when this is dropped, unless it was kept.
+pub(crate) struct Finishing {
+    interrupts: Interrupts,
+}
+
+impl Finishing {
+    /// It is whole. `last` is the step that makes it so; after it, nothing is removed any more.
+    pub(crate) fn keep<T, E>(self, last: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let mut current = self.interrupts.lock();
+        let done = last()?;
+        current.under_way = UnderWay::Nothing;
+        Ok(done)
+    }
+}
+
+impl Drop for Finishing {
+    fn drop(&mut self) {
+        let left = std::mem::take(&mut self.interrupts.lock().under_way);
+        if let UnderWay::Unfinished(unfinished) = left {
+            unfinished.remove();
+        }
     }
 }
 
@@ -92,8 +201,26 @@ mod tests {
         let interrupts = Interrupts::default();
         let first = interrupts.next_run();
         assert!(!first.is_stopped() && !interrupts.happened());
-        interrupts.stop();
+        interrupts.interrupt();
         assert!(first.is_stopped() && interrupts.happened());
         assert!(interrupts.next_run().is_stopped());
+    }
+
+    #[test]
+    fn what_was_not_finished_is_gone_and_what_was_there_before_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = folder.path().join("a/b/c");
+        let make = || {
+            let above = missing_above(&made);
+            std::fs::create_dir_all(&made).unwrap();
+            std::fs::write(made.join("file"), "x").unwrap();
+            Interrupts::default().unfinished(&made, above)
+        };
+        drop(make());
+        assert!(!folder.path().join("a").exists() && folder.path().exists());
+        let failed: Result<(), &str> = make().keep(|| Err("no"));
+        assert!(failed.is_err() && !made.exists());
+        let kept: Result<(), &str> = make().keep(|| Ok(()));
+        assert!(kept.is_ok() && made.join("file").exists());
     }
 }

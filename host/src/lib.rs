@@ -1,11 +1,12 @@
 //! The composition root of `veeksha-host`: the only place that knows every crate.
 //!
 //! [`main`] parses the command line, hands over to one file of `cli` per command, and turns whatever comes back into a
-//! message and an exit code ([`exit`]). `wire_up` joins scenario, plugins, tokenizer and transport; `collect` joins the
+//! message and an exit code ([`exit`]). `source` reads scenarios; `wire_up` joins scenario, plugins, tokenizer and transport; `collect` joins the
 //! events of a run with the evaluator, the files and the progress line.
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod cells;
 mod certificate_section;
 mod cli;
 mod codec;
@@ -23,6 +24,7 @@ mod live;
 mod mode;
 mod objectives;
 mod old_run;
+mod plan;
 mod plugins;
 mod prefixes;
 mod prompts;
@@ -31,9 +33,11 @@ mod replay_section;
 mod results;
 mod rooted;
 mod say;
+mod secrets;
 mod self_test;
 mod sendable;
 mod shipped;
+mod source;
 mod sweep;
 mod target;
 mod tokenizers;

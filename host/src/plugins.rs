@@ -11,7 +11,7 @@ use veeksha_wasm::{EngineOptions, Grants, Limits, LogLevel, Plugin, PluginEngine
 
 use crate::failure::Failure;
 use crate::say;
-use crate::wire_up::{Loaded, read};
+use crate::source::{Loaded, read};
 
 /// The session generator in a component.
 pub(crate) fn workload(

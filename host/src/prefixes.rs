@@ -1,4 +1,5 @@
-//! Keeps account of every prompt of a replayed run, so that each record says what an ideal prefix cache would have known of it.
+//! Keeps account of every prompt of a run whose prompts may begin alike, so that each record says what an ideal prefix cache would have
+//! known of it.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

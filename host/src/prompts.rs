@@ -9,8 +9,8 @@ use veeksha_scenario::{Flavor, Generator, PromptLength};
 
 use crate::failure::Failure;
 use crate::say;
+use crate::source::Loaded;
 use crate::tokenizers::Found;
-use crate::wire_up::Loaded;
 
 /// The materialiser of a run.
 pub(crate) fn materialiser(

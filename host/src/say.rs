@@ -1,17 +1,47 @@
-//! Writing to the terminal. A reader that has gone away (`| head`) ends the output, not the program.
+//! Writing to the terminal. A reader that has gone away (`| head`) ends the output, not the program; an output that cannot be written for
+//! another reason is told once, when the command is over.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
+
+use crate::failure::Failure;
+
+/// Why nothing more is written to standard output.
+static ENDED: OnceLock<io::Error> = OnceLock::new();
 
 /// A line on standard output.
 pub(crate) fn out(line: impl fmt::Display) {
-    // The only thing that can go wrong is that nobody reads any more.
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
+    if ENDED.get().is_none() {
+        written(writeln!(io::stdout().lock(), "{line}"));
+    }
+}
+
+/// Takes note of what became of something that was written to standard output.
+pub(crate) fn written(result: io::Result<()>) {
+    if let Err(error) = result {
+        // The first reason stands for all.
+        let _ = ENDED.set(error);
+    }
+}
+
+/// What could not be written to standard output, if anybody waited for it.
+///
+/// # Errors
+/// The first reason.
+pub(crate) fn all_is_out() -> Result<(), Failure> {
+    match ENDED.get() {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::internal(format!(
+            "cannot write to standard output: {error}"
+        ))
+        .hinted("what a run writes into its folder is not touched by this")),
+        _ => Ok(()),
+    }
 }
 
 /// A line on standard error. It may repeat names and texts from files: what would steer the terminal is taken out.
 pub(crate) fn err(line: impl fmt::Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(&line.to_string()));
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));
 }
 
 fn harmless(text: &str) -> String {

@@ -19,7 +19,8 @@ use veeksha_simulator::TruthRecord;
 use crate::drive::{Refused, drive};
 use crate::failure::Failure;
 use crate::mode::{Mode, Part};
-use crate::wire_up::{self, Source};
+use crate::source::Source;
+use crate::wire_up;
 use crate::{say, target};
 
 /// Fewer requests say nothing of a tail.

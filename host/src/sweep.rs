@@ -1,17 +1,16 @@
 //! Several runs of one command: the scenarios of a sweep, one after another in this process.
 
-use serde_json::Value;
 use veeksha_clock::RunClock;
 use veeksha_experiments::{CellOutcome, Sweep};
 use veeksha_report::{Colour, summary_table};
-use veeksha_scenario::Setting;
 
+use crate::cells::Cell;
 use crate::exit;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::results::Concluded;
 use crate::say;
-use crate::wire_up::{Cell, Loaded};
+use crate::source::Loaded;
 
 /// Width of the overview where the terminal's is not known.
 const WIDTH: usize = 110;
@@ -38,9 +37,6 @@ pub(crate) fn each(
         let table = if quiet { Table::Hidden } else { Table::Printed };
         return carry_out(cell.loaded, table).map(|concluded| concluded.code);
     }
-    for cell in &mut cells {
-        cell.settings.iter_mut().for_each(mask);
-    }
     let planned = cells
         .iter()
         .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));
@@ -52,12 +48,7 @@ pub(crate) fn each(
         if interrupts.happened() {
             break;
         }
-        let settings: Vec<String> = cell
-            .settings
-            .iter()
-            .map(|setting| format!("{} = {}", setting.path, setting.text()))
-            .collect();
-        say::err(format!("run {} of {count}: {}", index + 1, settings.join(", ")));
+        say::err(format!("run {} of {count}: {}", index + 1, cell.name()));
         cell.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
         let clock = RunClock::starting_now();
         let outcome = outcome(carry_out(cell.loaded, Table::Hidden), clock.now());
@@ -75,44 +66,6 @@ pub(crate) fn each(
         true => exit::INTERRUPTED,
         false => sweep.exit_code(),
     })
-}
-
-/// What a sweep says of its runs goes into files and onto the terminal: what may be secret in it is replaced, as in `config.yml`.
-fn mask(setting: &mut Setting) {
-    if is_secret(&setting.path) {
-        setting.value = MASK.into();
-    }
-    mask_within(&mut setting.value);
-}
-
-const MASK: &str = "***";
-
-fn is_secret(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    let words = ["api_key", "headers", "proxy", "secret", "password"];
-    words.iter().any(|word| path.contains(word))
-}
-
-fn mask_within(value: &mut Value) {
-    match value {
-        Value::Object(entries) => {
-            for (key, value) in entries {
-                match is_secret(key) {
-                    true => *value = MASK.into(),
-                    false => mask_within(value),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(mask_within),
-        Value::String(text) => {
-            if let Some((scheme, rest)) = text.split_once("://")
-                && let Some((_, host)) = rest.rsplit_once('@')
-            {
-                *text = format!("{scheme}://{MASK}@{host}");
-            }
-        }
-        _ => {}
-    }
 }
 
 /// What the sweep keeps of a run. A run that could not be carried out has said why, and the next one follows.
@@ -157,36 +110,4 @@ fn in_words(code: u8) -> Option<String> {
         _ => "an internal error",
     };
     Some(words.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn secrets_that_are_swept_are_not_told() {
-        let told = |path: &str, value: Value| {
-            let mut setting = Setting {
-                path: path.to_owned(),
-                value,
-            };
-            mask(&mut setting);
-            setting.value
-        };
-        assert_eq!(told("client.api_key", json!("sk-1")), json!("***"));
-        assert_eq!(told("client.headers.x-api-key", json!("k")), json!("***"));
-        assert_eq!(
-            told(
-                "client",
-                json!({"api_key": "sk-1", "model": "m", "targets": [{"api_key": "sk-2"}]})
-            ),
-            json!({"api_key": "***", "model": "m", "targets": [{"api_key": "***"}]})
-        );
-        assert_eq!(
-            told("client.api_base", json!("http://user:word@host/v1")),
-            json!("http://***@host/v1")
-        );
-        assert_eq!(told("runtime.max_sessions", json!(4)), json!(4));
-    }
 }

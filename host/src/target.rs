@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_dialect::{Api, Dialect, Pointers, Template, TemplateSpec};
-use veeksha_model::{Framing, Role};
+use veeksha_model::{Framing, Role, shown_address};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
 };
@@ -18,7 +18,8 @@ use veeksha_transport::{
 
 use crate::cli::sim;
 use crate::failure::Failure;
-use crate::wire_up::{Loaded, Wired};
+use crate::source::Loaded;
+use crate::wire_up::Wired;
 use crate::{codec, say};
 
 /// How long a server may take to say which models it has.
@@ -287,8 +288,11 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
                 }
                 None if !names_a_model(client.kind) => {}
                 None => {
-                    return Err(Failure::target(format!("{} has no models", server.api_base))
-                        .hinted("name the model: --client.model NAME"));
+                    return Err(Failure::target(format!(
+                        "{} has no models",
+                        shown_address(&server.api_base)
+                    ))
+                    .hinted("name the model: --client.model NAME"));
                 }
             },
             Ok(_) => {}
@@ -312,7 +316,7 @@ fn others_answer(target: &Target, patience: Duration) -> Result<(), Failure> {
             Ok(models) if !models.is_empty() && !models.contains(&target.api.model) => {
                 say::err(format!(
                     "note: {} does not list the model `{}`; it has {}",
-                    server.api_base,
+                    shown_address(&server.api_base),
                     target.api.model,
                     models.join(", ")
                 ));

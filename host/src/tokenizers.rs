@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use veeksha_prompt::{ChatTemplate, Tokenizer};
 
 use crate::failure::Failure;
-use crate::wire_up::Loaded;
+use crate::source::Loaded;
 
 /// Where Hugging Face's own tools keep what they fetched.
 fn huggingface_cache() -> Option<PathBuf> {

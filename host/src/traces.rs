@@ -13,7 +13,7 @@ use veeksha_trace::{BadRow, Check, Order, RowProblem, Trace, TraceError, TraceOp
 
 use crate::failure::Failure;
 use crate::mode::Mode;
-use crate::wire_up::Loaded;
+use crate::source::Loaded;
 use crate::{flavors, say, sendable};
 
 /// Skipped rows that are shown; the rest is counted.

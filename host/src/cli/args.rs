@@ -98,9 +98,10 @@ pub(crate) struct OutputArgs {
     /// more than once.
     #[arg(long, value_name = "TOOL", value_parser = dialect)]
     pub(crate) dialect: Vec<veeksha_peers::Dialect>,
-    /// A threshold of that tool's own goodput, in its words and units: `ttft:500`. Can be given more than once.
-    #[arg(long, value_name = "METRIC:VALUE", value_parser = threshold)]
-    pub(crate) dialect_goodput: Vec<veeksha_peers::Threshold>,
+    /// A threshold of a tool's own goodput, in its words and units: `vllm=ttft:500`. Without a tool it is for all of `--dialect` and
+    /// `--compat` that know the metric. Can be given more than once.
+    #[arg(long, value_name = "[TOOL=]METRIC:VALUE", value_parser = goodput)]
+    pub(crate) dialect_goodput: Vec<veeksha_peers::Goodput>,
 }
 
 /// A tool whose files can be written.
@@ -115,8 +116,8 @@ fn dialect(text: &str) -> Result<veeksha_peers::Dialect, String> {
         .map_err(|error| error.to_string())
 }
 
-fn threshold(text: &str) -> Result<veeksha_peers::Threshold, String> {
-    text.parse::<veeksha_peers::Threshold>()
+fn goodput(text: &str) -> Result<veeksha_peers::Goodput, String> {
+    text.parse::<veeksha_peers::Goodput>()
         .map_err(|error| error.to_string())
 }
 
@@ -338,7 +339,7 @@ pub(crate) struct EvaluateArgs {
     pub(crate) slice: Option<f64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// The folder to write to. Default: a new one in `evaluations` of the run.
+    /// The folder to write to: a new or empty one. Default: one by date in `evaluations` of the run.
     #[arg(long, short, value_name = "FOLDER")]
     pub(crate) to: Option<PathBuf>,
     /// Print `summary_stats.json` in place of the table, and write nothing.
@@ -409,6 +410,25 @@ pub(crate) struct CompareArgs {
 pub(crate) struct MetricsArgs {
     /// The metric or figure to explain. Default: list all.
     pub(crate) name: Option<String>,
+    /// Know the metrics of a plugin too: a component (.wasm) or a Lua file that returns an item of `evaluators`. Can be given more than
+    /// once.
+    #[arg(long = "plugin", value_name = "FILE")]
+    pub(crate) plugins: Vec<PathBuf>,
+    /// The configuration of the last `--plugin`, as JSON.
+    #[arg(
+        long,
+        value_name = "JSON",
+        requires = "plugins",
+        default_value = "{}",
+        hide_default_value = true
+    )]
+    pub(crate) plugin_config: String,
+    /// Know the metrics of a scenario's `evaluators` too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Do not read or write the cache of compiled components.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -98,7 +98,11 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
     let mut is_checked = false;
     for cell in cells {
         if let Some(name) = &cell.name {
-            say::err(format!("cell {} of {}: {name}", comparisons.len() + 1, cells.len()));
+            say::err(format!(
+                "cell {} of {}: {name}",
+                comparisons.len() + 1,
+                cells.len()
+            ));
         }
         let sides = read_all(cell, &mut wanted)?;
         if !is_checked && sides.iter().any(|side| !side.runs.is_empty()) {

@@ -8,30 +8,30 @@ use veeksha_report::RunFolder;
 
 use crate::analysis::{About, Analysis, Setup};
 use crate::cli::args::EvaluateArgs;
+use crate::compat::{Exporting, Wanted};
 use crate::failure::Failure;
+use crate::interrupt::{Finishing, Interrupts, missing_above};
 use crate::judges::{self, Judges, Observer};
 use crate::old_run::OldRun;
 use crate::results::{self, Clock, Judged, Threads};
-use crate::{compat, evaluators, expected, objectives, say, tokenizers};
+use crate::{evaluators, expected, objectives, say, tokenizers};
 
 /// Where the evaluations of a run are, within its folder.
 const EVALUATIONS: &str = "evaluations";
 
-pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
+pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
+    let wanted = Wanted::of(&args.output)?;
     let mut run = OldRun::open(&args.run, args.no_cache)?;
     let tokenizer = tokenizers::tokenizer(&run.loaded, &mut Vec::new())?.tokenizer;
     let mut judges = Judges::default();
-    for (index, plugin) in args.plugins.iter().enumerate() {
-        let last = index + 1 == args.plugins.len();
-        let config = if last { args.plugin_config.as_str() } else { "{}" };
-        judges::of_file(&mut judges, &run.loaded, plugin, config, &tokenizer)?;
-    }
+    let config = args.plugin_config.as_str();
+    judges::of_files(&mut judges, &run.loaded, &args.plugins, config, &tokenizer)?;
     // What the scenario's own plugins measured is in the record; what judges the run by its results is asked again.
     let mut judged_then = run.lua_judges.clone();
     match judges::of_scenario(&run.loaded, &tokenizer) {
         Ok(own) => {
             judged_then.extend(own.of_requests());
-            judges.slo_checks.extend(own.slo_checks);
+            judges.adopt_slo_checks(own);
         }
         Err(failure) => run.about_scenario.push(format!(
             "the scenario's plugins cannot be opened, so those that judge the run are not asked: {}",
@@ -54,10 +54,14 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
     let objectives = objectives::of_arguments(&args.slos, &args.goodput, &scenario, judging, &catalogue)?;
 
     let config = run.config.clone();
-    let folder = folder(args, &config)?;
+    let destination = match args.json {
+        true => None,
+        false => Some(Destination::make(args, &config, interrupts)?),
+    };
+    let folder = destination.as_ref().map(|destination| &destination.folder);
     let about = About::of(
         &scenario,
-        folder.as_ref().map_or(args.run.as_path(), RunFolder::path),
+        folder.map_or(args.run.as_path(), RunFolder::path),
         config,
     );
     let setup = Setup {
@@ -65,9 +69,9 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
         expected: expected::of(&scenario),
         decode_windows: evaluators::decode_windows(&scenario),
         fidelity: evaluators::fidelity(&scenario),
-        views: compat::views(&args.output, &scenario)?,
-        exporting: match &folder {
-            Some(_) => compat::Exporting::start(&args.output, &scenario, &about)?,
+        views: wanted.views(&scenario)?,
+        exporting: match folder {
+            Some(_) => Exporting::start(&wanted, &scenario, &about)?,
             None => None,
         },
         about,
@@ -102,26 +106,65 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<u8, Failure> {
         self_test: None,
         threads: Threads::default(),
     };
-    results::conclude_again(
-        folder.as_ref(),
+    let code = results::conclude_again(
+        folder,
         analysed,
         &judges.slo_checks,
         failures,
         &judged,
         args.quiet,
-    )
+    )?;
+    destination.map_or(Ok(()), Destination::keep)?;
+    Ok(code)
 }
 
-/// The folder to write to, unless nothing is to be written.
-fn folder(args: &EvaluateArgs, config: &str) -> Result<Option<RunFolder>, Failure> {
-    if args.json {
-        return Ok(None);
+/// Where the results go. It is removed if the evaluation fails.
+struct Destination {
+    folder: RunFolder,
+    finishing: Finishing,
+    place: Place,
+}
+
+/// Who named the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The user: the results go into that very one.
+    Given,
+    /// Nobody: it is one of several within the run's, by date, and `latest` leads to the newest.
+    Dated,
+}
+
+impl Destination {
+    fn make(args: &EvaluateArgs, config: &str, interrupts: &Interrupts) -> Result<Self, Failure> {
+        let (made, above, place) = match &args.to {
+            Some(to) => {
+                let above = missing_above(to);
+                (RunFolder::create_at(to, config), above, Place::Given)
+            }
+            None => {
+                let evaluations = args.run.join(EVALUATIONS);
+                let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
+                let made = RunFolder::create_unlinked(&evaluations, config, &stamp);
+                (made, vec![evaluations], Place::Dated)
+            }
+        };
+        let folder = made.map_err(Failure::usage)?;
+        let finishing = interrupts.unfinished(folder.path(), above);
+        Ok(Destination {
+            folder,
+            finishing,
+            place,
+        })
     }
-    let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let parent = args.to.clone().unwrap_or_else(|| args.run.join(EVALUATIONS));
-    RunFolder::create(&parent, config, &stamp)
-        .map(Some)
-        .map_err(Failure::usage)
+
+    /// The results are whole.
+    fn keep(self) -> Result<(), Failure> {
+        let linked = self.finishing.keep(|| match self.place {
+            Place::Given => Ok(()),
+            Place::Dated => self.folder.link_as_latest(),
+        });
+        linked.map_err(Failure::internal)
+    }
 }
 
 /// What is measured and judged again, so that what the record says of it does not count.

@@ -2,23 +2,56 @@
 
 use serde_json::{Value, json};
 use veeksha_evaluate::{Catalogue, FigureInfo, MetricInfo, Scope};
+use veeksha_model::MetricDefinition;
 use veeksha_report::{Colour, Row, Section, summary_table};
 
 use crate::cli::args::MetricsArgs;
 use crate::exit;
 use crate::failure::Failure;
-use crate::say;
+use crate::source::Source;
+use crate::{cells, judges, objectives, say, tokenizers};
 
 const WIDTH: usize = 110;
 
 pub(super) fn metrics(args: &MetricsArgs) -> Result<u8, Failure> {
-    let catalogue = Catalogue::built_in();
+    let catalogue = objectives::catalogue(&definitions(args)?)?;
     match &args.name {
         None if args.json => say::out(pretty(&all(&catalogue))?),
         None => say::out(list(&catalogue)),
         Some(name) => explain(&catalogue, name, args.json)?,
     }
     Ok(exit::DONE)
+}
+
+/// The metrics of the plugins that are named.
+fn definitions(args: &MetricsArgs) -> Result<Vec<MetricDefinition>, Failure> {
+    if args.plugins.is_empty() && args.scenario.is_none() {
+        return Ok(Vec::new());
+    }
+    let source = match &args.scenario {
+        Some(path) => Source::read(path)?,
+        None => Source::nothing()?,
+    };
+    let mut definitions: Vec<MetricDefinition> = Vec::new();
+    for cell in cells::all(source.cells(&[], &[], args.no_cache)?)? {
+        let loaded = cell.loaded;
+        let tokenizer = tokenizers::tokenizer(&loaded, &mut Vec::new())?.tokenizer;
+        let mut opened = judges::of_scenario(&loaded, &tokenizer)?;
+        judges::of_files(
+            &mut opened,
+            &loaded,
+            &args.plugins,
+            &args.plugin_config,
+            &tokenizer,
+        )?;
+        // Scenarios of a sweep have most of their plugins in common.
+        for definition in opened.definitions()? {
+            if !definitions.contains(&definition) {
+                definitions.push(definition);
+            }
+        }
+    }
+    Ok(definitions)
 }
 
 fn pretty(value: &Value) -> Result<String, Failure> {
@@ -37,7 +70,7 @@ fn list(catalogue: &Catalogue) -> String {
         columns: ["unit", "better"].map(String::from).to_vec(),
         rows: catalogue
             .iter()
-            .filter(|metric| metric.scope == scope)
+            .filter(|metric| metric.scope == scope && metric.plugin.is_none())
             .map(metric)
             .collect(),
     };
@@ -46,7 +79,16 @@ fn list(catalogue: &Catalogue) -> String {
         cells: vec![figure.unit.to_owned(), figure.better.name().to_owned()],
         ..Row::default()
     });
-    let sections = [
+    let of_plugins = Section {
+        title: "Metrics of plugins".to_owned(),
+        columns: ["unit", "better"].map(String::from).to_vec(),
+        rows: catalogue
+            .iter()
+            .filter(|info| info.plugin.is_some())
+            .map(metric)
+            .collect(),
+    };
+    let mut sections = vec![
         of("Metrics of requests, as in p99(ttfc)", Scope::Request),
         of("Metrics of gaps between chunks", Scope::Gap),
         of("Metrics of sessions", Scope::Session),
@@ -56,9 +98,12 @@ fn list(catalogue: &Catalogue) -> String {
             rows: figures.collect(),
         },
     ];
+    if !of_plugins.rows.is_empty() {
+        sections.push(of_plugins);
+    }
     let table = summary_table(&sections, WIDTH, Colour::of_stdout());
     format!(
-        "{table}\n`veeksha-host metrics NAME` explains one. Plugins define further metrics: see `evaluators`."
+        "{table}\n`veeksha-host metrics NAME` explains one. Plugins define further metrics: --plugin FILE or --scenario FILE shows them too."
     )
 }
 
@@ -119,6 +164,7 @@ fn of_metric(metric: &MetricInfo) -> Value {
         "scope": scope(metric.scope),
         "definition": metric.definition,
         "source": metric.source,
+        "plugin": metric.plugin,
     })
 }
 

@@ -20,18 +20,19 @@ use clap::{CommandFactory, Parser};
 
 use crate::exit;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::say;
 use args::{Command, CommandLine};
 
 /// Parses the command line, runs the command, reports its failure. The process's exit code is one of [`crate::exit`].
 pub fn main() -> ExitCode {
-    let code = match arguments().and_then(dispatch) {
-        Ok(code) => code,
-        Err(failure) => {
-            say::err(&failure);
-            failure.code
-        }
+    let told = |failure: Failure| {
+        say::err(&failure);
+        failure.code
     };
+    let code = arguments().and_then(dispatch).unwrap_or_else(told);
+    // Whoever reads the output must know that it is not whole, whatever else happened.
+    let code = say::all_is_out().map_or_else(told, |()| code);
     ExitCode::from(code)
 }
 
@@ -62,24 +63,30 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Ok(line) => line.command,
         Err(error) => {
             // Help and version are answers, not errors; clap prints each where it belongs.
-            let code = if error.use_stderr() {
-                exit::USAGE
-            } else {
-                exit::DONE
-            };
-            error.print().map_err(Failure::internal)?;
-            return Ok(code);
+            let printed = error.print();
+            return Ok(match error.use_stderr() {
+                true => exit::USAGE,
+                false => {
+                    say::written(printed);
+                    exit::DONE
+                }
+            });
         }
     };
+    let interrupts = match &command {
+        // A server is ended by signals, and knows how; a child of `bench` is ended by its parent.
+        Command::Sim(_) | Command::BenchServer => Interrupts::default(),
+        _ => Interrupts::listen()?,
+    };
     match command {
-        Command::Run(args) => run::run(&args, &overrides),
+        Command::Run(args) => run::run(&args, &overrides, &interrupts),
         Command::Check(args) => check::check(&args, &overrides),
-        Command::Simulate(args) => simulate::simulate(&args, &overrides),
-        Command::Evaluate(args) => evaluate::evaluate(&args),
+        Command::Simulate(args) => simulate::simulate(&args, &overrides, &interrupts),
+        Command::Evaluate(args) => evaluate::evaluate(&args, &interrupts),
         Command::Health(args) => health::health(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Metrics(args) => metrics::metrics(&args),
-        Command::Trace(command) => trace::trace(&command),
+        Command::Trace(command) => trace::trace(&command, &interrupts),
         Command::Sim(args) => sim::sim(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Bench(args) => bench::bench(&args),

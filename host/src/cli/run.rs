@@ -7,26 +7,32 @@ use veeksha_report::RunFolder;
 
 use crate::cli::args::RunArgs;
 use crate::collect::{self, Collector, Shown};
+use crate::compat::Wanted;
 use crate::drive::{Refused, check_cores, drive};
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::mode::Mode;
 use crate::results::{Concluded, Judged};
 use crate::say;
+use crate::source::Loaded;
 use crate::sweep::Table;
-use crate::wire_up::Loaded;
-use crate::{exit, live, prompts, results, rooted, self_test, sweep, target, wire_up};
+use crate::{cells, exit, live, prompts, results, rooted, self_test, source, sweep, target, wire_up};
 
-pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let cells = wire_up::cells(&args.drive.scenario, overrides)?;
-    let interrupts = Interrupts::listen()?;
+pub(super) fn run(
+    args: &RunArgs,
+    overrides: &[(String, String)],
+    interrupts: &Interrupts,
+) -> Result<u8, Failure> {
+    let wanted = Wanted::of(&args.output)?;
+    let cells = cells::all(source::cells(&args.drive.scenario, overrides)?)?;
     let page = live::start(args)?;
     let context = Context {
         args,
-        interrupts: &interrupts,
+        wanted,
+        interrupts,
         page,
     };
-    sweep::each(cells, &interrupts, args.drive.quiet, |loaded, table| {
+    sweep::each(cells, interrupts, args.drive.quiet, |loaded, table| {
         one(loaded, &context, table)
     })
 }
@@ -34,6 +40,7 @@ pub(super) fn run(args: &RunArgs, overrides: &[(String, String)]) -> Result<u8, 
 /// What the runs of one command share.
 struct Context<'a> {
     args: &'a RunArgs,
+    wanted: Wanted,
     interrupts: &'a Interrupts,
     page: Option<Arc<Live>>,
 }
@@ -57,7 +64,7 @@ fn one(mut loaded: Loaded, context: &Context<'_>, table: Table) -> Result<Conclu
     let control = context.interrupts.next_run();
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
-    let mut collector = Collector::new(&scenario, &wired, &folder, &args.output, config)?;
+    let mut collector = Collector::new(&scenario, &wired, &folder, &context.wanted, config)?;
     collector.watch()?;
     let shown = Shown {
         lines: collect::lines_of(&scenario, args.drive.quiet, args.stream_metrics),

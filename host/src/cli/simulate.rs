@@ -5,24 +5,34 @@ use veeksha_report::RunFolder;
 
 use crate::cli::args::SimulateArgs;
 use crate::collect::{Collector, Inline};
+use crate::compat::Wanted;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::mode::Mode;
 use crate::results::{Concluded, Judged};
+use crate::source::Loaded;
 use crate::sweep::Table;
-use crate::wire_up::Loaded;
-use crate::{results, rooted, say, sweep, wire_up};
+use crate::{cells, results, rooted, say, source, sweep, wire_up};
 
-pub(super) fn simulate(args: &SimulateArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let cells = wire_up::cells(&args.run.scenario, overrides)?;
-    // A simulation is over in seconds: a signal ends it as it ends any program.
-    let interrupts = Interrupts::default();
-    sweep::each(cells, &interrupts, args.run.quiet, |loaded, table| {
-        one(loaded, args, table)
+pub(super) fn simulate(
+    args: &SimulateArgs,
+    overrides: &[(String, String)],
+    interrupts: &Interrupts,
+) -> Result<u8, Failure> {
+    let wanted = Wanted::of(&args.output)?;
+    let cells = cells::all(source::cells(&args.run.scenario, overrides)?)?;
+    sweep::each(cells, interrupts, args.run.quiet, |loaded, table| {
+        one(loaded, args, &wanted, interrupts, table)
     })
 }
 
-fn one(mut loaded: Loaded, args: &SimulateArgs, table: Table) -> Result<Concluded, Failure> {
+fn one(
+    mut loaded: Loaded,
+    args: &SimulateArgs,
+    wanted: &Wanted,
+    interrupts: &Interrupts,
+    table: Table,
+) -> Result<Concluded, Failure> {
     let wired = wire_up::wire(&mut loaded, Mode::Simulate(args.run.shard))?;
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario.clone();
@@ -41,9 +51,10 @@ fn one(mut loaded: Loaded, args: &SimulateArgs, table: Table) -> Result<Conclude
         request_timeout: timeout,
     };
 
+    let control = interrupts.next_run();
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
-    let collector = Collector::new(&scenario, &wired, &folder, &args.output, config)?;
+    let collector = Collector::new(&scenario, &wired, &folder, wanted, config)?;
     let mut collector = Inline::open(collector)?;
     let end = veeksha_pipeline::simulate(
         &wired.plan,
@@ -52,6 +63,7 @@ fn one(mut loaded: Loaded, args: &SimulateArgs, table: Table) -> Result<Conclude
         &wired.tokenizer,
         &wired.materialiser,
         &mut |entry| collector.take(entry),
+        &control,
     )?;
     let judged = Judged {
         clock: results::Clock::Virtual,

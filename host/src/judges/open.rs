@@ -1,7 +1,7 @@
 //! From a scenario's `evaluators`, or a file named on the command line, to opened plugins.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use veeksha_lua::{LuaLimits, LuaScenario};
@@ -11,8 +11,10 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Evaluator;
 use veeksha_wasm::Plugin;
 
+use super::names::Names;
 use crate::failure::Failure;
-use crate::wire_up::{Loaded, lua_grants};
+use crate::source::Loaded;
+use crate::wire_up::lua_grants;
 use crate::{plugins, shipped};
 
 /// What measures and judges a run besides the host.
@@ -24,6 +26,7 @@ pub(crate) struct Judges {
     pub(crate) request_checks: Vec<Arc<dyn RequestCheckFactory>>,
     /// What judges the run.
     pub(crate) slo_checks: Vec<Arc<dyn SloCheck>>,
+    names: Names,
 }
 
 impl Judges {
@@ -45,6 +48,14 @@ impl Judges {
             definitions.extend(metric.open()?.definitions);
         }
         Ok(definitions)
+    }
+
+    /// Takes over what judges the run from others, but for those of which there is one of the same name here: that one was asked for
+    /// in its place.
+    pub(crate) fn adopt_slo_checks(&mut self, others: Judges) {
+        let mut checks = others.slo_checks;
+        checks.retain(|check| !self.names.has(&check.info().name));
+        self.slo_checks.extend(checks);
     }
 
     /// Whether any of them wants to see requests.
@@ -103,12 +114,14 @@ pub(crate) fn of_scenario(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Judg
                         "the component {name} is not in this binary"
                     )));
                 };
-                let plugin = plugins::load(loaded, name, bytes)?;
+                let name = judges.names.number(name, &at);
+                let plugin = plugins::load(loaded, &name, bytes)?;
                 let nothing = BTreeMap::new();
                 judges.add_component(loaded, &plugin, &config.to_string(), &nothing, tokenizer, &at)?;
             }
             Evaluator::Wasm { path, config, files } => {
-                let (name, bytes) = plugins::file(loaded, path, &format!("{at}.path"))?;
+                let (file, bytes) = plugins::file(loaded, path, &format!("{at}.path"))?;
+                let name = judges.names.number(&file, &at);
                 let plugin = plugins::load(loaded, &name, &bytes)?;
                 let config = config.to_string();
                 plugins::check_config(&plugin, &config, &format!("{at}.config"))?;
@@ -122,6 +135,7 @@ pub(crate) fn of_scenario(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Judg
                 judges_run,
                 ..
             } => {
+                judges.names.take(name, &at)?;
                 let lua = loaded.lua(&at)?;
                 let path = format!("evaluators.{index}");
                 let functions = Functions {
@@ -170,8 +184,28 @@ impl Judges {
     }
 }
 
-/// Opens a component or a Lua file that was named on the command line; `config` is JSON.
-pub(crate) fn of_file(
+/// Opens what was named on the command line: components or Lua files. `config`, as JSON, is for the last.
+pub(crate) fn of_files(
+    judges: &mut Judges,
+    loaded: &Loaded,
+    paths: &[PathBuf],
+    config: &str,
+    tokenizer: &Tokenizer,
+) -> Result<(), Failure> {
+    for (index, path) in paths.iter().enumerate() {
+        let is_last = index + 1 == paths.len();
+        of_file(
+            judges,
+            loaded,
+            path,
+            if is_last { config } else { "{}" },
+            tokenizer,
+        )?;
+    }
+    Ok(())
+}
+
+fn of_file(
     judges: &mut Judges,
     loaded: &Loaded,
     path: &Path,
@@ -187,6 +221,7 @@ pub(crate) fn of_file(
         let opened = lua
             .evaluator("", None, lua_grants(loaded, tokenizer))
             .map_err(Failure::usage)?;
+        judges.names.take(&opened.name, &at)?;
         judges.metrics.extend(opened.metric);
         judges.request_checks.extend(opened.request_check);
         judges.slo_checks.extend(opened.slo_check);
@@ -195,6 +230,7 @@ pub(crate) fn of_file(
     // What is typed is relative to where it is typed, not to the run's folder.
     let path = std::path::absolute(path).map_err(|error| Failure::usage(format!("{at}: {error}")))?;
     let (name, bytes) = plugins::file(loaded, &path, "--plugin")?;
+    judges.names.take(&name, &at)?;
     let plugin = plugins::load(loaded, &name, &bytes)?;
     plugins::check_config(&plugin, config, "--plugin-config")?;
     judges.add_component(loaded, &plugin, config, &BTreeMap::new(), tokenizer, &at)

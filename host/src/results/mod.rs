@@ -1,23 +1,26 @@
-//! The end of a run: what is computed from its events becomes files, a table, a page, and the exit code that says how it went.
+//! The end of a run, new or evaluated anew: what is computed from its events becomes files, a table, a page, and an exit code.
 
 mod files;
 mod page;
 mod plots;
 mod table;
 mod threads;
+mod units;
+mod verdict;
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use veeksha_evaluate::{CertFinding, Certificate, Evaluation, SelfTest, Thresholds, Verdict, certify};
+use veeksha_evaluate::{Certificate, Evaluation, SelfTest, Thresholds, Verdict};
 use veeksha_page::PageData;
 use veeksha_pipeline::RunEnd;
-use veeksha_ports::{PluginFailure, RunResults, SloCheck};
+use veeksha_ports::{PluginFailure, SloCheck};
 use veeksha_report::{Colour, RunFolder, summary_table};
 use veeksha_scenario::Scenario;
 
 pub(crate) use page::so_far;
 pub(crate) use threads::Threads;
+use units::{objective_unit, verdict_unit};
 
 use crate::analysis::Analysed;
 use crate::collect::Collected;
@@ -25,6 +28,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::sweep::Table;
 use crate::{replay_section, say};
+use verdict::{certificate, code, judge, say_of};
 
 /// Width of the table where the terminal's is not known.
 const WIDTH: usize = 110;
@@ -105,13 +109,7 @@ pub(crate) fn conclude(
         print_table(&analysed, &certificate, judged);
         say::out(format!("results: {}", folder.path().display()));
     }
-    for (class, failed) in &analysed.failures {
-        say::err(format!(
-            "{} failed ({class}); the first: {}",
-            say::counted(failed.count, "request"),
-            failed.message
-        ));
-    }
+    say_failures(&analysed);
     if end.target_lost {
         say::err(
             "the run was stopped: one request after another could not connect; is the server still running?",
@@ -177,6 +175,7 @@ pub(crate) fn conclude_again(
         let stats = serde_json::to_string_pretty(&analysed.evaluation.summary_stats());
         say::out(stats.map_err(Failure::internal)?);
     }
+    say_failures(&analysed);
     for failure in &failures {
         say::err(Failure::from(failure.clone()));
     }
@@ -187,24 +186,15 @@ pub(crate) fn conclude_again(
     })
 }
 
-fn certificate(evaluation: &Evaluation, judged: &Judged) -> Certificate {
-    match judged.clock {
-        Clock::Real => certify(evaluation, &judged.thresholds, judged.self_test.as_ref()),
-        Clock::Virtual => Certificate::simulated(evaluation, &judged.thresholds),
+/// Says what failed, one line for each class.
+fn say_failures(analysed: &Analysed) {
+    for (class, failed) in &analysed.failures {
+        say::err(format!(
+            "{} failed ({class}); the first: {}",
+            say::counted(failed.count, "request"),
+            failed.message
+        ));
     }
-}
-
-/// Asks the plugins that judge the run. What went wrong is given back.
-fn judge(evaluation: &mut Evaluation, checks: &[Arc<dyn SloCheck>]) -> Vec<PluginFailure> {
-    let mut failures = Vec::new();
-    for check in checks {
-        let results: Arc<dyn RunResults> = evaluation.samples.clone();
-        match check.check(results) {
-            Ok(verdicts) => evaluation.add_verdicts(&check.info().name, verdicts),
-            Err(failure) => failures.push(failure),
-        }
-    }
-    failures
 }
 
 fn print_table(analysed: &Analysed, certificate: &Certificate, judged: &Judged) {
@@ -214,40 +204,5 @@ fn print_table(analysed: &Analysed, certificate: &Certificate, judged: &Judged) 
     say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
     for view in &analysed.views {
         say::out(format!("\n{}", view.text()));
-    }
-}
-
-fn say_of(evaluation: &Evaluation, certificate: &Certificate) {
-    if certificate.verdict == Verdict::Invalid && evaluation.counts.completed > 0 {
-        say::err(format!("the measurement is INVALID: {}", worst(certificate)));
-    }
-    if evaluation.counts.requests == 0 {
-        say::err("warning: nothing was measured: the run ended before its first request");
-    }
-}
-
-/// The first finding that makes a run invalid, in words.
-fn worst(certificate: &Certificate) -> String {
-    let invalid = |finding: &&CertFinding| finding.verdict == Verdict::Invalid;
-    certificate
-        .findings
-        .iter()
-        .find(invalid)
-        .map_or_else(String::new, |finding| finding.what.clone())
-}
-
-/// The first of these that holds: nothing was measured, every request failed, the measurement is invalid, an SLO failed, done. Before them
-/// come interruption, a plugin's failure, the loss of the target.
-fn code(evaluation: &Evaluation, certificate: &Certificate) -> u8 {
-    if evaluation.counts.requests == 0 {
-        exit::INVALID
-    } else if evaluation.counts.all_failed() {
-        exit::TARGET
-    } else if certificate.verdict == Verdict::Invalid {
-        exit::INVALID
-    } else if !evaluation.slos.all_met() {
-        exit::SLO_FAILED
-    } else {
-        exit::DONE
     }
 }

@@ -295,7 +295,13 @@ fn custom(evaluation: &Evaluation) -> Section {
             };
             let cells = summary.map_or(vec!["no samples".to_owned()], |summary| {
                 [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
-                    .map(|value| if is_time { shown(value, &metric.unit) } else { number(value) })
+                    .map(|value| {
+                        if is_time {
+                            shown(value, &metric.unit)
+                        } else {
+                            number(value)
+                        }
+                    })
                     .to_vec()
             });
             let few = summary.filter(|summary| summary.p99_is_thin());

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
+use veeksha_model::csv_cell;
 
 use crate::SweepError;
 
@@ -22,7 +23,7 @@ pub(crate) fn number(value: Option<f64>) -> String {
     cell(&value.into())
 }
 
-/// The rows as text. `folder` and `name` are for the message of an error.
+/// The rows as text; what would be taken for a formula is kept a text. `folder` and `name` are for the message of an error.
 pub(crate) fn write(folder: &Path, name: &str, rows: &[Vec<String>]) -> Result<String, SweepError> {
     let form = |reason: String| SweepError::Form {
         path: folder.join(name),
@@ -31,7 +32,7 @@ pub(crate) fn write(folder: &Path, name: &str, rows: &[Vec<String>]) -> Result<S
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer
-            .write_record(row)
+            .write_record(row.iter().map(|cell| csv_cell(cell).into_owned()))
             .map_err(|error| form(error.to_string()))?;
     }
     let bytes = writer.into_inner().map_err(|error| form(error.to_string()))?;

@@ -68,12 +68,20 @@ fn manifest(folder: &Path, cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> 
         .map(|(cell, outcome)| {
             let run_dir = outcome.run_dir.as_deref();
             let below = |name: &str| path_text(run_dir.map(|run| run.join(name)).as_deref());
+            // A file that the run did not write is not named.
+            let written = |content: &Value, name: &str| match content {
+                Value::Null => Value::Null,
+                _ => below(name),
+            };
             json!({
                 "run_dir": path_text(run_dir),
                 "config_path": below("config.yml"),
                 "metrics_dir": below("metrics"),
-                "prefill_stats_path": below("metrics/prefill_stats.json"),
-                "decode_window_metrics_path": below("metrics/decode_window_metrics.json"),
+                "prefill_stats_path": written(&outcome.prefill_stats, "metrics/prefill_stats.json"),
+                "decode_window_metrics_path": written(
+                    &outcome.decode_window_metrics,
+                    "metrics/decode_window_metrics.json",
+                ),
                 "run_index": cell.run_index,
                 "exit_code": outcome.exit_code,
                 "settings": settings(cell),

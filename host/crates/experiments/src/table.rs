@@ -53,15 +53,81 @@ impl Sweep {
     }
 }
 
+/// Runs that a plan lists one by one.
+const MOST_ROWS: usize = 100;
+/// Values of a setting that a plan names.
+const MOST_VALUES: usize = 12;
+
+impl Sweep {
+    /// In what the runs differ: the path of each setting, with its values in the order in which they come.
+    pub fn varied(&self) -> Vec<(String, Vec<String>)> {
+        let paths = setting_paths(self.cells()).into_iter();
+        paths
+            .map(|path| {
+                let mut values: Vec<String> = Vec::new();
+                let of_cells = self.cells().iter().filter_map(|cell| value(cell, path));
+                for value in of_cells {
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
+                if values.len() > MOST_VALUES {
+                    let left = values.len() - MOST_VALUES;
+                    values.truncate(MOST_VALUES);
+                    values.push(format!("and {left} more"));
+                }
+                (path.to_owned(), values)
+            })
+            .collect()
+    }
+
+    /// One section, with a row for each run that is planned: its settings, and how long it `takes`.
+    pub fn plan_table(&self, takes: &[String]) -> Section {
+        let paths = setting_paths(self.cells());
+        let names = short_names(&paths);
+        let mut rows: Vec<Row> = self
+            .cells()
+            .iter()
+            .zip(takes)
+            .take(MOST_ROWS)
+            .enumerate()
+            .map(|(index, (cell, takes))| Row {
+                name: format!("run {}", index + 1),
+                cells: paths
+                    .iter()
+                    .map(|path| value(cell, path).unwrap_or_else(|| "-".to_owned()))
+                    .chain([takes.clone()])
+                    .collect(),
+                ..Row::default()
+            })
+            .collect();
+        let left = self.cells().len().saturating_sub(MOST_ROWS);
+        if left > 0 {
+            rows.push(Row {
+                name: format!("and {left} more"),
+                ..Row::default()
+            });
+        }
+        Section {
+            title: "Its runs".to_owned(),
+            columns: names.into_iter().chain(["takes".to_owned()]).collect(),
+            rows,
+        }
+    }
+}
+
+/// The value of a setting as a cell of a table.
+fn value(cell: &Cell, path: &str) -> Option<String> {
+    let setting = cell.settings.iter().find(|setting| setting.path == path);
+    setting.map(|setting| shortened(&setting.text()))
+}
+
 /// `rest` are the names of the settings beyond the columns.
 fn row(index: usize, cell: &Cell, paths: &[&str], rest: &[String]) -> Row {
     let Some(outcome) = &cell.outcome else {
         return Row::default();
     };
-    let value = |path: &str| {
-        let setting = cell.settings.iter().find(|setting| setting.path == path);
-        setting.map(|setting| shortened(&setting.text()))
-    };
+    let value = |path: &str| value(cell, path);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let figures = KeyFigures::of(outcome);
     let (shown, further) = paths.split_at(paths.len() - rest.len());

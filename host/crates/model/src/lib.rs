@@ -6,6 +6,7 @@
 //! All times are [`Nanos`]: nanoseconds on one monotonic clock, relative to the start of the run.
 #![forbid(unsafe_code)]
 
+mod csv_cell;
 mod graph;
 mod held;
 mod ids;
@@ -15,7 +16,9 @@ mod record;
 mod replay;
 mod response;
 mod session;
+mod shown;
 
+pub use csv_cell::csv_cell;
 pub use graph::{GraphError, check_session};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
@@ -27,3 +30,4 @@ pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,
 };
 pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};
+pub use shown::{REMOVED, is_harmless_header, shown_address};

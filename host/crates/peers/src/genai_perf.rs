@@ -25,12 +25,12 @@ use crate::table::{Boxed, grouped};
 use crate::view::Told;
 
 /// What its goodput takes: times in milliseconds, the throughput in tokens/s/user.
-pub(crate) const GOODPUT_METRICS: [&str; 5] = [
-    "time_to_first_token",
-    "time_to_second_token",
-    "inter_token_latency",
-    "request_latency",
-    THROUGHPUT_PER_USER,
+pub(crate) const GOODPUT_METRICS: [(&str, &str); 5] = [
+    ("time_to_first_token", "ms"),
+    ("time_to_second_token", "ms"),
+    ("inter_token_latency", "ms"),
+    ("request_latency", "ms"),
+    (THROUGHPUT_PER_USER, "tokens/s/user"),
 ];
 
 const THROUGHPUT_PER_USER: &str = "output_token_throughput_per_user";

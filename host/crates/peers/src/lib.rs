@@ -31,6 +31,7 @@ mod dialect;
 #[path = "../tests/peers/fixture.rs"]
 mod fixture;
 mod genai_perf;
+mod goodput;
 mod guidellm;
 mod inference_perf;
 mod options;
@@ -44,6 +45,7 @@ mod vllm;
 
 pub use aiperf::{AiperfExport, AiperfFiles, AiperfInfo, AiperfSlices};
 pub use dialect::{Dialect, UnknownDialect};
+pub use goodput::Goodput;
 pub use options::{Options, OptionsError, Threshold};
 pub use report::{Figure, ViewReport};
 pub use view::View;

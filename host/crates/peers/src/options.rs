@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::Dialect;
+use crate::{Dialect, UnknownDialect, goodput};
 
 /// What a view can be asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +49,39 @@ pub enum OptionsError {
         metric: String,
         /// What there is.
         known: String,
+    },
+    /// A name that is no tool's.
+    #[error(transparent)]
+    UnknownDialect(#[from] UnknownDialect),
+    /// A threshold for a tool that is not shown.
+    #[error("a goodput threshold is for {dialect}, which is not shown; --dialect {dialect} shows it")]
+    NotShown {
+        /// The tool.
+        dialect: Dialect,
+    },
+    /// A threshold without a tool, of a metric that no tool knows of those that are shown.
+    #[error("no tool that is shown knows a goodput threshold of `{metric}`: {known}")]
+    NobodyKnows {
+        /// What was asked for.
+        metric: String,
+        /// What each of them knows.
+        known: String,
+    },
+    /// A threshold without a tool that means different things to those that are shown.
+    #[error(
+        "the goodput threshold of `{metric}` is in {of_first} for {first} and in {of_other} for {other}; name the tool, such as `{first}={metric}:...`"
+    )]
+    Units {
+        /// The metric.
+        metric: String,
+        /// One tool.
+        first: Dialect,
+        /// Its unit.
+        of_first: String,
+        /// Another one.
+        other: Dialect,
+        /// Its unit.
+        of_other: String,
     },
     /// The same metric twice.
     #[error("the goodput threshold of `{metric}` is given twice")]
@@ -107,7 +140,10 @@ impl Options {
 
     /// Refuses what the tool does not offer.
     pub(crate) fn check(&self, dialect: Dialect) -> Result<(), OptionsError> {
-        let known = goodput_metrics(dialect);
+        let known: Vec<&str> = goodput::metrics(dialect)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         for (at, threshold) in self.goodput.iter().enumerate() {
             let metric = || threshold.metric.clone();
             if !known.contains(&threshold.metric.as_str()) {
@@ -142,16 +178,6 @@ impl Options {
             return Err(OptionsError::FixedPercentiles { dialect });
         }
         Ok(())
-    }
-}
-
-/// The metrics that a tool's goodput takes.
-fn goodput_metrics(dialect: Dialect) -> Vec<&'static str> {
-    match dialect {
-        Dialect::Vllm | Dialect::Sglang | Dialect::Guidellm => vec!["ttft", "tpot", "e2el"],
-        Dialect::GenaiPerf => crate::genai_perf::GOODPUT_METRICS.to_vec(),
-        Dialect::InferencePerf => vec!["ttft", "tpot", "itl", "ntpot", "request_latency"],
-        Dialect::Aiperf => crate::aiperf::goodput_metrics(),
     }
 }
 

@@ -26,6 +26,12 @@ pub enum ReportError {
         /// Where it is.
         path: PathBuf,
     },
+    /// A folder was named for results, and something is in it.
+    #[error("the folder {} is not empty; name a new one, or remove what is in it", path.display())]
+    NotEmpty {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// The link `latest` could not be made.
     #[error("cannot create the link {}: {source}", path.display())]
     Link {

@@ -1,5 +1,6 @@
 //! The folder of a run.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::symlink;
@@ -32,21 +33,60 @@ enum Lasting {
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 impl RunFolder {
-    /// Makes the folder of a new run. `config_yaml` is written as it is: the caller has removed secrets from it.
+    /// Makes the folder of a new run and points `latest` at it. `config_yaml` is written as it is: the caller has removed secrets from it.
     /// `utc_stamp` is `DD_MM_YYYY-HH_MM_SS`. Two runs never share a folder, also not when two processes start at once.
     pub fn create(output_dir: &Path, config_yaml: &str, utc_stamp: &str) -> Result<Self, ReportError> {
+        let folder = RunFolder::create_unlinked(output_dir, config_yaml, utc_stamp)?;
+        folder.link_as_latest()?;
+        Ok(folder)
+    }
+
+    /// The same without the link, for what may still come to nothing.
+    pub fn create_unlinked(
+        output_dir: &Path,
+        config_yaml: &str,
+        utc_stamp: &str,
+    ) -> Result<Self, ReportError> {
         create_all(output_dir)?;
         let digest = blake3::hash(config_yaml.as_bytes()).to_hex();
         let name = format!("{utc_stamp}-{}", &digest[..8]);
         let name = create_unique(output_dir, &name)?;
-        let folder = RunFolder {
-            path: output_dir.join(&name),
-        };
+        RunFolder::furnished(output_dir.join(name), config_yaml)
+    }
+
+    /// Makes the very folder `path`, which must not exist or be empty.
+    ///
+    /// # Errors
+    /// [`ReportError::NotEmpty`] if there is something in it.
+    pub fn create_at(path: &Path, config_yaml: &str) -> Result<Self, ReportError> {
+        create_all(path)?;
+        let mut entries = fs::read_dir(path).map_err(|source| ReportError::CreateFolder {
+            path: path.to_owned(),
+            source,
+        })?;
+        if entries.next().is_some() {
+            return Err(ReportError::NotEmpty {
+                path: path.to_owned(),
+            });
+        }
+        RunFolder::furnished(path.to_owned(), config_yaml)
+    }
+
+    fn furnished(path: PathBuf, config_yaml: &str) -> Result<Self, ReportError> {
+        let folder = RunFolder { path };
         create_all(&folder.path.join("metrics"))?;
         create_all(&folder.path.join("traces"))?;
-        folder.write_text("config.yml", config_yaml)?;
-        link_latest(output_dir, &name)?;
+        // Nothing has been measured yet: a run that waits for the disk here begins later for nothing.
+        folder.write_whole("config.yml", config_yaml.as_bytes(), Lasting::AfterCrash)?;
         Ok(folder)
+    }
+
+    /// Points `latest`, beside this folder, at it.
+    pub fn link_as_latest(&self) -> Result<(), ReportError> {
+        match (self.path.parent(), self.path.file_name()) {
+            (Some(output_dir), Some(name)) => link_latest(output_dir, name),
+            _ => Ok(()),
+        }
     }
 
     /// The folder of a run that is over, to which files are added or written anew. `metrics/` and `traces/` are made if they are missing.
@@ -193,7 +233,7 @@ fn create_unique(output_dir: &Path, name: &str) -> Result<String, ReportError> {
 }
 
 /// Points `latest` at `name`, relative, so that the output folder can be moved. Renaming replaces the old link at once.
-fn link_latest(output_dir: &Path, name: &str) -> Result<(), ReportError> {
+fn link_latest(output_dir: &Path, name: &OsStr) -> Result<(), ReportError> {
     let path = output_dir.join("latest");
     if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_symlink()) {
         return Err(ReportError::LatestNotALink { path });

@@ -9,15 +9,16 @@ use super::subject::Subject;
 use crate::cli::args::ConvertArgs;
 use crate::exit;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::say;
 
-pub(super) fn convert(args: &ConvertArgs) -> Result<u8, Failure> {
+pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
     let to: Format = args
         .to
         .parse()
         .map_err(|error| Failure::usage(format!("--to: {error}")))?;
     let subject = Subject::open(&args.trace)?;
-    let mut out = Output::to(args.output.as_deref(), &subject)?;
+    let mut out = Output::to(args.output.as_deref(), &subject, interrupts)?;
     let mut converter = Converter::new(to).block_size(subject.block_size(args.block_size));
     let count = subject.count();
     let mut written = 0;

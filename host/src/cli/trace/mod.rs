@@ -9,11 +9,12 @@ mod synthesize;
 
 use crate::cli::args::TraceCommand;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 
-pub(super) fn trace(command: &TraceCommand) -> Result<u8, Failure> {
+pub(super) fn trace(command: &TraceCommand, interrupts: &Interrupts) -> Result<u8, Failure> {
     match command {
         TraceCommand::Inspect(args) => inspect::inspect(args),
-        TraceCommand::Convert(args) => convert::convert(args),
-        TraceCommand::Synthesize(args) => synthesize::synthesize(args),
+        TraceCommand::Convert(args) => convert::convert(args, interrupts),
+        TraceCommand::Synthesize(args) => synthesize::synthesize(args, interrupts),
     }
 }

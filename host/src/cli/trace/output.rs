@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::subject::Subject;
 use crate::failure::Failure;
+use crate::interrupt::{Finishing, Interrupts};
 
 /// Whether a line went out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,28 +23,21 @@ pub(super) struct Output(Sink);
 enum Sink {
     Terminal(BufWriter<Stdout>),
     File {
-        /// Writes to `unfinished`.
+        /// Writes to `part`.
         out: BufWriter<File>,
-        unfinished: Unfinished,
+        part: PathBuf,
+        finishing: Finishing,
         path: PathBuf,
     },
 }
 
-/// A file that is removed unless it is given its name.
-struct Unfinished(Option<PathBuf>);
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            // Nothing is lost with it, and a failure is being reported already.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
 impl Output {
     /// Opens `path`, which must not be what is read; without one, standard output.
-    pub(super) fn to(path: Option<&Path>, subject: &Subject) -> Result<Output, Failure> {
+    pub(super) fn to(
+        path: Option<&Path>,
+        subject: &Subject,
+        interrupts: &Interrupts,
+    ) -> Result<Output, Failure> {
         let Some(path) = path else {
             return Ok(Output(Sink::Terminal(BufWriter::new(std::io::stdout()))));
         };
@@ -57,11 +51,13 @@ impl Output {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}.unfinished", std::process::id()));
         let part = PathBuf::from(name);
+        let finishing = interrupts.unfinished(&part, Vec::new());
         let file = File::create(&part)
             .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
         Ok(Output(Sink::File {
             out: BufWriter::new(file),
-            unfinished: Unfinished(Some(part)),
+            part,
+            finishing,
             path: path.to_owned(),
         }))
     }
@@ -80,29 +76,31 @@ impl Output {
     }
 
     /// Ends the output; a file gets its name.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
-        let ended = match &mut self.0 {
-            Sink::Terminal(out) => out.flush(),
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        match self.0 {
+            Sink::Terminal(mut out) => match out.flush() {
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failed("the output", &error)),
+                _ => Ok(()),
+            },
             Sink::File {
-                out,
-                unfinished,
+                mut out,
+                part,
+                finishing,
                 path,
-            } => out.flush().and_then(|()| match unfinished.0.take() {
-                Some(part) => std::fs::rename(&part, &*path).inspect_err(|_| unfinished.0 = Some(part)),
-                None => Ok(()),
-            }),
-        };
-        match ended {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(self.failure(&error)),
-            _ => Ok(()),
+            } => finishing
+                .keep(|| out.flush().and_then(|()| std::fs::rename(&part, &path)))
+                .map_err(|error| failed(path.display(), &error)),
         }
     }
 
     fn failure(&self, error: &std::io::Error) -> Failure {
-        let place = match &self.0 {
-            Sink::Terminal(_) => "the output".to_owned(),
-            Sink::File { path, .. } => path.display().to_string(),
-        };
-        Failure::internal(format!("cannot write {place}: {error}"))
+        match &self.0 {
+            Sink::Terminal(_) => failed("the output", error),
+            Sink::File { path, .. } => failed(path.display(), error),
+        }
     }
+}
+
+fn failed(place: impl std::fmt::Display, error: &std::io::Error) -> Failure {
+    Failure::internal(format!("cannot write {place}: {error}"))
 }

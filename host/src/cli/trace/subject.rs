@@ -15,8 +15,8 @@ use veeksha_trace::Trace;
 use super::detect::{self, Told};
 use crate::cli::args::TraceArgs;
 use crate::failure::Failure;
-use crate::wire_up::Loaded;
-use crate::{prompts, say, shipped, tokenizers, traces, wire_up};
+use crate::source::{Loaded, Source};
+use crate::{prompts, say, shipped, tokenizers, traces};
 
 /// Sessions of a trace without an end that are looked at, unless the user says how many.
 const OF_ENDLESS: u64 = 1000;
@@ -164,7 +164,7 @@ fn of_scenario(args: &TraceArgs) -> Result<Loaded, Failure> {
     if args.flavor.is_some() {
         return Err(Failure::usage("--flavor: the scenario names the flavor"));
     }
-    let scenario = wire_up::Source::read(&args.trace)?;
+    let scenario = Source::read(&args.trace)?;
     scenario.settle(&keys(args), &[], args.no_cache)
 }
 
@@ -186,7 +186,7 @@ fn of_file(args: &TraceArgs) -> Result<Loaded, Failure> {
         "client": { "tokenizer": args.tokenizer.as_deref().unwrap_or("embedded") },
     });
     let document = Document::from_yaml(&document.to_string(), "the command line").map_err(Failure::usage)?;
-    wire_up::Source::of(document, PathBuf::new()).settle(&keys(args), &[], args.no_cache)
+    Source::of(document, PathBuf::new()).settle(&keys(args), &[], args.no_cache)
 }
 
 /// The user's keys, as keys of the scenario.

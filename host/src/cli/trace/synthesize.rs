@@ -9,11 +9,12 @@ use super::subject::Subject;
 use crate::cli::args::SynthesizeArgs;
 use crate::exit;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::say;
 
-pub(super) fn synthesize(args: &SynthesizeArgs) -> Result<u8, Failure> {
+pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
     let subject = Subject::open(&args.trace)?;
-    let mut out = Output::to(args.output.as_deref(), &subject)?;
+    let mut out = Output::to(args.output.as_deref(), &subject, interrupts)?;
     let mut fit = LikenessFit::new(subject.block_size(args.block_size));
     let count = subject.count();
     subject.each_session(|_, session| {

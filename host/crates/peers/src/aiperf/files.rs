@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use veeksha_model::Nanos;
+use veeksha_model::{Nanos, csv_cell};
 
 use super::AiperfInfo;
 use super::export::Slice;
@@ -183,12 +183,14 @@ fn cell(value: Option<f64>) -> String {
 
 /// A row as Python's `csv.writer` writes it.
 fn row(text: &mut String, cells: &[String]) {
-    let quoted = cells
-        .iter()
-        .map(|cell| match cell.contains([',', '"', '\r', '\n']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => cell.clone(),
-        });
+    let quoted =
+        cells
+            .iter()
+            .map(|cell| csv_cell(cell))
+            .map(|cell| match cell.contains([',', '"', '\r', '\n']) {
+                true => format!("\"{}\"", cell.replace('"', "\"\"")),
+                false => cell.into_owned(),
+            });
     text.push_str(&quoted.collect::<Vec<_>>().join(","));
     text.push_str("\r\n");
 }

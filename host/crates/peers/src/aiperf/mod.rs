@@ -37,7 +37,8 @@ pub(crate) use console::Aiperf;
 pub use export::{AiperfExport, AiperfInfo};
 pub use files::{AiperfFiles, AiperfSlices};
 
-/// The metrics that AIPerf's goodput takes, by tag; times in milliseconds.
-pub(crate) fn goodput_metrics() -> Vec<&'static str> {
-    catalogue::with_thresholds().map(|metric| metric.tag).collect()
+/// The metrics that AIPerf's goodput takes, by tag, with their units.
+pub(crate) fn goodput_metrics() -> Vec<(&'static str, &'static str)> {
+    let known = catalogue::with_thresholds();
+    known.map(|metric| (metric.tag, metric.unit)).collect()
 }

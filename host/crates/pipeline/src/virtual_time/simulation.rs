@@ -16,7 +16,7 @@ use crate::dispatcher::recorded;
 use crate::part::Part;
 use crate::pieces::Prompt;
 use crate::schedule::Timing;
-use crate::{Entry, PipelineError, Plan, RunEnd};
+use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
 use super::flight::{Flight, record_of};
 use super::prompt::{Writer, answer_identity};
@@ -34,7 +34,8 @@ pub struct SimulatedTarget {
 }
 
 /// Runs a workload in virtual time. `record` is called with everything that happens, in order. A warm-up comes first and is not
-/// recorded: the engine keeps what it learned of it, and the run begins at 0.
+/// recorded: the engine keeps what it learned of it, and the run begins at 0. `control` stops the run where it stands, as it does one
+/// in real time.
 ///
 /// # Errors
 /// If the shard does not exist or the plugin cannot be opened. A later failure of the plugin is in [`RunEnd`].
@@ -45,6 +46,7 @@ pub fn simulate(
     tokenizer: &Tokenizer,
     materialiser: &Materialiser,
     record: &mut dyn FnMut(Entry),
+    control: &Control,
 ) -> Result<RunEnd, PipelineError> {
     let part = Part::of(plan)?.undivided();
     let mut config = plan.scheduler.clone();
@@ -77,6 +79,7 @@ pub fn simulate(
         target,
         materialiser,
         record,
+        control,
         writer: &writer,
         scheduler: Scheduler::new(config),
         server,
@@ -115,6 +118,7 @@ struct Simulation<'a> {
     target: &'a SimulatedTarget,
     materialiser: &'a Materialiser,
     record: &'a mut dyn FnMut(Entry),
+    control: &'a Control,
     writer: &'a Writer<'a>,
     scheduler: Scheduler<Request>,
     server: Server,
@@ -133,6 +137,11 @@ impl Simulation<'_> {
         let mut happened = Vec::new();
         loop {
             self.read_ahead(&mut inputs);
+            if self.control.is_stopped() && !self.end.interrupted {
+                self.end.interrupted = true;
+                (self.record)(Event::Interrupted { at: self.now }.into());
+                inputs.push_back(Input::Stop);
+            }
             while let Some(input) = inputs.pop_front() {
                 self.feed(input, &mut inputs);
             }

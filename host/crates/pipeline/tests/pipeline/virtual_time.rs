@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use veeksha_events::{Event, RequestRecord, Status};
-use veeksha_model::{HistoryMode, RequestId, Segment, Session};
-use veeksha_pipeline::{Entry, Plan, RunEnd, Schedule, SimulatedTarget};
+use veeksha_model::{ErrorClass, HistoryMode, RequestId, Segment, Session};
+use veeksha_pipeline::{Control, Entry, Plan, RunEnd, Schedule, SimulatedTarget};
 use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scheduler::Traffic;
 use veeksha_simulator::Profile;
@@ -53,10 +53,30 @@ pub(crate) fn words() -> (&'static Tokenizer, &'static Arc<Materialiser>) {
 }
 
 pub(crate) fn simulate(plan: &Plan, target: &SimulatedTarget, kind: Kind) -> Simulated {
+    simulate_until(plan, target, kind, usize::MAX)
+}
+
+/// Asks to stop when so many things have happened.
+fn simulate_until(plan: &Plan, target: &SimulatedTarget, kind: Kind, most: usize) -> Simulated {
+    let control = Control::default();
     let (tokenizer, materialiser) = words();
     let mut entries = Vec::new();
-    let mut record = |entry| entries.push(entry);
-    let end = veeksha_pipeline::simulate(plan, target, &factory(kind), tokenizer, materialiser, &mut record);
+    let mut record = |entry| {
+        entries.push(entry);
+        if entries.len() == most {
+            control.stop();
+        }
+    };
+    let factory = factory(kind);
+    let end = veeksha_pipeline::simulate(
+        plan,
+        target,
+        &factory,
+        tokenizer,
+        materialiser,
+        &mut record,
+        &control,
+    );
     Simulated {
         end: end.unwrap(),
         entries,
@@ -95,6 +115,38 @@ fn unsorted(_: u64, id: u64) -> Session {
         arrives_at: Some(at),
         labels: Vec::new(),
     }
+}
+
+#[test]
+fn a_run_that_is_stopped_gives_up_what_is_in_flight_and_sends_nothing_more() {
+    let plan = scheduled(Schedule::default());
+    let whole = simulate(&plan, &quick(), made(unsorted, 3));
+    assert!(!whole.end.interrupted && whole.records().len() == 9);
+    let first_dispatch = |entries: &[Entry]| {
+        let place = entries
+            .iter()
+            .position(|entry| matches!(entry.event, Event::Dispatched { .. }));
+        place.unwrap() + 1
+    };
+    let stopped = simulate_until(&plan, &quick(), made(unsorted, 3), first_dispatch(&whole.entries));
+    assert!(stopped.end.interrupted);
+    let records = stopped.records();
+    // One had been sent, and it had 25 ms to go.
+    assert_eq!(records.len(), 1);
+    assert!(
+        matches!(&records[0].status, Status::Failed { class, .. } if *class == ErrorClass::Cancelled),
+        "{:?}",
+        records[0].status
+    );
+    let interrupted = stopped
+        .entries
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::Interrupted { .. }));
+    assert_eq!(interrupted.count(), 1);
+    assert!(matches!(
+        stopped.entries.last().unwrap().event,
+        Event::RunEnded { .. }
+    ));
 }
 
 #[test]

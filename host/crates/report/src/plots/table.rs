@@ -1,6 +1,8 @@
 //! Data beside a plot, as CSV.
 
-/// A CSV text with these headings. Cells are written as given.
+use veeksha_model::csv_cell;
+
+/// A CSV text with these headings. Texts that would be taken for formulas are kept texts.
 pub(super) fn csv<R, C>(headings: &[&str], rows: R) -> String
 where
     R: IntoIterator<Item = C>,
@@ -8,9 +10,9 @@ where
 {
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory does not fail, and rows have as many cells as there are headings.
-    let _ = writer.write_record(headings);
+    let _ = writer.write_record(headings.iter().map(|heading| csv_cell(heading).into_owned()));
     for row in rows {
-        let _ = writer.write_record(row);
+        let _ = writer.write_record(row.into_iter().map(|cell| csv_cell(&cell).into_owned()));
     }
     writer
         .into_inner()
@@ -53,6 +55,12 @@ mod tests {
         }
         assert_eq!(cell(f64::NAN), "");
         assert_eq!(cell_of(None), "");
+    }
+
+    #[test]
+    fn no_text_is_a_formula() {
+        let text = csv(&["=a", "b"], [["-1.5".to_owned(), "@x".to_owned()]]);
+        assert_eq!(text, "'=a,b\n-1.5,'@x\n");
     }
 
     #[test]

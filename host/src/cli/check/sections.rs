@@ -1,42 +1,34 @@
-//! `veeksha-host check`: what a run would do.
+//! What is said of one scenario: its workload, traffic, servers and plugins.
 
-use veeksha_model::{Request, Segment, SessionId};
+use veeksha_model::{Request, Segment, SessionId, shown_address};
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
-use veeksha_report::{Colour, Row, Section, number, summary_table};
+use veeksha_report::{Row, Section, number};
 use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 
-use crate::cli::args::ScenarioArgs;
-use crate::exit;
+use super::how_long::HowLong;
 use crate::failure::Failure;
-use crate::mode::Mode;
 use crate::say;
-use crate::target;
-use crate::wire_up::{self, Wired};
+use crate::wire_up::Wired;
 
 /// Sessions that are made to estimate the size of the workload.
 const SAMPLE: u32 = 100;
 
-pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let mut loaded = wire_up::load(args, overrides)?;
-    let wired = wire_up::wire(&mut loaded, Mode::Check)?;
-    target::check(&loaded, &wired)?;
-    let scenario = &loaded.scenario;
-    let sections = [
-        workload(&wired, scenario)?,
-        traffic(scenario),
-        servers(scenario, &wired),
-        plugin(&wired),
-        judged(&wired),
+/// One scenario, told, and how long its run takes.
+pub(super) fn sections(scenario: &Scenario, wired: &Wired) -> Result<(Vec<Section>, HowLong), Failure> {
+    let (workload, sessions) = workload(wired, scenario)?;
+    let how_long = HowLong::of(scenario, sessions);
+    let sections = vec![
+        workload,
+        traffic(scenario, how_long),
+        servers(scenario, wired),
+        plugin(wired),
+        judged(wired),
     ];
-    say::out(summary_table(&sections, 110, Colour::of_stdout()));
-    for note in &wired.notes {
-        say::err(format!("note: {note}"));
-    }
-    Ok(exit::DONE)
+    Ok((sections, how_long))
 }
 
-fn row(name: &str, value: impl Into<String>) -> Row {
+pub(super) fn row(name: &str, value: impl Into<String>) -> Row {
     Row {
         name: name.into(),
         cells: vec![value.into()],
@@ -83,7 +75,8 @@ impl Sample {
     }
 }
 
-fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
+/// The workload, and how many sessions there will be, if it ends.
+fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>), Failure> {
     let mut sample = Sample::default();
     let limit = scenario.runtime.session_limit();
     let (length, kind) = match wired.factory.open()? {
@@ -111,16 +104,13 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
             )
         }
     };
-    let sessions = match (limit, length) {
-        (None, None) => "endless".to_owned(),
-        (limit, length) => limit
-            .unwrap_or(u64::MAX)
-            .min(length.unwrap_or(u64::MAX))
-            .to_string(),
-    };
+    let sessions = limit.into_iter().chain(length).min();
     let per_session = sample.requests as f64 / sample.sessions.max(1) as f64;
     let mut rows = vec![
-        row("Sessions", sessions),
+        row(
+            "Sessions",
+            sessions.map_or("endless".to_owned(), |sessions| sessions.to_string()),
+        ),
         row("Planned", kind),
         row("Requests per session", number(per_session)),
         row("New prompt tokens per request", sample.mean(sample.prompt_tokens)),
@@ -133,14 +123,15 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<Section, Failure> {
         ));
     }
     let title = format!("Workload (means of {})", say::counted(sample.sessions, "session"));
-    Ok(Section {
+    let section = Section {
         title,
         columns: Vec::new(),
         rows,
-    })
+    };
+    Ok((section, sessions))
 }
 
-fn traffic(scenario: &Scenario) -> Section {
+fn traffic(scenario: &Scenario, how_long: HowLong) -> Section {
     let mut rows = match &scenario.traffic_scheduler {
         Traffic::Rate(rate) => {
             let (shape, per_second) = match &rate.interval_generator {
@@ -180,6 +171,7 @@ fn traffic(scenario: &Scenario) -> Section {
             format!("{} s", number(t.as_secs_f64()))
         }),
     ));
+    rows.push(row("Takes", how_long.to_string()));
     Section {
         title: "Traffic".into(),
         columns: Vec::new(),
@@ -210,10 +202,13 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
     let addresses = match client.targets.as_slice() {
         [] => client
             .api_base
-            .clone()
-            .unwrap_or_else(|| "none: set client.api_base".into()),
+            .as_deref()
+            .map_or("none: set client.api_base".into(), shown_address),
         several => {
-            let several: Vec<&str> = several.iter().map(|server| server.api_base.as_str()).collect();
+            let several: Vec<String> = several
+                .iter()
+                .map(|server| shown_address(&server.api_base))
+                .collect();
             several.join(", ")
         }
     };

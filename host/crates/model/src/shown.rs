@@ -1,0 +1,124 @@
+//! What of a configuration may be shown, on the terminal and in files: everything that is not known to be harmless could be a secret.
+
+/// What stands where a secret was.
+pub const REMOVED: &str = "***";
+
+/// Headers that carry no secret; of every other one nobody knows.
+const HARMLESS_HEADERS: [&str; 14] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "anthropic-beta",
+    "anthropic-version",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-type",
+    "openai-beta",
+    "traceparent",
+    "user-agent",
+    "x-correlation-id",
+    "x-request-id",
+];
+
+/// Parameters of an address that carry no secret.
+const HARMLESS_PARAMETERS: [&str; 3] = ["api-version", "api_version", "version"];
+
+/// Whether the value of a header of this name may be shown. A list of names that are harmless, because one of names that sound secret
+/// is never complete: `x-jwt`, `sessionid`, `x-pass`.
+pub fn is_harmless_header(name: &str) -> bool {
+    HARMLESS_HEADERS
+        .iter()
+        .any(|harmless| name.eq_ignore_ascii_case(harmless))
+}
+
+/// An address with user and password replaced, and the values of all parameters but `api-version` and its like. What is only nearly an
+/// address is shown like one: messages about wrong addresses show them too.
+pub fn shown_address(address: &str) -> String {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address),
+    };
+    let (user, rest) = match end_of_user(rest) {
+        Some(at) => (format!("{REMOVED}@"), &rest[at + 1..]),
+        None => (String::new(), rest),
+    };
+    let (place, hidden) = match rest.split_once('#') {
+        Some((place, _)) => (place, format!("#{REMOVED}")),
+        None => (rest, String::new()),
+    };
+    let (place, parameters) = match place.split_once('?') {
+        Some((place, parameters)) => (place, format!("?{}", shown_parameters(parameters))),
+        None => (place, String::new()),
+    };
+    format!("{scheme}{user}{place}{parameters}{hidden}")
+}
+
+/// Where the `@` after user and password is. They belong before the first slash; but a password that was not encoded may have
+/// slashes itself, and then what stands before the first one ends in no port.
+fn end_of_user(rest: &str) -> Option<usize> {
+    let host_ends = rest.find('/').unwrap_or(rest.len());
+    if let Some(at) = rest[..host_ends].rfind('@') {
+        return Some(at);
+    }
+    let port = rest[..host_ends].rsplit_once(':').map(|(_, port)| port);
+    let is_port = |port: &str| {
+        let port = port.split(['?', '#']).next().unwrap_or_default();
+        port.ends_with(']') || port.chars().all(|digit| digit.is_ascii_digit())
+    };
+    match port {
+        Some(port) if !is_port(port) => rest.rfind('@'),
+        _ => None,
+    }
+}
+
+fn shown_parameters(parameters: &str) -> String {
+    let shown = parameters
+        .split('&')
+        .map(|parameter| match parameter.split_once('=') {
+            Some((name, _)) if HARMLESS_PARAMETERS.contains(&name) => parameter.to_owned(),
+            Some((name, _)) => format!("{name}={REMOVED}"),
+            None => REMOVED.to_owned(),
+        });
+    shown.collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_address_the_place_is_shown() {
+        for (address, shown) in [
+            ("http://localhost:8000/v1", "http://localhost:8000/v1"),
+            ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
+            ("sim://llama-8b", "sim://llama-8b"),
+            ("https://host/@me/v1", "https://host/@me/v1"),
+            ("nonsense", "nonsense"),
+            ("https://me:pw@host/v1", "https://***@host/v1"),
+            ("https://token@host/v1", "https://***@host/v1"),
+            ("https://me:p@ss@host", "https://***@host"),
+            ("https://me:p/w@host/v1", "https://***@host/v1"),
+            ("https://me:p?w@host/v1", "https://***@host/v1"),
+            ("me:pw@host", "***@host"),
+            (
+                "https://h/v1?api-version=2&api_key=abc&b=c&flag",
+                "https://h/v1?api-version=2&api_key=***&b=***&***",
+            ),
+            ("https://h?key=a://b@c", "https://h?key=***"),
+            ("https://h/v1#token", "https://h/v1#***"),
+        ] {
+            assert_eq!(shown_address(address), shown);
+        }
+    }
+
+    #[test]
+    fn headers_are_shown_that_are_known_to_be_harmless() {
+        for name in ["Accept", "content-type", "X-Request-ID", "anthropic-version"] {
+            assert!(is_harmless_header(name), "{name}");
+        }
+        for name in ["bearer", "x-jwt", "sessionid", "x-pass", "x-access", "Cookie", ""] {
+            assert!(!is_harmless_header(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `veeksha-host check`: what a run would do, or each run of a sweep.
+
+mod how_long;
+mod sections;
+
+use std::collections::BTreeSet;
+
+use veeksha_experiments::Sweep;
+use veeksha_report::{Colour, Section, summary_table};
+
+use crate::cells::{self, Cell};
+use crate::cli::args::ScenarioArgs;
+use crate::failure::Failure;
+use crate::mode::Mode;
+use crate::source::{self, Loaded};
+use crate::{exit, say, target, wire_up};
+use how_long::HowLong;
+use sections::row;
+
+/// Width of the table where the terminal's is not known.
+const WIDTH: usize = 110;
+
+/// A scenario that nothing is wrong with.
+struct Checked {
+    loaded: Loaded,
+    sections: Vec<Section>,
+    how_long: HowLong,
+    notes: Vec<String>,
+}
+
+pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
+    let read = source::cells(args, overrides)?.into_iter();
+    let checked = read.map(|cell| cell.and_then(|loaded| loaded.and_then(checked)));
+    let cells = cells::all(checked.collect())?;
+    let sections = match cells.as_slice() {
+        [one] => one.loaded.sections.clone(),
+        several => overview(several),
+    };
+    say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
+    let notes: BTreeSet<&String> = cells.iter().flat_map(|cell| &cell.loaded.notes).collect();
+    for note in notes {
+        say::err(format!("note: {note}"));
+    }
+    Ok(exit::DONE)
+}
+
+fn checked(mut loaded: Loaded) -> Result<Checked, Failure> {
+    let wired = wire_up::wire(&mut loaded, Mode::Check)?;
+    target::check(&loaded, &wired)?;
+    let (sections, how_long) = sections::sections(&loaded.scenario, &wired)?;
+    Ok(Checked {
+        loaded,
+        sections,
+        how_long,
+        notes: wired.notes,
+    })
+}
+
+/// How many runs there are, in what they differ, and how long each takes and all together.
+fn overview(cells: &[Cell<Checked>]) -> Vec<Section> {
+    let planned = cells
+        .iter()
+        .map(|cell| (&cell.loaded.loaded.scenario, cell.settings.clone()));
+    let sweep = Sweep::plan(planned);
+    let each: Vec<HowLong> = cells.iter().map(|cell| cell.loaded.how_long).collect();
+    let together = each
+        .iter()
+        .copied()
+        .fold(HowLong::default(), |all, one| all + one);
+    let mut rows = vec![row("Runs", cells.len().to_string())];
+    let varied = sweep.varied().into_iter();
+    rows.extend(varied.map(|(path, values)| row(&path, values.join(", "))));
+    rows.push(row("Takes", together.to_string()));
+    let takes: Vec<String> = each.iter().map(HowLong::to_string).collect();
+    vec![
+        Section {
+            title: "Sweep".to_owned(),
+            columns: Vec::new(),
+            rows,
+        },
+        sweep.plan_table(&takes),
+    ]
+}
