@@ -4,7 +4,7 @@ use veeksha_model::RequestRecord;
 use veeksha_stats::share;
 
 use crate::{
-    Expected,
+    Expected, WithoutAccount,
     report::{Check, Culprits, Unit, count},
 };
 
@@ -14,6 +14,8 @@ pub(crate) const NAME: &str = "Cold Cache";
 pub(crate) struct Cache {
     cold: Option<crate::ColdCache>,
     reporting: u64,
+    /// Those that report, and of whose prompts nobody knows what they began with.
+    unknown: u64,
     prompt_tokens: u64,
     cached: u64,
     ideal: u64,
@@ -26,6 +28,7 @@ impl Cache {
         Cache {
             cold: expected.cold_cache,
             reporting: 0,
+            unknown: 0,
             prompt_tokens: 0,
             cached: 0,
             ideal: 0,
@@ -34,8 +37,8 @@ impl Cache {
         }
     }
 
-    /// Takes a measured request. Where no account of prefixes was kept, nothing was known but its own history: a server may
-    /// also keep what it generated, so a conversation's past is never a surprise.
+    /// Takes a measured request. A server may also keep what it generated, so a conversation's past is never a surprise, whatever the
+    /// account of prefixes says.
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         let (Some(cold), Some(usage)) = (self.cold, record.usage) else {
             return;
@@ -43,11 +46,16 @@ impl Cache {
         let Some(cached) = usage.cached else {
             return;
         };
+        if record.ideal_cached_tokens.is_none() && cold.without_account == WithoutAccount::Unknown {
+            self.unknown += 1;
+            return;
+        }
         let history = match record.history_parent {
             Some(_) => record.total_prompt_tokens.saturating_sub(record.prompt_tokens),
             None => 0,
         };
         let known = record.ideal_cached_tokens.unwrap_or(0).max(history);
+        let known = in_tokens_of_the_server(known, record.total_prompt_tokens, usage.prompt);
         let unexpected = cached.saturating_sub(known.saturating_add(cold.slack));
         self.reporting += 1;
         self.prompt_tokens += u64::from(usage.prompt);
@@ -65,9 +73,21 @@ impl Cache {
             return Check::skipped(NAME, "nothing is asked of the server's cache");
         };
         if self.reporting == 0 {
-            return Check::skipped(NAME, "the server reports no cached tokens");
+            return Check::skipped(
+                NAME,
+                match self.unknown {
+                    0 => "the server reports no cached tokens",
+                    _ => "the record does not say which prompts begin alike, and those of this workload may",
+                },
+            );
         }
         let mut check = Check::new(NAME);
+        if self.unknown > 0 {
+            check.note(format!(
+                "{} could not be judged: the record does not say what earlier prompts began like theirs",
+                count(self.unknown, "request")
+            ));
+        }
         let of_prompts = self.unexpected as f64 / self.prompt_tokens.max(1) as f64;
         if self.culprits.count > 0 {
             let what = format!(
@@ -92,4 +112,14 @@ impl Cache {
         check.figure("unexpected share", Unit::Share, of_prompts);
         check
     }
+}
+
+/// As many tokens of a prompt as the server would count: its tokenizer may need more of them for the same words. Where it needs fewer,
+/// its template makes up for some, and nothing is taken away.
+fn in_tokens_of_the_server(known: u32, prompt: u32, of_server: u32) -> u32 {
+    if prompt == 0 || of_server <= prompt {
+        return known;
+    }
+    let scaled = (u64::from(known) * u64::from(of_server)).div_ceil(u64::from(prompt));
+    u32::try_from(scaled).unwrap_or(u32::MAX)
 }

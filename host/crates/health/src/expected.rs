@@ -149,14 +149,27 @@ pub struct ColdCache {
     /// Tokens of each prompt that are not counted: the beginning of the server's chat template, which every prompt shares, and the
     /// rest of a block of the cache.
     pub slack: u32,
+    /// What is known of a request whose record says nothing of earlier prompts (`ideal_cached_tokens`).
+    pub without_account: WithoutAccount,
+}
+
+/// What is known of a request if nobody compared its prompt with the earlier ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithoutAccount {
+    /// It begins like none of them but those of its own conversation: the workload makes such prompts.
+    #[default]
+    BeginsAnew,
+    /// Nothing: it is not judged.
+    Unknown,
 }
 
 impl Default for ColdCache {
-    /// 1 % of the prompt tokens, not counting 64 of each prompt.
+    /// 1 % of the prompt tokens, not counting 64 of each prompt; prompts begin anew.
     fn default() -> Self {
         ColdCache {
             allowed_share: 0.01,
             slack: 64,
+            without_account: WithoutAccount::default(),
         }
     }
 }

@@ -28,6 +28,6 @@ mod session;
 mod sessions;
 mod text;
 
-pub use expected::{ColdCache, Expected, Gaps, OutputLength, Tolerance, Traffic};
+pub use expected::{ColdCache, Expected, Gaps, OutputLength, Tolerance, Traffic, WithoutAccount};
 pub use health::Health;
 pub use report::{Check, Distribution, Figure, HealthReport, Outcome, Unit};

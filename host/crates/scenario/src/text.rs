@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 use serde_json::{Map, Value as Json, json};
+use veeksha_model::{REMOVED, is_harmless_header, shown_address};
 
-use crate::plan::{REMOVED, is_secret_header, without_secrets};
+use crate::plan::without_secrets;
 use crate::{Client, Evaluator, Flavor, Generator, Place, Scenario};
 
 impl Scenario {
@@ -54,22 +55,26 @@ impl Scenario {
 fn client(client: &Client) -> Json {
     let mut value = serde_json::to_value(client).unwrap_or(Json::Null);
     if let Some(address) = &client.api_base {
-        value["api_base"] = crate::plan::address_without_secrets(address).into();
+        value["api_base"] = shown_address(address).into();
     }
+    value["address_append_value"] = shown_address(&client.address_append_value).into();
     value["headers"] = headers(&client.headers);
     if let Some(proxy) = &client.proxy {
-        value["proxy"] = crate::plan::address_without_secrets(proxy).into();
+        value["proxy"] = shown_address(proxy).into();
     }
     for (index, target) in client.targets.iter().enumerate() {
         let shown = &mut value["targets"][index];
-        shown["api_base"] = crate::plan::address_without_secrets(&target.api_base).into();
+        shown["api_base"] = shown_address(&target.api_base).into();
         shown["headers"] = headers(&target.headers);
         if let Some(proxy) = &target.proxy {
-            shown["proxy"] = crate::plan::address_without_secrets(proxy).into();
+            shown["proxy"] = shown_address(proxy).into();
         }
     }
     if let Some(codec) = &client.codec {
         value["codec"]["config"] = without_secrets(&Json::Object(codec.config.clone()));
+    }
+    if let Some(template) = &client.template {
+        value["template"]["request"] = without_secrets(&template.request);
     }
     value["additional_sampling_params"] =
         without_secrets(&Json::Object(client.additional_sampling_params.clone()));
@@ -78,10 +83,9 @@ fn client(client: &Client) -> Json {
 
 fn headers(headers: &BTreeMap<String, String>) -> Json {
     let shown = headers.iter().map(|(name, value)| {
-        let shown = if is_secret_header(name) {
-            REMOVED
-        } else {
-            value.as_str()
+        let shown = match is_harmless_header(name) {
+            true => value.as_str(),
+            false => REMOVED,
         };
         (name.clone(), Json::from(shown))
     });

@@ -66,16 +66,30 @@ fn no_secret_is_written_or_printed() {
 client:
   api_base: https://user:SECRET1@host/v1?key=SECRET2&version=3
   api_key: SECRET3
-  headers: {Authorization: Bearer SECRET4, X-Api-Key: SECRET5, Cookie: SECRET6, X-Run: seen}
-  additional_sampling_params: {api_key: SECRET7, deep: {password: SECRET8}, max_tokens: 5}
+  address_append_value: chat/completions?sig=SECRET10
+  proxy: http://SECRET11:SECRET12@proxy:3128
+  headers:
+    Authorization: Bearer SECRET4
+    X-Api-Key: SECRET5
+    Cookie: SECRET6
+    bearer: SECRET13
+    x-jwt: SECRET14
+    sessionid: SECRET15
+    x-pass: SECRET16
+    x-access: SECRET17
+    X-Request-Id: seen
+  additional_sampling_params:
+    {api_key: SECRET7, deep: {password: SECRET8}, max_tokens: 5, url: 'http://SECRET18@h', headers: {x-a: SECRET19}}
 session_generator: {type: wasm, path: a.wasm, config: {hf_token: SECRET9, user: seen}}
 ",
     );
     let yaml = scenario.to_yaml();
     assert!(!yaml.contains("SECRET"), "{yaml}");
     for kept in [
-        "https://user:***@host/v1?key=***&version=3",
-        "X-Run: seen",
+        "https://***@host/v1?key=***&version=3",
+        "chat/completions?sig=***",
+        "http://***@proxy:3128",
+        "X-Request-Id: seen",
         "max_tokens: 5",
         "user: seen",
     ] {
@@ -88,22 +102,24 @@ session_generator: {type: wasm, path: a.wasm, config: {hf_token: SECRET9, user: 
 
 #[test]
 fn a_removed_secret_is_not_sent_as_stars() {
-    let scenario = good("client: {api_base: 'http://h/v1', api_key: k, headers: {X-Api-Key: k, X-Run: r}}");
+    let scenario = good("client: {api_base: 'http://h/v1?k=v', api_key: k, headers: {X-Run: r, Accept: a}}");
     let read = again(&scenario);
     assert_eq!(read.client.api_key, None);
-    assert_eq!(read.client.headers.keys().collect::<Vec<_>>(), ["X-Run"]);
+    assert_eq!(read.client.headers.keys().collect::<Vec<_>>(), ["Accept"]);
     assert_eq!(
         read.notes,
         [
             "client.api_key was removed from this configuration when it was written; the environment variable \
              OPENAI_API_KEY is used",
-            "client.headers[X-Api-Key] was removed from this configuration when it was written; it is not sent",
+            "client.api_base has `***` where a secret was removed when this configuration was written; give it anew to send requests",
+            "client.headers[X-Run] was removed from this configuration when it was written; it is not sent",
         ]
     );
     // Everything else is as it was.
     let expected = Client {
         api_key: None,
-        headers: [("X-Run".to_owned(), "r".to_owned())].into(),
+        api_base: Some("http://h/v1?k=***".to_owned()),
+        headers: [("Accept".to_owned(), "a".to_owned())].into(),
         ..scenario.client
     };
     assert_eq!(read.client, expected);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veeksha_dialect::{Api, KeyHeader};
-use veeksha_model::Framing;
+use veeksha_model::{Framing, is_harmless_header, shown_address};
 use veeksha_ports::Codec;
 
 use crate::Secret;
@@ -92,6 +92,10 @@ impl Server {
                 text = redact(&text, password);
             }
         }
+        let query = self.api_base.split_once('?').map_or("", |(_, query)| query);
+        for (_, value) in query.split('&').filter_map(|parameter| parameter.split_once('=')) {
+            text = redact(&text, value);
+        }
         redact_headers(text, &self.headers)
     }
 }
@@ -133,7 +137,7 @@ impl Target {
 }
 
 fn redact_headers(mut text: String, headers: &[(String, String)]) -> String {
-    for (_, value) in headers.iter().filter(|(name, _)| names_a_secret(name)) {
+    for (_, value) in headers.iter().filter(|(name, _)| !is_harmless_header(name)) {
         text = redact(&text, value);
         // `Bearer KEY`: the key alone is a secret, too.
         if let Some((_, key)) = value.trim().rsplit_once(' ') {
@@ -141,14 +145,6 @@ fn redact_headers(mut text: String, headers: &[(String, String)]) -> String {
         }
     }
     text
-}
-
-/// Whether a header's value is to be kept out of every message, judged by its name.
-fn names_a_secret(header: &str) -> bool {
-    let header = header.to_ascii_lowercase();
-    ["key", "auth", "token", "secret", "cookie", "password"]
-        .iter()
-        .any(|word| header.contains(word))
 }
 
 /// Names of headers, whose values may be secrets.
@@ -174,7 +170,7 @@ impl fmt::Debug for Target {
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
-            .field("api_base", &self.api_base)
+            .field("api_base", &shown_address(&self.api_base))
             .field("api_key", &self.api_key)
             .field("headers", &names(&self.headers))
             .field("tls", &self.tls)

@@ -16,6 +16,7 @@ use crate::url::Endpoint;
 use crate::{Secret, Server, Target, TlsOptions, TransportError};
 use veeksha_dialect::error_in;
 use veeksha_dialect::{one_line, shorten};
+use veeksha_model::shown_address;
 
 /// A list of models or an error message is never this large; what is, would only fill memory.
 const LARGEST: usize = 4 << 20;
@@ -38,7 +39,7 @@ pub fn list_models(
         .no_proxy();
     if let Some(proxy) = &server.proxy {
         let proxy = reqwest::Proxy::all(proxy).map_err(|_| TransportError::Proxy {
-            server: server.api_base.clone(),
+            server: shown_address(&server.api_base),
             reason: "it is not an address such as http://proxy:3128".to_owned(),
         })?;
         builder = builder.proxy(proxy);
@@ -155,7 +156,7 @@ async fn answered(
     let response = request.send().await.map_err(|error| {
         let reason = redact(&causes(&error));
         if error.is_connect() {
-            let url = url.to_owned();
+            let url = shown_address(url);
             return TransportError::Unreachable { url, reason };
         }
         untimed(url, &reason)
@@ -209,7 +210,7 @@ async fn body_of(mut response: Response, url: &str) -> Result<Vec<u8>, Transport
 
 fn untimed(url: &str, reason: &str) -> TransportError {
     TransportError::Untimed {
-        url: url.to_owned(),
+        url: shown_address(url),
         reason: reason.to_owned(),
     }
 }

@@ -2,6 +2,8 @@
 
 use hyper::http::uri::{Authority, Uri};
 
+use veeksha_model::shown_address;
+
 use crate::TransportError;
 
 /// Where to connect and what to ask for.
@@ -24,7 +26,7 @@ impl Endpoint {
     pub(crate) fn parse(api_base: &str, path: &str) -> Result<Self, TransportError> {
         let base = api_base.trim();
         let refuse = |reason: &str| TransportError::Url {
-            url: without_credentials(base),
+            url: shown_address(base),
             reason: reason.to_owned(),
         };
         if !base.contains("://") {
@@ -99,15 +101,6 @@ impl Endpoint {
     }
 }
 
-/// The URL as it may be printed.
-fn without_credentials(url: &str) -> String {
-    match (url.find("://"), url.rfind('@')) {
-        (Some(scheme), Some(at)) if at > scheme => format!("{}://***@{}", &url[..scheme], &url[at + 1..]),
-        (None, Some(at)) => format!("***@{}", &url[at + 1..]),
-        _ => url.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +142,7 @@ mod tests {
             ("http://", "cannot be used"),
             ("", "scheme"),
             ("http://u:pass@h/", "credentials"),
+            ("ftp://h/v1?key=pass@", "not http or https"),
         ] {
             let message = Endpoint::parse(base, "x").unwrap_err().to_string();
             assert!(message.contains(reason), "{base}: {message}");

@@ -1,6 +1,7 @@
 //! A cache that should be cold.
 
 use veeksha_events::{Event, RequestRecord};
+use veeksha_health::{ColdCache, Expected, WithoutAccount};
 use veeksha_model::{NodeId, Usage};
 
 use crate::support::{CACHE, check, cold, failed, figure, health, near, one, passed, rate, skipped};
@@ -13,6 +14,7 @@ fn cached(tokens: u32, change: impl Fn(&mut RequestRecord)) -> Vec<Event> {
             cached: Some(tokens),
             reasoning: None,
         });
+        record.total_prompt_tokens = 1000;
         change(record);
     })
 }
@@ -45,9 +47,44 @@ fn a_cache_that_knows_more_than_the_run_taught_it_fails() {
     // Known from its own conversation: 900 of 1000 are history.
     let turn = |record: &mut RequestRecord| {
         record.history_parent = Some(NodeId(0));
-        record.total_prompt_tokens = 1000;
     };
     passed(check(&health(cold(), &cached(960, turn)), CACHE));
+}
+
+/// The server has 1000 tokens where the host has 500, so the 300 that are known to the host are 600 of the server's.
+#[test]
+fn what_is_known_is_counted_as_the_server_counts() {
+    let halved = |record: &mut RequestRecord| {
+        record.total_prompt_tokens = 500;
+        record.ideal_cached_tokens = Some(300);
+    };
+    passed(check(&health(cold(), &cached(674, halved)), CACHE));
+    failed(
+        check(&health(cold(), &cached(675, halved)), CACHE),
+        "675 cached, 600 known",
+    );
+}
+
+/// Where prompts may begin alike, only a record that compares them can be judged.
+#[test]
+fn what_nobody_compared_is_not_judged_where_prompts_may_begin_alike() {
+    let unknown = || Expected {
+        cold_cache: Some(ColdCache {
+            without_account: WithoutAccount::Unknown,
+            ..ColdCache::default()
+        }),
+        ..cold()
+    };
+    skipped(
+        check(&health(unknown(), &cached(900, |_| ())), CACHE),
+        "does not say which prompts begin alike",
+    );
+    let account = |tokens| move |record: &mut RequestRecord| record.ideal_cached_tokens = Some(tokens);
+    passed(check(&health(unknown(), &cached(900, account(900))), CACHE));
+    failed(
+        check(&health(unknown(), &cached(900, account(0))), CACHE),
+        "900 cached, 0 known",
+    );
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use veeksha_model::REMOVED;
 
-use super::secret::REMOVED;
 use super::{
     Certificate, Client, Evaluator, Flavor, Generator, LuaKind, LuaLayout, Performance, Runtime, Scenario,
     Secret, Trace, TraceKeys, TraceRecorder, Traffic, rules,
@@ -193,6 +193,9 @@ fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    let address = client.api_base.as_deref();
+    note_address(address.unwrap_or_default(), "client.api_base", notes);
+    note_address(&client.address_append_value, "client.address_append_value", notes);
     forget_headers(&mut client.headers, "client.headers", notes);
     forget_proxy(&mut client.proxy, "client.proxy", notes);
     for (index, target) in client.targets.iter_mut().enumerate() {
@@ -204,8 +207,18 @@ fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
                  variable OPENAI_API_KEY is used"
             ));
         }
+        note_address(&target.api_base, &format!("{at}.api_base"), notes);
         forget_headers(&mut target.headers, &format!("{at}.headers"), notes);
         forget_proxy(&mut target.proxy, &format!("{at}.proxy"), notes);
+    }
+}
+
+/// An address is worth little without what was in it, and its rest is needed to evaluate the run.
+fn note_address(address: &str, at: &str, notes: &mut Vec<String>) {
+    if address.contains(REMOVED) {
+        notes.push(format!(
+            "{at} has `{REMOVED}` where a secret was removed when this configuration was written; give it anew to send requests"
+        ));
     }
 }
 

@@ -26,7 +26,7 @@ pub use evaluator::{
 pub use generator::{Generator, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use secret::Secret;
-pub(crate) use secret::{REMOVED, address_without_secrets, is_secret_header, without_secrets};
+pub(crate) use secret::without_secrets;
 pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
+use veeksha_model::{REMOVED, shown_address};
 use veeksha_slo::Objective;
 
 use super::client::parse_parameters;
-use super::secret::REMOVED;
 use super::{Certificate, Client, Evaluator, PromptLength, Runtime, Secret, Slo, SloMap, Traffic};
 use crate::{Node, Problem, Value, path};
 
@@ -109,7 +109,7 @@ fn addresses(found: &mut Found<'_>, sheet: &Sheet<'_>) {
 
 /// What is wrong with a server's address.
 pub(super) fn wrong_address(address: &str) -> Option<String> {
-    let shown = super::secret::address_without_secrets(address);
+    let shown = shown_address(address);
     let Some((scheme, rest)) = address.split_once("://") else {
         return Some(format!("`{shown}` has no scheme; write `http://{shown}`"));
     };
