@@ -1,125 +1,177 @@
-//! Relative changes with their intervals, one below the other, as an SVG: a forest plot.
+//! Changes with their intervals, one below the other, as an SVG: a forest plot.
 
 use std::fmt::Write;
 
+use veeksha_model::Better;
+
+use crate::axis::Axis;
 use crate::html::escaped;
-use crate::text::{figure_text, interval_text, relative_text};
-use crate::{Row, Verdict};
+use crate::text::{change_text, figure_text, interval_text};
+use crate::{Row, Scale, Verdict};
 
 /// Units of the drawing, about pixels.
-const WIDTH: f64 = 860.0;
-const LEFT: f64 = 250.0;
-const RIGHT: f64 = 24.0;
-const LINE: f64 = 24.0;
-const TOP: f64 = 14.0;
-const BOTTOM: f64 = 40.0;
+const WIDTH: f64 = 900.0;
+const LEFT: f64 = 270.0;
+const RIGHT: f64 = 40.0;
+const LINE: f64 = 22.0;
+const EDGE: f64 = 26.0;
 const HALF_MARK: f64 = 5.0;
 
-/// An axis never reaches further than this: what goes on is cut, with an arrow.
-const FURTHEST: f64 = 3.0;
+/// Figures in one plot; the tables have all.
+const MOST: usize = 40;
 
-/// Nothing if no figure has an interval of its relative change.
-pub(crate) fn forest(rows: &[Row], title: &str) -> String {
-    let shown: Vec<(&Row, (f64, f64))> = rows
-        .iter()
-        .filter_map(|row| row.relative_interval.map(|interval| (row, interval)))
-        .collect();
-    if shown.is_empty() {
+/// The plots: of ratios, and of shares by their differences. Figures stand as they are given, those of which less is better first; all of a plot
+/// have one axis. Nothing if no figure has an interval.
+pub(crate) fn forests(rows: &[&Row], title: &str) -> String {
+    let of_scale = |scale: Scale| -> Vec<Drawn<'_>> {
+        let is_meant = |row: &&&Row| {
+            row.scale == scale && (scale == Scale::Ratio || matches!(row.unit.as_str(), "1" | ""))
+        };
+        rows.iter()
+            .filter(is_meant)
+            .filter_map(|row| Drawn::of(row))
+            .take(MOST)
+            .collect()
+    };
+    let ratios = forest(&of_scale(Scale::Ratio), Scale::Ratio, title);
+    let shares = forest(&of_scale(Scale::Difference), Scale::Difference, title);
+    ratios + &shares
+}
+
+/// A figure that is drawn.
+#[derive(Clone, Copy)]
+struct Drawn<'a> {
+    row: &'a Row,
+    change: f64,
+    interval: (f64, f64),
+}
+
+impl<'a> Drawn<'a> {
+    fn of(row: &'a Row) -> Option<Self> {
+        let (change, interval) = match row.scale {
+            Scale::Ratio => (row.relative, row.relative_interval),
+            Scale::Difference => (row.difference, row.interval),
+        };
+        Some(Drawn {
+            row,
+            change: change?,
+            interval: interval?,
+        })
+    }
+}
+
+fn forest(drawn: &[Drawn<'_>], scale: Scale, title: &str) -> String {
+    if drawn.is_empty() {
         return String::new();
     }
-    let low = shown.iter().map(|(_, (low, _))| *low).fold(-0.02, f64::min);
-    let high = shown.iter().map(|(_, (_, high))| *high).fold(0.02, f64::max);
-    let axis = Axis::new(low, high.min(FURTHEST));
-    let height = TOP + BOTTOM + LINE * shown.len() as f64;
+    let changes: Vec<(f64, (f64, f64))> = drawn.iter().map(|drawn| (drawn.change, drawn.interval)).collect();
+    let axis = Axis::new(scale, &changes);
+    let groups: Vec<(Better, Vec<&Drawn<'_>>)> = [Better::Less, Better::Higher, Better::Neither]
+        .into_iter()
+        .map(|better| {
+            (
+                better,
+                drawn.iter().filter(|drawn| drawn.row.better == better).collect(),
+            )
+        })
+        .filter(|(_, drawn): &(Better, Vec<_>)| !drawn.is_empty())
+        .collect();
+    let lines = drawn.len() + groups.len();
+    let bottom = EDGE + LINE * lines as f64;
+    let height = bottom + 2.0 * EDGE;
     let mut svg = format!(
         "<svg class=\"forest\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">\n",
         escaped(title)
     );
-    axis.draw(&mut svg, height);
-    for (place, (row, interval)) in shown.iter().enumerate() {
-        draw_row(&mut svg, &axis, row, *interval, TOP + LINE * (place as f64 + 0.5));
+    draw_axis(&mut svg, &axis, bottom);
+    let said = match scale {
+        Scale::Ratio => "candidate ÷ baseline, logarithmic",
+        Scale::Difference => "candidate less baseline, in percentage points",
+    };
+    let middle = (LEFT + WIDTH - RIGHT) / 2.0;
+    text(&mut svg, "tick", (middle, height - 8.0), "middle", said);
+    let mut y = EDGE + LINE / 2.0;
+    for (better, drawn) in groups {
+        draw_heading(&mut svg, &axis, better, y);
+        y += LINE;
+        for drawn in drawn {
+            draw_row(&mut svg, &axis, drawn, y);
+            y += LINE;
+        }
     }
     svg += "</svg>\n";
     svg
 }
 
-/// From relative changes to places in the drawing.
-struct Axis {
-    low: f64,
-    high: f64,
-    step: f64,
+fn x(axis: &Axis, change: f64) -> f64 {
+    LEFT + axis.at(change) * (WIDTH - LEFT - RIGHT)
 }
 
-impl Axis {
-    /// An axis from `low` to `high` at least, with about six ticks at round numbers.
-    fn new(low: f64, high: f64) -> Axis {
-        let rough = (high - low) / 6.0;
-        let power = 10f64.powf(rough.log10().floor());
-        let factors = [1.0, 2.0, 5.0, 10.0];
-        let step = power
-            * factors
-                .into_iter()
-                .find(|factor| factor * power >= rough)
-                .unwrap_or(10.0);
-        Axis {
-            low: (low / step).floor() * step,
-            high: (high / step).ceil() * step,
-            step,
+/// Ticks above and below, so that they are in sight of all lines.
+fn draw_axis(svg: &mut String, axis: &Axis, bottom: f64) {
+    for tick in axis.ticks() {
+        let x = LEFT + tick.at * (WIDTH - LEFT - RIGHT);
+        let class = if tick.is_zero { "zero" } else { "grid" };
+        line(svg, class, (x, EDGE - 4.0), (x, bottom));
+        for y in [EDGE - 10.0, bottom + 16.0] {
+            text(svg, "tick", (x, y), "middle", &tick.label);
         }
-    }
-
-    fn x(&self, change: f64) -> f64 {
-        let share = (change - self.low) / (self.high - self.low);
-        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn draw(&self, svg: &mut String, height: f64) {
-        let bottom = height - BOTTOM;
-        let count = ((self.high - self.low) / self.step).round() as usize;
-        for tick in 0..=count {
-            // From the nearest whole number of steps, so that the zero is one.
-            let change = ((self.low / self.step).round() + tick as f64) * self.step;
-            let x = self.x(change);
-            let class = if change == 0.0 { "zero" } else { "grid" };
-            line(svg, class, (x, TOP), (x, bottom));
-            let label = if change == 0.0 {
-                "0 %".to_owned()
-            } else {
-                relative_text(change)
-            };
-            let y = bottom + 16.0;
-            text(svg, "tick", (x, y), "middle", &label);
-        }
-        let x = (LEFT + WIDTH - RIGHT) / 2.0;
-        text(
-            svg,
-            "tick",
-            (x, height - 6.0),
-            "middle",
-            "change against the baseline",
-        );
     }
 }
 
-fn draw_row(svg: &mut String, axis: &Axis, row: &Row, (low, high): (f64, f64), y: f64) {
+/// Which figures follow, and on which side of no change they are better.
+fn draw_heading(svg: &mut String, axis: &Axis, better: Better, y: f64) {
+    let (name, sides) = match better {
+        Better::Less => ("less is better", Some(("← better", "worse →"))),
+        Better::Higher => ("more is better", Some(("← worse", "better →"))),
+        Better::Neither => ("neither is better", None),
+    };
+    let y = y + 4.0;
+    text(svg, "group", (LEFT - 12.0, y), "end", name);
+    if let Some((left, right)) = sides {
+        let zero = x(axis, 0.0);
+        if zero - LEFT > 60.0 {
+            text(svg, "side", (zero - 8.0, y), "end", left);
+        }
+        if WIDTH - RIGHT - zero > 60.0 {
+            text(svg, "side", (zero + 8.0, y), "start", right);
+        }
+    }
+}
+
+fn draw_row(svg: &mut String, axis: &Axis, drawn: &Drawn<'_>, y: f64) {
+    let Drawn {
+        row,
+        change,
+        interval: (low, high),
+    } = drawn;
     let class = match row.verdict {
         Verdict::Better => "better",
         Verdict::Worse => "worse",
+        Verdict::TooFewRuns => "unsure",
         _ => "other",
     };
-    let change = row.relative.unwrap_or(0.0);
     let said = format!(
         "{}: {}, {}, {}",
         figure_text(row),
-        relative_text(change),
+        change_text(row),
         interval_text(row),
         row.verdict
     );
     let _ = writeln!(svg, "<g class=\"{class}\"><title>{}</title>", escaped(&said));
     text(svg, "name", (LEFT - 12.0, y + 4.0), "end", &figure_text(row));
-    line(svg, "reach", (axis.x(low), y), (axis.x(high), y));
-    let cut_off = high > axis.high;
-    let (x, h) = (axis.x(change), HALF_MARK);
+    line(svg, "reach", (x(axis, *low), y), (x(axis, *high), y));
+    for (end, to) in [(low, -6.0), (high, 6.0)] {
+        if axis.cuts(*end) {
+            let (x, up) = (x(axis, *end) - to, y - 4.0);
+            let _ = writeln!(
+                svg,
+                "<path class=\"reach\" d=\"M{x:.1} {up:.1}l{to} 4l{} 4\"/>",
+                -to
+            );
+        }
+    }
+    let (x, h) = (x(axis, *change), HALF_MARK);
     // Shapes tell verdicts apart where colours do not.
     let mark = match row.verdict {
         Verdict::Better => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{h}\"/>"),
@@ -131,17 +183,7 @@ fn draw_row(svg: &mut String, axis: &Axis, row: &Row, (low, high): (f64, f64), y
             2.0 * (h - 1.0)
         ),
     };
-    let _ = writeln!(svg, "{mark}");
-    if cut_off {
-        let x = axis.x(high);
-        let _ = writeln!(
-            svg,
-            "<path class=\"reach\" d=\"M{:.1} {:.1}l6 4l-6 4\"/>",
-            x - 6.0,
-            y - 4.0
-        );
-    }
-    *svg += "</g>\n";
+    let _ = writeln!(svg, "{mark}\n</g>");
 }
 
 fn line(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
@@ -158,23 +200,4 @@ fn text(svg: &mut String, class: &str, (x, y): (f64, f64), anchor: &str, said: &
         "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
         escaped(said)
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_axis_has_round_ticks_and_a_zero() {
-        for (low, high) in [(-0.02, 0.02), (-0.5, 0.013), (-0.02, 3.0), (-0.0213, 0.87)] {
-            let axis = Axis::new(low, high);
-            assert!(axis.low <= low && axis.high >= high - 1e-12);
-            let ticks = (axis.high - axis.low) / axis.step;
-            assert!((2.5..=9.5).contains(&ticks), "{ticks}");
-            assert!(((axis.low / axis.step) - (axis.low / axis.step).round()).abs() < 1e-9);
-        }
-        let axis = Axis::new(-0.5, 0.5);
-        assert_eq!((axis.x(-9.0), axis.x(9.0)), (LEFT, WIDTH - RIGHT));
-        assert_eq!(axis.x(0.0), (LEFT + WIDTH - RIGHT) / 2.0);
-    }
 }

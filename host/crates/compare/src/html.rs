@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use crate::comparison::{Candidate, Comparison};
-use crate::forest::forest;
+use crate::forest::forests;
 use crate::table::{Table, TableRow, setting_text};
-use crate::{Decision, Outcome, SideLabels, Verdict};
+use crate::{Decision, Outcome, Row, SideLabels, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -24,13 +24,13 @@ impl Comparison {
              <title>{0}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
             escaped(&title)
         );
-        let _ = writeln!(page, "<p class=\"faint\">Baseline: {}.</p>", side(&self.baseline));
         for (place, (candidate, table)) in self.candidates.iter().zip(self.tables()).enumerate() {
             let of = decision.and_then(|decision| decision.candidates.get(place).map(|of| (decision, of)));
             let _ = writeln!(page, "<section>\n<h2>{}</h2>", escaped(&table.title));
             let _ = writeln!(
                 page,
-                "<p class=\"faint\">Candidate: {}.</p>",
+                "<p class=\"faint\">Baseline: {}. Candidate: {}.</p>",
+                side(&candidate.baseline),
                 side(&candidate.side)
             );
             page += &summary(candidate);
@@ -52,18 +52,20 @@ impl Comparison {
                 );
                 page += &list(&of.reasons);
             }
-            let label = format!("{}: relative changes with their intervals", table.title);
-            page += &forest(&candidate.rows, &label);
-            page += &figures(&table);
-            page += &settings(candidate, self);
-            page += "<h3>What to know</h3>\n";
-            page += &list(&candidate.remarks);
+            page += &body(candidate, &table);
+            page += &settings(candidate);
+            if !candidate.remarks.is_empty() {
+                page += "<h3>What to know</h3>\n";
+                page += &list(&candidate.remarks);
+            }
             page += "</section>\n";
         }
+        page += &list(&self.remarks);
         let _ = writeln!(
             page,
-            "<p class=\"faint\">Intervals hold the true difference with {} confidence. Errors are those of a bootstrap of blocks in time \
-             ({} resamples, seed {}), with the noise between runs where a side has several. The change is candidate ÷ baseline − 1.</p>",
+            "<p class=\"faint\">Intervals hold the true change with {} confidence, each figure by itself. Where a side has several runs, errors are those \
+             of the runs' values (Welch); with one run on each side, those of a bootstrap of blocks in time ({} resamples, seed {}), which knows nothing of the \
+             noise between runs. The change is candidate ÷ baseline − 1; shares are subtracted.</p>",
             veeksha_stats::share(self.options.confidence),
             self.options.resamples,
             self.options.seed
@@ -88,6 +90,47 @@ fn side(side: &SideLabels) -> String {
     }
 }
 
+/// What differs, worse first; the changes as a picture; and all that shows no difference.
+fn body(candidate: &Candidate, table: &Table) -> String {
+    // Within a verdict the largest changes first; what does not differ stays in the order of the metrics.
+    let size = |row: &Row| match row.relative {
+        Some(relative) if row.verdict.stands_out() => -relative.ln_1p().abs(),
+        _ => 0.0,
+    };
+    let mut rows: Vec<(&Row, &TableRow)> = candidate.rows.iter().zip(&table.rows).collect();
+    rows.sort_by(|(one, _), (other, _)| {
+        let by_verdict = one.verdict.rank().cmp(&other.verdict.rank());
+        by_verdict.then(size(one).total_cmp(&size(other)))
+    });
+    let drawn: Vec<&Row> = rows.iter().map(|(row, _)| *row).collect();
+    let (seen, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(row, _)| row.verdict.stands_out());
+    let mut html = String::new();
+    if !seen.is_empty() {
+        html += "<h3>What differs</h3>\n";
+        html += &figures(table, &seen);
+    }
+    let label = format!("{}: changes with their intervals", table.title);
+    let plots = forests(&drawn, &label);
+    if !plots.is_empty() {
+        html += "<h3>Changes with their intervals</h3>\n";
+        html += &plots;
+    }
+    if !others.is_empty() {
+        let open = if seen.is_empty() { " open" } else { "" };
+        let _ = writeln!(
+            html,
+            "<details{open}><summary>{} without a difference that was told</summary>",
+            match others.len() {
+                1 => "1 figure".to_owned(),
+                count => format!("{count} figures"),
+            }
+        );
+        html += &figures(table, &others);
+        html += "</details>\n";
+    }
+    html
+}
+
 /// The first sentence.
 fn summary(candidate: &Candidate) -> String {
     if !candidate.obstacles.is_empty() {
@@ -97,8 +140,12 @@ fn summary(candidate: &Candidate) -> String {
         );
     }
     let count = |verdict| candidate.rows.iter().filter(|row| row.verdict == verdict).count();
+    let unsure = match count(Verdict::TooFewRuns) {
+        0 => String::new(),
+        unsure => format!("{unsure} that more runs would have to tell, "),
+    };
     format!(
-        "<p class=\"verdict\">{} worse, {} better, {} without a difference that is more than chance, of {} figures.</p>\n",
+        "<p class=\"verdict\">{} worse, {} better, {unsure}{} without a difference that is more than chance, of {} figures.</p>\n",
         count(Verdict::Worse),
         count(Verdict::Better),
         count(Verdict::NoDifference),
@@ -107,7 +154,7 @@ fn summary(candidate: &Candidate) -> String {
 }
 
 /// The verdict stands beside the name, so that it is seen on a narrow screen too.
-fn figures(table: &Table) -> String {
+fn figures(table: &Table, rows: &[(&Row, &TableRow)]) -> String {
     let verdict_last = table.columns.len().saturating_sub(1);
     let mut html = String::from(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"figures\"><table>\n<thead><tr><th scope=\"col\">figure</th><th scope=\"col\">verdict</th>",
@@ -120,7 +167,7 @@ fn figures(table: &Table) -> String {
         );
     }
     html += "</tr></thead>\n<tbody>\n";
-    for row in &table.rows {
+    for (_, row) in rows {
         html += &figure(row);
     }
     html += "</tbody></table></div>\n";
@@ -149,14 +196,14 @@ fn figure(row: &TableRow) -> String {
     html
 }
 
-fn settings(candidate: &Candidate, comparison: &Comparison) -> String {
+fn settings(candidate: &Candidate) -> String {
     if candidate.settings.is_empty() {
         return String::new();
     }
     let items: Vec<String> = candidate.settings.iter().map(setting_text).collect();
     format!(
         "<h3>Settings that differ ({} → {})</h3>\n{}",
-        escaped(&comparison.baseline.label),
+        escaped(&candidate.baseline.label),
         escaped(&candidate.side.label),
         list(&items)
     )

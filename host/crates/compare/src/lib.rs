@@ -83,6 +83,7 @@
 #![forbid(unsafe_code)]
 
 mod annotations;
+mod axis;
 mod binned;
 mod block_length;
 mod bootstrap;

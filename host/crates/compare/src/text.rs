@@ -2,7 +2,7 @@
 
 use veeksha_stats::{duration, number, share};
 
-use crate::{Row, Statistic};
+use crate::{Row, Scale, Statistic};
 
 /// A value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
 pub(crate) fn value_text(value: f64, unit: &str) -> String {
@@ -22,6 +22,31 @@ pub(crate) fn spread_text(value: f64, spread: f64, unit: &str) -> String {
     }
 }
 
+/// A difference of shares: `+2.5 points`, of a hundred.
+pub(crate) fn points_text(difference: f64) -> String {
+    let points = difference * 100.0;
+    let name = if points.abs() == 1.0 { "point" } else { "points" };
+    signed(
+        difference,
+        format!("{} {name}", number((points * 1e6).round() / 1e6)),
+    )
+}
+
+/// A difference of a row with its sign and unit: `+1.2 ms`, of shares in points.
+fn row_difference_text(row: &Row, difference: f64) -> String {
+    match (row.scale, row.unit.as_str()) {
+        (Scale::Difference, "1" | "") if is_share(row) => points_text(difference),
+        (_, unit) => difference_text(difference, unit),
+    }
+}
+
+fn is_share(row: &Row) -> bool {
+    let sides = row.baseline.into_iter().chain(row.candidate);
+    sides
+        .map(|side| side.value)
+        .all(|value| (0.0..=1.0).contains(&value))
+}
+
 /// A difference with its sign and unit: `+1.2 ms`.
 pub(crate) fn difference_text(difference: f64, unit: &str) -> String {
     let text = match unit {
@@ -32,7 +57,10 @@ pub(crate) fn difference_text(difference: f64, unit: &str) -> String {
     signed(difference, text)
 }
 
-/// A relative change: `+5.1 %`.
+/// From this relative change on the factor is easier to read.
+const MANY_TIMES: f64 = 9.0;
+
+/// A relative change: `+5.1 %`, and `×21` of what became many times as much.
 pub(crate) fn relative_text(relative: f64) -> String {
     if relative.is_infinite() {
         return if relative > 0.0 {
@@ -40,6 +68,9 @@ pub(crate) fn relative_text(relative: f64) -> String {
         } else {
             "to below nothing".into()
         };
+    }
+    if relative >= MANY_TIMES {
+        return format!("×{}", number(1.0 + relative));
     }
     signed(relative, format!("{} %", percent(relative * 100.0)))
 }
@@ -69,11 +100,11 @@ pub(crate) fn change_text(row: &Row) -> String {
         (Some(difference), Some(relative)) => {
             format!(
                 "{} ({})",
-                difference_text(difference, &row.unit),
+                row_difference_text(row, difference),
                 relative_text(relative)
             )
         }
-        (Some(difference), None) => difference_text(difference, &row.unit),
+        (Some(difference), None) => row_difference_text(row, difference),
         _ => String::new(),
     }
 }
@@ -83,7 +114,7 @@ pub(crate) fn interval_text(row: &Row) -> String {
     match (row.relative_interval, row.interval) {
         (Some((low, high)), _) => format!("{} … {}", relative_text(low), relative_text(high)),
         (None, Some((low, high))) => {
-            let text = |value| difference_text(value, &row.unit);
+            let text = |value| row_difference_text(row, value);
             format!("{} … {}", text(low), text(high))
         }
         _ => String::new(),
@@ -117,5 +148,9 @@ mod tests {
         assert_eq!(relative_text(1.0), "+100 %");
         assert_eq!(relative_text(0.000_012_34), "+0.00123 %");
         assert_eq!(relative_text(f64::INFINITY), "from nothing");
+        assert_eq!(relative_text(8.9), "+890 %");
+        assert_eq!(relative_text(20.26), "×21.3");
+        assert_eq!(points_text(0.025), "+2.5 points");
+        assert_eq!(points_text(-0.01), "-1 point");
     }
 }

@@ -52,6 +52,26 @@ impl Verdict {
         }
     }
 
+    /// What a reader should see first: what is worse, then what may be, what is better, what differs, and what does not.
+    pub fn rank(self) -> u8 {
+        match self {
+            Verdict::Worse => 0,
+            Verdict::TooFewRuns => 1,
+            Verdict::Better => 2,
+            Verdict::Differs => 3,
+            Verdict::WithinClientError => 4,
+            Verdict::TooSmall => 5,
+            Verdict::NoDifference => 6,
+            Verdict::NotEnoughData => 7,
+            Verdict::NotComparable => 8,
+        }
+    }
+
+    /// Whether something was seen that a reader should look at.
+    pub fn stands_out(self) -> bool {
+        self.rank() <= Verdict::Differs.rank()
+    }
+
     /// The verdict from the other side: what is worse in B than in A is better in A than in B.
     pub fn mirrored(self) -> Verdict {
         match self {
