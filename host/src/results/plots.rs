@@ -77,12 +77,12 @@ pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) 
             .filter_map(|slice| Some((seconds(slice.from), of(slice)?)))
             .collect(),
     };
-    let end = slices.slices.iter().filter(|slice| slice.seconds.is_some());
+    let end = slices.slices.last().map_or(0.0, |slice| seconds(slice.to));
     draw(
         "throughput_over_time",
         throughput_plot(&ThroughputData {
             slice_seconds: seconds(slices.length),
-            end: end.last().map_or(0.0, |slice| seconds(slice.to)),
+            end,
             requests_per_second: vec![
                 rate("answered", &Slice::requests_per_second),
                 rate("failed", &Slice::errored_per_second),
@@ -117,6 +117,7 @@ pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) 
             display: "Time to First Chunk".to_owned(),
             unit: "s".to_owned(),
             slice_seconds: seconds(slices.length),
+            end,
             slices: slices
                 .slices
                 .iter()

@@ -208,6 +208,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
                 slice_seconds: 10.0,
+                end: 600.0,
                 slices: (0..60u64)
                     .map(|index| {
                         let base = 0.1 + 0.03 * noise(index);

@@ -89,7 +89,7 @@ function buildModel(data) {
   const values = {
     ttfc: of((row) => micro(first[row] - dispatched[row])),
     ttfc_from_intended: of((row) => micro(first[row] - intended[row])),
-    tpot: of((row) => (output[row] >= 2 && (last[row] > first[row] || chunks.start[row + 1] - chunks.start[row] > 1)
+    tpot: of((row) => (output[row] >= 2 && last[row] > first[row]
       ? whole(row, (last[row] - first[row]) / (output[row] - 1)) : NaN)),
     end_to_end_latency: of((row) => whole(row, micro(last[row] - dispatched[row]))),
     e2e_from_intended: of((row) => whole(row, micro(last[row] - intended[row]))),

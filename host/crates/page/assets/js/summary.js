@@ -154,10 +154,11 @@ function showSlos(page) {
   const missed = slos.filter((slo) => slo.met === false).length;
   const open = slos.filter((slo) => slo.met === null || slo.met === undefined).length;
   const span = page.model.span[1];
+  const windows = slos.some((slo) => slo.worst_window);
   const word = (met) => (met === true ? ['met', '✓', 'Met'] : met === false ? ['missed', '✕', 'Missed'] : ['open', '–', 'Open']);
   return show('slos', el('p', { class: 'lead-in' }, missed ? `${count(missed)} of ${plural(slos.length, 'objective', 'objectives')} missed.`
     : open ? `${count(open)} of ${plural(slos.length, 'objective', 'objectives')} open.` : slos.length === 1 ? 'The objective is met.' : `All ${count(slos.length)} objectives are met.`),
-  table('Objectives', [{ label: '' }, { label: 'Objective' }, { label: 'Observed', right: true }, { label: '' }, { label: 'Bound', right: true }, { label: 'Samples', right: true }, { label: 'Worst window' }],
+  table('Objectives', [{ label: '' }, { label: 'Objective' }, { label: 'Observed', right: true }, { label: '' }, { label: 'Bound', right: true }, { label: 'Samples', right: true }, ...(windows ? [{ label: 'Worst window' }] : [])],
     slos.map((slo) => {
       const [kind, sign, text] = word(slo.met);
       const worst = slo.worst_window;
@@ -169,7 +170,7 @@ function showSlos(page) {
         el('td', { class: 'right strong' }, withUnit(slo.observed, unit)), el('td', {}, slack(slo)),
         el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, unit)),
         el('td', { class: 'right', title: worst ? 'Samples of the worst window' : null }, isNumber(slo.samples) ? count(slo.samples) : ''),
-        el('td', { class: 'nowrap' }, worst ? el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
-          `${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`, ` of ${plural(worst.of, 'window', 'windows')}`) : ''));
+        windows ? el('td', { class: 'nowrap' }, worst ? [el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
+          `${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`), ` of ${plural(worst.of, 'window', 'windows')}`] : '') : null);
     })));
 }

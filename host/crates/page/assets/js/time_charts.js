@@ -177,7 +177,7 @@ function scatterChart(page) {
       const { colors } = theme;
       const { model: now } = page;
       const { bottom, left } = plot.box;
-      const size = now.rows > 4000 ? 2 : now.rows > 1000 ? 2.5 : 3;
+      const size = now.rows > 4000 ? 2 : now.rows > 1000 ? 2.5 : now.rows > 200 ? 3 : 4;
       const paint = (wanted, color, alpha) => {
         context.fillStyle = color;
         context.globalAlpha = alpha;
@@ -253,10 +253,19 @@ function scatterChart(page) {
     },
     describe: () => (metric ? `${metric.label} of each request against the time of its dispatch.` : ''),
   });
+  // A bound beyond the scale has no line; that all values are far from it is worth a word.
+  const objectiveLegend = () => {
+    const bounds = metric ? boundsOf(page.data, metric) : [];
+    if (!bounds.length) return [];
+    const { domain } = y || (y = range());
+    const beyond = bounds.filter(([bound]) => bound < domain[0] || bound > domain[1]);
+    if (beyond.length < bounds.length) return [['purple', 'objective', 'dash']];
+    return [['purple', `objective beyond the scale: ${beyond.map(([, text]) => text).join(', ')}`, 'dash']];
+  };
   plot.explain = () => plot.setLegend([
     ...(isSelecting() ? [['blue', 'selected'], ['dim', 'not selected']] : []),
     ...(page.model.ok.includes(0) ? [['vermillion', 'failed', 'tick']] : []),
-    ...(metric && boundsOf(page.data, metric).length ? [['purple', 'objective', 'dash']] : []),
+    ...objectiveLegend(),
   ]);
   plot.refresh = () => {
     metric = (metric && page.model.metric(metric.name)) || page.model.metrics[0];

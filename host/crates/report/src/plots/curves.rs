@@ -52,6 +52,8 @@ pub struct SliceData {
     pub unit: String,
     /// Length of a slice in seconds.
     pub slice_seconds: f64,
+    /// Where the last slice ends, in seconds.
+    pub end: f64,
     /// Beginning of each slice in seconds, its samples, and P50, P90, P99 (`None` where a slice has no sample).
     pub slices: Vec<(f64, u64, [Option<f64>; 3])>,
 }
@@ -201,7 +203,8 @@ const LOG_RATIO: f64 = 50.0;
 /// `metrics/<metric>_over_time.png`.
 pub fn slices_plot(data: &SliceData) -> Plot {
     const NAMES: [&str; 3] = ["P50", "P90", "P99"];
-    let middle = data.slice_seconds / 2.0;
+    // The last slice may be a short one.
+    let middle = |at: f64| at + data.slice_seconds.min((data.end - at).max(0.0)) / 2.0;
     let marks = NAMES
         .iter()
         .enumerate()
@@ -210,7 +213,7 @@ pub fn slices_plot(data: &SliceData) -> Plot {
             points: data
                 .slices
                 .iter()
-                .filter_map(|(at, _, values)| Some((at + middle, values[number]?)))
+                .filter_map(|(at, _, values)| Some((middle(*at), values[number]?)))
                 .collect(),
             hue: Hue::nth(number),
             dash: Dash::nth(number),

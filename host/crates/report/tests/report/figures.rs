@@ -139,6 +139,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
                 slice_seconds: 10.0,
+                end: 20.0,
                 slices: vec![
                     (0.0, 20, [Some(0.1), Some(0.2), Some(0.3)]),
                     (10.0, 0, [None, None, None]),
