@@ -1,0 +1,18 @@
+//! One JSON object a line. Times are seconds since the start of the run, at full precision.
+
+mod latencies;
+mod request_line;
+#[cfg(test)]
+mod sample;
+mod trace_line;
+
+use veeksha_model::Nanos;
+
+pub use latencies::Latencies;
+pub use request_line::request_line;
+pub use trace_line::trace_line;
+
+/// Nanoseconds as seconds.
+fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e9
+}

@@ -1,0 +1,307 @@
+//! The lines of `traces/trace.jsonl`.
+
+use serde::Serialize;
+
+use super::seconds;
+use crate::Event;
+
+/// An event as it stands there: `event` is its name.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum TraceLine<'a> {
+    RunStarted {
+        epoch_unix: f64,
+        epoch_monotonic: f64,
+    },
+    SessionPlanned {
+        session_id: u64,
+        digest: String,
+    },
+    PluginCalled {
+        thread: &'a str,
+        what: &'a str,
+        begin: f64,
+        end: f64,
+    },
+    MetricDefined {
+        metric: &'a str,
+        unit: &'a str,
+        better: &'static str,
+        summary: &'a str,
+        plugin: &'a str,
+    },
+    Sampled {
+        metric: &'a str,
+        value: f64,
+        weight: f64,
+        request_id: Option<String>,
+    },
+    Judged {
+        plugin: &'a str,
+        request_id: String,
+        good: bool,
+    },
+    SessionStarted {
+        session_id: u64,
+        at: f64,
+        requests: u32,
+    },
+    Dispatched {
+        request_id: String,
+        session_id: u64,
+        node_id: u32,
+        intended: f64,
+        dispatched_at: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a str>,
+    },
+    Finished {
+        request_id: String,
+        session_id: u64,
+        node_id: u32,
+        at: f64,
+        success: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a str>,
+    },
+    NeverSent {
+        request_id: String,
+        session_id: u64,
+        node_id: u32,
+        at: f64,
+        reason: &'a str,
+    },
+    SessionFinished {
+        session_id: u64,
+        at: f64,
+        end: &'a str,
+        requests: u32,
+    },
+    Starved {
+        due: f64,
+        at: f64,
+    },
+    ArrivalsMissed {
+        sessions: u64,
+        at: f64,
+    },
+    ThreadSampled {
+        thread: &'a str,
+        at: f64,
+        span: f64,
+        busy: f64,
+        waiting: f64,
+    },
+    ClockStepped {
+        at: f64,
+        by: f64,
+    },
+    TimeoutReached {
+        at: f64,
+    },
+    Interrupted {
+        at: f64,
+    },
+    RunEnded {
+        at: f64,
+    },
+}
+
+/// Appends the line of `traces/trace.jsonl` for an event, without the line's end. `content` is what was said, where the run is to
+/// record it: the text sent (of [`Event::Dispatched`]) or the text answered (of [`Event::Finished`]); other events have
+/// none, and it is left out there.
+pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> serde_json::Result<()> {
+    let row = match event {
+        Event::RunStarted(info) => TraceLine::RunStarted {
+            epoch_unix: seconds(info.epoch_wall_nanos),
+            epoch_monotonic: seconds(info.epoch_monotonic_nanos),
+        },
+        Event::SessionPlanned { session, digest } => TraceLine::SessionPlanned {
+            session_id: session.0,
+            digest: format!("{digest:016x}"),
+        },
+        Event::PluginCalled(call) => TraceLine::PluginCalled {
+            thread: &call.thread,
+            what: &call.what,
+            begin: seconds(call.begin),
+            end: seconds(call.end),
+        },
+        Event::MetricDefined(definition) => TraceLine::MetricDefined {
+            metric: &definition.name,
+            unit: &definition.unit,
+            better: definition.better.name(),
+            summary: &definition.summary,
+            plugin: &definition.plugin,
+        },
+        Event::Sampled(sample) => TraceLine::Sampled {
+            metric: &sample.metric,
+            value: sample.value,
+            weight: sample.weight,
+            request_id: sample.request.map(|request| request.to_string()),
+        },
+        Event::Judged {
+            plugin,
+            request,
+            good,
+        } => TraceLine::Judged {
+            plugin,
+            request_id: request.to_string(),
+            good: *good,
+        },
+        Event::SessionStarted {
+            session,
+            at,
+            requests,
+        } => TraceLine::SessionStarted {
+            session_id: session.0,
+            at: seconds(*at),
+            requests: *requests,
+        },
+        Event::Dispatched {
+            request,
+            intended,
+            at,
+        } => TraceLine::Dispatched {
+            request_id: request.to_string(),
+            session_id: request.session.0,
+            node_id: request.node.0,
+            intended: seconds(*intended),
+            dispatched_at: seconds(*at),
+            content,
+        },
+        Event::Finished(record) => TraceLine::Finished {
+            request_id: record.id.to_string(),
+            session_id: record.id.session.0,
+            node_id: record.id.node.0,
+            at: seconds(record.completed_at),
+            success: record.is_ok(),
+            content,
+        },
+        Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
+            request_id: request.to_string(),
+            session_id: request.session.0,
+            node_id: request.node.0,
+            at: seconds(*at),
+            reason: reason.name(),
+        },
+        Event::SessionFinished {
+            session,
+            at,
+            end,
+            requests,
+        } => TraceLine::SessionFinished {
+            session_id: session.0,
+            at: seconds(*at),
+            end: end.name(),
+            requests: *requests,
+        },
+        Event::Starved { due, at } => TraceLine::Starved {
+            due: seconds(*due),
+            at: seconds(*at),
+        },
+        Event::ArrivalsMissed { sessions, at } => TraceLine::ArrivalsMissed {
+            sessions: *sessions,
+            at: seconds(*at),
+        },
+        Event::ThreadSampled(sample) => TraceLine::ThreadSampled {
+            thread: &sample.thread,
+            at: seconds(sample.at),
+            span: seconds(sample.span),
+            busy: seconds(sample.busy),
+            waiting: seconds(sample.waiting),
+        },
+        Event::ClockStepped { at, by } => TraceLine::ClockStepped {
+            at: seconds(*at),
+            by: *by as f64 / 1e9,
+        },
+        Event::TimeoutReached { at } => TraceLine::TimeoutReached { at: seconds(*at) },
+        Event::Interrupted { at } => TraceLine::Interrupted { at: seconds(*at) },
+        Event::RunEnded { at } => TraceLine::RunEnded { at: seconds(*at) },
+    };
+    serde_json::to_writer(line, &row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NeverSentReason, RunInfo, SessionEnd, ThreadSample, wire::sample::record};
+
+    fn trace_line_of(event: &Event, content: Option<&str>) -> String {
+        let mut line = Vec::new();
+        trace_line(&mut line, event, content).unwrap();
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn every_event_is_one_line_that_names_itself() {
+        let request = record().id;
+        let session = request.session;
+        let cases = [
+            (Event::RunStarted(RunInfo::default()), "run_started"),
+            (
+                Event::SessionStarted {
+                    session,
+                    at: 1,
+                    requests: 3,
+                },
+                "session_started",
+            ),
+            (
+                Event::Dispatched {
+                    request,
+                    intended: 1,
+                    at: 2,
+                },
+                "dispatched",
+            ),
+            (Event::Finished(Box::new(record())), "finished"),
+            (
+                Event::NeverSent {
+                    request,
+                    reason: NeverSentReason::RunEnded,
+                    at: 1,
+                },
+                "never_sent",
+            ),
+            (
+                Event::SessionFinished {
+                    session,
+                    at: 1,
+                    end: SessionEnd::Errored,
+                    requests: 3,
+                },
+                "session_finished",
+            ),
+            (Event::Starved { due: 1, at: 2 }, "starved"),
+            (Event::ArrivalsMissed { sessions: 3, at: 2 }, "arrivals_missed"),
+            (Event::ThreadSampled(ThreadSample::default()), "thread_sampled"),
+            (Event::ClockStepped { at: 1, by: -2 }, "clock_stepped"),
+            (Event::TimeoutReached { at: 1 }, "timeout_reached"),
+            (Event::Interrupted { at: 1 }, "interrupted"),
+            (Event::RunEnded { at: 1 }, "run_ended"),
+        ];
+        for (event, name) in cases {
+            let line = trace_line_of(&event, None);
+            let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(value["event"], name);
+            assert!(!line.contains('\n') && value.get("content").is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn content_stands_where_something_was_said() {
+        let dispatched = Event::Dispatched {
+            request: record().id,
+            intended: 1,
+            at: 2,
+        };
+        let finished = Event::Finished(Box::new(record()));
+        for event in [dispatched, finished] {
+            let line = trace_line_of(&event, Some("two\nlines"));
+            let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(value["content"], "two\nlines");
+            assert!(!line.contains('\n'));
+        }
+        assert!(!trace_line_of(&Event::RunEnded { at: 1 }, Some("nothing")).contains("nothing"));
+    }
+}
