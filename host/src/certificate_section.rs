@@ -50,9 +50,12 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
         .map(|remedy| sentence(format!("to do: {remedy}"), Mark::Plain));
     Section {
         title: format!("Certificate: {}", certificate.verdict),
-        columns: ["mean error", "P99 error", "mean of P50"]
-            .map(String::from)
-            .to_vec(),
+        columns: match certificate.bounds.is_empty() {
+            true => Vec::new(),
+            false => ["mean error", "P99 error", "mean of P50"]
+                .map(String::from)
+                .to_vec(),
+        },
         rows: errors.chain(said).chain(advice).collect(),
     }
 }

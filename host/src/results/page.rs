@@ -46,11 +46,14 @@ pub(super) fn whole(
         (false, false) => RunState::Cut,
     };
     let mut run = facts(&analysed.about, state);
+    run.remarks
+        .extend(evaluation.refused.iter().map(ToString::to_string));
     run.name = folder
         .path()
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     run.elapsed = evaluation.curves.window.map(|(_, to)| seconds(to));
+    run.remarks.extend(evaluation.slos.remarks.iter().cloned());
     run.started_unix = analysed
         .started
         .as_ref()
@@ -276,13 +279,9 @@ fn figures(evaluation: &Evaluation) -> Vec<Figure> {
     let mut figures = Vec::new();
     if let Some(goodput) = evaluation.slos.goodput {
         let good = (goodput * counts.intended() as f64).round();
-        let mut detail = format!("{good} of {} were good", counts.intended());
-        for remark in &evaluation.slos.remarks {
-            detail.push_str(&format!("; {remark}"));
-        }
         figures.push(of_all(
             figure("goodput", "Goodput", Some(goodput), "share"),
-            detail,
+            format!("{good} of {} were good", counts.intended()),
         ));
     }
     figures.extend([

@@ -222,7 +222,7 @@ fn slo(result: &SloResult) -> Row {
         ));
     }
     if result.thin
-        && let Some(samples) = result.sample_count
+        && let Some(samples) = result.sample_count.filter(|samples| *samples > 0)
     {
         notes.push(format!("of {} only", say::counted(samples, "sample")));
     }

@@ -109,6 +109,8 @@ function showFigures(page) {
   const rows = shown.map((metric) => {
     const { summary } = metric;
     const as = measure(metric.unit, summary.p50 || summary.p99 || summary.max);
+    // A plugin's unit may be a phrase: it stands below the name, where it has room.
+    const long = as.suffix.length > 10;
     const error = bound(metric.name);
     const own = page.model.metric(metric.name);
     const values = own ? own.values : metric.name === 'tbc' ? gapsOf(true).gaps : null;
@@ -120,9 +122,10 @@ function showFigures(page) {
     const thin = summary.count < 100;
     return el('tr', { 'data-metric': metric.name },
       el('th', { scope: 'row', title: metric.definition },
-        el('span', { class: 'metric-label' }, metric.label), metric.label === metric.name ? null : el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null),
+        el('span', { class: 'metric-label' }, metric.label), metric.label === metric.name ? null : el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null,
+        long ? el('span', { class: 'long-unit' }, as.suffix) : null),
       el('td', { class: 'spark-cell' }, values ? (page.sparks[metric.name] = page.sparks[metric.name] || sparkline(values)) : null),
-      el('td', { class: 'unit-cell' }, as.suffix),
+      el('td', { class: 'unit-cell' }, long ? '' : as.suffix),
       ['mean', 'p50', 'p90', 'p95'].map((key) => el('td', { class: `right ${key}` }, bare(summary[key], as))),
       el('td', { class: 'right', title: thin ? 'Fewer than 100 samples: little more than the largest one' : null }, bare(summary.p99, as), thin ? el('span', { class: 'thin' }, '*') : null),
       el('td', { class: 'right' }, bare(summary.max, as)),
@@ -171,6 +174,6 @@ function showSlos(page) {
         el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, unit)),
         el('td', { class: 'right', title: worst ? 'Samples of the worst window' : null }, isNumber(slo.samples) ? count(slo.samples) : ''),
         windows ? el('td', { class: 'nowrap' }, worst ? [el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
-          `${instant(worst.from, span / 10)} to ${instant(worst.to, span / 10)}`), ` of ${plural(worst.of, 'window', 'windows')}`] : '') : null);
+          `${instant(worst.from, span)} to ${instant(worst.to, span)}`), ` of ${plural(worst.of, 'window', 'windows')}`] : '') : null);
     })));
 }
