@@ -8,13 +8,18 @@ use std::rc::Rc;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::agent_generator::exports::veeksha::plugin::agent_generator as contract;
-use crate::{Descriptor, Error, Failure, Random, Request, Response, config, log};
+use crate::{Error, Failure, Random, Request, Response, config, frame, log};
 
 pub use contract::Step;
 
 /// One live session that answers what the model said.
 ///
 /// A session must depend on (configuration, seed, index, the answers) and on nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no agent",
+    label = "does not implement `Agent`",
+    note = "write `impl Agent for {Self} {{ .. }}`; the documentation of `Agent` has a whole one"
+)]
 pub trait Agent: Sized + 'static {
     /// What the user writes under the generator's name; see [`SessionGenerator::Config`](crate::SessionGenerator::Config).
     type Config: DeserializeOwned + 'static;
@@ -99,15 +104,7 @@ pub struct Live<T>(RefCell<T>);
 impl<T: Agent> contract::Guest for Exported<T> {
     type Agent = Live<T>;
 
-    fn describe() -> Descriptor {
-        log::report_panics();
-        Descriptor {
-            name: T::NAME.into(),
-            version: T::VERSION.into(),
-            summary: T::SUMMARY.into(),
-            config_schema: T::config_schema(),
-        }
-    }
+    frame::describe!(T);
 }
 
 impl<T: Agent> contract::GuestAgent for Live<T> {
@@ -152,15 +149,7 @@ fn parsed<C: DeserializeOwned + 'static>(text: String) -> Result<Rc<C>, Error> {
 #[macro_export]
 macro_rules! export_agent {
     ($agent:ty) => {
-        const _: () = {
-            type VeekshaExported = $crate::__private::ExportedAgent<$agent>;
-            const fn is_an_agent<T: $crate::Agent>() {}
-            is_an_agent::<$agent>();
-            #[cfg(target_family = "wasm")]
-            $crate::__private::agent_generator::export!(
-                VeekshaExported with_types_in $crate::__private::agent_generator
-            );
-        };
+        $crate::__export!($agent, $crate::Agent, ExportedAgent, agent_generator);
     };
 }
 

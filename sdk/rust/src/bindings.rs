@@ -15,122 +15,35 @@ pub mod capabilities {
     });
 }
 
-pub mod session_generator {
-    wit_bindgen::generate!({
-        world: "session-generator-plugin",
-        path: "../../wit/0.1.0",
-        with: {
-            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
-        },
-        generate_all,
-        additional_derives: [PartialEq, Eq],
-        pub_export_macro: true,
-    });
+/// Binds the world of a kind of plugin on top of the capabilities; what else it shares with another kind stands in braces.
+macro_rules! world {
+    ($kind:ident: $world:tt, derives $derives:tt $(, sharing { $($shared:tt)* })?) => {
+        pub mod $kind {
+            wit_bindgen::generate!({
+                world: $world,
+                path: "../../wit/0.1.0",
+                with: {
+                    "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
+                    "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
+                    "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
+                    "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
+                    "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
+                    $($($shared)*)?
+                },
+                generate_all,
+                additional_derives: $derives,
+                pub_export_macro: true,
+            });
+        }
+    };
 }
 
-pub mod agent_generator {
-    wit_bindgen::generate!({
-        world: "agent-generator-plugin",
-        path: "../../wit/0.1.0",
-        with: {
-            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
-        },
-        generate_all,
-        additional_derives: [PartialEq, Eq],
-        pub_export_macro: true,
-    });
-}
-
-pub mod trace_flavor {
-    wit_bindgen::generate!({
-        world: "trace-flavor-plugin",
-        path: "../../wit/0.1.0",
-        with: {
-            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
-        },
-        generate_all,
-        additional_derives: [PartialEq, Eq],
-        pub_export_macro: true,
-    });
-}
-
-pub mod endpoint_codec {
-    wit_bindgen::generate!({
-        world: "endpoint-codec-plugin",
-        path: "../../wit/0.1.0",
-        with: {
-            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
-        },
-        generate_all,
-        additional_derives: [PartialEq, Eq],
-        pub_export_macro: true,
-    });
-}
-
-pub mod metric {
-    wit_bindgen::generate!({
-        world: "metric-plugin",
-        path: "../../wit/0.1.0",
-        with: {
-            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
-        },
-        generate_all,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-    });
-}
-
-pub mod request_check {
-    wit_bindgen::generate!({
-        world: "request-check-plugin",
-        path: "../../wit/0.1.0",
-        with: {
-            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
-            "veeksha:plugin/records@0.1.0": crate::bindings::metric::veeksha::plugin::records,
-        },
-        generate_all,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-    });
-}
-
-pub mod slo_check {
-    wit_bindgen::generate!({
-        world: "slo-check-plugin",
-        path: "../../wit/0.1.0",
-        with: {
-            "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-            "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-            "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-            "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-            "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
-        },
-        generate_all,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-    });
-}
+world!(session_generator: "session-generator-plugin", derives [PartialEq, Eq]);
+world!(agent_generator: "agent-generator-plugin", derives [PartialEq, Eq]);
+world!(trace_flavor: "trace-flavor-plugin", derives [PartialEq, Eq]);
+world!(endpoint_codec: "endpoint-codec-plugin", derives [PartialEq, Eq]);
+world!(metric: "metric-plugin", derives [PartialEq]);
+world!(request_check: "request-check-plugin", derives [PartialEq], sharing {
+    "veeksha:plugin/records@0.1.0": crate::bindings::metric::veeksha::plugin::records,
+});
+world!(slo_check: "slo-check-plugin", derives [PartialEq]);

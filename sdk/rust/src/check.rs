@@ -31,15 +31,20 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::request_check::exports::veeksha::plugin::request_check as contract;
 use crate::completion::{Completion, each};
-use crate::{Descriptor, Error, config, log};
+use crate::{Error, frame};
 
 /// Judges requests.
 ///
 /// What it says must depend on (configuration, request) and on nothing else, not on the requests before: the host may use several
 /// instances, and may ask twice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no request check",
+    label = "does not implement `RequestCheck`",
+    note = "write `impl RequestCheck for {Self} {{ .. }}`; the documentation of `RequestCheck` has a whole one"
+)]
 pub trait RequestCheck: Sized + 'static {
     /// What the user writes under the check's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`]).
+    /// object tagged by `type` (see [`config`](crate::config)).
     type Config: DeserializeOwned;
 
     /// The name of the check.
@@ -74,23 +79,12 @@ pub struct Open<T>(T);
 impl<T: RequestCheck> contract::Guest for Exported<T> {
     type Checker = Open<T>;
 
-    fn describe() -> Descriptor {
-        log::report_panics();
-        Descriptor {
-            name: T::NAME.into(),
-            version: T::VERSION.into(),
-            summary: T::SUMMARY.into(),
-            config_schema: T::config_schema(),
-        }
-    }
+    frame::describe!(T);
 }
 
 impl<T: RequestCheck> contract::GuestChecker for Open<T> {
     fn open(config: String) -> Result<contract::Checker, Error> {
-        log::report_panics();
-        Ok(contract::Checker::new(Open(T::open(config::from_json(
-            &config,
-        )?)?)))
+        Ok(contract::Checker::new(Open(frame::open(&config, T::open)?)))
     }
 
     fn judge(&self, batch: contract::Batch) -> Result<Vec<bool>, Error> {
@@ -108,14 +102,11 @@ impl<T: RequestCheck> contract::GuestChecker for Open<T> {
 #[macro_export]
 macro_rules! export_request_check {
     ($check:ty) => {
-        const _: () = {
-            type VeekshaExported = $crate::__private::ExportedRequestCheck<$check>;
-            const fn is_a_request_check<T: $crate::check::RequestCheck>() {}
-            is_a_request_check::<$check>();
-            #[cfg(target_family = "wasm")]
-            $crate::__private::request_check::export!(
-                VeekshaExported with_types_in $crate::__private::request_check
-            );
-        };
+        $crate::__export!(
+            $check,
+            $crate::check::RequestCheck,
+            ExportedRequestCheck,
+            request_check
+        );
     };
 }

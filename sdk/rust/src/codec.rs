@@ -59,7 +59,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::endpoint_codec::exports::veeksha::plugin::endpoint_codec as contract;
-use crate::{Descriptor, Error, Usage, config, log};
+use crate::{Error, Usage, frame};
 
 pub use contract::{Endpoint, Framing, Part, Refusal, ToolPiece};
 
@@ -67,9 +67,14 @@ pub use contract::{Endpoint, Framing, Part, Refusal, ToolPiece};
 ///
 /// What [`decode`](Self::decode) says must depend on (configuration, event) and on nothing else, not on the events before: the
 /// host asks several instances, with a part of an answer each, and may ask twice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no endpoint codec",
+    label = "does not implement `EndpointCodec`",
+    note = "write `impl EndpointCodec for {Self} {{ .. }}`; the documentation of `EndpointCodec` has a whole one"
+)]
 pub trait EndpointCodec: Sized + 'static {
     /// What the user writes under the codec's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`]).
+    /// object tagged by `type` (see [`config`](crate::config)).
     type Config: DeserializeOwned;
 
     /// The name of the codec.
@@ -255,21 +260,12 @@ pub struct Open<T>(T);
 impl<T: EndpointCodec> contract::Guest for Exported<T> {
     type Codec = Open<T>;
 
-    fn describe() -> Descriptor {
-        log::report_panics();
-        Descriptor {
-            name: T::NAME.into(),
-            version: T::VERSION.into(),
-            summary: T::SUMMARY.into(),
-            config_schema: T::config_schema(),
-        }
-    }
+    frame::describe!(T);
 }
 
 impl<T: EndpointCodec> contract::GuestCodec for Open<T> {
     fn open(config: String) -> Result<contract::Codec, Error> {
-        log::report_panics();
-        Ok(contract::Codec::new(Open(T::open(config::from_json(&config)?)?)))
+        Ok(contract::Codec::new(Open(frame::open(&config, T::open)?)))
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -288,15 +284,12 @@ impl<T: EndpointCodec> contract::GuestCodec for Open<T> {
 #[macro_export]
 macro_rules! export_endpoint_codec {
     ($codec:ty) => {
-        const _: () = {
-            type VeekshaExported = $crate::__private::ExportedCodec<$codec>;
-            const fn is_an_endpoint_codec<T: $crate::codec::EndpointCodec>() {}
-            is_an_endpoint_codec::<$codec>();
-            #[cfg(target_family = "wasm")]
-            $crate::__private::endpoint_codec::export!(
-                VeekshaExported with_types_in $crate::__private::endpoint_codec
-            );
-        };
+        $crate::__export!(
+            $codec,
+            $crate::codec::EndpointCodec,
+            ExportedCodec,
+            endpoint_codec
+        );
     };
 }
 

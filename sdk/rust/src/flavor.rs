@@ -74,7 +74,7 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::trace_flavor::exports::veeksha::plugin::trace_flavor as contract;
-use crate::{Descriptor, Error, Nanos, Session, config, log};
+use crate::{Error, Nanos, Session, config, frame};
 
 pub use contract::{
     Answer, Arrival, Cell, Column, Grouping, HistoryMode, Layout, MostFrequent, Replay, TimeUnit, Tree, Turn,
@@ -84,6 +84,11 @@ pub use contract::{
 ///
 /// What [`session`](Self::session) returns must depend on (configuration, trace, epoch, group) and on nothing else: the host
 /// asks in any order, from several instances, and may ask twice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no trace flavor",
+    label = "does not implement `TraceFlavor`",
+    note = "write `impl TraceFlavor for {Self} {{ .. }}`; the documentation of `TraceFlavor` has a whole one"
+)]
 pub trait TraceFlavor: Sized + 'static {
     /// What the user writes under the flavor's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
     /// object tagged by `type` (see [`config`]).
@@ -340,21 +345,12 @@ pub struct Open<T>(T);
 impl<T: TraceFlavor> contract::Guest for Exported<T> {
     type Flavor = Open<T>;
 
-    fn describe() -> Descriptor {
-        log::report_panics();
-        Descriptor {
-            name: T::NAME.into(),
-            version: T::VERSION.into(),
-            summary: T::SUMMARY.into(),
-            config_schema: T::config_schema(),
-        }
-    }
+    frame::describe!(T);
 }
 
 impl<T: TraceFlavor> contract::GuestFlavor for Open<T> {
     fn open(config: String) -> Result<contract::Flavor, Error> {
-        log::report_panics();
-        Ok(contract::Flavor::new(Open(T::open(config::from_json(&config)?)?)))
+        Ok(contract::Flavor::new(Open(frame::open(&config, T::open)?)))
     }
 
     fn layout(&self) -> Layout {
@@ -396,15 +392,12 @@ fn read<R: DeserializeOwned>(rows: contract::Group) -> Result<Group<R>, Error> {
 #[macro_export]
 macro_rules! export_trace_flavor {
     ($flavor:ty) => {
-        const _: () = {
-            type VeekshaExported = $crate::__private::ExportedFlavor<$flavor>;
-            const fn is_a_trace_flavor<T: $crate::flavor::TraceFlavor>() {}
-            is_a_trace_flavor::<$flavor>();
-            #[cfg(target_family = "wasm")]
-            $crate::__private::trace_flavor::export!(
-                VeekshaExported with_types_in $crate::__private::trace_flavor
-            );
-        };
+        $crate::__export!(
+            $flavor,
+            $crate::flavor::TraceFlavor,
+            ExportedFlavor,
+            trace_flavor
+        );
     };
 }
 

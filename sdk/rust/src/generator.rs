@@ -5,10 +5,15 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::session_generator::exports::veeksha::plugin::session_generator as contract;
-use crate::{Descriptor, Error, Random, Session, config, log};
+use crate::{Error, Random, Session, frame};
 
 /// Plans sessions. Session `index` must depend on (configuration, seed, index) and on nothing else: the host asks in any
 /// order, from several instances, and may ask twice. Randomness comes from the [`Random`] at hand.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no session generator",
+    label = "does not implement `SessionGenerator`",
+    note = "write `impl SessionGenerator for {Self} {{ .. }}`; the documentation of `SessionGenerator` has a whole one"
+)]
 pub trait SessionGenerator: Sized + 'static {
     /// What the user writes under the generator's name. Derive `Deserialize` and deny unknown fields; an enum is read as
     /// an object tagged by `type` (see [`config`](crate::config)).
@@ -68,21 +73,12 @@ pub struct Workload<T>(T);
 impl<T: SessionGenerator> contract::Guest for Exported<T> {
     type Workload = Workload<T>;
 
-    fn describe() -> Descriptor {
-        log::report_panics();
-        Descriptor {
-            name: T::NAME.into(),
-            version: T::VERSION.into(),
-            summary: T::SUMMARY.into(),
-            config_schema: T::config_schema(),
-        }
-    }
+    frame::describe!(T);
 }
 
 impl<T: SessionGenerator> contract::GuestWorkload for Workload<T> {
     fn open(config: String) -> Result<contract::Workload, Error> {
-        log::report_panics();
-        let generator = T::open(config::from_json(&config)?)?;
+        let generator = frame::open(&config, T::open)?;
         Ok(contract::Workload::new(Workload(generator)))
     }
 
@@ -102,15 +98,12 @@ impl<T: SessionGenerator> contract::GuestWorkload for Workload<T> {
 #[macro_export]
 macro_rules! export_session_generator {
     ($generator:ty) => {
-        const _: () = {
-            type VeekshaExported = $crate::__private::ExportedGenerator<$generator>;
-            const fn is_a_session_generator<T: $crate::SessionGenerator>() {}
-            is_a_session_generator::<$generator>();
-            #[cfg(target_family = "wasm")]
-            $crate::__private::session_generator::export!(
-                VeekshaExported with_types_in $crate::__private::session_generator
-            );
-        };
+        $crate::__export!(
+            $generator,
+            $crate::SessionGenerator,
+            ExportedGenerator,
+            session_generator
+        );
     };
 }
 

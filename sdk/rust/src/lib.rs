@@ -69,6 +69,7 @@ pub mod conversation;
 mod corpus;
 mod error;
 pub mod flavor;
+mod frame;
 mod generator;
 pub mod log;
 pub mod metric;
@@ -119,3 +120,17 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What is not of a kind cannot be exported as one, and the compiler says so by the name of the trait.
+///
+/// ```compile_fail,E0277
+/// struct Nothing;
+/// veeksha_plugin::export_metric!(Nothing);
+/// ```
+///
+/// ```compile_fail,E0277
+/// struct Nothing;
+/// veeksha_plugin::export_slo_check!(Nothing);
+/// ```
+#[cfg(doctest)]
+struct NotOfAKind;

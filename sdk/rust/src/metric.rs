@@ -47,16 +47,21 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::metric::exports::veeksha::plugin::metric as contract;
 use crate::completion::{Completion, each};
-use crate::{Descriptor, Error, config, log};
+use crate::{Error, frame};
 
 pub use contract::{Better, Definition, Sample};
 
 /// Measures metrics.
 ///
 /// It may keep what it likes from one request to the next. How the host cuts the requests into batches does not show.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no metric",
+    label = "does not implement `Metric`",
+    note = "write `impl Metric for {Self} {{ .. }}`; the documentation of `Metric` has a whole one"
+)]
 pub trait Metric: Sized + 'static {
     /// What the user writes under the metric's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`]).
+    /// object tagged by `type` (see [`config`](crate::config)).
     type Config: DeserializeOwned;
 
     /// The name of the plugin.
@@ -168,21 +173,12 @@ pub struct Open<T>(RefCell<T>);
 impl<T: Metric> contract::Guest for Exported<T> {
     type Collector = Open<T>;
 
-    fn describe() -> Descriptor {
-        log::report_panics();
-        Descriptor {
-            name: T::NAME.into(),
-            version: T::VERSION.into(),
-            summary: T::SUMMARY.into(),
-            config_schema: T::config_schema(),
-        }
-    }
+    frame::describe!(T);
 }
 
 impl<T: Metric> contract::GuestCollector for Open<T> {
     fn open(config: String) -> Result<contract::Collector, Error> {
-        log::report_panics();
-        let metric = T::open(config::from_json(&config)?)?;
+        let metric = frame::open(&config, T::open)?;
         Ok(contract::Collector::new(Open(RefCell::new(metric))))
     }
 
@@ -216,13 +212,7 @@ impl<T: Metric> contract::GuestCollector for Open<T> {
 #[macro_export]
 macro_rules! export_metric {
     ($metric:ty) => {
-        const _: () = {
-            type VeekshaExported = $crate::__private::ExportedMetric<$metric>;
-            const fn is_a_metric<T: $crate::metric::Metric>() {}
-            is_a_metric::<$metric>();
-            #[cfg(target_family = "wasm")]
-    $crate::__private::metric::export!(VeekshaExported with_types_in $crate::__private::metric);
-        };
+        $crate::__export!($metric, $crate::metric::Metric, ExportedMetric, metric);
     };
 }
 

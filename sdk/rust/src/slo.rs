@@ -39,15 +39,20 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::slo_check::exports::veeksha::plugin::slo_check as contract;
 use crate::bindings::slo_check::veeksha::plugin::results as host;
-use crate::{Descriptor, Error, config, log};
+use crate::{Error, frame};
 
 pub use contract::Verdict;
 pub use host::{Stats, Window};
 
 /// Judges runs. Its verdicts must depend on (configuration, results) alone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no SLO check",
+    label = "does not implement `SloCheck`",
+    note = "write `impl SloCheck for {Self} {{ .. }}`; the documentation of `SloCheck` has a whole one"
+)]
 pub trait SloCheck: Sized + 'static {
     /// What the user writes under the check's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`]).
+    /// object tagged by `type` (see [`config`](crate::config)).
     type Config: DeserializeOwned;
 
     /// The name of the check.
@@ -165,23 +170,12 @@ pub struct Open<T>(T);
 impl<T: SloCheck> contract::Guest for Exported<T> {
     type Checker = Open<T>;
 
-    fn describe() -> Descriptor {
-        log::report_panics();
-        Descriptor {
-            name: T::NAME.into(),
-            version: T::VERSION.into(),
-            summary: T::SUMMARY.into(),
-            config_schema: T::config_schema(),
-        }
-    }
+    frame::describe!(T);
 }
 
 impl<T: SloCheck> contract::GuestChecker for Open<T> {
     fn open(config: String) -> Result<contract::Checker, Error> {
-        log::report_panics();
-        Ok(contract::Checker::new(Open(T::open(config::from_json(
-            &config,
-        )?)?)))
+        Ok(contract::Checker::new(Open(frame::open(&config, T::open)?)))
     }
 
     fn check(&self, results: host::Results) -> Result<Vec<Verdict>, Error> {
@@ -197,15 +191,7 @@ impl<T: SloCheck> contract::GuestChecker for Open<T> {
 #[macro_export]
 macro_rules! export_slo_check {
     ($check:ty) => {
-        const _: () = {
-            type VeekshaExported = $crate::__private::ExportedSloCheck<$check>;
-            const fn is_an_slo_check<T: $crate::slo::SloCheck>() {}
-            is_an_slo_check::<$check>();
-            #[cfg(target_family = "wasm")]
-            $crate::__private::slo_check::export!(
-                VeekshaExported with_types_in $crate::__private::slo_check
-            );
-        };
+        $crate::__export!($check, $crate::slo::SloCheck, ExportedSloCheck, slo_check);
     };
 }
 

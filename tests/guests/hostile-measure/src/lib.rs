@@ -109,6 +109,7 @@ impl metric::GuestCollector for Hostile {
             "definitions-twice" => vec![definition("one"), definition("two"), definition("one")],
             "definitions-many" => (0..300).map(|i| definition(&format!("m{i}"))).collect(),
             "definitions-huge" => vec![definition(&"x".repeat(16 << 20))],
+            "definitions-text" => vec![definition(&no_text())],
             _ => vec![definition("one"), definition("two")],
         }
     }
@@ -143,6 +144,7 @@ impl metric::GuestCollector for Hostile {
             // Only after a hundred requests: showing it the one that it stopped on shows nothing.
             "late" => assert!(seen + count <= 100, "a hundred is enough"),
             "huge" => return Ok(vec![sample(0); 500_000]),
+            "ten-million" => return Ok(vec![sample(0); 10_000_000]),
             _ => {}
         }
         Ok(samples)
@@ -229,6 +231,7 @@ impl slo_check::GuestChecker for Hostile {
             "twice" => vec![verdict("a"), verdict("b"), verdict("a")],
             "many" => (0..2000).map(|i| verdict(&i.to_string())).collect(),
             "huge" => vec![verdict(&"x".repeat(16 << 20))],
+            "text" => vec![verdict(&no_text())],
             "observed" => vec![Verdict {
                 observed: Some(f64::NAN),
                 ..verdict("a")
@@ -271,6 +274,12 @@ fn miscounted() -> ! {
 #[expect(clippy::empty_loop, reason = "being endless is its purpose")]
 fn endless() -> ! {
     loop {}
+}
+
+/// Bytes that are no UTF-8, where the contract has a text.
+fn no_text() -> String {
+    // SAFETY: nobody looks into it here; it is only handed over.
+    unsafe { String::from_utf8_unchecked(vec![b'a', 0xff, 0xfe]) }
 }
 
 fn swell() -> u32 {
