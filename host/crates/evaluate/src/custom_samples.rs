@@ -6,19 +6,17 @@ use veeksha_model::{MetricSample, Nanos, RequestId};
 use veeksha_stats::Weighted;
 
 use crate::label_sets::{LabelSet, Matching};
+use crate::refused::{Refused, SampleFault};
 use crate::requests::Requests;
 use crate::row::Instant;
 use crate::sample_set::SampleSet;
-
-/// No value and no weight is larger, and no weight smaller than its inverse: squares of a billion such samples are still numbers.
-const LARGEST: f64 = 1e90;
 
 /// Samples as they come: before or after the record of their request, or without it.
 #[derive(Debug, Default)]
 pub(crate) struct CustomSamples {
     by_metric: BTreeMap<String, Vec<Sample>>,
-    /// Samples whose value or weight is no number, or beyond all that can be reckoned with.
-    pub(crate) refused: u64,
+    /// Those that cannot be reckoned with.
+    pub(crate) refused: Refused,
 }
 
 #[derive(Debug)]
@@ -30,12 +28,11 @@ struct Sample {
 
 impl CustomSamples {
     pub(crate) fn add(&mut self, sample: &MetricSample) {
-        let MetricSample { value, weight, .. } = *sample;
-        // NaN is in no range.
-        if !(-LARGEST..=LARGEST).contains(&value) || !(LARGEST.recip()..=LARGEST).contains(&weight) {
-            self.refused += 1;
+        if let Some(fault) = SampleFault::of(sample) {
+            self.refused.add(sample, fault);
             return;
         }
+        let MetricSample { value, weight, .. } = *sample;
         let kept = Sample {
             value,
             weight,

@@ -14,8 +14,8 @@ use crate::schedule::Schedule;
 use crate::session_graph;
 use crate::slices::{Course, slices};
 use crate::{
-    Counts, Curves, Evaluator, Figure, HostFigures, Metric, MetricInfo, PluginVerdict, RunSamples,
-    SloResults, Throughput, TimeSlices, WorkloadDigest, json,
+    Counts, Curves, Evaluator, Figure, HostFigures, Metric, MetricInfo, PluginVerdict, RefusedSamples,
+    RunSamples, SloResults, Throughput, TimeSlices, WorkloadDigest, json,
 };
 
 /// All figures of a run. The functions give them in the shape of Veeksha's files, with what Veeksha leaves out
@@ -48,6 +48,8 @@ pub struct Evaluation {
     pub samples: Arc<RunSamples>,
     /// How the record ends.
     pub end: RunEnd,
+    /// Samples of plugins' metrics that are left out, by metric and reason.
+    pub refused: Vec<RefusedSamples>,
 }
 
 /// The summary of a metric's samples.
@@ -89,7 +91,7 @@ impl Evaluation {
             setup,
             mut counts,
             mut requests,
-            custom,
+            mut custom,
             judgements,
             planned,
             tokens,
@@ -117,7 +119,9 @@ impl Evaluation {
         sessions.sort();
         counts.incomplete_sessions += sessions.without_end();
         counts.sessions = sessions.started();
-        end.refused_samples = custom.refused;
+        end.refused_samples = custom.refused.count();
+        let refused = std::mem::take(&mut custom.refused)
+            .list(|metric| setup.catalogue.get(metric).and_then(|info| info.plugin.clone()));
         requests.sort();
         let curves = curves(
             &requests.rows,
@@ -188,6 +192,7 @@ impl Evaluation {
             curves,
             session_dispatch_rate,
             end,
+            refused,
         }
     }
 

@@ -7,7 +7,8 @@ use veeksha_model::Label;
 use veeksha_stats::Summary;
 
 use crate::{
-    ErrorEstimate, Evaluation, HostFigures, Metric, Scope, SessionFigures, ThreadFigures, WorkloadDigest,
+    ErrorEstimate, Evaluation, HostFigures, Metric, RefusedSamples, Scope, SessionFigures, ThreadFigures,
+    WorkloadDigest,
 };
 
 pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
@@ -32,6 +33,10 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
         }
     }
     file.insert("P99 of Fewer than 100 Samples".into(), thin.into());
+    file.insert(
+        "Samples Left Out".into(),
+        evaluation.refused.iter().map(left_out).collect(),
+    );
     let figures = evaluation
         .figures
         .iter()
@@ -129,6 +134,17 @@ fn figures(summary: &Summary) -> [(&'static str, Value); 9] {
     ]
 }
 
+/// Samples of a plugin's metric that are left out for one reason.
+fn left_out(refused: &RefusedSamples) -> Value {
+    json!({
+        "plugin": refused.plugin,
+        "metric": refused.metric,
+        "reason": refused.fault.name(),
+        "count": refused.count,
+        "first": refused.first,
+    })
+}
+
 /// A summary as an object of its figures; `null` where nothing was observed.
 pub(crate) fn spread(summary: &Option<Summary>) -> Value {
     match summary {
@@ -213,6 +229,7 @@ pub(crate) fn throughput_metrics(evaluation: &Evaluation) -> Value {
         "input_tokens": throughput.input_tokens,
         "output_tokens": throughput.output_tokens,
         "cached_tokens": throughput.cached_tokens,
+        "cached_of_tokens": throughput.cached_of_tokens,
         "goodput": evaluation.slos.goodput,
         "good_requests_per_second": evaluation.slos.good_requests_per_second,
     })

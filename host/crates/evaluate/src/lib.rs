@@ -49,6 +49,7 @@ mod pooled;
 mod prefill;
 mod ranks;
 mod reads;
+mod refused;
 mod requests;
 mod row;
 mod run_samples;
@@ -91,6 +92,7 @@ pub use objectives::{
     WorstWindow,
 };
 pub use prefill::PrefillStats;
+pub use refused::{RefusedSamples, SampleFault};
 pub use run_samples::RunSamples;
 pub use self_test::{ErrorFigures, SelfTest, TwinRequest, compare};
 pub use sessions::SessionFigures;

@@ -123,8 +123,9 @@ fn samples_with_weights() {
 }
 
 #[test]
-fn samples_that_are_no_numbers_are_counted_and_left_out() {
+fn samples_that_are_no_numbers_are_left_out_and_told_by_metric_and_reason() {
     let events = [
+        Event::MetricDefined(definition("jitter")),
         sample("jitter", f64::NAN, None),
         sample("jitter", f64::INFINITY, None),
         weighted("jitter", 1.0, 0.0, None),
@@ -136,6 +137,43 @@ fn samples_that_are_no_numbers_are_counted_and_left_out() {
     ];
     let seen = evaluate(Vec::new(), events);
     assert_eq!((count(&seen, "jitter"), seen.end.refused_samples), (1, 7));
+    let told: Vec<String> = seen.refused.iter().map(ToString::to_string).collect();
+    let plugin = definition("jitter").plugin;
+    let whose = |count: u32| {
+        format!(
+            "{count} sample{} of `jitter` (plugin {plugin}) left out, because",
+            if count == 1 { "" } else { "s" }
+        )
+    };
+    assert_eq!(
+        told,
+        [
+            format!(
+                "{} their values are no finite numbers; the first: value NaN, of the whole run",
+                whose(2)
+            ),
+            format!(
+                "{} their values are beyond 1e90; the first: value -1e300, of the whole run",
+                whose(1)
+            ),
+            format!(
+                "{} their weights are not above 0, or beyond 1e90; the first: value 1e0, weight 0e0, of the whole run",
+                whose(4)
+            ),
+        ]
+    );
+    assert_eq!(
+        seen.summary_stats()["Samples Left Out"][1],
+        serde_json::json!({
+            "plugin": plugin, "metric": "jitter", "reason": "value_too_large", "count": 1,
+            "first": "value -1e300, of the whole run",
+        })
+    );
+    let sound = evaluate(
+        Vec::new(),
+        [sample("jitter", 1e90, None), sample("jitter", -0.0, None)],
+    );
+    assert_eq!((count(&sound, "jitter"), sound.refused.len()), (2, 0));
 }
 
 #[test]
