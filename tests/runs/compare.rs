@@ -112,10 +112,15 @@ fn a_slower_engine_is_worse_and_the_other_way_round_better() {
         figure["name"] == "ttfc" && figure["statistic"].as_str().is_some_and(|of| of.contains("mean"))
     });
     let mean = mean.expect("the mean TTFC");
-    let (low, high) = (mean["interval"][0].as_f64(), mean["interval"][1].as_f64());
+    let interval = &mean["relative_interval"];
+    let (low, high) = (interval[0].as_f64(), interval[1].as_f64());
     assert!(
         low > Some(0.0) && high > low,
         "the interval excludes no change: {mean}"
+    );
+    assert_eq!(
+        (&mean["scale"], &mean["interval"]),
+        (&Value::from("ratio"), &Value::Null)
     );
     let difference =
         mean["candidate"]["value"].as_f64().expect("B") - mean["baseline"]["value"].as_f64().expect("A");
@@ -213,6 +218,30 @@ fn what_is_looked_at_can_be_chosen() {
     let comparison = compared(&[&runs.first, &runs.slower], &["--metrics", "ttfc,tbc"], 0);
     assert!(!verdicts(&comparison, "ttfc").is_empty() && !verdicts(&comparison, "tbc").is_empty());
     assert!(verdicts(&comparison, "end_to_end_latency").is_empty());
+    // Figures of the whole run are left out too, from the table and from the count, unless they or a gate name them.
+    let names = |comparison: &Value| -> std::collections::BTreeSet<String> {
+        let figures = comparison["candidates"][0]["figures"]
+            .as_array()
+            .expect("figures");
+        let name = |figure: &Value| figure["name"].as_str().expect("a name").to_owned();
+        figures.iter().map(name).collect()
+    };
+    assert_eq!(names(&comparison), ["tbc", "ttfc"].map(String::from).into());
+    let remarks = comparison["candidates"][0]["remarks"].to_string();
+    assert!(remarks.contains("8 figures with a better side"), "{remarks}");
+    let gated = [
+        "--metrics",
+        "ttfc, error_rate",
+        "--fail-if",
+        "goodput < 1% or worse(e2e)",
+    ];
+    let gated = compare(
+        &[&runs.first, &runs.slower],
+        &[&gated[..], &["--json", "-"]].concat(),
+    );
+    let gated: Value = serde_json::from_str(&stdout(&gated)).expect("JSON");
+    assert!(names(&gated).contains("end_to_end_latency") && names(&gated).contains("error_rate"));
+    assert!(!names(&gated).contains("tbc"), "{:?}", names(&gated));
     let all = compare(&[&runs.first, &runs.second], &["--all"]);
     let some = compare(&[&runs.first, &runs.second], &[]);
     assert!(stdout(&all).lines().count() > stdout(&some).lines().count());
@@ -314,7 +343,14 @@ fn what_cannot_be_compared_or_asked_is_refused() {
     let output = compare(&[&runs.first, &runs.second], &["--metrics", "tftc"]);
     assert_code(&output, 2);
     assert!(
-        stderr(&output).contains("did you mean `ttfc`?"),
+        stderr(&output).contains("did you mean `ttfc`?") && stderr(&output).contains(path(&runs.first)),
+        "{}",
+        stderr(&output)
+    );
+    let output = compare(&[&runs.first, &runs.second], &["--metrics", "ttfc,eror_rate"]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("did you mean `error_rate`?"),
         "{}",
         stderr(&output)
     );
@@ -326,4 +362,217 @@ fn what_cannot_be_compared_or_asked_is_refused() {
     assert!(stderr(&output).contains("holds no record"), "{}", stderr(&output));
     let output = compare(&[&runs.first, &runs.second], &["--confidence", "2"]);
     assert_code(&output, 2);
+}
+
+#[test]
+fn a_run_against_itself_is_told_also_through_a_link() {
+    let runs = runs();
+    let remarks = |comparison: &Value| comparison["candidates"][0]["remarks"].to_string();
+    let comparison = compared(&[&runs.first, &runs.first], &["--metrics", "ttfc"], 0);
+    assert!(remarks(&comparison).contains("is on both sides"), "{comparison}");
+    #[cfg(unix)]
+    {
+        let link = runs.folder.join("a link to the first");
+        std::os::unix::fs::symlink(&runs.first, &link).expect("a link");
+        let comparison = compared(&[&runs.first, &link], &["--metrics", "ttfc"], 0);
+        assert!(remarks(&comparison).contains("is on both sides"), "{comparison}");
+    }
+    let comparison = compared(&[&runs.first, &runs.second], &["--metrics", "ttfc"], 0);
+    assert!(!remarks(&comparison).contains("is on both sides"), "{comparison}");
+}
+
+#[test]
+fn slowdowns_are_shown_and_not_judged() {
+    let runs = runs();
+    let comparison = compared(
+        &[&runs.first, &runs.slower],
+        &["--metrics", "session_slowdown"],
+        0,
+    );
+    let slowdowns = verdicts(&comparison, "session_slowdown");
+    assert!(!slowdowns.is_empty() && slowdowns.iter().all(|verdict| *verdict == "not_comparable"));
+    let figure = &comparison["candidates"][0]["figures"][0];
+    assert!(figure["relative"].is_number(), "{figure}");
+    assert!(
+        figure["remark"]
+            .as_str()
+            .is_some_and(|why| why.contains("own shortest times")),
+        "{figure}"
+    );
+}
+
+/// The names of sides and their runs stand whole, however long and however many they are.
+#[test]
+fn names_are_not_cut() {
+    let runs = runs();
+    let long = runs.folder.join("x".repeat(150));
+    std::fs::create_dir_all(&long).expect("a folder");
+    for run in [&runs.first, &runs.second] {
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(run, long.join(run.file_name().expect("a name"))).expect("a link");
+    }
+    let output = compare(&[&long, &runs.slower], &["--metrics", "ttfc"]);
+    assert_code(&output, 0);
+    let said = stdout(&output);
+    assert!(said.contains(&"x".repeat(150)), "{said}");
+    for run in [&runs.first, &runs.second] {
+        assert!(
+            said.contains(run.file_name().and_then(|name| name.to_str()).expect("a name")),
+            "{said}"
+        );
+    }
+}
+
+/// Two sweeps over the same rates, and one with a rate less, on a slower engine.
+fn sweep(folder: &Path, rates: &str, more: &[&str]) -> PathBuf {
+    let text = format!(
+        "seed: 7\nsession_generator: {{type: synthetic, channels: [{{type: text, body_length_generator: {{type: fixed, value: 32}}}}]}}\n\
+         traffic_scheduler: {{type: rate, interval_generator: {{type: poisson, arrival_rate: !expand {rates}}}}}\n\
+         client: {{type: openai_chat_completions, api_base: 'sim://default'}}\n\
+         runtime: {{max_sessions: 60, benchmark_timeout: 60}}\n"
+    );
+    std::fs::create_dir_all(folder).expect("a folder");
+    let file = crate::support::scenario(folder, "sweep.yml", &text);
+    let out = folder.join("out");
+    let mut arguments = vec!["simulate", &file, "--output_dir", path(&out)];
+    arguments.extend(more);
+    assert_code(&veeksha(arguments), 0);
+    let entries = std::fs::read_dir(&out)
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.path());
+    let mut sweeps: Vec<PathBuf> = entries
+        .filter(|path| path.join("sweep_manifest.json").exists())
+        .collect();
+    sweeps.pop().expect("a sweep")
+}
+
+#[test]
+fn sweeps_are_compared_cell_by_cell() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let first = sweep(&at("a"), "[10, 20]", &[]);
+    let same = sweep(&at("b"), "[20, 10]", &[]);
+    let slower = sweep(&at("c"), "[10, 20]", &["--profile", "slow"]);
+    let longer = sweep(&at("d"), "[10, 40]", &[]);
+    let cells = |comparison: &Value| -> Vec<(String, bool)> {
+        let candidates = comparison["candidates"].as_array().expect("candidates");
+        let cell = |candidate: &Value| {
+            let name = candidate["cell"].as_str().expect("a cell").to_owned();
+            (
+                name,
+                candidate["comparable"].as_bool().expect("comparable or not"),
+            )
+        };
+        candidates.iter().map(cell).collect()
+    };
+    let named = |name: &str, comparable: bool| (name.to_owned(), comparable);
+    // In another order, and with nothing that differs.
+    let comparison = compared(
+        &[&first, &same],
+        &["--fail-if", "worse(any) or not_comparable"],
+        0,
+    );
+    assert_eq!(
+        cells(&comparison),
+        [named("arrival_rate = 10", true), named("arrival_rate = 20", true)]
+    );
+    assert_eq!(
+        comparison["candidates"][0]["runs"].as_array().map(Vec::len),
+        Some(1)
+    );
+
+    let (junit, html) = (at("c.xml"), at("c.html"));
+    let files = [
+        "--fail-if",
+        "worse(ttfc)",
+        "--github",
+        "--junit",
+        path(&junit),
+        "--html",
+        path(&html),
+    ];
+    let output = compare(&[&first, &slower], &files);
+    assert_code(&output, 3);
+    let read = |path: &Path| std::fs::read_to_string(path).expect("a file");
+    for text in [stdout(&output), stderr(&output), read(&junit), read(&html)] {
+        for cell in ["arrival_rate = 10", "arrival_rate = 20"] {
+            assert!(text.contains(cell), "{cell} in {text}");
+        }
+    }
+
+    // A cell that is missing is told, and passes no gate.
+    let comparison = compared(
+        &[&first, &longer],
+        &["--metrics", "ttfc", "--fail-if", "worse(ttfc)"],
+        3,
+    );
+    assert_eq!(
+        cells(&comparison),
+        [
+            named("arrival_rate = 10", true),
+            named("arrival_rate = 20", false),
+            named("arrival_rate = 40", false)
+        ]
+    );
+    let outcomes: Vec<&Value> = (0..3)
+        .map(|place| &comparison["fail_if"]["candidates"][place]["outcome"])
+        .collect();
+    assert_eq!(outcomes, ["passes", "undecided", "undecided"]);
+
+    // A cell is no repeat of another one.
+    let run = runs().first.clone();
+    let output = compare(&[&first, &run], &[]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("is a sweep"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("arrival_rate = 20"),
+        "{}",
+        stderr(&output)
+    );
+    // Sweeps beside one another are repeats of each cell.
+    let repeats = sweep(&at("a"), "[10, 20]", &[])
+        .parent()
+        .expect("a folder")
+        .to_owned();
+    let comparison = compared(&[&repeats, &slower], &["--metrics", "ttfc"], 0);
+    assert_eq!(
+        comparison["candidates"][0]["baseline_runs"]
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
+}
+
+/// Whoever reads an output that is cut must not take it for whole.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_no_success() {
+    let runs = runs();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let mut program = crate::support::program();
+    let output = program
+        .args([
+            "compare",
+            path(&runs.first),
+            path(&runs.second),
+            "--metrics",
+            "ttfc",
+        ])
+        .stdout(full)
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_help_says_how_a_gate_ends_and_what_may_be_invalid() {
+    let help = stdout(&veeksha(["compare", "--help"]));
+    for text in ["exit code 3", "--allow-invalid", "cell by cell"] {
+        assert!(help.contains(text), "{text} in {help}");
+    }
 }

@@ -5,6 +5,9 @@ use crate::student::{reach, two_sided};
 /// An exponent beyond which a ratio is no number any more.
 const LARGEST_LOGARITHM: f64 = 700.0;
 
+/// What rounding alone makes of values that are equal, as a share of them.
+const ROUNDING: f64 = 1e-12;
+
 /// How two values are set against one another. Estimate, interval and probability of a row are all of this one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scale {
@@ -38,8 +41,11 @@ impl Scale {
         }
     }
 
-    /// From one value to another.
-    fn step(self, from: f64, to: f64) -> f64 {
+    /// From one value to another; values that only rounding tells apart are equal.
+    pub(crate) fn step(self, from: f64, to: f64) -> f64 {
+        if (to - from).abs() <= ROUNDING * from.abs().max(to.abs()) {
+            return 0.0;
+        }
         match self {
             Scale::Ratio => (to / from).ln(),
             Scale::Difference => to - from,
@@ -80,11 +86,12 @@ pub struct Spread {
 
 /// The spread between runs; `None` for a single one.
 pub(crate) fn spread(values: &[f64]) -> Option<Spread> {
+    let steps = Scale::Difference.steps(values);
     Some(Spread {
         runs: values.len(),
         min: values.iter().copied().fold(f64::INFINITY, f64::min),
         max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        std: variance(values)?.sqrt(),
+        std: variance(&steps)?.sqrt(),
     })
 }
 
@@ -323,6 +330,15 @@ mod tests {
         assert_eq!(
             (differs.p(), differs.interval(0.95)),
             (Some(0.0), Some((1.0, 1.0)))
+        );
+        // What rounding makes is no difference, however small the error is.
+        assert_eq!(
+            seen(0.663, 0.663_000_000_000_000_1, Scale::Difference).p(),
+            Some(1.0)
+        );
+        assert_eq!(
+            spread(&[0.663, 0.663_000_000_000_000_1]).map(|spread| spread.std),
+            Some(0.0)
         );
         let equal = effect(&[0.1; 3], &[0.1], Scale::Ratio, None);
         assert_eq!((equal.estimate, equal.p()), (0.0, Some(1.0)));

@@ -5,7 +5,7 @@ use veeksha_model::Better;
 use crate::effect::Effect;
 use crate::measured::Measured;
 use crate::paired::Paired;
-use crate::row::{Draft, Found, Row, draft};
+use crate::row::{AGREE, Draft, Found, Row, draft};
 use crate::verdict::holm;
 use crate::{Correction, Invalid, Options, Side, Statistic, Verdict};
 
@@ -232,5 +232,9 @@ fn remarks(rows: &[Row], judged: usize, options: &Options) -> Vec<String> {
             veeksha_stats::number(judged as f64 * (1.0 - options.confidence))
         ),
     };
-    paired.into_iter().chain([counted]).collect()
+    let agree = rows.iter().any(|row| row.remark.as_deref() == Some(AGREE)).then(|| {
+        "where the runs of each side agree exactly, how much others would differ is not known: simulated runs of one seed are copies of one another, of which one is enough"
+            .into()
+    });
+    paired.into_iter().chain(agree).chain([counted]).collect()
 }

@@ -63,6 +63,9 @@ pub struct SideValue {
     pub approximate: bool,
 }
 
+/// What is said of a row whose runs do not vary.
+pub(crate) const AGREE: &str = "the runs of each side agree exactly";
+
 /// A row without its verdict, and what the verdict comes of.
 pub(crate) struct Draft {
     pub(crate) row: Row,
@@ -172,8 +175,9 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
         }
     };
     if let (Some(one), Some(other)) = (row.baseline, row.candidate) {
-        row.difference = Some(other.value - one.value);
-        row.relative = (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value - 1.0);
+        row.difference = Some(Scale::Difference.step(one.value, other.value));
+        let positive = one.value > 0.0 && other.value > 0.0;
+        row.relative = positive.then(|| Scale::Ratio.step(one.value, other.value).exp_m1());
     }
     row.client_error = client_error(known.statistic, a, b);
     let seen = effect(
@@ -278,7 +282,7 @@ fn why_not(a: &Measured, b: &Measured, seen: &Effect, lack: Option<Lack>) -> Opt
     };
     // Some runs that agree to the last digit do not tell that no run ever differs.
     let silent = seen.fewest_runs.is_some() && error.variance == 0.0 && seen.estimate != 0.0;
-    silent.then(|| "the runs of each side agree exactly; how much others would differ is not known".into())
+    silent.then(|| AGREE.into())
 }
 
 fn of_what(statistic: Statistic) -> &'static str {
