@@ -71,8 +71,8 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
             pairs = Some((&one.name, sides.paired(one)));
         }
         let found = match b.iter().find(|other| other.is(&one.name, one.statistic)) {
-            Some(other) => Found::InBoth(one, other),
-            None => Found::InBaseline(one),
+            Some(other) => Found::Both(one, other),
+            None => Found::Baseline(one),
         };
         let paired = pairs.as_ref().and_then(|(_, paired)| paired.as_ref());
         drafts.push(draft(found, paired, options));
@@ -80,7 +80,7 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
     let only_in_b = b
         .iter()
         .filter(|other| !a.iter().any(|one| one.is(&other.name, other.statistic)));
-    drafts.extend(only_in_b.map(|other| draft(Found::InCandidate(other), None, options)));
+    drafts.extend(only_in_b.map(|other| draft(Found::Candidate(other), None, options)));
     // Also where one side lacks some of it.
     drafts.sort_by_key(|draft| {
         let first = a

@@ -80,29 +80,29 @@ pub(crate) struct Draft {
 /// A figure that one of the sides has at least.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<'a> {
-    InBoth(&'a Measured, &'a Measured),
-    InBaseline(&'a Measured),
-    InCandidate(&'a Measured),
+    Both(&'a Measured, &'a Measured),
+    Baseline(&'a Measured),
+    Candidate(&'a Measured),
 }
 
 impl<'a> Found<'a> {
     fn of_baseline(self) -> Option<&'a Measured> {
         match self {
-            Found::InBoth(a, _) | Found::InBaseline(a) => Some(a),
-            Found::InCandidate(_) => None,
+            Found::Both(a, _) | Found::Baseline(a) => Some(a),
+            Found::Candidate(_) => None,
         }
     }
 
     fn of_candidate(self) -> Option<&'a Measured> {
         match self {
-            Found::InBoth(_, b) | Found::InCandidate(b) => Some(b),
-            Found::InBaseline(_) => None,
+            Found::Both(_, b) | Found::Candidate(b) => Some(b),
+            Found::Baseline(_) => None,
         }
     }
 
     fn either(self) -> &'a Measured {
         match self {
-            Found::InBoth(known, _) | Found::InBaseline(known) | Found::InCandidate(known) => known,
+            Found::Both(known, _) | Found::Baseline(known) | Found::Candidate(known) => known,
         }
     }
 }
@@ -160,16 +160,16 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
     };
     let row = &mut draft.row;
     let (a, b) = match (found, b) {
-        (Found::InBoth(a, _), Some(b)) => (a, b),
-        (Found::InBoth(a, b), None) => {
+        (Found::Both(a, _), Some(b)) => (a, b),
+        (Found::Both(a, b), None) => {
             row.remark = Some(format!("the units differ: `{}` and `{}`", a.unit, b.unit));
             return draft;
         }
-        (Found::InCandidate(_), _) => {
+        (Found::Candidate(_), _) => {
             row.remark = Some("the baseline has none".into());
             return draft;
         }
-        (Found::InBaseline(_), _) => {
+        (Found::Baseline(_), _) => {
             row.remark = Some("the candidate has none".into());
             return draft;
         }
