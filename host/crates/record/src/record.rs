@@ -39,7 +39,9 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// If there is no record, if none of its files can be read, or if a file is of another version of the format.
+    /// If there is no record, if it is empty because the run was killed before anything was recorded, if none of its files can be read,
+    /// or if a file is of another version of the format. What is damaged, no plain file, or of another run than most files is left out,
+    /// and noted in [`Record::info`].
     pub fn open(run: &Path) -> Result<Record, RecordError> {
         let folder = folder(run);
         if !folder.is_dir() {

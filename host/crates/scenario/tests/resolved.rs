@@ -46,7 +46,7 @@ fn what_was_written_gives_the_same_plan() {
         "traffic_scheduler: {type: concurrent, target_concurrent_sessions: 7, rampup_seconds: 0.25}",
         "traffic_scheduler: {interval_generator: {type: gamma, arrival_rate: 1e-3, cv: 0.1}}",
         "client: {type: openai_completions, max_tokens_param: null, ignore_eos: null, model: '5', tokenizer: 'null'}",
-        "client: {headers: {X-A: 'yes', X-B: '1.0'}, additional_sampling_params: {stop: [\"\\n\", '- x'], a: null, b: 1.5}}",
+        "client: {headers: {Accept: 'yes', User-Agent: '1.0'}, additional_sampling_params: {stop: [\"\\n\", '- x'], a: null, b: 1.5}}",
         "endpoint: {api_base: 'https://h:1/v1', model: m}",
         "session_generator: {type: wasm, path: a/b.wasm, config: {x: [1, {y: 'no'}], z: ''}, files: {d: d.txt}}",
         "session_generator: {session_graph: {type: branching}, channels: [{type: text, body_length_generator: {type: fixed_stair}}]}",

@@ -304,8 +304,8 @@ fn evaluator(root: &Node, index: usize, resolved: Json) -> Result<Evaluator, ser
     })
 }
 
-/// Takes the resolved `session_generator` apart. Its schema has made sure of everything that is not there to be handled.
-fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error> {
+/// The `type` of a resolved choice, and its other keys. Its schema has made sure of everything that is not there to be handled.
+fn tagged(resolved: Json) -> (String, Map<String, Json>) {
     let mut map = match resolved {
         Json::Object(map) => map,
         _ => Map::new(),
@@ -314,6 +314,12 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
         Some(Json::String(name)) => name,
         _ => String::new(),
     };
+    (name, map)
+}
+
+/// Takes the resolved `session_generator` apart.
+fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error> {
+    let (name, mut map) = tagged(resolved);
     Ok(match name.as_str() {
         "wasm" => {
             let (path, config, files) = component(&mut map);
@@ -351,14 +357,7 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
 
 /// Takes the resolved `session_generator.flavor` apart.
 fn flavor(root: &Node, resolved: Json) -> Result<Flavor, serde_json::Error> {
-    let mut map = match resolved {
-        Json::Object(map) => map,
-        _ => Map::new(),
-    };
-    let name = match map.remove("type") {
-        Some(Json::String(name)) => name,
-        _ => String::new(),
-    };
+    let (name, mut map) = tagged(resolved);
     Ok(match name.as_str() {
         "wasm" => {
             let (path, config, files) = component(&mut map);

@@ -1,209 +1,20 @@
-//! The JSON schema of a scenario: the derived one, tidied, with the shipped components' own schemas in it.
+//! What can be chosen by its `type`: clients, generators, flavors, evaluators, with the keys of each.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::shape::{inline_variants, join, later_keys, walk};
 use crate::plan::{self, ClientKind};
 
-/// The components inside the program, by kind: the name of each with the JSON schema of its configuration, whose keys stand
-/// beside `type`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shipped {
-    /// Session generators.
-    pub generators: BTreeMap<String, Json>,
-    /// Trace flavors.
-    pub flavors: BTreeMap<String, Json>,
-    /// Metrics and checks.
-    pub evaluators: BTreeMap<String, Json>,
-}
-
-/// The schema of scenario files (draft 2020-12), for editors and for [`crate::Document::check`].
-pub fn json_schema(shipped: &Shipped) -> Json {
-    let generators = &shipped.generators;
-    let mut schema = plan::sheet_schema();
-    inline_variants(&mut schema);
-    let mut definitions = match schema.get_mut("$defs").map(Json::take) {
-        Some(Json::Object(definitions)) => definitions,
-        _ => Map::new(),
-    };
-    if let Some(client) = definitions.remove("Client") {
-        definitions.insert("Client".to_owned(), client_choice(&client));
-    }
-    let flavor = flavor_choice(&shipped.flavors, &mut definitions);
-    definitions.insert("TraceFlavor".to_owned(), flavor);
-    let generator = generator_choice(
-        generators,
-        shipped.flavors.contains_key(DEFAULT_FLAVOR),
-        &mut definitions,
-    );
-    definitions.insert("SessionGenerator".to_owned(), generator);
-    let evaluator = evaluator_choice(&shipped.evaluators, &mut definitions);
-    definitions.insert("Evaluator".to_owned(), evaluator);
-    for (choice, later) in [
-        ("Traffic", &["sequential_launch"][..]),
-        ("Client", &["openai_router", "tts", "streaming_tts", "stt"]),
-        ("Evaluator", &["accuracy_lmeval", "audio_quality"]),
-        ("SessionGenerator", &["lmeval"]),
-        ("TraceFlavor", &["seed_tts_text", "audio"]),
-    ] {
-        if let Some(choice) = definitions.get_mut(choice) {
-            choice["x-not-supported-yet"] = json!(later);
-        }
-    }
-    if let Some(endpoint) = definitions.get_mut("Endpoint") {
-        later_keys(endpoint, &["engine_type", "health_url", "host", "port"]);
-    }
-    later_keys(&mut schema, &["server", "wandb"]);
-    if let Some(properties) = schema.get_mut("properties") {
-        properties["$schema"] = json!({
-            "type": "string",
-            "description": "For editors: where this schema is. It has no effect on a run.",
-        });
-        properties["evaluators"] = json!({
-            "type": "array",
-            "minItems": 1,
-            "items": {"$ref": "#/$defs/Evaluator"},
-            "default": [{"type": "performance"}],
-            "description": "What measures and judges: the built-in metrics, plugins, functions. The built-in metrics are always measured.",
-        });
-        properties["session_generator"] = json!({
-            "$ref": "#/$defs/SessionGenerator",
-            "description": "Where sessions come from.",
-        });
-        if generators.contains_key(DEFAULT_GENERATOR) {
-            properties["session_generator"]["default"] = json!({"type": DEFAULT_GENERATOR});
-        } else {
-            schema["required"] = json!(["session_generator"]);
-        }
-    }
-    schema["$defs"] = Json::Object(definitions);
-    close(&mut schema);
-    drop_unused(&mut schema);
-    schema["title"] = "veeksha-host scenario".into();
-    if let Some(schema) = schema.as_object_mut() {
-        schema.remove("description");
-    }
-    schema
-}
-
-/// The schema of scenario files for editors: a scenario as in [`json_schema`], or a list of them. What YAML adds with its tags
-/// (`!expand`, `!include`) no JSON schema can say.
-pub fn file_schema(shipped: &Shipped) -> Json {
-    let mut scenario = json_schema(shipped);
-    let mut definitions = match scenario.get_mut("$defs").map(Json::take) {
-        Some(Json::Object(definitions)) => definitions,
-        _ => Map::new(),
-    };
-    let mut file = json!({
-        "anyOf": [
-            {"$ref": "#/$defs/Scenario"},
-            {
-                "description": "Several scenarios, run one after the other.",
-                "type": "array",
-                "minItems": 1,
-                "items": {"$ref": "#/$defs/Scenario"},
-            },
-        ],
-    });
-    if let Some(scenario) = scenario.as_object_mut() {
-        scenario.remove("$defs");
-        for key in ["$schema", "title"] {
-            if let Some(value) = scenario.remove(key) {
-                file[key] = value;
-            }
-        }
-    }
-    definitions.insert("Scenario".to_owned(), scenario);
-    file["$defs"] = Json::Object(definitions);
-    file
-}
-
 /// The generator of a scenario that names none, as in Veeksha.
-const DEFAULT_GENERATOR: &str = "synthetic";
+pub(super) const DEFAULT_GENERATOR: &str = "synthetic";
 
 /// The flavor of a trace that names none, as in Veeksha.
-const DEFAULT_FLAVOR: &str = "timed_synthetic_session";
-
-fn later_keys(schema: &mut Json, keys: &[&str]) {
-    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
-        for key in keys {
-            properties.insert(
-                (*key).to_owned(),
-                json!({"description": "Not supported by this version yet.", "x-not-supported-yet": true}),
-            );
-        }
-    }
-}
-
-/// The derived schema of a tagged enum's variant is its tag beside a reference; here the referred keys join the tag, so
-/// that the variant can be closed. A variant marked as the default does not need its tag.
-fn inline_variants(schema: &mut Json) {
-    let definitions = schema.get("$defs").cloned().unwrap_or_default();
-    walk(schema, &mut |schema| {
-        let Some(variants) = schema.get_mut("oneOf").and_then(Json::as_array_mut) else {
-            return;
-        };
-        for variant in variants {
-            let reference = variant
-                .get("$ref")
-                .and_then(Json::as_str)
-                .and_then(|reference| reference.strip_prefix("#/$defs/"));
-            if let Some(target) = reference.and_then(|name| definitions.get(name)).cloned()
-                && let Some(object) = variant.as_object_mut()
-            {
-                object.remove("$ref");
-                join(object, &target);
-            }
-            let is_default = variant
-                .as_object_mut()
-                .and_then(|object| object.remove("x-default-variant"))
-                .is_some();
-            if is_default {
-                unrequire(variant, "type");
-            }
-        }
-    });
-}
-
-fn unrequire(schema: &mut Json, key: &str) {
-    if let Some(Json::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| name.as_str() != Some(key));
-        if required.is_empty()
-            && let Some(object) = schema.as_object_mut()
-        {
-            object.remove("required");
-        }
-    }
-}
-
-/// Adds the keys of one object schema to another.
-fn join(object: &mut Map<String, Json>, other: &Json) {
-    if let Some(more) = other.get("properties").and_then(Json::as_object) {
-        let properties = object.entry("properties").or_insert_with(|| json!({}));
-        for (key, of) in more {
-            if properties.get(key).is_none() {
-                properties[key] = of.clone();
-            }
-        }
-    }
-    if let Some(more) = other.get("required").and_then(Json::as_array)
-        && let Some(required) = object
-            .entry("required")
-            .or_insert_with(|| json!([]))
-            .as_array_mut()
-    {
-        required.extend(more.iter().cloned());
-    }
-    for (key, value) in other.as_object().into_iter().flatten() {
-        if !["title", "$schema", "$defs", "default", "$id"].contains(&key.as_str()) {
-            object.entry(key.clone()).or_insert_with(|| value.clone());
-        }
-    }
-}
+pub(super) const DEFAULT_FLAVOR: &str = "timed_synthetic_session";
 
 /// One variant for each kind of client: the same keys, with the defaults that its interface needs.
-fn client_choice(client: &Json) -> Json {
+pub(super) fn client_choice(client: &Json) -> Json {
     let variants: Vec<Json> = ClientKind::ALL
         .into_iter()
         .map(|kind| {
@@ -266,7 +77,7 @@ fn files(description: &str) -> Json {
 }
 
 /// The flavors of a trace: the shipped ones, a component in a file, and functions of a Lua scenario.
-fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
+pub(super) fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
     let mut variants: Vec<Json> = flavors
         .iter()
         .map(|(name, config)| shipped(name, config, name == DEFAULT_FLAVOR, definitions))
@@ -327,7 +138,10 @@ fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json 
 }
 
 /// What measures and judges: the built-in metrics, the shipped components, a component in a file, functions of a Lua scenario.
-fn evaluator_choice(evaluators: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
+pub(super) fn evaluator_choice(
+    evaluators: &BTreeMap<String, Json>,
+    definitions: &mut Map<String, Json>,
+) -> Json {
     let mut performance = plan::performance_schema();
     inline_variants(&mut performance);
     if let Some(Json::Object(own)) = performance.get_mut("$defs").map(Json::take) {
@@ -415,7 +229,7 @@ fn lua_metric() -> Json {
     })
 }
 
-fn generator_choice(
+pub(super) fn generator_choice(
     generators: &BTreeMap<String, Json>,
     has_default_flavor: bool,
     definitions: &mut Map<String, Json>,
@@ -494,63 +308,4 @@ fn shipped(name: &str, config: &Json, is_default: bool, definitions: &mut Map<St
         }
     }
     Json::Object(variant)
-}
-
-/// Closes every object that lists its keys: another key is an error. Formats that only describe a Rust type are dropped.
-fn close(schema: &mut Json) {
-    walk(schema, &mut |schema| {
-        if let Some(object) = schema.as_object_mut() {
-            if let Some(Json::String(text)) = object.get_mut("description") {
-                // A comment's line breaks are the source's; blank lines are paragraphs.
-                *text = text
-                    .split("\n\n")
-                    .map(|part| part.replace('\n', " "))
-                    .collect::<Vec<_>>()
-                    .join("\n\n");
-            }
-            if object.get("properties").is_some_and(Json::is_object) {
-                object.entry("additionalProperties").or_insert(Json::Bool(false));
-            }
-            if matches!(
-                object.get("format").and_then(Json::as_str),
-                Some("uint32" | "int32" | "uint64" | "int64" | "double" | "float" | "uint8" | "uint16")
-            ) {
-                object.remove("format");
-            }
-        }
-    });
-}
-
-fn drop_unused(schema: &mut Json) {
-    loop {
-        let text = schema.to_string();
-        let Some(definitions) = schema.get_mut("$defs").and_then(Json::as_object_mut) else {
-            return;
-        };
-        let before = definitions.len();
-        definitions.retain(|name, _| text.contains(&format!("\"#/$defs/{name}\"")));
-        if definitions.len() == before {
-            return;
-        }
-    }
-}
-
-/// Visits a schema and every schema within it.
-pub(crate) fn walk(schema: &mut Json, visit: &mut impl FnMut(&mut Json)) {
-    visit(schema);
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
-    for (keyword, value) in object {
-        match (keyword.as_str(), value) {
-            ("properties" | "$defs" | "patternProperties", Json::Object(named)) => {
-                named.values_mut().for_each(|schema| walk(schema, visit));
-            }
-            ("oneOf" | "anyOf" | "allOf" | "prefixItems", Json::Array(several)) => {
-                several.iter_mut().for_each(|schema| walk(schema, visit));
-            }
-            ("items" | "additionalProperties" | "not", value @ Json::Object(_)) => walk(value, visit),
-            _ => {}
-        }
-    }
 }
