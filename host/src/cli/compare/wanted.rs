@@ -64,7 +64,8 @@ impl Wanted {
         let Some((written, meant)) = self.unknown.first() else {
             return Ok(());
         };
-        let runs: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
+        let mut runs: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
+        runs.dedup();
         let failure = Failure::usage(format!(
             "--metrics: there is no metric or figure `{written}` in {}",
             runs.join(" or ")
