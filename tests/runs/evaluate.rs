@@ -1,15 +1,13 @@
-//! An old run anew: the same figures to the last digit, other objectives, other plugins, and records that are not whole.
+//! An old run anew: the same figures to the last digit, other objectives, other plugins.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::results::{json, latest, lines};
 use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, simulated};
-use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, stdout, veeksha};
+use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
 
 /// Everything that a run can be asked at once: labels, windows, plugins of both kinds, conditions, decode windows.
 const ASKED: &str = r#"
@@ -401,123 +399,6 @@ fn percentiles_of_too_few_samples_are_marked() {
     assert_eq!(slos["results"][0]["sample_count"], 10);
     let many = simulated(folder.path(), "many.lua", &labelled(50, asked, ""), &[]);
     assert!(!marked(&many), "a hundred requests are enough");
-}
-
-/// A run that is killed leaves what was written, and that is what is evaluated.
-#[test]
-fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = scenario(folder.path(), "s.lua", &labelled(100_000, "", ""));
-    let out = folder.path().join("out");
-    let mut command = program();
-    command.args([
-        "run",
-        &file,
-        "--quiet",
-        "--output_dir",
-        path(&out),
-        "--client.api_base",
-        "sim://fast",
-    ]);
-    command.args(UNJUDGED);
-    let mut child = command
-        .stderr(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("the program starts");
-    let part = out.join("latest/record/requests-00000.parquet");
-    let written = (0..600).any(|_| {
-        std::thread::sleep(Duration::from_millis(100));
-        part.exists()
-    });
-    let killed = Command::new("kill")
-        .args(["-KILL", &child.id().to_string()])
-        .status();
-    assert!(killed.expect("kill").success());
-    child.wait().expect("it ends");
-    assert!(written, "no part of the record after a minute");
-
-    let run = latest(&out);
-    let anew = folder.path().join("anew");
-    let output = evaluate(&run, &["--to", path(&anew)]);
-    assert_code(&output, 0);
-    assert!(stderr(&output).contains("cut short"), "{}", stderr(&output));
-    let anew = latest(&anew);
-    let summary = json(&anew, "metrics/summary_stats.json");
-    let completed = summary["Number of Completed Requests"].as_u64().expect("a count");
-    assert!(completed > 0);
-    assert_eq!(summary["record_complete"], false);
-    // Both are cut, each at its own place: the text is written line by line, the record part by part.
-    let text = std::fs::read_to_string(run.join("metrics/request_level_metrics.jsonl")).expect("rows");
-    let rows = text
-        .lines()
-        .filter(|line| serde_json::from_str::<Value>(line).is_ok());
-    let rows: Vec<Value> = rows
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
-    let known = rows
-        .iter()
-        .take(completed as usize)
-        .filter(|row| row["success"] == true)
-        .count();
-    assert!(
-        rows.len() < completed as usize || known as u64 == completed,
-        "{known} of {completed}"
-    );
-    let report = std::fs::read_to_string(anew.join("report.html")).expect("a page");
-    assert!(report.contains("cut short"), "the page says so too");
-}
-
-#[test]
-fn what_is_no_run_and_what_is_damaged_is_told() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = simulated(folder.path(), "s.lua", &labelled(10, "", ""), &[]);
-
-    let empty = folder.path().join("empty");
-    std::fs::create_dir(&empty).expect("a folder");
-    let output = evaluate(&empty, &[]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("holds no record"), "{}", stderr(&output));
-    let output = evaluate(&folder.path().join("nowhere"), &[]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
-
-    // A scenario of a later version: the record counts, and the objectives are not known.
-    let config = run.join("config.yml");
-    let written = std::fs::read_to_string(&config).expect("config.yml");
-    std::fs::write(&config, format!("{written}\nkey_of_the_future: 1\n")).expect("a file");
-    let output = evaluate(&run, &["--json"]);
-    assert_code(&output, 0);
-    assert!(
-        stderr(&output).contains("key_of_the_future"),
-        "{}",
-        stderr(&output)
-    );
-    std::fs::write(&config, b"\xff\xfe").expect("a file");
-    let output = evaluate(&run, &["--json"]);
-    assert_code(&output, 0);
-    assert!(stderr(&output).contains("UTF-8"), "{}", stderr(&output));
-    std::fs::remove_file(&config).expect("removed");
-    let output = evaluate(&run, &["--json"]);
-    assert_code(&output, 0);
-    assert!(
-        stderr(&output).contains("config.yml cannot be read"),
-        "{}",
-        stderr(&output)
-    );
-    let summary: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-    assert_eq!(summary["Number of Requests"], 20);
-
-    // Half a file, and a file of something else.
-    let requests = run.join("record/requests.parquet");
-    let bytes = std::fs::read(&requests).expect("the record");
-    for damaged in [&bytes[..bytes.len() / 2], b"this is no Parquet file", b""] {
-        std::fs::write(&requests, damaged).expect("a file");
-        let output = evaluate(&run, &["--json"]);
-        assert!(matches!(output.status.code(), Some(2 | 6)), "{}", stderr(&output));
-        assert!(stderr(&output).contains("requests"), "{}", stderr(&output));
-        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
-    }
 }
 
 /// A number that is none ends the metric, and everything else of the run is there.

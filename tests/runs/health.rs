@@ -70,9 +70,46 @@ fn a_run_that_did_as_asked_is_healthy() {
     assert_eq!(outcome(&checks, "Session Concurrency"), "skipped");
     assert_eq!(
         outcome(&checks, "Cold Cache"),
-        "skipped",
-        "a Lua function may repeat itself"
+        "passed",
+        "prompts of a Lua function are compared with each other"
     );
+}
+
+/// Two runs of one Lua scenario against one server, whose prompts begin alike: what the first one's have in common is no surprise, but
+/// the second one meets the first one's cache.
+#[test]
+fn a_cache_that_another_run_has_warmed_is_noticed_whatever_makes_the_sessions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sim = crate::server::Sim::start(&[]);
+    let text = r#"
+return {
+  session_generator = { type = "lua", sessions = function(index, rng)
+    return { requests = { {
+      system = synthetic(600, 1), user = synthetic(600), output = { tokens = 4, exact = true },
+    } } }
+  end },
+  traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 2, rampup_seconds = 0 },
+  client = { type = "openai_chat_completions" },
+  runtime = { max_sessions = 12, benchmark_timeout = 60 },
+}
+"#;
+    let file = scenario(folder.path(), "s.lua", text);
+    let mut outcomes = Vec::new();
+    for _ in 0..2 {
+        let out = folder.path().join("out");
+        let arguments = [
+            "run",
+            &file,
+            "--output_dir",
+            path(&out),
+            "--client.api_base",
+            &sim.api_base,
+        ];
+        assert_code(&veeksha(arguments), 0);
+        outcomes.push(outcome(&checks(&crate::results::latest(&out)), "Cold Cache"));
+    }
+    sim.stop();
+    assert_eq!(outcomes, ["passed", "failed"]);
 }
 
 /// The server is told how long an answer must be by a parameter that it does not know, so that it ends when it likes.

@@ -1,0 +1,220 @@
+//! Records that are not whole, not plain files, or of a run that came to nothing: told, and never waited for.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::results::{json, latest};
+use crate::server::interrupt;
+use crate::simulated::{evaluate, labelled, path, simulated};
+use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, veeksha, stdout};
+
+/// Starts a long run against the simulated engine.
+fn start(folder: &Path, more: &[&str]) -> Child {
+    let file = scenario(folder, "s.lua", &labelled(100_000, "", ""));
+    let out = folder.join("out");
+    let mut command = program();
+    command.args(["run", &file, "--quiet", "--output_dir", path(&out)]);
+    command.args(UNJUDGED).args(more);
+    command.stderr(Stdio::null()).stdout(Stdio::null());
+    command.spawn().expect("the program starts")
+}
+
+/// Waits until there is something of a run.
+fn wait_for(path: &Path) {
+    let there = (0..600).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        path.exists()
+    });
+    assert!(there, "no {} after 30 s", path.display());
+}
+
+fn kill(mut child: Child) {
+    let killed = Command::new("kill")
+        .args(["-KILL", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill").success());
+    child.wait().expect("it ends");
+}
+
+/// A run that is killed leaves what was written, and that is what is evaluated.
+#[test]
+fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = start(folder.path(), &["--client.api_base", "sim://fast"]);
+    let out = folder.path().join("out");
+    wait_for(&out.join("latest/record/requests-00000.parquet"));
+    kill(child);
+
+    let run = latest(&out);
+    let anew = folder.path().join("anew");
+    let output = evaluate(&run, &["--to", path(&anew)]);
+    assert_code(&output, 0);
+    assert!(stderr(&output).contains("cut short"), "{}", stderr(&output));
+    let summary = json(&anew, "metrics/summary_stats.json");
+    let completed = summary["Number of Completed Requests"].as_u64().expect("a count");
+    assert!(completed > 0);
+    assert_eq!(summary["record_complete"], false);
+    // Both are cut, each at its own place: the text is written line by line, the record part by part.
+    let text = std::fs::read_to_string(run.join("metrics/request_level_metrics.jsonl")).expect("rows");
+    let rows = text
+        .lines()
+        .filter(|line| serde_json::from_str::<Value>(line).is_ok());
+    let rows: Vec<Value> = rows
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let known = rows
+        .iter()
+        .take(completed as usize)
+        .filter(|row| row["success"] == true)
+        .count();
+    assert!(
+        rows.len() < completed as usize || known as u64 == completed,
+        "{known} of {completed}"
+    );
+    let report = std::fs::read_to_string(anew.join("report.html")).expect("a page");
+    assert!(report.contains("cut short"), "the page says so too");
+}
+
+#[test]
+fn what_is_no_run_and_what_is_damaged_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(10, "", ""), &[]);
+
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    let output = evaluate(&empty, &[]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("holds no record"), "{}", stderr(&output));
+    std::fs::create_dir(empty.join("record")).expect("a folder");
+    let output = evaluate(&empty, &[]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("killed before anything of it was recorded"),
+        "{}",
+        stderr(&output)
+    );
+    let output = evaluate(&folder.path().join("nowhere"), &[]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
+
+    // A scenario of a later version: the record counts, and the objectives are not known.
+    let config = run.join("config.yml");
+    let written = std::fs::read_to_string(&config).expect("config.yml");
+    std::fs::write(&config, format!("{written}\nkey_of_the_future: 1\n")).expect("a file");
+    let output = evaluate(&run, &["--json"]);
+    assert_code(&output, 0);
+    assert!(
+        stderr(&output).contains("key_of_the_future"),
+        "{}",
+        stderr(&output)
+    );
+    std::fs::write(&config, b"\xff\xfe").expect("a file");
+    let output = evaluate(&run, &["--json"]);
+    assert_code(&output, 0);
+    assert!(stderr(&output).contains("UTF-8"), "{}", stderr(&output));
+    std::fs::remove_file(&config).expect("removed");
+    let output = evaluate(&run, &["--json"]);
+    assert_code(&output, 0);
+    assert!(
+        stderr(&output).contains("config.yml cannot be read"),
+        "{}",
+        stderr(&output)
+    );
+    let summary: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(summary["Number of Requests"], 20);
+
+    // Half a file, and a file of something else.
+    let requests = run.join("record/requests.parquet");
+    let bytes = std::fs::read(&requests).expect("the record");
+    for damaged in [&bytes[..bytes.len() / 2], b"this is no Parquet file", b""] {
+        std::fs::write(&requests, damaged).expect("a file");
+        let output = evaluate(&run, &["--json"]);
+        assert!(matches!(output.status.code(), Some(2 | 6)), "{}", stderr(&output));
+        assert!(stderr(&output).contains("requests"), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    }
+}
+
+/// The first part is written within about a second of the first event, and what is cut does not pass.
+#[test]
+fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = start(folder.path(), &["--client.api_base", "sim://fast"]);
+    let out = folder.path().join("out");
+    wait_for(&out.join("latest/record/events-00000.parquet"));
+    kill(child);
+    let run = latest(&out);
+    // Two parts of an age of half a second and more each: younger than the five seconds of earlier versions.
+    let parts = std::fs::read_dir(run.join("record")).expect("the record").count();
+    assert!(parts <= 8, "{parts} files");
+    assert_code(&veeksha(["health", path(&run)]), 0);
+    let strict = veeksha(["health", path(&run), "--strict"]);
+    assert_code(&strict, 6);
+    assert!(
+        stderr(&strict).contains("the record is not whole"),
+        "{}",
+        stderr(&strict)
+    );
+}
+
+#[test]
+fn pipes_are_not_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
+    for file in ["record/requests.parquet", "config.yml", "record/events.parquet"] {
+        let path = run.join(file);
+        std::fs::remove_file(&path).expect("removed");
+        assert!(
+            Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .expect("mkfifo")
+                .success()
+        );
+        for command in ["evaluate", "health"] {
+            let output = veeksha([command, crate::simulated::path(&run)]);
+            assert!(output.status.code().is_some());
+            assert!(
+                stderr(&output).contains("it is not a regular file"),
+                "{}",
+                stderr(&output)
+            );
+        }
+    }
+    let other = simulated(folder.path(), "other.lua", &labelled(4, "", ""), &[]);
+    let compared = veeksha(["compare", path(&run), path(&other)]);
+    assert!(
+        stderr(&compared).contains("it is not a regular file"),
+        "{}",
+        stderr(&compared)
+    );
+}
+
+/// A server that takes requests and never answers; the user gives up.
+#[test]
+fn a_run_that_was_interrupted_before_any_answer_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let base = format!("http://{}/v1", server.local_addr().expect("an address"));
+    let silent = std::thread::spawn(move || server.incoming().take(64).collect::<Vec<_>>().len());
+    let child = start(
+        folder.path(),
+        &["--client.api_base", &base, "--client.model", "m"],
+    );
+    let out = folder.path().join("out");
+    wait_for(&out.join("latest/record/events-00000.parquet"));
+    interrupt(&child);
+    child.wait_with_output().expect("it ends");
+    drop(silent);
+    let run = latest(&out);
+    let output = evaluate(&run, &["--json"]);
+    assert_code(&output, 6);
+    assert!(
+        stderr(&output).contains("nothing was measured"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -1,0 +1,99 @@
+//! No secret reaches a file of a run's folder, or the terminal.
+
+use std::path::{Path, PathBuf};
+
+use crate::results::latest;
+use crate::simulated::path;
+use crate::support::{UNJUDGED, program, scenario};
+
+/// What stands in every place where a secret can be given.
+const CANARY: &str = "canary8d1f6b2e";
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && !path.is_symlink() {
+            files_below(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+fn holds(bytes: &[u8]) -> bool {
+    bytes
+        .windows(CANARY.len())
+        .any(|window| window == CANARY.as_bytes())
+}
+
+/// Headers under names of every kind, keys, addresses, parameters of requests and of plugins; in the scenario and on the command line,
+/// of a server that answers, of one that refuses, and of one that is not there.
+#[test]
+fn a_secret_is_in_no_file_and_on_no_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sim = crate::server::Sim::start(&[]);
+    let wrong_path = sim.api_base.replace("/v1", "/nothing");
+    for (name, base, code) in [
+        ("good", sim.api_base.as_str(), 0),
+        ("refused", wrong_path.as_str(), 5),
+        ("away", "http://127.0.0.1:9/v1", 5),
+    ] {
+        let text = format!(
+            r#"
+session_generator:
+  type: synthetic
+  session_graph: {{ type: single_request }}
+  channels: [ {{ type: text, body_length_generator: {{ type: fixed, value: 20 }} }} ]
+  output_spec: {{ text: {{ output_length_generator: {{ type: fixed, value: 4 }} }} }}
+traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }}
+client:
+  type: openai_chat_completions
+  api_base: "{base}?key={CANARY}0&other={CANARY}1"
+  api_key: {CANARY}2
+  model: m
+  headers:
+    bearer: {CANARY}3
+    x-jwt: {CANARY}4
+    sessionid: {CANARY}5
+    x-pass: {CANARY}6
+    x-access: {CANARY}7
+    Cookie: a={CANARY}8
+    X-Plain: {CANARY}9
+  additional_sampling_params: {{ access_token: {CANARY}a, nested: {{ headers: {{ x-any: {CANARY}b }} }} }}
+runtime: {{ max_sessions: 4, benchmark_timeout: 10 }}
+trace_recorder: {{ include_content: true }}
+"#
+        );
+        let file = scenario(folder.path(), &format!("{name}.yml"), &text);
+        let out = folder.path().join(name);
+        let mut command = program();
+        command.args(["run", &file, "--output_dir", path(&out), "--compat", "aiperf"]);
+        command.args(["--client.headers.x-typed", &format!("{CANARY}c")]);
+        command.args(UNJUDGED);
+        let output = command.output().expect("the program runs");
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+            assert!(
+                !holds(bytes),
+                "{name}, {stream}: {}",
+                String::from_utf8_lossy(bytes)
+            );
+        }
+        if !out.exists() {
+            continue;
+        }
+        let mut files = Vec::new();
+        files_below(&latest(&out), &mut files);
+        assert!(files.len() > 5, "{files:?}");
+        for file in files {
+            let bytes = std::fs::read(&file).unwrap_or_default();
+            assert!(!holds(&bytes), "{name}: {}", file.display());
+        }
+    }
+    sim.stop();
+}
