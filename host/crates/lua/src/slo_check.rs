@@ -16,8 +16,8 @@ use crate::shape::{At, Shape};
 
 /// The function's name in reports.
 const CHECK: &str = "check";
-/// The most verdicts.
-const MOST: usize = 10_000;
+/// The most verdicts; a component may give as many.
+const MOST: usize = 1_000;
 /// The most bytes of a name or a detail.
 const LONGEST: usize = 4_096;
 
@@ -93,7 +93,7 @@ fn one(at: &At<'_>, table: &Table) -> Result<SloVerdict, Shape> {
     let mut detail = String::new();
     each_field(at, table, &FIELDS, |key, at, value| {
         match key {
-            "name" => name = Some(text(at, value)?).filter(|name| !name.trim().is_empty()),
+            "name" => name = Some(text(at, value)?).filter(|name| !name.is_empty()),
             "met" => match value {
                 Value::Boolean(flag) => met = Some(*flag),
                 other => return Err(at.expected("true or false", other)),
@@ -114,10 +114,11 @@ fn one(at: &At<'_>, table: &Table) -> Result<SloVerdict, Shape> {
     })
 }
 
+/// One line: each run of white space becomes a space.
 fn text(at: &At<'_>, value: &Value) -> Result<String, Shape> {
     let text = string(at, value)?;
     if text.len() > LONGEST {
         return Err(at.shape(format!("{} bytes of text; there may be {LONGEST}", text.len())));
     }
-    Ok(text)
+    Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

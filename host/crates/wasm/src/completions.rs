@@ -10,6 +10,9 @@ use crate::bindings::records as wit;
 const CALL_REQUESTS: usize = 256;
 /// Events of all answers of one call, unless a single request has more.
 const CALL_CHUNKS: usize = 64 << 10;
+/// Bytes of text of all requests of one call, unless a single request has more: labels are the workload's and messages the server's, and
+/// a plugin is not to run out of memory over them.
+const CALL_TEXT: usize = 4 << 20;
 /// What does not exist, in columns of 32 bits.
 const NONE: u32 = u32::MAX;
 /// What does not exist, in columns of times.
@@ -17,12 +20,26 @@ const NEVER: Nanos = (1 << 53) - 1;
 
 /// How many of these requests go into the next call; at least one.
 pub(crate) fn call_length(requests: &[&RequestRecord]) -> usize {
-    let mut chunks = 0;
+    let (mut chunks, mut text) = (0, 0);
     let fitting = requests.iter().take(CALL_REQUESTS).take_while(|request| {
         chunks += request.chunks.len();
-        chunks <= CALL_CHUNKS
+        text += text_of(request);
+        chunks <= CALL_CHUNKS && text <= CALL_TEXT
     });
     fitting.count().max(1)
+}
+
+/// Bytes of text that a request may take along: what it shares with others is counted all the same.
+fn text_of(request: &RequestRecord) -> usize {
+    let labels = request.labels.iter();
+    let of_status = match &request.status {
+        Status::Ok { finish_reason } => finish_reason.len(),
+        Status::Failed { message, .. } => message.len(),
+    };
+    labels
+        .map(|(name, value)| name.len() + value.len())
+        .sum::<usize>()
+        + of_status
 }
 
 /// Which request of `all` is meant, in words: `request 17/2 (3 of 64)`.
@@ -380,6 +397,13 @@ mod tests {
         assert_eq!(call_length(&[&half, &half, &small]), 2);
         assert_eq!(call_length(&[&huge, &small]), 1);
         assert_eq!(call_length(&[&small, &huge]), 1);
+        let labelled = |bytes: usize| RequestRecord {
+            labels: vec![("user".into(), "x".repeat(bytes))],
+            ..small.clone()
+        };
+        let (mebibyte, monstrous) = (labelled(1 << 20), labelled(9 << 20));
+        assert_eq!(call_length(&vec![&mebibyte; 9]), 3);
+        assert_eq!(call_length(&[&monstrous, &small]), 1);
     }
 
     fn kind() -> impl Strategy<Value = ChunkKind> {

@@ -584,6 +584,34 @@ fn hostile_metrics_are_stopped() {
         run("local t = {} while true do t[#t + 1] = string.rep('x', 1000) end").kind,
         PluginFailureKind::Memory { .. } | PluginFailureKind::Deadline { .. }
     ));
+    // What runs in the host's own functions, and in coroutines, is under the same deadline and the same memory.
+    for bomb in [
+        "return string.find(string.rep('a', 2000), string.rep('a*', 30) .. 'b')",
+        "return (string.gsub(string.rep('a', 2000), string.rep('.-', 30) .. 'b', ''))",
+        "coroutine.wrap(function() while true do end end)()",
+        "local f = coroutine.wrap(function() while true do coroutine.yield() end end) while true do f() end",
+        "error(setmetatable({}, { __tostring = function() while true do end end }))",
+        "return string.rep('x', 1e9)",
+        "return #string.rep(string.rep('x', 1e6), 1e6)",
+        "local t = table.create(1e8, 0) return #t",
+        "local t = {} for i = 1, 1e9 do t[i] = {} end",
+        "local b = {} while true do b[#b + 1] = buffer.create(1e6) end",
+        "local s = 'x' while true do s = s .. s end",
+        "local all = {} while true do all[#all + 1] = coroutine.create(function() end) end",
+    ] {
+        let failure = run(bomb);
+        assert!(
+            matches!(
+                failure.kind,
+                PluginFailureKind::Memory { .. }
+                    | PluginFailureKind::Deadline { .. }
+                    | PluginFailureKind::Trap
+            ),
+            "{bomb}: {failure}"
+        );
+        assert_eq!(failure.input.as_deref(), Some("request = 17/2"), "{bomb}");
+        assert_eq!(failure.function, "metrics.m.observe", "{bomb}");
+    }
     let huge = run("return table.create(200000, 1)");
     assert!(
         huge.message.ends_with(
@@ -903,6 +931,14 @@ fn verdicts_that_cannot_be() {
         (
             "local v = { name = 'x', met = true, threshold = 1 } return { v, v }",
             "verdicts[2]: a second verdict of the name `x`",
+        ),
+        (
+            "return { { name = 'two words', met = true, threshold = 1 }, { name = ' two\\nwords', met = true, threshold = 1 } }",
+            "verdicts[2]: a second verdict of the name `two words`",
+        ),
+        (
+            "local all = {} for i = 1, 1001 do all[i] = { name = `v{i}`, met = true, threshold = 1 } end return all",
+            "verdicts: 1001 verdicts; there may be 1000",
         ),
     ] {
         let failure = verdicts(body).expect_err(body);

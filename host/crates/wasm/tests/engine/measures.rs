@@ -645,6 +645,36 @@ fn questions_that_cannot_be_are_refused() {
     );
 }
 
+/// What is no UTF-8 is no text of the contract: it does not come in.
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    for failure in [
+        judging(tight(), "text").unwrap_err(),
+        opening(tight(), "definitions-text").err().unwrap(),
+    ] {
+        assert!(failure.message.contains("utf-8"), "{failure}");
+        assert_eq!(failure.plugin, "hostile-measure");
+    }
+}
+
+/// The workload's labels are not the plugin's fault: a batch of them is cut so that it fits.
+#[test]
+fn long_labels_do_not_use_up_the_plugins_memory() {
+    let labelled = |session: u64| RequestRecord {
+        labels: vec![("user".into(), format!("{session:07}").repeat(1 << 17))],
+        ..plain(session, 0)
+    };
+    let all: Vec<RequestRecord> = (0..100).map(labelled).collect();
+    assert_eq!(
+        collecting(tight(), "good").observe(&batch(&all)).unwrap().len(),
+        100
+    );
+    assert_eq!(
+        checking(tight(), "good").judge(&batch(&all)).unwrap(),
+        vec![true; 100]
+    );
+}
+
 #[test]
 fn nobody_waits_for_an_endless_loop() {
     let limits = || Limits {
@@ -683,11 +713,11 @@ fn a_check_is_not_blamed_for_slow_answers() {
             .check(Arc::new(run))
     };
     assert_eq!(check(Duration::from_secs(60)).unwrap().len(), 2);
-    let failure = check(Duration::from_millis(1500)).unwrap_err();
+    let failure = check(Duration::from_millis(1100)).unwrap_err();
     assert_eq!(failure.kind, PluginFailureKind::Trap);
     assert_eq!(
         failure.message,
-        "results: the host took more than 1500 ms to answer what was asked in one call"
+        "results: the host took more than 1100 ms to answer what was asked in one call"
     );
 }
 
@@ -707,6 +737,11 @@ fn nobody_takes_more_than_is_given() {
     assert_eq!(
         failure.message,
         "it handed over more data in one call than is taken (8 MiB)"
+    );
+    refused(
+        collecting(tight(), "ten-million")
+            .observe(&batch(&all))
+            .unwrap_err(),
     );
     // A collector may not be replaced, so what it keeps of every batch ends it; a check may be, so it goes on.
     let mut collector = collecting(tight(), "leak");

@@ -9,10 +9,30 @@ use veeksha_wasm::{Kinds, Limits, Plugin};
 
 use crate::support::{engine, grants};
 
+fn file(name: &str) -> Vec<u8> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../plugins/tiered_slo");
+    std::fs::read(folder.join(name)).unwrap()
+}
+
+/// What `sdk/js/build.mjs` writes into a component: the digest of its world and its script.
+#[test]
+fn the_component_is_made_of_the_source_beside_it() {
+    use sha2::{Digest, Sha256};
+    let source = Sha256::new()
+        .chain_update(file("world.wit"))
+        .chain_update(file("tiered_slo.js"))
+        .finalize();
+    let mut expected = b"veeksha-source".to_vec();
+    expected.extend(source.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()));
+    assert!(
+        file("tiered_slo.wasm").ends_with(&expected),
+        "tiered_slo.js or world.wit has changed since tiered_slo.wasm was built: run `node build.mjs ../../plugins/tiered_slo` in sdk/js"
+    );
+}
+
 fn plugin() -> Plugin {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../plugins/tiered_slo/tiered_slo.wasm");
     engine(Limits::default())
-        .load("tiered_slo", &std::fs::read(path).unwrap())
+        .load("tiered_slo", &file("tiered_slo.wasm"))
         .unwrap()
 }
 
