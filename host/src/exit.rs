@@ -24,9 +24,9 @@ Exit codes:
   0    done, SLOs met
   1    internal error, or an output that cannot be written
   2    wrong usage or configuration
-  3    an SLO was not met, or what `compare --fail-if` names holds
+  3    an SLO was not met, or the gate of `compare --fail-if` fails
   4    a plugin failed
   5    the target could not be reached, or every request failed
-  6    the measurement is invalid (nothing was measured, or the certificate says INVALID), a check of
-       `health --strict` failed, or `doctor` found what stands in the way
+  6    the measurement is invalid: nothing was measured, or the certificate says INVALID;
+       a check of `health --strict` failed; `doctor` found what stands in the way
   130  interrupted (runs and simulations keep their results so far)";

@@ -33,8 +33,7 @@ pub(crate) fn all_is_out() -> Result<(), Failure> {
     match ENDED.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::internal(format!(
             "cannot write to standard output: {error}"
-        ))
-        .hinted("what a run writes into its folder is not touched by this")),
+        ))),
         _ => Ok(()),
     }
 }

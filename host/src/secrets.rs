@@ -17,7 +17,9 @@ pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut hidden = false;
     for word in typed {
-        match word.split_once('=') {
+        // The parameters of an address are not keys of ours.
+        let assignment = word.split_once('=').filter(|(name, _)| !name.contains("://"));
+        match assignment {
             _ if hidden => words.push(REMOVED.to_owned()),
             Some((name, _)) if is_secret(name) => words.push(format!("{name}={REMOVED}")),
             Some((name, value)) => words.push(format!("{name}={}", shown(value))),

@@ -10,7 +10,6 @@ use veeksha_pipeline::Plan;
 use veeksha_ports::WorkloadFactory;
 use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scenario::{Generator, LuaKind};
-use veeksha_trace::Trace;
 
 use crate::failure::Failure;
 use crate::judges::{self, Judges};
@@ -34,8 +33,6 @@ pub(crate) struct Wired {
     pub(crate) definitions: Vec<MetricDefinition>,
     /// What is asked of the run.
     pub(crate) objectives: Objectives,
-    /// The trace that is replayed, if one is.
-    pub(crate) trace: Option<Trace>,
     /// Things the user should know.
     pub(crate) notes: Vec<String>,
 }
@@ -90,7 +87,6 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
         judges,
         definitions,
         objectives,
-        trace,
         notes,
     })
 }

@@ -69,3 +69,52 @@ fn every_metric_is_defined() {
     let alone: Value = serde_json::from_str(&stdout(&alone)).expect("JSON");
     assert!(list.contains(&alone), "{alone}");
 }
+
+/// A plugin's metric is listed and explained as a built-in one is, whether the plugin is named or stands in a scenario.
+#[test]
+fn metrics_of_plugins_are_explained_too() {
+    let plugin = ["--plugin", "sdk/lua/stalls.lua"];
+    let list = veeksha([&["metrics"][..], &plugin].concat());
+    assert_code(&list, 0);
+    assert!(stdout(&list).contains("Metrics of plugins"), "{}", stdout(&list));
+    let one = veeksha([&["metrics", "stall_time"][..], &plugin].concat());
+    assert_code(&one, 0);
+    insta::assert_snapshot!("metrics-of-a-plugin", stdout(&one));
+    let component = ["--plugin", "tests/guests/dist/hostile-measure.wasm"];
+    let config = ["--plugin-config", r#"{"behaviour": "good"}"#];
+    let json = veeksha([&["metrics", "one", "--json"][..], &component, &config].concat());
+    assert_code(&json, 0);
+    let json: Value = serde_json::from_str(&stdout(&json)).expect("JSON");
+    assert_eq!(json["kind"], "metric");
+    assert_eq!(json["plugin"], "hostile-measure");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = crate::support::scenario(
+        folder.path(),
+        "s.lua",
+        r#"
+return {
+  client = { api_base = "sim://default" },
+  evaluators = {
+    { type = "performance" },
+    {
+      type = "lua",
+      name = "mine",
+      metrics = {
+        words = { unit = "words", better = "neither", summary = "words of the answer", observe = function(request) return 1 end },
+      },
+    },
+  },
+}
+"#,
+    );
+    let of_scenario = veeksha(["metrics", "words", "--scenario", &file]);
+    assert_code(&of_scenario, 0);
+    assert!(
+        stdout(&of_scenario).contains("words of the answer"),
+        "{}",
+        stdout(&of_scenario)
+    );
+    // Without it nobody knows the name.
+    assert_code(&veeksha(["metrics", "words"]), 2);
+    assert_code(&veeksha(["metrics", "--plugin", "nothing.wasm"]), 2);
+}

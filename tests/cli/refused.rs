@@ -87,7 +87,8 @@ fn runs_and_what_is_asked_of_them() {
 fn sweeps_and_live_pages() {
     let folder = tempfile::tempdir().expect("a folder");
     let within = folder.path();
-    insta::assert_snapshot!("check-sweep", says(within, &["check", "scenarios/sweep.yml"], 2));
+    let faults = scenario(within, "f.yml", "seed: !expand [1, x, 3]\nclient: { modle: m }\n");
+    insta::assert_snapshot!("check-sweep", says(within, &["check", &faults], 2));
     let missing = scenario(within, "s.yml", "seed: 1\nclient: !include nothing.yml\n");
     insta::assert_snapshot!("include-missing", says(within, &["check", &missing], 2));
     let circle = scenario(within, "c.yml", "client: !include c.yml\n");

@@ -69,3 +69,69 @@ fn twice_ends_at_once() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));
 }
+
+/// Virtual time stops where it is; the results so far are those of the part that was simulated.
+#[test]
+fn a_simulation_that_is_stopped_keeps_its_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = program();
+    command
+        .args(["simulate", "scenarios/quickstart.lua", "--output_dir"])
+        .arg(folder.path());
+    command.args([
+        "--runtime.max_sessions",
+        "10000000",
+        "--runtime.benchmark_timeout",
+        "0",
+    ]);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    wait_for_rows(folder.path());
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert_eq!(said.matches("results are kept").count(), 1, "{said}");
+    let run = latest(folder.path());
+    let summary = json(&run, "metrics/summary_stats.json");
+    assert!(summary["Number of Completed Requests"].as_u64() >= Some(3));
+    assert_eq!(summary["interrupted"], true);
+    assert!(run.join("record/requests.parquet").exists());
+}
+
+/// What is no run ends at once, says so, and leaves nothing half done.
+#[test]
+fn reading_a_record_is_interrupted_without_a_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let many = crate::simulated::labelled(30_000, "", "");
+    let run = crate::simulated::simulated(
+        folder.path(),
+        "s.lua",
+        &many,
+        &["-q", "--runtime.benchmark_timeout", "0"],
+    );
+    let to = folder.path().join("anew/it");
+    for arguments in [&["health"][..], &["evaluate"], &["evaluate", "--to"]] {
+        let mut command = program();
+        command.arg(arguments[0]).arg(&run);
+        if arguments.len() > 1 {
+            command.arg("--to").arg(&to);
+        }
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        std::thread::sleep(Duration::from_millis(400));
+        interrupt(&child);
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}: {said}");
+        assert_eq!(said.matches("interrupted").count(), 1, "{said}");
+        assert!(!folder.path().join("anew").exists(), "{arguments:?}");
+        assert!(!run.join("evaluations").exists(), "{arguments:?}");
+    }
+}

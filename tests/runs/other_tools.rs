@@ -42,7 +42,6 @@ fn each_dialect_has_a_table_and_a_file() {
     // The record says the same as the run.
     let anew = folder.path().join("anew");
     assert_code(&evaluate(&run, &[&asked[..], &["--to", path(&anew)]].concat()), 0);
-    let anew = crate::results::latest(&anew);
     for (name, _) in DIALECTS {
         let file = format!("metrics/dialect_{}.json", name.replace('-', "_"));
         assert_eq!(json(&run, &file), json(&anew, &file), "{name}");
@@ -160,7 +159,7 @@ fn goodput_is_asked_in_the_tool_s_words() {
             path(&anew),
         ];
         assert_code(&evaluate(&run, &more), 0);
-        json(&crate::results::latest(&anew), "metrics/dialect_vllm.json")
+        json(&anew, "metrics/dialect_vllm.json")
     };
     // Milliseconds: an hour is kept by all, a thousandth of a millisecond by none.
     let (all, none) = (view("3600000"), view("0.001"));
@@ -185,5 +184,67 @@ fn what_no_tool_is_called_is_refused_with_the_list() {
     ] {
         let output = evaluate(&run, more);
         assert_eq!(output.status.code(), Some(2), "{more:?}: {}", stderr(&output));
+    }
+}
+
+/// Each tool hears what is meant for it, AIPerf's files too.
+#[test]
+fn thresholds_go_to_the_tools_that_they_are_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
+    let anew = folder.path().join("anew");
+    // Nothing is kept by vLLM's, everything by inference-perf's (seconds) and AIPerf's (milliseconds).
+    let more = [
+        "--dialect vllm --dialect inference-perf --dialect sglang --compat aiperf",
+        "--dialect-goodput vllm=ttft:0.001 --dialect-goodput inference-perf=ttft:3600",
+        "--dialect-goodput time_to_first_token:3600000 --to",
+    ]
+    .join(" ");
+    let more: Vec<&str> = more.split(' ').chain([path(&anew)]).collect();
+    assert_code(&evaluate(&run, &more), 0);
+    let vllm = json(&anew, "metrics/dialect_vllm.json");
+    assert_eq!(vllm["request_goodput"].as_f64(), Some(0.0), "{vllm}");
+    let sglang = json(&anew, "metrics/dialect_sglang.json").to_string();
+    assert!(!sglang.contains("goodput"), "nobody asked sglang: {sglang}");
+    let aiperf = json(&anew, "aiperf/profile_export_aiperf.json");
+    assert_eq!(
+        aiperf["good_request_count"]["avg"].as_f64(),
+        Some(40.0),
+        "{aiperf}"
+    );
+}
+
+#[test]
+fn a_threshold_for_nobody_is_refused_before_anything_is_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
+    for (more, says) in [
+        ("--dialect-goodput ttft:500", "--dialect"),
+        ("--dialect sglang --dialect-goodput vllm=ttft:500", "vllm"),
+        (
+            "--dialect genai-perf --dialect-goodput ttft:500",
+            "time_to_first_token",
+        ),
+        (
+            "--dialect vllm --dialect inference-perf --dialect-goodput ttft:500",
+            "vllm=ttft",
+        ),
+        ("--dialect vllm --dialect-goodput vllm=itl:500", "itl"),
+        ("--dialect vllm --dialect-goodput vlm=ttft:500", "vlm"),
+    ] {
+        let more: Vec<&str> = more.split(' ').collect();
+        let output = evaluate(&run, &more);
+        assert_code(&output, 2);
+        assert!(
+            stderr(&output).contains(says),
+            "no {says:?} in {}",
+            stderr(&output)
+        );
+        assert!(!run.join("evaluations").exists(), "{more:?}");
+        let file = folder.path().join("s.lua");
+        let out = folder.path().join("refused");
+        let arguments = [&["simulate", path(&file), "--output_dir", path(&out)], &more[..]].concat();
+        assert_code(&crate::support::veeksha(arguments), 2);
+        assert!(!out.exists(), "{more:?}");
     }
 }

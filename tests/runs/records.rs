@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::results::{json, latest};
 use crate::server::interrupt;
 use crate::simulated::{evaluate, labelled, path, simulated};
-use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, veeksha, stdout};
+use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, stdout, veeksha};
 
 /// Starts a long run against the simulated engine.
 fn start(folder: &Path, more: &[&str]) -> Child {

@@ -385,19 +385,34 @@ fn a_stopped_sweep_keeps_what_it_has() {
 }
 
 #[test]
-fn check_says_that_it_takes_one_scenario() {
+fn check_looks_at_every_run_and_says_how_long_all_take() {
     let output = veeksha(["check", "scenarios/sweep.yml"]);
-    assert_code(&output, 2);
-    assert!(
-        stderr(&output).contains("scenarios/sweep.yml:9"),
-        "{}",
-        stderr(&output)
-    );
-    assert!(
-        stderr(&output).contains("a sweep of 3 scenarios"),
-        "{}",
-        stderr(&output)
-    );
+    assert_code(&output, 0);
+    let said = stdout(&output);
+    // Three runs of at most a minute.
+    for words in [
+        "Runs",
+        "traffic_scheduler.target_concurrent_sessions",
+        "1, 4, 16",
+        "at most about 3 min",
+        "run 3",
+        "at most about 60 s",
+    ] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+    let paced = "{ type: rate, interval_generator: { type: fixed, interval: !expand [0.5, 2] } }";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", &text(paced, "64"));
+    let output = veeksha(["check", &file]);
+    assert_code(&output, 0);
+    // Six sessions: 3 s and 12 s.
+    for words in ["about 15 s", "about 3 s", "about 12 s"] {
+        assert!(
+            stdout(&output).contains(words),
+            "no {words:?} in {}",
+            stdout(&output)
+        );
+    }
     let one = veeksha([
         "check",
         "scenarios/sweep.yml",
@@ -405,6 +420,109 @@ fn check_says_that_it_takes_one_scenario() {
         "traffic_scheduler.target_concurrent_sessions=4",
     ]);
     assert_code(&one, 0);
+    assert!(!stdout(&one).contains("Its runs"), "{}", stdout(&one));
+}
+
+/// A mistake of one run names it; one that all have is told once. Before anything is run, too.
+#[test]
+fn what_is_wrong_with_one_run_of_a_sweep_is_told_with_its_settings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", &text(CLOSED, "!expand [64, 0, 128, -5]"));
+    for command in ["check", "simulate"] {
+        let out = folder.path().join("out");
+        let output = veeksha([command, &file, "--output_dir", path(&out)]);
+        let code = output.status.code();
+        assert!(
+            code == Some(2) || code == Some(4),
+            "{code:?}: {}",
+            stderr(&output)
+        );
+        let said = stderr(&output);
+        for words in ["run 2 (", "body_length_generator.value = 0", "run 4 (", "of 4"] {
+            assert!(said.contains(words), "{command}: no {words:?} in {said}");
+        }
+        assert!(!said.contains("run 1 ("), "{said}");
+        assert!(!out.exists(), "nothing is run");
+    }
+    let all = text(CLOSED, "!expand [64, 128]").replace("max_sessions", "max_session");
+    let file = scenario(folder.path(), "all.yml", &all);
+    let output = veeksha(["check", &file]);
+    assert_code(&output, 2);
+    let said = stderr(&output);
+    assert!(said.contains("in all 2 runs"), "{said}");
+    assert_eq!(said.matches("max_sessions").count(), 1, "{said}");
+}
+
+/// What is swept and what a manifest names are really there: every setting is a key of its run's configuration, every path a file.
+#[test]
+fn a_manifest_names_keys_and_files_that_exist() {
+    let windows = "    text_channel: { decode_window_enabled: !expand [true, false] }\n";
+    let sweeps = [
+        text(CLOSED, "!expand [64, 96]"),
+        text(
+            "{ type: concurrent, target_concurrent_sessions: !expand [1, 2], rampup_seconds: 0 }",
+            "64",
+        ) + windows,
+        text(CLOSED, "64") + "seed: !expand [1, 2]\n",
+        text(
+            "!expand [{ type: concurrent, target_concurrent_sessions: 1 }, { type: rate, interval_generator: { type: fixed, interval: 0.1 } }]",
+            "64",
+        ),
+    ];
+    for (index, sweep) in sweeps.iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = scenario(folder.path(), "s.yml", sweep);
+        assert_code(&simulate(folder.path(), &file, &[]), 0);
+        let manifest = json(&sweep_folder(folder.path()), "sweep_manifest.json");
+        let mut windows = 0;
+        for run in runs(&manifest) {
+            let folder = Path::new(run["run_dir"].as_str().expect("a folder"));
+            for (key, value) in run.as_object().expect("an object") {
+                if !key.ends_with("_path") && !key.ends_with("_dir") {
+                    continue;
+                }
+                match value.as_str() {
+                    Some(path) => assert!(Path::new(path).exists(), "{key} of sweep {index}: {path}"),
+                    None => assert!(key == "decode_window_metrics_path" && value.is_null(), "{key}"),
+                }
+            }
+            let there = folder.join("metrics/decode_window_metrics.json").exists();
+            assert_eq!(run["decode_window_metrics_path"].is_string(), there);
+            windows += usize::from(there);
+            let config = std::fs::read_to_string(folder.join("config.yml")).expect("a configuration");
+            let settings = run["settings"].as_object().expect("settings");
+            assert!(!settings.is_empty());
+            for path in settings.keys() {
+                // The keys on the way to it, each deeper than the one before.
+                let mut rest = config.as_str();
+                for key in path
+                    .split(['.', '[', ']'])
+                    .filter(|key| key.parse::<u32>().is_err() && !key.is_empty())
+                {
+                    let at = rest.find(&format!("{key}:"));
+                    rest = &rest[at.unwrap_or_else(|| panic!("no {key} of {path} in {config}"))..];
+                }
+            }
+        }
+        assert_eq!(windows, if index == 1 { 2 } else { 0 });
+    }
+}
+
+#[test]
+fn no_cell_of_a_table_is_a_formula() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = text(CLOSED, "64").replace(
+        "sim://default\"",
+        "sim://default\", model: !expand [\"=1+1\", \"@SUM(A1)\"]",
+    );
+    let file = scenario(folder.path(), "s.yml", &text);
+    assert_code(&simulate(folder.path(), &file, &[]), 0);
+    let (header, rows) = table(&sweep_folder(folder.path()));
+    let column = header
+        .iter()
+        .position(|name| name == "client.model")
+        .expect("a column");
+    assert_eq!([&rows[0][column], &rows[1][column]], ["'=1+1", "'@SUM(A1)"]);
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! Where the program's words go: an output that cannot be written is told by the exit code, a reader that has gone away by nothing.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use crate::results::{json, latest};
+use crate::simulated::{labelled, path, simulated};
+use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, stdout};
+
+/// Every command that tells something at length, on a run and a scenario of its own.
+fn commands(folder: &Path) -> Vec<Vec<String>> {
+    let run = simulated(folder, "old.lua", &labelled(6, "", ""), &[]);
+    let file = scenario(folder, "s.lua", &labelled(4, "", ""));
+    let out = folder.join("runs");
+    let (run, out) = (path(&run), path(&out));
+    let mut running = vec!["run", &file, "--output_dir", out];
+    running.extend(UNJUDGED);
+    let commands = [
+        &running[..],
+        &["simulate", &file, "--output_dir", out],
+        &["evaluate", run],
+        &["evaluate", run, "--json"],
+        &["health", run],
+        &["metrics"],
+        &["check", &file],
+        &["schema"],
+        &["--help"],
+        &["completions", "bash"],
+    ];
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    commands.into_iter().map(owned).collect()
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_an_error_of_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in commands(folder.path()) {
+        let full = File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("a device that is full");
+        let output = program()
+            .args(&arguments)
+            .stdout(full)
+            .output()
+            .expect("the program starts");
+        assert_code(&output, 1);
+        let said = stderr(&output);
+        let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error")).collect();
+        assert_eq!(errors.len(), 1, "{arguments:?}: {said}");
+        assert!(
+            errors[0].contains("standard output") && errors[0].contains("No space"),
+            "{arguments:?}: {said}"
+        );
+    }
+    // The run itself is whole.
+    let run = latest(&folder.path().join("runs"));
+    assert_eq!(
+        json(&run, "metrics/summary_stats.json")["Number of Completed Requests"],
+        8
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in commands(folder.path()) {
+        let mut child = program()
+            .args(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let mut said = String::new();
+        let mut errors = child.stderr.take().expect("a pipe");
+        errors.read_to_string(&mut said).expect("UTF-8");
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0), "{arguments:?}: {said}");
+        assert!(!said.contains("error") && !said.contains("panicked"), "{said}");
+    }
+}
+
+/// Without a table there is still a line that says what was missed.
+#[test]
+fn quiet_commands_say_why_their_exit_code_is_what_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let missed = r#"{ type = "performance", slos = { "p99(ttfc) < 1us", "error_rate < 1%" } }"#;
+    let file = scenario(folder.path(), "s.lua", &labelled(6, missed, ""));
+    let out = folder.path().join("out");
+    let quiet = |arguments: &[&str], code: i32| -> Output {
+        let output = program().args(arguments).output().expect("the program starts");
+        assert_code(&output, code);
+        assert_eq!(stdout(&output), "");
+        output
+    };
+    let says_it = |output: &Output| {
+        let said = stderr(output);
+        let lines: Vec<&str> = said
+            .lines()
+            .filter(|line| line.starts_with("not met: "))
+            .collect();
+        assert_eq!(lines.len(), 1, "{said}");
+        assert!(
+            lines[0].contains("ttfc") && !lines[0].contains("error_rate"),
+            "{said}"
+        );
+    };
+    says_it(&quiet(&["simulate", &file, "-q", "--output_dir", path(&out)], 3));
+    let run = latest(&out);
+    says_it(&quiet(&["evaluate", path(&run), "--quiet"], 3));
+    let met = quiet(&["evaluate", path(&run), "--quiet", "--slo", "p99(ttfc) < 1h"], 0);
+    assert!(!stderr(&met).contains("not met"), "{}", stderr(&met));
+    // Accurate to no share at all: the run cannot trust itself.
+    let distrust = [
+        "--certificate.degraded",
+        "1e-12",
+        "--certificate.invalid",
+        "1e-11",
+    ];
+    let arguments = [&["run", &file, "-q", "--output_dir", path(&out)][..], &distrust].concat();
+    let invalid = quiet(&arguments, 6);
+    assert!(stderr(&invalid).contains("INVALID"), "{}", stderr(&invalid));
+}
