@@ -76,7 +76,11 @@ fn the_same_twice_shows_no_difference() {
     assert_eq!(comparison["fail_if"]["fails"], false);
     let figures = candidate["figures"].as_array().expect("figures");
     assert!(figures.len() > 20, "{} figures", figures.len());
-    for figure in figures {
+    // That figure is judged in no comparison.
+    for figure in figures
+        .iter()
+        .filter(|figure| figure["name"] != "session_slowdown")
+    {
         let verdict = figure["verdict"].as_str().expect("a verdict");
         assert!(
             matches!(verdict, "no_difference_seen" | "not_enough_data"),
@@ -228,7 +232,8 @@ fn what_is_looked_at_can_be_chosen() {
     };
     assert_eq!(names(&comparison), ["tbc", "ttfc"].map(String::from).into());
     let remarks = comparison["candidates"][0]["remarks"].to_string();
-    assert!(remarks.contains("8 figures with a better side"), "{remarks}");
+    // Four of each, less the P99 of 160 times to first chunk, which takes 500.
+    assert!(remarks.contains("7 figures with a better side"), "{remarks}");
     let gated = [
         "--metrics",
         "ttfc, error_rate",
