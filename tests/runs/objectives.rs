@@ -133,9 +133,16 @@ fn labels_and_windows_select_samples() {
         .filter_map(|row| row["ttfc"].as_f64())
         .reduce(f64::max);
     assert_eq!(results[2]["observed_value"].as_f64(), worst);
-    assert_eq!(results[2]["sample_count"], rows.len());
-    // The worst window holds the request that decides it.
+    // The worst window holds the request that decides it, and its samples are the ones that count.
     let window = &results[2]["worst_window"];
+    let within = rows.iter().filter(|row| {
+        let intended = row["scheduler_ready_at"].as_f64();
+        window["from"].as_f64() <= intended && intended < window["to"].as_f64()
+    });
+    let within = within.count();
+    assert!(within > 0 && within < rows.len());
+    assert_eq!(results[2]["sample_count"], within);
+    assert!(stdout(&output).contains("worst of "), "{}", stdout(&output));
     let decides = rows
         .iter()
         .find(|row| row["ttfc"].as_f64() == worst)
@@ -153,6 +160,44 @@ fn labels_and_windows_select_samples() {
     );
     assert!(results[6]["observed_value"].is_null());
     assert!(stdout(&output).contains("no samples"), "{}", stdout(&output));
+    let why = "no request has the label tier=\"silver\"";
+    assert!(stdout(&output).contains(why), "{}", stdout(&output));
+    let detail = results[6]["detail"].as_str().expect("a reason");
+    assert!(detail.starts_with(why) && detail.ends_with("labels seen: tier=\"free\", tier=\"gold\""));
+}
+
+/// Sixty sessions of two requests each: the rates of the slices, also of the last one, are those of the run.
+#[test]
+fn the_last_time_slice_has_the_rate_of_the_time_it_covers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", slice_seconds = 0.4 }"#;
+    let run = simulated(folder.path(), "s.lua", &labelled(60, asked, ""), &[]);
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let file = json(&run, "metrics/time_slices.json");
+    let slices = file["slices"].as_array().expect("slices");
+    let last = slices.last().expect("a slice");
+    let (from, to) = (
+        last["from"].as_f64().expect("from"),
+        last["to"].as_f64().expect("to"),
+    );
+    let intended: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| row["scheduler_ready_at"].as_f64())
+        .collect();
+    let (first, end) = (
+        intended.iter().copied().fold(f64::INFINITY, f64::min),
+        intended.iter().copied().fold(0.0, f64::max),
+    );
+    // The schedule ended by itself, one mean interval after its last request.
+    let stop = end + (end - first) / (intended.len() - 1) as f64;
+    assert!((to - stop.min(from + 0.4)).abs() < 1e-6, "{to} {stop}");
+    let count = intended.iter().filter(|at| **at >= from).count() as f64;
+    match last["requests_per_second"].as_f64() {
+        Some(rate) => assert!((rate - count / (to - from)).abs() < 1e-3, "{last}"),
+        None => assert!(to - from < 0.04, "{last}"),
+    }
+    let csv = std::fs::read_to_string(run.join("metrics/time_slices.csv")).expect("a table");
+    assert_eq!(csv.lines().count(), slices.len() + 1);
 }
 
 #[test]
@@ -206,7 +251,7 @@ fn a_component_judges_in_tiers() {
         r#"{{ type = "wasm", path = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }}"#,
         path(&component)
     );
-    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(30, &asked, ""), &[], 3);
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(30, &asked, ""), &[], 3);
     let results = results(&run);
     let met = |tier: &str| {
         let verdict = results
@@ -216,6 +261,16 @@ fn a_component_judges_in_tiers() {
     };
     assert_eq!(met("gold"), true);
     assert_eq!(met("free"), false);
+    // The names are what is bounded, so the numbers have its unit; the outcome tells the side of the bound.
+    assert!(
+        results
+            .iter()
+            .all(|result| result["unit"] == "s" && result["lower_is_better"] == true)
+    );
+    let table = stdout(&output);
+    assert!(table.contains("≤ 10 s") && table.contains("≤ 1 ms"), "{table}");
+    // In virtual time there is no error of the client to tell.
+    assert!(!table.contains("error (P99)"), "{table}");
 }
 
 /// What cannot be asked is said before anything is sent: no folder is made.
@@ -233,7 +288,10 @@ fn objectives_are_checked_before_the_run() {
             r#"slos = { "goodput > 0.9" }"#,
             "nothing says what a good request is",
         ),
-        (r#"goodput = { "error_rate < 1%" }"#, "error_rate"),
+        (
+            r#"goodput = { "error_rate < 1%" }"#,
+            "the condition `error_rate < 1%`",
+        ),
         (r#"goodput = { "ttfc, window = 1s < 1s" }"#, "goodput"),
         (r#"slos = { "p99(ttfc) is 1s" }"#, "column 11"),
     ];
