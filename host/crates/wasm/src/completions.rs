@@ -402,7 +402,7 @@ mod tests {
             ..small.clone()
         };
         let (mebibyte, monstrous) = (labelled(1 << 20), labelled(9 << 20));
-        assert_eq!(call_length(&vec![&mebibyte; 9]), 3);
+        assert_eq!(call_length(&[&mebibyte; 9]), 3);
         assert_eq!(call_length(&[&monstrous, &small]), 1);
     }
 
