@@ -1,0 +1,141 @@
+//! Key figures and metrics.
+
+use veeksha_evaluate::{Catalogue, Evaluation, LiveFigures};
+use veeksha_page::{Figure, Metric, MetricSummary};
+use veeksha_stats::Summary;
+
+/// The metrics that stand first on a page.
+const FIRST: [&str; 6] = [
+    "ttfc",
+    "ttfc_from_intended",
+    "tbc",
+    "tpot",
+    "end_to_end_latency",
+    "e2e_from_intended",
+];
+
+pub(super) fn figures(evaluation: &Evaluation) -> Vec<Figure> {
+    let (counts, throughput) = (&evaluation.counts, &evaluation.throughput);
+    let figure = |name: &str, label: &str, value: Option<f64>, unit: &str| Figure {
+        name: name.to_owned(),
+        label: label.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        count: Some(counts.completed),
+        count_of: Some("answered requests".to_owned()),
+        ..Figure::default()
+    };
+    let of_all = |mut figure: Figure, detail: String| {
+        figure.count = Some(counts.intended());
+        figure.count_of = Some("intended requests".to_owned());
+        figure.detail = Some(detail);
+        figure
+    };
+    let mut figures = Vec::new();
+    if let Some(goodput) = evaluation.slos.goodput {
+        let good = (goodput * counts.intended() as f64).round();
+        figures.push(of_all(
+            figure("goodput", "Goodput", Some(goodput), "share"),
+            format!("{good} of {} were good", counts.intended()),
+        ));
+    }
+    figures.extend([
+        figure(
+            "requests_per_second",
+            "Requests",
+            throughput.requests_per_second,
+            "requests/s",
+        ),
+        figure(
+            "output_tokens_per_second",
+            "Output tokens",
+            throughput.output_tokens_per_second,
+            "tokens/s",
+        ),
+        figure(
+            "input_tokens_per_second",
+            "Input tokens",
+            throughput.input_tokens_per_second,
+            "tokens/s",
+        ),
+        of_all(
+            figure("error_rate", "Errors", counts.error_rate(), "share"),
+            format!("{} of {} sent failed", counts.errored, counts.requests),
+        ),
+    ]);
+    let lateness = evaluation.host.dispatch_lateness.as_ref();
+    figures.extend(lateness.map(|late| Figure {
+        name: "dispatch_lateness".to_owned(),
+        label: "Dispatch lateness, P99".to_owned(),
+        value: Some(late.p99),
+        unit: "s".to_owned(),
+        count: Some(late.count as u64),
+        count_of: Some("dispatches".to_owned()),
+        ..Figure::default()
+    }));
+    figures
+}
+
+/// Those that have samples: the latencies people ask for first, then those of plugins, then the rest.
+pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
+    let samples = &evaluation.samples;
+    let mut infos: Vec<_> = samples.catalogue().iter().collect();
+    let rank = |name: &str, plugin: bool| {
+        let first = FIRST.iter().position(|known| *known == name);
+        first.unwrap_or(if plugin { FIRST.len() } else { FIRST.len() + 1 })
+    };
+    infos.sort_by_key(|info| rank(&info.name, info.plugin.is_some()));
+    let shown = infos
+        .into_iter()
+        .filter(|info| info.plugin.is_some() || samples.summary(&info.name).is_some());
+    shown
+        .map(|info| Metric {
+            name: info.name.clone(),
+            label: info.display.clone(),
+            unit: info.unit.clone(),
+            better: info.better.name().to_owned(),
+            definition: info.definition.clone(),
+            plugin: info.plugin.clone(),
+            summary: samples.summary(&info.name).map(summary),
+        })
+        .collect()
+}
+
+/// A metric of which only some figures are known on the way: the page shows the others as unknown.
+pub(super) fn on_the_way(name: &str, figures: LiveFigures) -> Option<Metric> {
+    let catalogue = Catalogue::built_in();
+    let info = catalogue.get(name)?;
+    Some(Metric {
+        name: info.name.clone(),
+        label: info.display.clone(),
+        unit: info.unit.clone(),
+        better: info.better.name().to_owned(),
+        definition: info.definition.clone(),
+        plugin: None,
+        summary: Some(MetricSummary {
+            count: figures.count,
+            mean: figures.mean,
+            std: f64::NAN,
+            min: f64::NAN,
+            max: figures.max,
+            p50: figures.p50,
+            p90: figures.p90,
+            p95: figures.p95,
+            p99: figures.p99,
+        }),
+    })
+}
+
+fn summary(summary: &Summary) -> MetricSummary {
+    MetricSummary {
+        count: summary.count as u64,
+        mean: summary.mean,
+        std: summary.std,
+        min: summary.min,
+        max: summary.max,
+        p50: summary.p50,
+        p90: summary.p90,
+        p95: summary.p95,
+        p99: summary.p99,
+    }
+}

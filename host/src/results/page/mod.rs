@@ -1,0 +1,151 @@
+//! What a run came to, as its page shows it.
+
+mod facts;
+mod figures;
+mod judged;
+mod losses;
+mod over_time;
+
+use std::collections::BTreeMap;
+
+use veeksha_evaluate::{Certificate, Live};
+use veeksha_model::Nanos;
+use veeksha_page::{Figure, PageData, Requests, RunState};
+use veeksha_report::RunFolder;
+
+use super::{Clock, Judged};
+use crate::analysis::{About, Analysed, FirstFailure};
+use facts::{fact, facts, machine, plugins, versions};
+use figures::{figures, metrics, on_the_way};
+use judged::{check, slo, trust, verdict};
+use losses::{failures, never_sent};
+use over_time::{load, slices};
+
+/// The page of a whole run.
+pub(super) fn whole(
+    folder: &RunFolder,
+    analysed: &Analysed,
+    certificate: &Certificate,
+    judged: &Judged,
+) -> PageData {
+    let evaluation = &analysed.evaluation;
+    let state = match (evaluation.end.complete, evaluation.end.interrupted) {
+        (_, true) => RunState::Interrupted,
+        (true, false) => RunState::Ended,
+        (false, false) => RunState::Cut,
+    };
+    let mut run = facts(&analysed.about, state);
+    run.remarks
+        .extend(evaluation.refused.iter().map(ToString::to_string));
+    run.name = folder
+        .path()
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    run.elapsed = evaluation.curves.window.map(|(_, to)| seconds(to));
+    run.remarks.extend(evaluation.slos.remarks.iter().cloned());
+    run.started_unix = analysed
+        .started
+        .as_ref()
+        .filter(|_| judged.clock == Clock::Real)
+        .map(|info| info.epoch_wall_nanos as f64 / 1e9);
+    if let Some(workload) = &evaluation.workload {
+        run.facts.push(fact(
+            "Workload",
+            format!("{} of {} sessions", short(&workload.digest), workload.sessions),
+        ));
+    }
+    let curves = (analysed.requests.rows.len() as u64) < analysed.requests.total;
+    PageData {
+        run,
+        certificate: Some(trust(certificate)),
+        figures: figures(evaluation),
+        metrics: metrics(evaluation),
+        slos: evaluation
+            .slos
+            .results
+            .iter()
+            .map(slo)
+            .chain(evaluation.slos.verdicts.iter().map(verdict))
+            .collect(),
+        curves: curves.then(|| load(evaluation)).flatten(),
+        requests: analysed.requests.clone(),
+        failures: failures(&analysed.failures),
+        never_sent: never_sent(evaluation),
+        slices: slices(&evaluation.slices),
+        health: analysed.health.checks.iter().map(check).collect(),
+        configuration: (!analysed.about.config.is_empty()).then(|| analysed.about.config.clone()),
+        plugins: plugins(&analysed.about),
+        machine: machine(evaluation),
+        versions: versions(),
+    }
+}
+
+/// The page of a run that goes on.
+pub(crate) fn so_far(
+    about: &About,
+    live: &Live,
+    requests: Requests,
+    failed: &BTreeMap<&'static str, FirstFailure>,
+    state: RunState,
+    elapsed: f64,
+) -> PageData {
+    let mut run = facts(about, state);
+    run.elapsed = Some(elapsed);
+    let count = |label: &str, value: u64| Figure {
+        name: label.to_lowercase().replace(' ', "_"),
+        label: label.to_owned(),
+        value: Some(value as f64),
+        ..Figure::default()
+    };
+    let rate = |name: &str, label: &str, value, unit: &str| Figure {
+        name: name.to_owned(),
+        label: label.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        detail: Some("over the last ten seconds".to_owned()),
+        ..Figure::default()
+    };
+    PageData {
+        run,
+        figures: vec![
+            count("Answered", live.completed),
+            count("In flight", live.in_flight),
+            count("Failed", live.failed),
+            rate(
+                "requests_per_second",
+                "Requests",
+                live.requests_per_second,
+                "requests/s",
+            ),
+            rate(
+                "output_tokens_per_second",
+                "Output tokens",
+                live.output_tokens_per_second,
+                "tokens/s",
+            ),
+        ],
+        metrics: [
+            ("ttfc", live.ttfc),
+            ("tbc", live.tbc),
+            ("tpot", live.tpot),
+            ("end_to_end_latency", live.end_to_end),
+        ]
+        .into_iter()
+        .filter_map(|(name, figures)| on_the_way(name, figures?))
+        .collect(),
+        requests,
+        failures: failures(failed),
+        configuration: (!about.config.is_empty()).then(|| about.config.clone()),
+        plugins: plugins(about),
+        versions: versions(),
+        ..PageData::default()
+    }
+}
+
+fn seconds(at: Nanos) -> f64 {
+    at as f64 / 1e9
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
