@@ -5,6 +5,7 @@ use veeksha_stats::share;
 
 use crate::{
     Expected, WithoutAccount,
+    overtaken::{Overtaken, Surprise},
     report::{Check, Culprits, Unit, count},
 };
 
@@ -20,6 +21,7 @@ pub(crate) struct Cache {
     cached: u64,
     ideal: u64,
     unexpected: u64,
+    overtaken: Overtaken,
     culprits: Culprits,
 }
 
@@ -33,6 +35,7 @@ impl Cache {
             cached: 0,
             ideal: 0,
             unexpected: 0,
+            overtaken: Overtaken::default(),
             culprits: Culprits::default(),
         }
     }
@@ -61,14 +64,26 @@ impl Cache {
         self.prompt_tokens += u64::from(usage.prompt);
         self.cached += u64::from(cached);
         self.ideal += u64::from(known);
-        self.unexpected += u64::from(unexpected);
-        if unexpected > 0 {
-            self.culprits
-                .add(|| format!("{} ({cached} cached, {known} known)", record.id));
+        let surprise = Surprise {
+            request: record.id,
+            cached,
+            known,
+        };
+        if let Some((surprise, tokens)) = self.overtaken.on(record, surprise, unexpected) {
+            self.blame(surprise, tokens);
         }
     }
 
-    pub(crate) fn finish(self) -> Check {
+    fn blame(&mut self, of: Surprise, tokens: u32) {
+        self.unexpected += u64::from(tokens);
+        self.culprits
+            .add(|| format!("{} ({} cached, {} known)", of.request, of.cached, of.known));
+    }
+
+    pub(crate) fn finish(mut self) -> Check {
+        for (surprise, tokens) in std::mem::take(&mut self.overtaken).finish() {
+            self.blame(surprise, tokens);
+        }
         let Some(cold) = self.cold else {
             return Check::skipped(NAME, "nothing is asked of the server's cache");
         };

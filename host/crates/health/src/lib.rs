@@ -21,6 +21,7 @@ mod health;
 mod json;
 mod lengths;
 mod lifecycle;
+mod overtaken;
 mod rate;
 mod report;
 mod saturation;

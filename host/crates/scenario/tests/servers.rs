@@ -77,7 +77,7 @@ fn every_interface_has_its_path_and_its_limit_of_tokens() {
 const TEMPLATE: &str = "client: {type: template, address_append_value: v2/generate, template: {request: {text: '{{prompt}}', \
                         n: '{{max_tokens}}'}, framing: lines, answer: {text: /token/text, finish_reason: /end}}}";
 
-const TARGETS: &str = "client: {targets: [{api_base: 'http://a:1/v1', api_key: sk-1, headers: {X-Key: s, X-Node: a}, proxy: \
+const TARGETS: &str = "client: {targets: [{api_base: 'http://a:1/v1', api_key: sk-1, headers: {X-Key: s, Accept-Language: a}, proxy: \
                        'http://u:p@proxy:3128'}, {api_base: 'https://b:2/v1', tls: {client_certificate: c.pem, client_key: k.pem}}], \
                        balance: least_in_flight, connections: per_session, connect_timeout: 3, source_addresses: [127.0.0.2, '::1']}";
 

@@ -2,7 +2,7 @@
 
 use veeksha_events::{Event, RequestRecord};
 use veeksha_health::{ColdCache, Expected, WithoutAccount};
-use veeksha_model::{NodeId, Usage};
+use veeksha_model::{NodeId, SessionId, Usage};
 
 use crate::support::{CACHE, check, cold, failed, figure, health, near, one, passed, rate, skipped};
 
@@ -97,4 +97,35 @@ fn nothing_can_be_said_of_a_cache_that_is_not_told() {
         check(&health(cold(), &one(|_| ())), CACHE),
         "reports no cached tokens",
     );
+}
+
+/// The second of two prompts that begin alike came to the server before the first one: what was not known of it is what was known of
+/// the other. A prompt that was sent when both were answered has no such excuse.
+#[test]
+fn requests_that_overtook_each_other_are_no_surprise() {
+    let of = |session: u64, from: u64, to: u64, cached_tokens: u32, ideal: u32| {
+        cached(cached_tokens, |record| {
+            record.id.session = SessionId(session);
+            record.dispatched_at = from;
+            record.completed_at = to;
+            record.ideal_cached_tokens = Some(ideal);
+        })
+        .into_iter()
+        .filter(|event| matches!(event, Event::Finished(_)))
+        .collect::<Vec<_>>()
+    };
+    let check_of = |first: Vec<Event>, second: Vec<Event>| {
+        let report = health(cold(), &[first, second].concat());
+        check(&report, CACHE).clone()
+    };
+    let (first, second) = (of(0, 0, 100, 600, 0), of(1, 1, 90, 0, 600));
+    passed(&check_of(first.clone(), second.clone()));
+    passed(&check_of(second, first.clone()));
+    failed(
+        &check_of(first.clone(), of(1, 100, 190, 0, 600)),
+        "0/0 (600 cached, 0 known)",
+    );
+    // Half of it is explained: 536 beyond the slack, less 300.
+    let half = check_of(first, of(1, 1, 90, 300, 600));
+    near(figure(&half, "unexpected tokens"), 236.0);
 }
