@@ -4,12 +4,13 @@ use veeksha_events::Event;
 
 use crate::{
     Expected, HealthReport, cache::Cache, lengths::Lengths, lifecycle::Lifecycle, saturation::Saturation,
-    sessions::Sessions,
+    sent::Sent, sessions::Sessions,
 };
 
 /// The checks of a run under way.
 pub struct Health {
     sessions: Sessions,
+    sent: Sent,
     lengths: Lengths,
     lifecycle: Lifecycle,
     saturation: Saturation,
@@ -21,6 +22,7 @@ impl Health {
     pub fn new(expected: Expected) -> Health {
         Health {
             sessions: Sessions::new(&expected),
+            sent: Sent::default(),
             lengths: Lengths::new(&expected),
             lifecycle: Lifecycle::default(),
             saturation: Saturation::new(&expected),
@@ -31,6 +33,7 @@ impl Health {
     /// Takes an event. Requests that are not measured (drained after the timeout) are accounted for, and not judged.
     pub fn on(&mut self, event: &Event) {
         self.sessions.on(event);
+        self.sent.on(event);
         self.saturation.on(event);
         if let Event::Finished(record) = event
             && record.measured
@@ -54,6 +57,7 @@ impl Health {
             output,
             self.lifecycle.finish(),
             accounting,
+            self.sent.finish(),
             self.saturation.finish(),
             self.cache.finish(),
         ];

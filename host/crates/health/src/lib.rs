@@ -25,6 +25,7 @@ mod overtaken;
 mod rate;
 mod report;
 mod saturation;
+mod sent;
 mod session;
 mod sessions;
 mod text;

@@ -82,6 +82,36 @@ fn answers_may_be_shorter_unless_they_must_not() {
     skipped(check(&health(rate(1.0), &failure), OUTPUT), "no answered request");
 }
 
+/// One answer in 280 that ends early is no other load (1 %); three are more than 1 %; and none may where a minimum was asked for.
+#[test]
+fn a_few_answers_may_end_early() {
+    let of = |short: u64, share: f64| {
+        let mut events = Vec::new();
+        for session in 0..280 {
+            let mut record = request(session, 0, session * S, session * S + S);
+            if session < short {
+                record.output_tokens = 20;
+            }
+            events.extend(session_of(&record));
+        }
+        let expected = Expected {
+            output: OutputLength::Exact(Tolerance::default()),
+            short_share: share,
+            ..rate(1.0)
+        };
+        health(expected, &events)
+    };
+    let one = of(1, 0.01);
+    passed(check(&one, OUTPUT));
+    near(figure(check(&one, OUTPUT), "too short"), 1.0);
+    assert!(
+        check(&one, OUTPUT).findings[0].contains("0/0 (20 of 50)"),
+        "it is named all the same"
+    );
+    failed(check(&of(3, 0.01), OUTPUT), "3 of 280 requests shorter");
+    failed(check(&of(1, 0.0), OUTPUT), "0/0 (20 of 50)");
+}
+
 /// Three of 98 tokens, one of 101, all of 100: sorted -2, -2, -2, 1. Mean -5/4; rank 0.95 * 3 = 2.85: -2 + 0.85 * 3.
 #[test]
 fn lengths_are_summarised_exactly() {

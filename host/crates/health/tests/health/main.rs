@@ -12,4 +12,5 @@ mod lifecycle;
 mod rate;
 mod report;
 mod saturation;
+mod sent;
 mod support;

@@ -1,7 +1,7 @@
 //! The report as text and JSON.
 
 use crate::support::{
-    ACCOUNTING, ARRIVAL, CACHE, CONCURRENCY, LIFECYCLE, MS, OUTPUT, PROMPT, RATE, S, SATURATION, cold,
+    ACCOUNTING, ARRIVAL, CACHE, CONCURRENCY, LIFECYCLE, MS, OUTPUT, PROMPT, RATE, S, SATURATION, SENT, cold,
     health, rate, sample, sessions_at, turn,
 };
 
@@ -26,6 +26,7 @@ fn the_report_is_strict_json() {
             OUTPUT,
             LIFECYCLE,
             ACCOUNTING,
+            SENT,
             SATURATION,
             CACHE
         ]
@@ -40,7 +41,7 @@ fn the_report_is_strict_json() {
         serde_json::json!({"unit": "1", "value": 1.0})
     );
     assert_eq!(arrival["distributions"]["dispatched - due"]["p95"], 0.15);
-    assert_eq!(json["checks"][8]["why"], "the server reports no cached tokens");
+    assert_eq!(json["checks"][9]["why"], "the server reports no cached tokens");
 }
 
 #[test]

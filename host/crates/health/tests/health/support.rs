@@ -204,6 +204,7 @@ pub(crate) const ARRIVAL: &str = "Intra-Session Request Arrival";
 pub(crate) const PROMPT: &str = "Prompt Length";
 pub(crate) const LIFECYCLE: &str = "Lifecycle Timing Delays";
 pub(crate) const CONCURRENCY: &str = "Session Concurrency";
+pub(crate) const SENT: &str = "Requests Sent";
 pub(crate) const ACCOUNTING: &str = "Request Accounting";
 pub(crate) const SATURATION: &str = "Client Saturation";
 pub(crate) const CACHE: &str = "Cold Cache";

@@ -1,0 +1,85 @@
+//! Whether the requests that were due were sent.
+
+use veeksha_events::{Event, NeverSentReason};
+use veeksha_stats::share;
+
+use crate::report::{Check, Unit, count};
+
+pub(crate) const NAME: &str = "Requests Sent";
+
+/// So large a part of what was due may be missing.
+const ALLOWED: f64 = 0.01;
+
+/// What was due, and what became of it. Requests that the end of the run overtook, and those that a limit of the scenario's own held
+/// back, were not to be sent.
+#[derive(Default)]
+pub(crate) struct Sent {
+    finished: u64,
+    failed: u64,
+    withdrawn: u64,
+    unmade: u64,
+    missed: u64,
+}
+
+impl Sent {
+    pub(crate) fn on(&mut self, event: &Event) {
+        match event {
+            Event::Finished(record) if record.measured => {
+                self.finished += 1;
+                self.failed += u64::from(!record.is_ok());
+            }
+            Event::NeverSent { reason, .. } => match reason {
+                NeverSentReason::SessionCancelled => self.withdrawn += 1,
+                NeverSentReason::PluginFailed => self.unmade += 1,
+                NeverSentReason::Missed => self.missed += 1,
+                NeverSentReason::RunEnded | NeverSentReason::Held => {}
+            },
+            _ => {}
+        }
+    }
+
+    pub(crate) fn finish(self) -> Check {
+        let never = self.withdrawn + self.unmade + self.missed;
+        let due = self.finished + never;
+        if due == 0 {
+            return Check::skipped(NAME, "no request was due");
+        }
+        let mut check = Check::new(NAME);
+        let of_due = never as f64 / due as f64;
+        if never > 0 {
+            let reasons = [
+                (self.withdrawn, "an earlier one of their session had failed"),
+                (self.unmade, "their session's plugin had failed"),
+                (self.missed, "the host did not come to them"),
+            ];
+            let reasons: Vec<String> = reasons
+                .iter()
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, why)| format!("{count} because {why}"))
+                .collect();
+            let what = format!(
+                "{never} of {} that were due ({}) were never sent ({} is allowed): {}",
+                count(due, "request"),
+                share(of_due),
+                share(ALLOWED),
+                reasons.join(", ")
+            );
+            match of_due > ALLOWED {
+                true => check.fail(what),
+                false => check.note(what),
+            }
+        }
+        if self.failed > 0 {
+            check.note(format!(
+                "{} of {} that were sent failed",
+                self.failed,
+                count(self.finished, "request")
+            ));
+        }
+        check.figure("requests due", Unit::Count, due as f64);
+        check.figure("requests sent", Unit::Count, self.finished as f64);
+        check.figure("requests failed", Unit::Count, self.failed as f64);
+        check.figure("requests never sent", Unit::Count, never as f64);
+        check
+    }
+}

@@ -1,0 +1,57 @@
+//! Requests that were due and not sent.
+
+use veeksha_events::{Event, NeverSentReason, Status};
+use veeksha_model::ErrorClass;
+
+use crate::support::{
+    S, SENT, check, ended, failed, figure, finished, health, id, near, passed, rate, request, skipped,
+};
+
+fn never_sent(count: u32, reason: NeverSentReason) -> impl Iterator<Item = Event> {
+    (0..count).map(move |node| Event::NeverSent {
+        request: id(1000, node),
+        reason,
+        at: S,
+    })
+}
+
+/// One of 100 that were due may be missing, two of 101 not.
+#[test]
+fn a_load_of_which_much_was_withdrawn_fails() {
+    let sent = || (0..99).map(|session| finished(&request(session, 0, 0, S)));
+    let of = |count, reason| {
+        let events = sent().chain(never_sent(count, reason)).collect();
+        check(&health(rate(1.0), &ended(events, 2 * S)), SENT).clone()
+    };
+    for reason in [
+        NeverSentReason::SessionCancelled,
+        NeverSentReason::PluginFailed,
+        NeverSentReason::Missed,
+    ] {
+        passed(&of(1, reason));
+        let much = of(2, reason);
+        failed(&much, "2 of 101 requests that were due");
+        near(figure(&much, "requests never sent"), 2.0);
+        near(figure(&much, "requests due"), 101.0);
+    }
+    // Not due any more, or not to be sent by the scenario's own limits.
+    for reason in [NeverSentReason::RunEnded, NeverSentReason::Held] {
+        passed(&of(50, reason));
+    }
+}
+
+#[test]
+fn failures_are_told_and_are_the_server_s() {
+    let mut broken = request(0, 0, 0, S);
+    broken.status = Status::Failed {
+        class: ErrorClass::Connect,
+        message: "refused".into(),
+    };
+    let report = health(rate(1.0), &ended(vec![finished(&broken)], 2 * S));
+    passed(check(&report, SENT));
+    near(figure(check(&report, SENT), "requests failed"), 1.0);
+    skipped(
+        check(&health(rate(1.0), &ended(Vec::new(), S)), SENT),
+        "no request was due",
+    );
+}
