@@ -20,7 +20,7 @@ use veeksha_scenario::{Scenario, Traffic};
 use crate::compat::{Exported, Exporting, Wanted};
 use crate::failure::Failure;
 use crate::wire_up::Wired;
-use crate::{evaluators, expected, results};
+use crate::{evaluators, expected, results, tokenizers};
 
 /// Requests on a page.
 const PAGE_REQUESTS: usize = 20_000;
@@ -82,6 +82,7 @@ impl About {
             ("Target", target),
             ("Model", client.model.clone()),
             ("Interface", Some(client.kind.name().to_owned())),
+            ("Tokenizer", Some(tokenizers::words(client))),
             ("Traffic", Some(traffic)),
             ("Seed", Some(scenario.seed.to_string())),
         ];

@@ -16,7 +16,7 @@ pub(crate) use veeksha_peers::AiperfFiles;
 use crate::analysis::About;
 use crate::cli::args::{Compat, OutputArgs};
 use crate::failure::Failure;
-use crate::secrets;
+use crate::{secrets, tokenizers};
 
 /// The folder of AIPerf's files within a run's.
 const AIPERF: &str = "aiperf";
@@ -42,26 +42,29 @@ impl Wanted {
             goodput,
         };
         for dialect in shown {
-            wanted.view(dialect, None, None)?;
+            wanted.view(dialect, Options::default())?;
         }
         Ok(wanted)
     }
 
     /// The views of a run of this scenario.
     pub(crate) fn views(&self, scenario: &Scenario) -> Result<Vec<View>, Failure> {
-        let limit = scenario.traffic_scheduler.limits().requests_in_flight;
+        let of_the_load = Options {
+            session_rate: session_rate(scenario),
+            tokenizer: Some(tokenizers::words(&scenario.client)),
+            max_concurrency: scenario.traffic_scheduler.limits().requests_in_flight,
+            ..Options::default()
+        };
         let views = self.dialects.iter();
         views
-            .map(|dialect| self.view(*dialect, request_rate(scenario), limit))
+            .map(|dialect| self.view(*dialect, of_the_load.clone()))
             .collect()
     }
 
-    fn view(&self, dialect: Dialect, rate: Option<f64>, limit: Option<u32>) -> Result<View, Failure> {
+    fn view(&self, dialect: Dialect, of_the_load: Options) -> Result<View, Failure> {
         let options = Options {
             goodput: self.goodput(dialect),
-            percentiles: Vec::new(),
-            request_rate: rate,
-            max_concurrency: limit,
+            ..of_the_load
         };
         View::new(dialect, options).map_err(|error| Failure::usage(format!("--dialect-goodput: {error}")))
     }
@@ -71,8 +74,8 @@ impl Wanted {
     }
 }
 
-/// Sessions a second, of traffic that has a rate; the tools that repeat it send one request a session.
-fn request_rate(scenario: &Scenario) -> Option<f64> {
+/// Sessions a second, of traffic that has a rate.
+fn session_rate(scenario: &Scenario) -> Option<f64> {
     let Traffic::Rate(rate) = &scenario.traffic_scheduler else {
         return None;
     };
@@ -116,6 +119,7 @@ impl Exporting {
             cli_command: secrets::shown_command(std::env::args()),
             input_config: config.map_or(Value::Null, |document| document.root.to_json()),
             goodput: wanted.goodput(Dialect::Aiperf),
+            tokenizer: Some(tokenizers::words(&scenario.client)),
             slice: Some((crate::evaluators::performance(scenario).slice_seconds * 1e9) as u64),
         };
         Ok(Some(Exporting {
@@ -185,6 +189,13 @@ impl Exported {
         folder
             .write_text(&at("profile_export_aiperf.csv"), &self.files.csv)
             .map_err(said)?;
+        let remarks: String = self
+            .files
+            .remarks
+            .iter()
+            .map(|remark| format!("{remark}\n"))
+            .collect();
+        folder.write_text(&at("remarks.txt"), &remarks).map_err(said)?;
         if let Some(slices) = &self.files.timeslices {
             folder
                 .write_json(&at("profile_export_aiperf_timeslices.json"), &slices.json)

@@ -9,6 +9,7 @@ use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic as Asked}
 pub(crate) fn of(scenario: &Scenario) -> Expected {
     let client = &scenario.client;
     let made_to = client.ignore_eos == Some(true) || client.min_tokens_param.is_some();
+    let asked_for = Expected::of(traffic(&scenario.traffic_scheduler));
     Expected {
         measured_until: scenario
             .runtime
@@ -18,6 +19,11 @@ pub(crate) fn of(scenario: &Scenario) -> Expected {
             true => OutputLength::Exact(Tolerance::default()),
             false => OutputLength::AtMost(Tolerance::default()),
         },
+        // A minimum is a promise of the interface; `ignore_eos` is what every server is asked that knows it.
+        short_share: match client.min_tokens_param {
+            Some(_) => 0.0,
+            None => asked_for.short_share,
+        },
         cold_cache: Some(ColdCache {
             without_account: match prompts(&scenario.session_generator) {
                 Prompts::BeginAnew => WithoutAccount::BeginsAnew,
@@ -25,7 +31,7 @@ pub(crate) fn of(scenario: &Scenario) -> Expected {
             },
             ..ColdCache::default()
         }),
-        ..Expected::of(traffic(&scenario.traffic_scheduler))
+        ..asked_for
     }
 }
 
@@ -132,6 +138,14 @@ mod tests {
             "client: {type: openai_chat_completions, ignore_eos: true}",
         ));
         assert_eq!(made.output, OutputLength::Exact(Tolerance::default()));
+        assert!(
+            made.short_share > 0.0,
+            "one early stop in hundreds is no other load"
+        );
+        let least = of(&scenario(
+            "client: {type: openai_chat_completions, min_tokens_param: min_tokens}",
+        ));
+        assert_eq!(least.short_share, 0.0, "a minimum is kept by every answer");
         let free = of(&scenario(
             "client: {type: openai_chat_completions, ignore_eos: null}",
         ));

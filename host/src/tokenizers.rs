@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use veeksha_prompt::{ChatTemplate, Tokenizer};
+use veeksha_scenario::{Client, Scenario};
 
 use crate::failure::Failure;
 use crate::source::Loaded;
@@ -19,6 +20,31 @@ fn huggingface_cache() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|home| home.join(".cache/huggingface/hub")))
 }
 
+/// The name of the tokenizer inside this program.
+const EMBEDDED: &str = "embedded";
+
+/// Which tokenizer a run's own counts are from, as it reads in a sentence.
+pub(crate) fn words(client: &Client) -> String {
+    let simulated = is_simulated(client);
+    match client.tokenizer.as_deref() {
+        Some(EMBEDDED) | None if simulated => {
+            "the embedded tokenizer, with which the simulated engine counts too".to_owned()
+        }
+        Some(EMBEDDED) => "the embedded tokenizer, which need not be the model's".to_owned(),
+        Some(name) => format!("the tokenizer {name}"),
+        // Of a run whose configuration cannot be read nothing is known.
+        None if client.model.is_none() => "a tokenizer that the run's configuration does not name".to_owned(),
+        None => "the model's own tokenizer".to_owned(),
+    }
+}
+
+fn is_simulated(client: &Client) -> bool {
+    client
+        .api_base
+        .as_deref()
+        .is_some_and(|base| base.starts_with("sim://"))
+}
+
 /// The tokenizer of a run.
 pub(crate) struct Found {
     /// The tokenizer itself.
@@ -28,6 +54,14 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Puts the embedded tokenizer into a scenario that named none, so that `config.yml` tells which one counted: the model's own may
+    /// be on this machine by the time that somebody looks at the run again.
+    pub(crate) fn note_in(&self, scenario: &mut Scenario) {
+        if self.path.is_none() && scenario.client.tokenizer.is_none() {
+            scenario.client.tokenizer = Some(EMBEDDED.to_owned());
+        }
+    }
+
     /// The chat template that is to be applied, if one is.
     pub(crate) fn chat_template(&self, loaded: &Loaded) -> Result<Option<ChatTemplate>, Failure> {
         let client = &loaded.scenario.client;
@@ -78,12 +112,8 @@ pub(crate) fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Foun
             .flatten()
             .find_map(|root| veeksha_prompt::hub::cached(name, root))
     };
-    let simulated = client
-        .api_base
-        .as_deref()
-        .is_some_and(|base| base.starts_with("sim://"));
     match client.tokenizer.as_deref() {
-        Some("embedded") => embedded(),
+        Some(EMBEDDED) => embedded(),
         Some(name) if loaded.folder().join(name).exists() => open(&loaded.folder().join(name)),
         Some(name) if Path::new(name).exists() => open(Path::new(name)),
         Some(name) if veeksha_prompt::hub::is_hub_name(name) => match on_this_machine(name) {
@@ -93,7 +123,7 @@ pub(crate) fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Foun
         Some(name) => Err(Failure::usage(format!("client.tokenizer: {name} does not exist"))
             .hinted("give a tokenizer.json, a folder that holds one, or a hub name such as `org/model`")),
         // The simulated engine uses the embedded one too.
-        None if simulated => embedded(),
+        None if is_simulated(client) => embedded(),
         None => {
             let model = client.model.as_deref().unwrap_or_default();
             if let Some(path) = beside(Path::new(model)).or_else(|| on_this_machine(model)) {

@@ -51,6 +51,7 @@ pub(crate) fn lua_grants(loaded: &Loaded, tokenizer: &Tokenizer) -> LuaGrants {
 pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     let mut notes = loaded.scenario.notes.clone();
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
+    found.note_in(&mut loaded.scenario);
     let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
     let materialiser = Arc::new(prompts::materialiser(loaded, &found, salt)?);
     let tokenizer = found.tokenizer;

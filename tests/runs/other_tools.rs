@@ -69,6 +69,34 @@ fn each_dialect_has_a_table_and_a_file() {
 }
 
 /// AIPerf's files, by its schema: every metric by its tag with a unit and figures, a line for each request.
+/// What the tools' numbers depend on and their files have no place for is said in words: which tokenizer counted, and that the load had a
+/// rate of sessions, of two requests each. The run's page and its configuration name the tokenizer too.
+#[test]
+fn what_matters_of_the_run_is_said_in_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["--dialect", "vllm", "--dialect", "sglang", "--compat", "aiperf"];
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(40, "", ""), &asked, 0);
+    let said = stdout(&output);
+    let tokenizer = "counted here with the embedded tokenizer, with which the simulated engine counts too; against the server's usage";
+    assert_eq!(said.matches(tokenizer).count(), 2, "{said}");
+    let rate = "The load asked for 60 sessions a second, of up to 2 requests each";
+    assert_eq!(said.matches(rate).count(), 2, "{said}");
+    assert!(!said.contains("Request rate configured"), "{said}");
+    assert_eq!(json(&run, "metrics/dialect_vllm.json")["request_rate"], "inf");
+    let read = |file: &str| std::fs::read_to_string(run.join(file)).expect(file);
+    assert!(read("aiperf/remarks.txt").contains(tokenizer));
+    assert!(read("config.yml").contains("tokenizer: embedded"));
+    let page = read("report.html");
+    assert!(page.contains(r#"{"name":"Tokenizer","value":"the embedded tokenizer, "#));
+
+    let single =
+        r#"{ user = synthetic(10), history = 1, output = { tokens = 6, exact = true }, wait = "20ms" },"#;
+    let alone = labelled(40, "", "").replace(single, "");
+    let (output, run) = ends_with(folder.path(), "t.lua", &alone, &asked, 0);
+    assert_eq!(json(&run, "metrics/dialect_vllm.json")["request_rate"], 60.0);
+    assert!(!stdout(&output).contains("The load asked for"));
+}
+
 #[test]
 fn aiperf_s_files_have_aiperf_s_keys() {
     let folder = tempfile::tempdir().expect("a folder");

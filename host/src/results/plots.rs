@@ -3,7 +3,6 @@
 use serde_json::Value;
 use veeksha_evaluate::{CurvePoint, Metric, RunSamples, Slice};
 use veeksha_model::Nanos;
-use veeksha_page::Requests;
 use veeksha_report::{
     BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
     RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot,
@@ -143,7 +142,7 @@ pub(super) fn others(folder: &RunFolder, analysed: &Analysed, tried: Tried<'_>) 
         ("request_timeline", TimelineChoice::First),
         ("slowest_requests", TimelineChoice::Slowest),
     ] {
-        draw(stem, timeline_plot(&timeline(&analysed.requests, choice)));
+        draw(stem, timeline_plot(&timeline(analysed, choice)));
     }
 }
 
@@ -164,11 +163,13 @@ fn decode_windows(file: &Value, in_decode: Level) -> DecodeWindowData {
     }
 }
 
-fn timeline(requests: &Requests, choice: TimelineChoice) -> TimelineData {
+fn timeline(analysed: &Analysed, choice: TimelineChoice) -> TimelineData {
+    let requests = &analysed.requests;
     let seconds = |at: Nanos| at as f64 / 1e9;
-    let rows = requests.rows.iter().filter(|request| request.measured);
     TimelineData {
-        requests: rows
+        requests: requests
+            .rows
+            .iter()
             .map(|request| TimelineRequest {
                 request: request.id.to_string(),
                 intended: seconds(request.intended),
@@ -176,9 +177,13 @@ fn timeline(requests: &Requests, choice: TimelineChoice) -> TimelineData {
                 first_chunk: request.first_chunk.map(seconds),
                 completed: seconds(request.completed),
                 answered: matches!(request.outcome, veeksha_page::Outcome::Answered { .. }),
+                measured: request.measured,
             })
             .collect(),
-        total: requests.total,
+        total: match choice {
+            TimelineChoice::First => requests.total,
+            TimelineChoice::Slowest => requests.total.saturating_sub(analysed.evaluation.counts.drained),
+        },
         choice,
         most: LANES,
     }

@@ -31,7 +31,7 @@ const NONE: u16 = u16::MAX;
 ///
 /// The column of a value is found from the bits of the double: sign and exponent give an octave, to which a page of columns is given when it is
 /// first seen, and the highest bits of the mantissa the column within the page. This is the log-linear histogram of HdrHistogram, for doubles.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Binned {
     /// Columns per page are two to the power of this.
     fineness: u32,
@@ -58,7 +58,7 @@ enum Along {
 }
 
 /// A stretch of time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Cell {
     /// Weight per column; columns beyond its end are empty.
     weights: Vec<f64>,
@@ -147,6 +147,12 @@ impl Binned {
             }
             self.cells.push(cell);
         }
+    }
+
+    /// The sum of each cell from the first instant on; `None` where cells are no stretches of time.
+    pub(crate) fn sums_in_time(&self) -> Option<Vec<f64>> {
+        let sums = || self.cells.iter().map(|cell| cell.sum).collect();
+        matches!(self.along, Along::Time(_)).then(sums)
     }
 
     pub(crate) fn series(&self, count: u64) -> Series {

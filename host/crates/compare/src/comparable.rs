@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::{Invalid, RunData, Side, Trust, Validity};
+use crate::{Invalid, MetricData, RunData, Side, Trust, Validity};
 
 /// A setting that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(crate) struct Comparability {
     pub(crate) obstacles: Vec<String>,
     /// What the reader should know.
     pub(crate) remarks: Vec<String>,
+    /// What certificates find of the metrics of each run, each with its reasons.
+    pub(crate) details: Vec<String>,
     /// Whether all runs are known to have done the same work, as far as they go.
     pub(crate) same_work: bool,
 }
@@ -60,18 +62,6 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
                 }
             }
         }
-        if let (Some(one), Some(other)) = (length(reference), length(run))
-            && one.abs_diff(other) as f64 > SIMILAR * one.max(other) as f64
-        {
-            let text = |nanos: Nanos| veeksha_stats::duration(nanos as f64 / 1e9);
-            found.remarks.push(format!(
-                "the schedule of {} is {} long, that of {} {}",
-                reference.label,
-                text(one),
-                run.label,
-                text(other)
-            ));
-        }
     }
     for run in &candidate.runs {
         let same = baseline
@@ -94,15 +84,89 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
             ));
         }
     }
+    certificates(baseline, candidate, &mut found);
+    found.remarks.extend(lengths(baseline, candidate));
     found
 }
 
-/// What a run's certificate makes of the comparison: of all of it, or of one metric.
-fn trust(run: &RunData, invalid: Invalid, found: &mut Comparability) {
-    let because = |trust: &Trust| match trust.why.is_empty() {
+/// How long the runs lasted, if they did not last about equally long.
+fn lengths(baseline: &Side, candidate: &Side) -> Option<String> {
+    let ends = |side: &Side| -> Option<(Nanos, Nanos)> {
+        let lengths = || side.runs.iter().filter_map(length);
+        Some((lengths().min()?, lengths().max()?))
+    };
+    let (a, b) = (ends(baseline)?, ends(candidate)?);
+    let (shortest, longest) = (a.0.min(b.0), a.1.max(b.1));
+    if (longest - shortest) as f64 <= SIMILAR * longest as f64 {
+        return None;
+    }
+    let text = |(shortest, longest): (Nanos, Nanos)| {
+        let [shortest, longest] =
+            [shortest, longest].map(|nanos| veeksha_stats::duration(nanos as f64 / 1e9));
+        match shortest == longest {
+            true => longest,
+            false => format!("{shortest} to {longest}"),
+        }
+    };
+    Some(format!(
+        "from the first request to the end of the last answer {} lasted {}, {} {}",
+        baseline.label,
+        text(a),
+        candidate.label,
+        text(b)
+    ))
+}
+
+/// What certificates find of single metrics: of each metric in a line, and of each run among the details.
+fn certificates(baseline: &Side, candidate: &Side, found: &mut Comparability) {
+    let sides = [baseline, candidate];
+    let mut called: Vec<(&str, Validity)> = Vec::new();
+    for metric in sides
+        .iter()
+        .flat_map(|side| &side.runs)
+        .flat_map(|run| &run.metrics)
+    {
+        let finding = (metric.name.as_str(), metric.trust.validity);
+        if finding.1 != Validity::Valid && !called.contains(&finding) {
+            called.push(finding);
+        }
+    }
+    for (name, validity) in called {
+        let is_meant = |metric: &&MetricData| metric.name == name && metric.trust.validity == validity;
+        let of_side = |side: &Side| -> Vec<String> {
+            let finding = |run: &RunData| {
+                let metric = run.metrics.iter().find(is_meant)?;
+                let said = format!("{name} of {} is {}", run.label, validity.name());
+                Some(said + &because(&metric.trust))
+            };
+            side.runs.iter().filter_map(finding).collect()
+        };
+        let of_sides = sides.map(of_side);
+        let in_side = |(side, findings): (&&Side, &Vec<String>)| match (findings.len(), side.runs.len()) {
+            (0, _) => None,
+            (1, 1) => Some(side.label.clone()),
+            (count, runs) => Some(format!("{count} of {runs} runs of {}", side.label)),
+        };
+        let places: Vec<String> = sides.iter().zip(&of_sides).filter_map(in_side).collect();
+        let findings = of_sides.concat();
+        found.remarks.push(match findings.as_slice() {
+            [only] => only.clone(),
+            _ => format!("{name} is {} in {}", validity.name(), places.join(" and in ")),
+        });
+        found.details.extend(findings);
+    }
+}
+
+/// The reasons of a certificate, after what they are reasons of.
+fn because(trust: &Trust) -> String {
+    match trust.why.is_empty() {
         true => String::new(),
         false => format!(": {}", trust.why.join("; ")),
-    };
+    }
+}
+
+/// What a run's certificate makes of all of the comparison.
+fn trust(run: &RunData, invalid: Invalid, found: &mut Comparability) {
     let label = &run.label;
     let why = because(&run.trust);
     match (run.trust.validity, invalid) {
@@ -114,17 +178,6 @@ fn trust(run: &RunData, invalid: Invalid, found: &mut Comparability) {
         (Validity::Invalid, Invalid::Judged) => found
             .remarks
             .push(format!("{label} is INVALID, and judged as if it were not{why}")),
-    }
-    for metric in &run.metrics {
-        let called = match metric.trust.validity {
-            Validity::Valid => continue,
-            Validity::Degraded => "DEGRADED",
-            Validity::Invalid => "INVALID",
-        };
-        let name = &metric.name;
-        found
-            .remarks
-            .push(format!("{name} of {label} is {called}{}", because(&metric.trust)));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sides against a baseline.
 
 use crate::comparable::{SettingDifference, comparability, settings};
+use crate::copies;
 use crate::judge::{Sides, judge};
 use crate::measured::{Measured, measure};
 use crate::row::Row;
@@ -41,6 +42,8 @@ pub struct Candidate {
     pub obstacles: Vec<String>,
     /// What the reader should know, in words.
     pub remarks: Vec<String>,
+    /// What certificates find of the metrics of each run, with their reasons; remarks sum it up.
+    pub certificates: Vec<String>,
     /// Settings that differ.
     pub settings: Vec<SettingDifference>,
     /// Metrics by statistic, then figures of the whole run.
@@ -89,7 +92,7 @@ pub fn compare_cell(
             return Err(CompareError::SameLabel(side.label.clone()));
         }
     }
-    let measured = measure(baseline, asked, options);
+    let measured = measure(&copies::distinct(baseline), asked, options);
     let candidate = |side: &Side| Candidate {
         cell: cell.map(str::to_owned),
         ..against(baseline, &measured, side, asked, options)
@@ -134,6 +137,7 @@ fn against(
         side: labels(side),
         obstacles: Vec::new(),
         remarks: Vec::new(),
+        certificates: Vec::new(),
         settings: Vec::new(),
         rows: Vec::new(),
     };
@@ -147,16 +151,23 @@ fn against(
         return candidate;
     }
     let found = comparability(baseline, side, options.invalid);
+    let (of_baseline, of_side) = (copies::distinct(baseline), copies::distinct(side));
     let sides = Sides {
-        baseline,
-        candidate: side,
+        baseline: &of_baseline,
+        candidate: &of_side,
         same_work: found.same_work,
         comparable: found.obstacles.is_empty(),
     };
-    let (rows, of_rows) = judge(measured, &measure(side, asked, options), &sides, options);
+    let (rows, of_rows) = judge(measured, &measure(&of_side, asked, options), &sides, options);
     candidate.obstacles = found.obstacles;
     candidate.remarks = found.remarks;
-    candidate.remarks.push(noise(baseline, side));
+    candidate.certificates = found.details;
+    candidate
+        .remarks
+        .extend([baseline, side].into_iter().filter_map(copies::remark));
+    candidate
+        .remarks
+        .push(noise((baseline, of_baseline.len()), (side, of_side.len())));
     candidate.remarks.extend(of_rows);
     candidate.settings = settings(baseline, side);
     candidate.rows = rows;
@@ -170,21 +181,19 @@ fn labels(side: &Side) -> SideLabels {
     }
 }
 
-/// What is known of the noise between runs.
-fn noise(baseline: &Side, candidate: &Side) -> String {
-    let borrowed = |from: &Side, to: &Side| {
+/// What is known of the noise between so many runs of each side.
+fn noise((baseline, first): (&Side, usize), (candidate, second): (&Side, usize)) -> String {
+    let borrowed = |from: &Side, runs: usize, to: &Side| {
         format!(
-            "the noise between runs is known of {} only ({} runs), and taken for {} too",
-            from.label,
-            from.runs.len(),
-            to.label
+            "the noise between runs is known of {} only ({runs} runs), and taken for {} too",
+            from.label, to.label
         )
     };
-    match (baseline.runs.len(), candidate.runs.len()) {
+    match (first, second) {
         (1, 1) => "one run on each side: how much such runs differ by themselves is not known; run each side several times to know it".into(),
-        (_, 1) => borrowed(baseline, candidate),
-        (1, _) => borrowed(candidate, baseline),
-        (first, second) => format!(
+        (_, 1) => borrowed(baseline, first, candidate),
+        (1, _) => borrowed(candidate, second, baseline),
+        _ => format!(
             "{} has {first} runs and {} {second}: each run is one value, and what they differ by is the noise (Welch's test)",
             baseline.label, candidate.label
         ),

@@ -129,50 +129,114 @@ pub(crate) struct Effect {
     pub(crate) error: Option<Variance>,
     /// Runs of the side that has fewer of them, where the noise between runs is the error.
     pub(crate) fewest_runs: Option<usize>,
+    /// The error of single runs if their requests had nothing to do with one another, where that is known.
+    pub(crate) singly: Option<Variance>,
+}
+
+/// What the error of one side's value comes of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noise<'a> {
+    /// One for each run.
+    pub(crate) values: &'a [f64],
+    /// How far the side's value may be off, as far as its runs tell by themselves.
+    pub(crate) within: Option<Variance>,
+    pub(crate) floor: Floor,
+    /// How far it may be off if requests had nothing to do with one another, where that is known.
+    pub(crate) singly: Option<Variance>,
+}
+
+/// Where the error that runs tell by themselves is the least that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Floor {
+    /// Wherever it is more than the runs differ by: of shares of requests, of which no more is known than how many there were.
+    Always,
+    /// Where runs do not differ at all. Else they tell more than their samples do: what the runs of a side have in common, the same requests
+    /// above all, is in the error of each and in no difference between them.
+    WhereRunsAgree,
+}
+
+impl Noise<'_> {
+    /// The error of the mean of several runs by what they differ by; `None` of a single run.
+    fn between(&self, scale: Scale) -> Option<Variance> {
+        let runs = self.values.len() as f64;
+        variance(&scale.steps(self.values)).map(|variance| Variance {
+            variance: variance / runs,
+            freedom: runs - 1.0,
+        })
+    }
+
+    /// The error from between the runs, or that from within them where it is the floor.
+    fn or_floor(&self, between: Variance) -> Variance {
+        let is_floor = |within: &Variance| match self.floor {
+            Floor::Always => within.variance > between.variance,
+            Floor::WhereRunsAgree => between.variance == 0.0,
+        };
+        self.within.filter(is_floor).unwrap_or(between)
+    }
 }
 
 /// B against A; one value for each run.
 ///
 /// Where sides have several runs, each run is one value, and the difference is judged by what the values of a side differ by: Welch's test. It
 /// needs neither that both sides vary equally nor that anything is known of the samples within a run. A side of one run is taken to vary as
-/// the other one does. With one run on each side the runs' own error is all there is: `within`, the bootstrap's.
+/// the other one does. Nothing is taken to vary less than its [`Floor`]. With one run on each side the runs' own error is all there is: that
+/// of both together, or `paired` where their requests were compared one by one.
 ///
 /// (A variance between runs from which what the bootstrap explains is taken off would have more degrees of freedom; but of 2 or 3 runs it is too
 /// often next to nothing by chance, and what does not differ is then called different far more often than asked.)
-pub(crate) fn effect(a: &[f64], b: &[f64], scale: Scale, within: Option<Variance>) -> Effect {
-    let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else {
+pub(crate) fn effect(a: &Noise<'_>, b: &Noise<'_>, scale: Scale, paired: Option<Variance>) -> Effect {
+    let (Some(first_a), Some(first_b)) = (a.values.first(), b.values.first()) else {
         return Effect {
             scale,
             estimate: f64::NAN,
             error: None,
             fewest_runs: None,
+            singly: None,
         };
     };
-    let (of_a, of_b) = (scale.steps(a), scale.steps(b));
-    let estimate = scale.step(*first_a, *first_b) + mean(&of_b) - mean(&of_a);
-    let of_mean = |steps: &[f64]| {
-        let runs = steps.len() as f64;
-        variance(steps).map(|variance| Variance {
-            variance: variance / runs,
-            freedom: runs - 1.0,
-        })
-    };
-    let as_a_single_run = |known: Variance, runs: usize| Variance {
-        variance: known.variance * (1.0 + runs as f64),
-        ..known
-    };
-    let (error, fewest_runs) = match (of_mean(&of_a), of_mean(&of_b)) {
-        (Some(one), Some(other)) => (Some(one.with(other)), Some(a.len().min(b.len()))),
-        (Some(known), None) => (Some(as_a_single_run(known, a.len())), Some(1)),
-        (None, Some(known)) => (Some(as_a_single_run(known, b.len())), Some(1)),
-        (None, None) => (within, None),
+    let step = |of: &Noise<'_>| mean(&scale.steps(of.values));
+    let estimate = scale.step(*first_a, *first_b) + step(b) - step(a);
+    let (error, fewest_runs) = match (a.between(scale), b.between(scale)) {
+        (Some(one), Some(other)) => (
+            Some(a.or_floor(one).with(b.or_floor(other))),
+            Some(a.values.len().min(b.values.len())),
+        ),
+        (Some(known), None) => (Some(against_one_run(a, known, b)), Some(1)),
+        (None, Some(known)) => (Some(against_one_run(b, known, a)), Some(1)),
+        (None, None) => {
+            let independent = || Some(a.within?.with(b.within?));
+            (paired.or_else(independent), None)
+        }
     };
     Effect {
         scale,
         estimate,
         error,
         fewest_runs,
+        singly: a
+            .singly
+            .zip(b.singly)
+            .map(|(one, other)| one.with(other))
+            .filter(|_| fewest_runs.is_none()),
     }
+}
+
+/// The error of several runs against a single one, which varies as one of them does.
+fn against_one_run(several: &Noise<'_>, between: Variance, single: &Noise<'_>) -> Variance {
+    let runs = several.values.len() as f64;
+    let of_one = Variance {
+        variance: between.variance * runs,
+        ..between
+    };
+    let (of_mean, borrowed) = (several.or_floor(between), single.or_floor(of_one));
+    if of_mean == between && borrowed == of_one {
+        // One estimate, twice.
+        return Variance {
+            variance: between.variance + of_one.variance,
+            ..between
+        };
+    }
+    of_mean.with(borrowed)
 }
 
 impl Effect {
@@ -215,6 +279,11 @@ impl Effect {
         self.fewest_runs.is_some() && self.error.is_some_and(|error| known(error) <= chance)
     }
 
+    /// Whether only that requests hang together in time stands against a verdict: by their number the difference would be more than chance.
+    pub(crate) fn hangs_together(&self, chance: f64) -> bool {
+        self.singly.is_some_and(|singly| self.p_with(singly) <= chance)
+    }
+
     /// How many runs of each side would make a difference of this size and noise more than `chance`, at most 30.
     pub(crate) fn runs_that_would_tell(&self, chance: f64) -> Option<usize> {
         let (error, runs) = (self.error?, self.fewest_runs?);
@@ -245,6 +314,21 @@ fn variance(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
+    fn runs(values: &[f64], within: Option<Variance>, floor: Floor) -> Noise<'_> {
+        Noise {
+            values,
+            within,
+            floor,
+            singly: None,
+        }
+    }
+
+    /// B against A, with what is known of both together within them.
+    fn effect(a: &[f64], b: &[f64], scale: Scale, paired: Option<Variance>) -> Effect {
+        let side = |values| runs(values, None, Floor::WhereRunsAgree);
+        super::effect(&side(a), &side(b), scale, paired)
+    }
+
     fn near(seen: f64, expected: f64) {
         assert!(
             (seen - expected).abs() <= 1e-3 * expected.abs(),
@@ -262,12 +346,12 @@ mod tests {
         };
         let within = of(3.0).with(of(1.0));
         near(within.freedom, 16.0);
-        let effect = effect(&[100.0], &[110.0], Scale::Difference, Some(within));
-        let (low, high) = effect.interval(0.95).unwrap();
+        let seen = effect(&[100.0], &[110.0], Scale::Difference, Some(within));
+        let (low, high) = seen.interval(0.95).unwrap();
         near(low, 10.0 - 4.240);
         near(high, 10.0 + 4.240);
         // Five standard errors at 16 degrees: 0.00013 (tables).
-        let p = effect.p().unwrap();
+        let p = seen.p().unwrap();
         assert!(p > 0.0001 && p < 0.0002, "{p}");
     }
 
@@ -306,6 +390,39 @@ mod tests {
         }
         assert_eq!(spread(&[9.0, 10.0, 11.0]).map(|spread| spread.std), Some(1.0));
         assert_eq!(spread(&[9.0]), None);
+    }
+
+    /// 0 of 100 in each of three runs, and 5, 5, 5 against them: the runs differ by nothing, and what they tell by themselves, variances of 1 and 8 with
+    /// 10 degrees, is the error: 5 / 3 at 81 / (1/10 + 64/10) = 12.46 degrees.
+    #[test]
+    fn runs_that_agree_vary_as_they_tell_by_themselves() {
+        let of = |variance| {
+            Some(Variance {
+                variance,
+                freedom: 10.0,
+            })
+        };
+        for floor in [Floor::Always, Floor::WhereRunsAgree] {
+            let (a, b) = (runs(&[0.0; 3], of(1.0), floor), runs(&[5.0; 3], of(8.0), floor));
+            let seen = super::effect(&a, &b, Scale::Difference, None);
+            near(seen.error.unwrap().variance, 9.0);
+            near(seen.error.unwrap().freedom, 12.4615);
+            // One run of B: its own error again, as A's is nothing.
+            let b = runs(&[5.0], of(8.0), floor);
+            let seen = super::effect(&a, &b, Scale::Difference, None);
+            near(seen.error.unwrap().variance, 9.0);
+        }
+        // -1, 0, 1: the mean's variance is 1/3, which is less than 1. It is the floor of shares, and of nothing else.
+        let seen = |floor| {
+            let (a, b) = (
+                runs(&[-1.0, 0.0, 1.0], of(1.0), floor),
+                runs(&[5.0; 3], of(8.0), floor),
+            );
+            let seen = super::effect(&a, &b, Scale::Difference, None);
+            seen.error.unwrap().variance
+        };
+        near(seen(Floor::Always), 9.0);
+        near(seen(Floor::WhereRunsAgree), 8.0 + 1.0 / 3.0);
     }
 
     #[test]
@@ -366,6 +483,7 @@ mod tests {
             estimate: 4.0,
             error: Some(error),
             fewest_runs: Some(2),
+            singly: None,
         };
         near(seen.p().unwrap(), 0.15596);
         assert!(seen.lacks_only_runs(0.05));

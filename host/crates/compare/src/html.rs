@@ -26,7 +26,10 @@ impl Comparison {
         );
         for (place, (candidate, table)) in self.candidates.iter().zip(self.tables()).enumerate() {
             let of = decision.and_then(|decision| decision.candidates.get(place).map(|of| (decision, of)));
-            let _ = writeln!(page, "<section>\n<h2>{}</h2>", escaped(&table.title));
+            page += "<section>\n";
+            if table.title != title {
+                let _ = writeln!(page, "<h2>{}</h2>", escaped(&table.title));
+            }
             let _ = writeln!(
                 page,
                 "<p class=\"faint\">Baseline: {}. Candidate: {}.</p>",
@@ -58,14 +61,19 @@ impl Comparison {
                 page += "<h3>What to know</h3>\n";
                 page += &list(&candidate.remarks);
             }
+            if !candidate.certificates.is_empty() {
+                page += "<details><summary>What the certificates find of each run</summary>\n";
+                page += &list(&candidate.certificates);
+                page += "</details>\n";
+            }
             page += "</section>\n";
         }
         page += &list(&self.remarks);
         let _ = writeln!(
             page,
             "<p class=\"faint\">Intervals hold the true change with {} confidence, each figure by itself. Where a side has several runs, errors are those \
-             of the runs' values (Welch); with one run on each side, those of a bootstrap of blocks in time ({} resamples, seed {}), which knows nothing of the \
-             noise between runs. The change is candidate ÷ baseline − 1; shares are subtracted.</p>",
+             of the runs' values (Welch), and of shares at least those of so many requests; with one run on each side, and where runs agree exactly, those of a \
+             bootstrap of blocks in time ({} resamples, seed {}), which knows nothing of the noise between runs. The change is candidate ÷ baseline − 1; shares are subtracted.</p>",
             veeksha_stats::share(self.options.confidence),
             self.options.resamples,
             self.options.seed
@@ -190,10 +198,18 @@ fn figure(row: &TableRow) -> String {
     );
     let values = row.cells.len().saturating_sub(1);
     for cell in &row.cells[..values] {
-        let _ = write!(html, "<td class=\"number\">{}</td>", escaped(cell));
+        let _ = write!(html, "<td class=\"number\">{}</td>", breakable(cell));
     }
     html += "</tr>\n";
     html
+}
+
+/// A cell that may be broken before what stands in parentheses, before a spread and within an interval, and nowhere else.
+fn breakable(cell: &str) -> String {
+    let whole = escaped(cell).replace(' ', "\u{a0}");
+    ["(", "±", "…"].iter().fold(whole, |text, sign| {
+        text.replace(&format!("\u{a0}{sign}"), &format!(" {sign}"))
+    })
 }
 
 fn settings(candidate: &Candidate) -> String {

@@ -22,7 +22,7 @@ pub struct RunData {
     pub workload: Option<Vec<(u64, String)>>,
     /// The configuration, flattened: `("traffic.rate", "10")`.
     pub settings: Vec<(String, String)>,
-    /// The first and the last instant at which the schedule asked for a request.
+    /// The first instant at which the schedule asked for a request, and the end of the last answer.
     pub window: Option<(Nanos, Nanos)>,
     /// Where it lies, to tell whether two are the same one.
     pub place: Option<String>,
@@ -55,6 +55,17 @@ pub enum Validity {
     Invalid,
 }
 
+impl Validity {
+    /// As certificates write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Validity::Valid => "VALID",
+            Validity::Degraded => "DEGRADED",
+            Validity::Invalid => "INVALID",
+        }
+    }
+}
+
 /// A figure of the whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureData {
@@ -66,6 +77,46 @@ pub struct FigureData {
     pub better: Better,
     /// Finite; one that is not is left out.
     pub value: f64,
+    /// What it is made of, request by request; `None`: nothing within the run tells how far it may be off.
+    pub parts: Option<Parts>,
+}
+
+impl FigureData {
+    /// A figure of which nothing is known but its value.
+    pub fn new(name: &str, unit: &str, better: Better, value: f64) -> Self {
+        FigureData {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            value,
+            parts: None,
+        }
+    }
+}
+
+/// What a figure of the whole run is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parts {
+    /// It is a share of requests: 1 for each that counts, 0 for each that does not.
+    Outcomes(TimedSamples),
+    /// It is the weighted mean of these.
+    Mean(TimedSamples),
+    /// It is a rate: the sum of these amounts ÷ the seconds of the window. An amount of nothing adds nothing and may be left out.
+    Amounts {
+        /// Each at the instant at which it was there.
+        samples: TimedSamples,
+        /// From when to when.
+        window: (Nanos, Nanos),
+    },
+}
+
+impl Parts {
+    /// The samples, whatever they add up to.
+    pub(crate) fn samples(&self) -> &TimedSamples {
+        match self {
+            Parts::Outcomes(samples) | Parts::Mean(samples) | Parts::Amounts { samples, .. } => samples,
+        }
+    }
 }
 
 /// A metric of a run.

@@ -58,6 +58,7 @@ fn candidate(candidate: &Candidate) -> Value {
         "comparable": candidate.obstacles.is_empty(),
         "obstacles": candidate.obstacles,
         "remarks": candidate.remarks,
+        "certificates": candidate.certificates,
         "settings": settings,
         "figures": candidate.rows.iter().map(row).collect::<Vec<_>>(),
     })
@@ -91,6 +92,8 @@ fn side(side: &SideValue) -> Value {
     json!({
         "value": side.value,
         "samples": side.samples,
+        "part": side.counted.map(|counted| counted.part),
+        "whole": side.counted.map(|counted| counted.whole),
         "approximate": side.approximate,
         "between_runs": side.spread.map(|spread| json!({
             "runs": spread.runs,

@@ -5,17 +5,20 @@ use veeksha_model::Better;
 use crate::effect::Effect;
 use crate::measured::Measured;
 use crate::paired::Paired;
-use crate::row::{AGREE, Draft, Found, Row, draft};
+use crate::row::{Draft, Found, Row, draft};
 use crate::verdict::holm;
-use crate::{Correction, Invalid, Options, Side, Statistic, Verdict};
+use crate::{Correction, Invalid, Options, RunData, Statistic, Verdict};
 
 /// A change by this factor is no small one: where only the number of runs stands against a verdict on it, that is said.
 const LARGE: f64 = 2.0;
 
-/// Both sides as they were given.
+/// What is said of many requests of which the times are those of few events.
+const TOGETHER: &str = "by the number of requests more than chance, but they came together in time, as one event makes them; several runs would tell how often that happens";
+
+/// The runs of both sides, copies left out.
 pub(crate) struct Sides<'a> {
-    pub(crate) baseline: &'a Side,
-    pub(crate) candidate: &'a Side,
+    pub(crate) baseline: &'a [&'a RunData],
+    pub(crate) candidate: &'a [&'a RunData],
     /// Whether all runs did the same work.
     pub(crate) same_work: bool,
     /// Whether they can be compared at all.
@@ -26,7 +29,7 @@ impl Sides<'_> {
     /// The samples of a metric request by request, if the requests are the same, and each side has one run. Of several runs the values tell the
     /// error, and what all runs have in common is in none of their differences.
     fn paired(&self, of: &Measured) -> Option<Paired> {
-        match (self.baseline.runs.as_slice(), self.candidate.runs.as_slice()) {
+        match (self.baseline, self.candidate) {
             ([a], [b]) if self.same_work && of.statistic != Statistic::Value => Paired::new(&of.name, a, b),
             _ => None,
         }
@@ -153,12 +156,15 @@ fn decide(draft: &mut Draft, judged: usize, options: &Options) {
                 veeksha_stats::number(adjusted)
             )
         });
-        match effect.lacks_only_runs(chance) && is_large(row) {
-            true => (
-                Verdict::TooFewRuns,
-                Some(too_few_runs(effect, by_itself, judged, options)),
-            ),
-            false => (Verdict::NoDifference, by_itself),
+        if !is_large(row) {
+            (Verdict::NoDifference, by_itself)
+        } else if effect.lacks_only_runs(chance) {
+            let remark = too_few_runs(effect, by_itself, judged, options);
+            (Verdict::TooFewRuns, Some(remark))
+        } else if effect.hangs_together(chance_of_one(judged, options)) {
+            (Verdict::TooFewRuns, Some(TOGETHER.into()))
+        } else {
+            (Verdict::NoDifference, by_itself)
         }
     } else if row.client_error.is_some_and(|error| difference.abs() <= error) {
         (Verdict::WithinClientError, None)
@@ -171,15 +177,19 @@ fn decide(draft: &mut Draft, judged: usize, options: &Options) {
     row.remark = remark.or(row.remark.take());
 }
 
+/// How probable by chance a difference may be that is told whatever the others are.
+fn chance_of_one(judged: usize, options: &Options) -> f64 {
+    let chance = 1.0 - options.confidence;
+    match options.correction {
+        Correction::Holm => chance / judged.max(1) as f64,
+        Correction::Each => chance,
+    }
+}
+
 /// What a change is that few runs cannot tell from chance, and what to do.
 fn too_few_runs(effect: &Effect, by_itself: Option<String>, judged: usize, options: &Options) -> String {
     let freedom = effect.error.map_or(f64::INFINITY, |error| error.freedom);
-    let chance = 1.0 - options.confidence;
-    let of_one = match options.correction {
-        Correction::Holm => chance / judged.max(1) as f64,
-        Correction::Each => chance,
-    };
-    let runs = match effect.runs_that_would_tell(of_one) {
+    let runs = match effect.runs_that_would_tell(chance_of_one(judged, options)) {
         Some(runs) => format!("about {runs} runs a side would tell"),
         None => "even 30 runs a side would not tell".into(),
     };
@@ -232,9 +242,5 @@ fn remarks(rows: &[Row], judged: usize, options: &Options) -> Vec<String> {
             veeksha_stats::number(judged as f64 * (1.0 - options.confidence))
         ),
     };
-    let agree = rows.iter().any(|row| row.remark.as_deref() == Some(AGREE)).then(|| {
-        "where the runs of each side agree exactly, how much others would differ is not known: simulated runs of one seed are copies of one another, of which one is enough"
-            .into()
-    });
-    paired.into_iter().chain(agree).chain([counted]).collect()
+    paired.into_iter().chain([counted]).collect()
 }

@@ -19,13 +19,20 @@
 //! * **The same requests on both sides** ([`TimedSamples::push_keyed`], and workload digests that agree) are drawn together, so that what they have in
 //!   common, the length of an answer above all, falls out of the error of the difference. Else runs are taken as independent, which errs to the
 //!   safe side where they are not.
+//! * **Shares of requests** ([`Parts::Outcomes`]: `error_rate`, `goodput`) are judged by their requests too: their error is that of the bootstrap, of several
+//!   runs that between them, and never less than that of so many requests (Agresti and Caffo 2000). Runs that agree exactly, 0 of 120 and 0 of
+//!   120, thus are the strong evidence that they are. Requests that make a large difference by their number, and came together in time,
+//!   have [`Verdict::TooFewRuns`]: they may be one event.
+//! * **Runs that agree exactly** in something else have no noise between them to judge by: the errors of their samples are taken.
+//! * **Copies** of a run (simulated runs of one seed: all samples the same, to the nanosecond) count as one run.
 //! * **Intervals** are Student's, by those standard errors, with degrees of freedom by Satterthwaite; 95 % unless asked otherwise; each figure by itself.
 //! * **Verdicts** ([`Verdict`]) allow for the number of figures looked at (Holm's procedure over all figures of a candidate that have a better side; see
 //!   [`Correction`]). A difference that is more than chance is still not called better or worse if it is within what both clients may be wrong
 //!   by (the certificates' errors), or smaller than what matters ([`Options::smallest`]). A candidate that is twice or half of the baseline, and
 //!   of which only the number of runs keeps one from saying so, has [`Verdict::TooFewRuns`], not [`Verdict::NoDifference`].
-//! * **Enough data** of single runs are 20 samples, and for a percentile as many as leave 5 beyond it: 500 for a P99. A figure of the whole run is
-//!   one number: only several runs tell its error.
+//! * **Enough data** of single runs are 20 samples or requests, and for a percentile as many as leave 5 beyond it: 500 for a P99. Rates are judged by
+//!   how the amounts were spread over the run ([`Parts::Amounts`]). A figure of the whole run that is nothing but one number has its error from
+//!   several runs only.
 //! * **Not comparable** are runs whose workload digests differ, runs that are INVALID as a whole, and single metrics that are ([`Invalid`]). Their
 //!   figures are shown, and no verdict is given.
 //! * **Sweeps** are compared cell by cell ([`compare_cell`], [`join`]).
@@ -51,6 +58,7 @@
 //! * `error_rate > 1%`, `p99(ttfc) > 500ms`: a bound without a sign bounds the candidate's value. (So a value cannot be set against a negative one.)
 //! * `not_comparable`: the runs did not do the same work, or are INVALID as a whole.
 //!
+//! `worse(any)` is not told either where a share of the whole run (`error_rate`, `goodput`) got worse as it stands and could not be judged.
 //! What cannot be told (there is not enough data to judge any of what is meant, a figure is missing, the sides are not comparable) is neither true nor
 //! false; it decides only where the other parts do not (Kleene's logic). An expression that stays undecided counts as a failure:
 //! `worse(ttfc) or not_comparable` fails for runs that cannot be compared with the better reason, and `worse(ttfc)` does not let them pass.
@@ -89,6 +97,7 @@ mod block_length;
 mod bootstrap;
 mod comparable;
 mod comparison;
+mod copies;
 mod effect;
 mod error;
 mod fail_if;
@@ -110,16 +119,18 @@ mod table;
 mod text;
 mod timed_samples;
 mod verdict;
+mod whole_run;
 
 pub use comparable::SettingDifference;
 pub use comparison::{Candidate, Comparison, SideLabels, compare, compare_cell, join};
 pub use effect::{Scale, Spread};
 pub use error::CompareError;
 pub use fail_if::{CandidateDecision, Decision, FailIf, Known, KnownKind, Outcome};
-pub use input::{ClientError, FigureData, MetricData, RunData, Side, Trust, Validity};
+pub use input::{ClientError, FigureData, MetricData, Parts, RunData, Side, Trust, Validity};
 pub use options::{Correction, Invalid, Options};
 pub use row::{Row, SideValue};
 pub use statistic::Statistic;
 pub use table::{Table, TableRow};
 pub use timed_samples::{EXACT_SAMPLES, TimedSamples};
 pub use verdict::Verdict;
+pub use whole_run::Counted;

@@ -5,8 +5,11 @@ use veeksha_slo::Aggregate;
 use veeksha_stats::RandomStream;
 
 use crate::bootstrap::{Chance, chance};
+use crate::effect::{Floor, Noise, Scale, Variance};
+use crate::series::Series;
 use crate::statistic::{Statistic, USUAL, enough, resampled, value_of};
-use crate::{ClientError, MetricData, Options, RunData, Side, Validity};
+use crate::whole_run::{Counted, chance_of, counted};
+use crate::{ClientError, FigureData, MetricData, Options, RunData, Validity};
 
 /// A figure of one side.
 #[derive(Clone, Debug)]
@@ -21,8 +24,11 @@ pub(crate) struct Measured {
     pub(crate) samples: u64,
     pub(crate) approximate: bool,
     pub(crate) client_error: Option<ClientError>,
-    /// How far the value of a single run may be off; of several runs their values tell it.
-    pub(crate) own: Result<Chance, Lack>,
+    /// How far the value of each run may be off by itself, in the order of the values. Not known of several runs whose values differ: these
+    /// tell it; shares of requests have it nevertheless.
+    pub(crate) own: Vec<Result<Chance, Lack>>,
+    /// Of a share of requests: so many of so many, over all runs.
+    pub(crate) counted: Option<Counted>,
     /// Runs whose certificates call the metric INVALID.
     pub(crate) invalid_in: Vec<String>,
     /// Why the figure is not judged whatever its values are.
@@ -38,9 +44,9 @@ pub(crate) enum Lack {
     Blocks,
     /// No error is known for this statistic.
     NoError,
-    /// It is one value, not one of samples.
+    /// It is one value, and nothing is known of what it is made of.
     OneValue,
-    /// There are several runs.
+    /// There are several runs whose values tell it.
     Several,
 }
 
@@ -54,15 +60,65 @@ impl Measured {
         )
     }
 
+    /// How far the side's value may be off, as far as its runs tell by themselves: the error of the mean of all runs.
+    pub(crate) fn within(&self, scale: Scale) -> Result<Variance, Lack> {
+        let runs = self.own.len() as f64;
+        let mut sum: Option<Variance> = None;
+        let mut lack = (runs == 0.0).then_some(Lack::Several);
+        for own in &self.own {
+            match own.and_then(|own| own.on(scale).ok_or(Lack::NoError)) {
+                Ok(own) => sum = Some(sum.map_or(own, |sum| sum.with(own))),
+                Err(why) => lack = Some(why),
+            }
+        }
+        let of_mean = |sum: Variance| Variance {
+            variance: sum.variance / runs.powi(2),
+            ..sum
+        };
+        let resampled = sum.filter(|_| lack.is_none()).map(of_mean);
+        let least = self.counted.and_then(Counted::variance);
+        match (least, resampled) {
+            (Some(least), Some(resampled)) if resampled.variance > least.variance => Ok(resampled),
+            (Some(least), _) => Ok(least),
+            (None, resampled) => resampled.ok_or(lack.unwrap_or(Lack::NoError)),
+        }
+    }
+
+    /// What the error of the side's value comes of.
+    pub(crate) fn noise(&self, scale: Scale) -> Noise<'_> {
+        Noise {
+            values: &self.values,
+            within: self.within(scale).ok(),
+            floor: match self.counted {
+                Some(_) => Floor::Always,
+                None => Floor::WhereRunsAgree,
+            },
+            singly: self.counted.and_then(Counted::variance),
+        }
+    }
+
+    /// Whether what is known of its runs can be said on a scale.
+    pub(crate) fn has(&self, scale: Scale) -> bool {
+        let mut known = self.own.iter().flatten();
+        known.all(|own| own.on(scale).is_some())
+    }
+
+    /// Whether all runs have the same value.
+    fn agrees(&self) -> bool {
+        let first = self.values.first().copied().unwrap_or_default();
+        let mut others = self.values.iter();
+        others.all(|value| Scale::Difference.step(first, *value) == 0.0)
+    }
+
     pub(crate) fn is(&self, name: &str, statistic: Statistic) -> bool {
         self.name == name && self.statistic == statistic
     }
 }
 
-/// All figures of a side: metrics first, in the order in which they were given. `asked` are statistics beyond the usual ones.
-pub(crate) fn measure(side: &Side, asked: &[(String, Statistic)], options: &Options) -> Vec<Measured> {
+/// All figures of the runs of a side: metrics first, in the order in which they were given. `asked` are statistics beyond the usual ones.
+pub(crate) fn measure(runs: &[&RunData], asked: &[(String, Statistic)], options: &Options) -> Vec<Measured> {
     let mut all = Vec::new();
-    for (name, first) in metrics(&side.runs) {
+    for (name, first) in metrics(runs) {
         let of_this = asked.iter().filter(|(metric, _)| *metric == name);
         let mut statistics: Vec<Aggregate> = Vec::new();
         for statistic in USUAL.into_iter().chain(of_this.map(|(_, statistic)| *statistic)) {
@@ -72,44 +128,69 @@ pub(crate) fn measure(side: &Side, asked: &[(String, Statistic)], options: &Opti
                 statistics.push(aggregate);
             }
         }
-        all.extend(measure_metric(side, first, &statistics, options));
+        all.extend(measure_metric(runs, first, &statistics, options));
     }
-    all.extend(measure_figures(&side.runs));
+    all.extend(measure_figures(runs, options));
     all
 }
 
-/// Figures of whole runs, of which only other runs can tell the error.
-fn measure_figures(runs: &[RunData]) -> Vec<Measured> {
+/// Figures of whole runs.
+fn measure_figures(runs: &[&RunData], options: &Options) -> Vec<Measured> {
     let mut figures: Vec<Measured> = Vec::new();
+    let mut parts: Vec<Vec<&FigureData>> = Vec::new();
     for figure in runs.iter().flat_map(|run| &run.figures) {
         if !figure.value.is_finite() {
             continue;
         }
-        match figures.iter_mut().find(|known| known.name == figure.name) {
-            Some(known) => {
-                known.values.push(figure.value);
-                known.samples += 1;
+        match figures.iter().position(|known| known.name == figure.name) {
+            Some(place) => {
+                figures[place].values.push(figure.value);
+                parts[place].push(figure);
             }
-            None => figures.push(Measured {
-                name: figure.name.clone(),
-                statistic: Statistic::Value,
-                unit: figure.unit.clone(),
-                better: figure.better,
-                values: vec![figure.value],
-                samples: 1,
-                approximate: false,
-                client_error: None,
-                own: Err(Lack::OneValue),
-                invalid_in: Vec::new(),
-                not_judged: None,
-            }),
+            None => {
+                figures.push(Measured {
+                    name: figure.name.clone(),
+                    statistic: Statistic::Value,
+                    unit: figure.unit.clone(),
+                    better: figure.better,
+                    values: vec![figure.value],
+                    samples: 0,
+                    approximate: false,
+                    client_error: None,
+                    own: Vec::new(),
+                    counted: None,
+                    invalid_in: Vec::new(),
+                    not_judged: None,
+                });
+                parts.push(vec![figure]);
+            }
         }
+    }
+    for (measured, of_runs) in figures.iter_mut().zip(&parts) {
+        tell_own(measured, of_runs, options);
     }
     figures
 }
 
+/// What a figure of whole runs is made of, and what that tells of its error.
+fn tell_own(measured: &mut Measured, of_runs: &[&FigureData], options: &Options) {
+    let counts: Option<Vec<Counted>> = of_runs
+        .iter()
+        .map(|figure| figure.parts.as_ref().and_then(counted))
+        .collect();
+    measured.counted = counts.and_then(|counts| counts.into_iter().reduce(Counted::and));
+    measured.samples = measured
+        .counted
+        .map_or(of_runs.len() as u64, |counted| counted.whole);
+    if measured.counted.is_some() || measured.agrees() {
+        let stream = measured.stream(options);
+        let own = |figure: &&FigureData| chance_of(figure.parts.as_ref(), options.resamples, stream);
+        measured.own = of_runs.iter().map(own).collect();
+    }
+}
+
 /// The names of all metrics, each with the first one of that name.
-fn metrics(runs: &[RunData]) -> Vec<(&str, &MetricData)> {
+fn metrics<'a>(runs: &[&'a RunData]) -> Vec<(&'a str, &'a MetricData)> {
     let mut known: Vec<(&str, &MetricData)> = Vec::new();
     for metric in runs.iter().flat_map(|run| &run.metrics) {
         if !known.iter().any(|(name, _)| *name == metric.name) {
@@ -120,7 +201,7 @@ fn metrics(runs: &[RunData]) -> Vec<(&str, &MetricData)> {
 }
 
 fn measure_metric(
-    side: &Side,
+    runs: &[&RunData],
     first: &MetricData,
     statistics: &[Aggregate],
     options: &Options,
@@ -134,18 +215,18 @@ fn measure_metric(
         samples: 0,
         approximate: false,
         client_error: None,
-        own: Err(Lack::Several),
+        own: Vec::new(),
+        counted: None,
         invalid_in: Vec::new(),
         not_judged: first.not_judged.clone(),
     };
     let mut all: Vec<Measured> = statistics.iter().map(blank).collect();
-    let of_this = |run: &'_ RunData| run.metrics.iter().position(|metric| metric.name == first.name);
-    let runs: Vec<(&RunData, &MetricData)> = side
-        .runs
-        .iter()
-        .filter_map(|run| of_this(run).map(|place| (run, &run.metrics[place])))
-        .collect();
-    for (run, metric) in &runs {
+    let mut of_this: Vec<&MetricData> = Vec::new();
+    for run in runs {
+        let Some(metric) = run.metrics.iter().find(|metric| metric.name == first.name) else {
+            continue;
+        };
+        of_this.push(metric);
         let series = metric.samples.series();
         for (measured, aggregate) in all.iter_mut().zip(statistics) {
             let Some(value) = value_of(&series, *aggregate).filter(|value| value.is_finite()) else {
@@ -158,24 +239,39 @@ fn measure_metric(
             if metric.trust.validity == Validity::Invalid {
                 measured.invalid_in.push(run.label.clone());
             }
-            if runs.len() > 1 {
-                continue;
-            }
-            measured.own = match resampled(*aggregate) {
-                None => Err(Lack::NoError),
-                Some(of) if (series.count() as f64) < enough(of) => Err(Lack::Samples {
-                    has: series.count(),
-                    needs: enough(of) as u64,
-                }),
-                Some(of) => {
-                    let stream = measured.stream(options);
-                    chance(&series, of, options.resamples, stream).ok_or(Lack::Blocks)
-                }
-            };
         }
     }
     all.retain(|measured| !measured.values.is_empty());
+    // Values that differ tell their noise; of one value, or of values that agree, the samples do.
+    if all.iter().any(Measured::agrees) {
+        for series in of_this.iter().map(|metric| metric.samples.series()) {
+            let agreeing = all.iter_mut().filter(|measured| measured.agrees());
+            agreeing.for_each(|measured| {
+                let own = own_of(measured, &series, options);
+                measured.own.extend(own);
+            });
+        }
+    }
     all
+}
+
+/// How far the statistic of a run's samples may be off; `None` without samples.
+fn own_of(measured: &Measured, series: &Series, options: &Options) -> Option<Result<Chance, Lack>> {
+    let Statistic::OfSamples(aggregate) = measured.statistic else {
+        return None;
+    };
+    value_of(series, aggregate)?;
+    Some(match resampled(aggregate) {
+        None => Err(Lack::NoError),
+        Some(of) if (series.count() as f64) < enough(of) => Err(Lack::Samples {
+            has: series.count(),
+            needs: enough(of) as u64,
+        }),
+        Some(of) => {
+            let stream = measured.stream(options);
+            chance(series, of, options.resamples, stream).ok_or(Lack::Blocks)
+        }
+    })
 }
 
 fn worse_error(one: Option<ClientError>, other: Option<ClientError>) -> Option<ClientError> {

@@ -3,11 +3,11 @@
 use veeksha_model::Better;
 use veeksha_slo::Aggregate;
 
-use crate::effect::{Effect, Variance, effect, spread};
+use crate::effect::{Effect, effect, spread};
 use crate::measured::{Lack, Measured};
 use crate::paired::Paired;
 use crate::statistic::{Resampled, resampled};
-use crate::{Options, Scale, Spread, Statistic, Verdict};
+use crate::{Counted, Options, Scale, Spread, Statistic, Verdict};
 
 /// One figure on both sides.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,8 +55,10 @@ pub struct Row {
 pub struct SideValue {
     /// Its value. Of several runs their mean: the geometric one where the row is compared by ratio, else the arithmetic one.
     pub value: f64,
-    /// Samples over all runs; of a figure of the whole run, runs.
+    /// Samples over all runs; of a share of requests, requests; of another figure of the whole run, runs.
     pub samples: u64,
+    /// Of a share of requests: so many of so many, over all runs.
+    pub counted: Option<Counted>,
     /// How it varies from run to run, if there are several.
     pub spread: Option<Spread>,
     /// Whether it was read from a histogram, and is so within 0.2 %.
@@ -64,7 +66,8 @@ pub struct SideValue {
 }
 
 /// What is said of a row whose runs do not vary.
-pub(crate) const AGREE: &str = "the runs of each side agree exactly";
+pub(crate) const AGREE: &str =
+    "the runs of each side agree exactly, and nothing within them tells how much others would vary";
 
 /// A row without its verdict, and what the verdict comes of.
 pub(crate) struct Draft {
@@ -119,13 +122,14 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
             .flat_map(|side| side.values.iter().copied())
     };
     let mut scale = Scale::of(&known.unit, values());
-    let error = match (a, b) {
-        (Some(a), Some(b)) => error_of_single_runs(a, b, pairs, &mut scale, options),
-        _ => Err(Lack::Several),
-    };
+    // A scale of which a resample has no value becomes that of differences.
+    if a.into_iter().chain(b).any(|side| !side.has(scale)) {
+        scale = Scale::Difference;
+    }
     let side = |measured: &Measured| SideValue {
         value: scale.centre(&measured.values),
         samples: measured.samples,
+        counted: measured.counted,
         spread: spread(&measured.values),
         approximate: measured.approximate,
     };
@@ -180,13 +184,13 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
         row.relative = positive.then(|| Scale::Ratio.step(one.value, other.value).exp_m1());
     }
     row.client_error = client_error(known.statistic, a, b);
-    let seen = effect(
-        &a.values,
-        &b.values,
-        scale,
-        error.as_ref().ok().map(|error| error.error),
-    );
-    match why_not(a, b, &seen, error.err()) {
+    let paired = pairs.and_then(|pairs| {
+        let of = resampled_of(a.statistic)?;
+        a.within(scale).and(b.within(scale)).ok()?;
+        pairs.within(of, scale, options.resamples, a.stream(options))
+    });
+    let seen = effect(&a.noise(scale), &b.noise(scale), scale, paired);
+    match why_not(a, b, &seen) {
         Some(why) => row.remark = Some(why),
         None => {
             let interval = seen.interval(options.confidence);
@@ -199,44 +203,11 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
                 .error
                 .map(|error| error.freedom)
                 .filter(|freedom| *freedom < 1e6);
-            row.paired = error.is_ok_and(|error| error.paired);
+            row.paired = paired.is_some();
             draft.effect = Some(seen);
         }
     }
     draft
-}
-
-/// The error of single runs, and whether requests were compared one by one for it.
-#[derive(Clone, Copy)]
-struct OwnError {
-    error: Variance,
-    paired: bool,
-}
-
-/// What single runs themselves tell of the error. A scale of which a resample has no value becomes that of differences.
-fn error_of_single_runs(
-    a: &Measured,
-    b: &Measured,
-    pairs: Option<&Paired>,
-    scale: &mut Scale,
-    options: &Options,
-) -> Result<OwnError, Lack> {
-    if a.values.len() > 1 || b.values.len() > 1 {
-        return Err(Lack::Several);
-    }
-    let (in_a, in_b) = (a.own?, b.own?);
-    if in_a.on(*scale).is_none() || in_b.on(*scale).is_none() {
-        *scale = Scale::Difference;
-    }
-    let together = pairs
-        .zip(resampled_of(a.statistic))
-        .and_then(|(pairs, of)| pairs.within(of, *scale, options.resamples, a.stream(options)));
-    let independent = || Some(in_a.on(*scale)?.with(in_b.on(*scale)?));
-    let error = match together {
-        Some(error) => Some(OwnError { error, paired: true }),
-        None => independent().map(|error| OwnError { error, paired: false }),
-    };
-    error.ok_or(Lack::NoError)
 }
 
 fn resampled_of(statistic: Statistic) -> Option<Resampled> {
@@ -247,32 +218,28 @@ fn resampled_of(statistic: Statistic) -> Option<Resampled> {
 }
 
 /// Why a difference cannot be judged, if it cannot.
-fn why_not(a: &Measured, b: &Measured, seen: &Effect, lack: Option<Lack>) -> Option<String> {
+fn why_not(a: &Measured, b: &Measured, seen: &Effect) -> Option<String> {
+    let lacks = || {
+        let sides = [("baseline", a), ("candidate", b)];
+        let lack = |(name, side): (&'static str, &Measured)| Some((name, side.within(seen.scale).err()?));
+        sides.into_iter().find_map(lack)
+    };
     let Some(error) = seen.error else {
-        return Some(match lack {
-            Some(Lack::Samples { has, needs }) => {
-                let side = if a.own == Err(Lack::Samples { has, needs }) {
-                    "baseline"
-                } else {
-                    "candidate"
+        return Some(match lacks() {
+            Some((side, Lack::Samples { has, needs })) => {
+                let (statistic, samples) = match a.statistic {
+                    Statistic::Value => (a.name.clone(), "requests"),
+                    statistic => (statistic.to_string(), "samples"),
                 };
-                format!(
-                    "{} takes {needs} samples a run; the {side} has {has}",
-                    a.statistic
-                )
+                format!("{statistic} takes {needs} {samples} a run; the {side} has {has}")
             }
-            Some(Lack::Blocks) => {
-                let side = if a.own == Err(Lack::Blocks) {
-                    "baseline"
-                } else {
-                    "candidate"
-                };
+            Some((side, Lack::Blocks)) => {
                 format!("the samples of the {side} hang together over the whole run")
             }
-            Some(Lack::OneValue) => {
+            Some((_, Lack::OneValue)) => {
                 "one value on each side; several runs would tell how much it varies".into()
             }
-            Some(Lack::NoError | Lack::Several) | None => {
+            Some((_, Lack::NoError | Lack::Several)) | None => {
                 format!(
                     "one run does not tell the error of {}; several would",
                     of_what(b.statistic)
@@ -280,8 +247,8 @@ fn why_not(a: &Measured, b: &Measured, seen: &Effect, lack: Option<Lack>) -> Opt
             }
         });
     };
-    // Some runs that agree to the last digit do not tell that no run ever differs.
-    let silent = seen.fewest_runs.is_some() && error.variance == 0.0 && seen.estimate != 0.0;
+    // Some runs that agree to the last digit do not tell that no run ever differs, where they tell nothing by themselves.
+    let silent = error.variance == 0.0 && seen.estimate != 0.0 && lacks().is_some();
     silent.then(|| AGREE.into())
 }
 

@@ -7,7 +7,7 @@ use veeksha_slo::Aggregate;
 use crate::series::Series;
 
 /// Samples without which nothing is said of a side.
-const ENOUGH: f64 = 20.0;
+pub(crate) const ENOUGH: f64 = 20.0;
 
 /// Samples that must lie on each side of a quantile for it to be judged.
 const ENOUGH_BEYOND: f64 = 5.0;

@@ -70,9 +70,22 @@ pub(crate) fn relative_text(relative: f64) -> String {
         };
     }
     if relative >= MANY_TIMES {
-        return format!("×{}", number(1.0 + relative));
+        return factor_text(relative);
     }
     signed(relative, format!("{} %", percent(relative * 100.0)))
+}
+
+fn factor_text(relative: f64) -> String {
+    format!("×{}", number(1.0 + relative))
+}
+
+/// An interval of relative changes, both ends written alike: `+2.1 % … +8 %`, `×9.58 … ×11.9`.
+fn relative_interval_text((low, high): (f64, f64)) -> String {
+    let text = match high >= MANY_TIMES {
+        true => factor_text,
+        false => relative_text,
+    };
+    format!("{} … {}", text(low), text(high))
 }
 
 /// To hundredths, or tenths from 10 on; what is smaller, to three digits.
@@ -112,7 +125,7 @@ pub(crate) fn change_text(row: &Row) -> String {
 /// `+2.1 % … +8 %`, or in the unit where there is no relative change.
 pub(crate) fn interval_text(row: &Row) -> String {
     match (row.relative_interval, row.interval) {
-        (Some((low, high)), _) => format!("{} … {}", relative_text(low), relative_text(high)),
+        (Some(interval), _) => relative_interval_text(interval),
         (None, Some((low, high))) => {
             let text = |value| row_difference_text(row, value);
             format!("{} … {}", text(low), text(high))
@@ -150,6 +163,9 @@ mod tests {
         assert_eq!(relative_text(f64::INFINITY), "from nothing");
         assert_eq!(relative_text(8.9), "+890 %");
         assert_eq!(relative_text(20.26), "×21.3");
+        assert_eq!(relative_interval_text((-0.2, 0.5)), "-20 % … +50 %");
+        assert_eq!(relative_interval_text((8.58, 10.9)), "×9.58 … ×11.9");
+        assert_eq!(relative_interval_text((-0.2, 10.9)), "×0.8 … ×11.9");
         assert_eq!(points_text(0.025), "+2.5 points");
         assert_eq!(points_text(-0.01), "-1 point");
     }

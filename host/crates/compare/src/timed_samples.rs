@@ -14,7 +14,7 @@ pub const EXACT_SAMPLES: usize = 1 << 17;
 /// cells, whose length doubles when the run outgrows them, of columns 0.2 % wide or narrower, at most 16,384 of them (beyond 32 octaves of values the
 /// columns become wider). That is 32 MiB at the very most, and a few for an ordinary latency. Means stay exact; percentiles are then
 /// within 0.2 %. (Where hardly any instants differ, all requests being due at once, cells are of equally many samples as they came.)
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimedSamples {
     exact: Vec<Sample>,
     binned: Option<Box<Binned>>,
@@ -100,6 +100,22 @@ impl TimedSamples {
     pub(crate) fn keyed(&self) -> Option<&[Sample]> {
         let all = !self.exact.is_empty() && self.exact.iter().all(|sample| sample.key.is_some());
         all.then_some(&self.exact)
+    }
+
+    /// What the values (times their weights) of each stretch of time come to: of at most `cells` equal stretches of the window, and no more
+    /// than there are samples. `None` if samples tell nothing about time.
+    pub(crate) fn sums_in_time(&self, (from, to): (Nanos, Nanos), cells: usize) -> Option<Vec<f64>> {
+        if let Some(binned) = &self.binned {
+            return binned.sums_in_time();
+        }
+        let cells = cells.min(self.exact.len());
+        let length = u128::from(to.checked_sub(from).filter(|length| *length > 0)?);
+        let mut sums = vec![0.0; cells];
+        for sample in &self.exact {
+            let place = u128::from(sample.at.saturating_sub(from)) * cells as u128 / length;
+            sums[(place as usize).min(cells.checked_sub(1)?)] += sample.value * sample.weight;
+        }
+        Some(sums)
     }
 
     pub(crate) fn series(&self) -> Series {

@@ -176,14 +176,14 @@ const FIGURES: [FigureInfo; 20] = [
         "mean_requests_in_flight",
         "requests",
         Better::Neither,
-        "requests between dispatch and completion, time-weighted mean over the measured window",
+        "requests between dispatch and completion, those that are drained and not measured included; time-weighted mean over the measured window",
     ),
     info(
         Figure::MaxRequestsInFlight,
         "max_requests_in_flight",
         "requests",
         Better::Neither,
-        "requests between dispatch and completion, largest number within the measured window",
+        "requests between dispatch and completion, those that are drained and not measured included; largest number within the measured window",
     ),
     info(
         Figure::Requests,
@@ -211,7 +211,7 @@ const FIGURES: [FigureInfo; 20] = [
         "num_sessions",
         "sessions",
         Better::Neither,
-        "sessions that began",
+        "sessions that began, also those of which requests are drained and not measured",
     ),
     info(
         Figure::WindowSeconds,

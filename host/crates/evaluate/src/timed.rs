@@ -2,8 +2,8 @@
 
 use veeksha_model::{Nanos, RequestId, SessionId};
 
-use crate::row::Row;
-use crate::{Metric, RunSamples};
+use crate::row::{End, Row};
+use crate::{Figure, Metric, RunSamples};
 
 impl RunSamples {
     /// Shows every sample of a metric: the instant that the schedule asked its request for (of a session's metric: its first request), its
@@ -11,6 +11,43 @@ impl RunSamples {
     /// whole run have no instant and are left out.
     pub fn each_sample(&self, metric: &str, mut take: impl FnMut(Nanos, f64, f64)) {
         self.each_keyed_sample(metric, |at, value, weight, _| take(at, value, weight));
+    }
+
+    /// Shows what each request that was sent and measured adds to a figure of the whole run: the instant at which it ended, a value and its
+    /// weight. Shares are the weighted mean of the values (1 for a request that counts, 0 for one that does not; those of
+    /// [`Figure::Goodput`] and [`Figure::NeverSentShare`] are besides of requests that were never sent, which are not shown). Rates over the
+    /// measured window are the sum of the values ÷ the window. Nothing for other figures.
+    pub fn each_part(&self, figure: Figure, mut take: impl FnMut(Nanos, f64, f64)) {
+        let is = |holds: bool| Some((f64::from(holds), 1.0));
+        let amount = |amount: u32| Some((f64::from(amount), 1.0));
+        let part = |row: &Row| {
+            let is_answered = row.end == End::Answered;
+            let answered = || is_answered.then_some(());
+            match figure {
+                Figure::ErrorRate => is(row.end == End::Failed),
+                Figure::CancellationRate => is(row.end == End::Cancelled),
+                Figure::EmptyAnswerShare => answered().and(is(row.first.get().is_none())),
+                Figure::NeverSentShare => is(false),
+                Figure::Goodput => is(row.good),
+                Figure::GoodRequestsPerSecond => amount(row.good.into()),
+                Figure::RequestsPerSecond => amount(is_answered.into()),
+                Figure::InputTokensPerSecond => answered().and(amount(row.total_prompt_tokens)),
+                Figure::OutputTokensPerSecond => answered().and(amount(row.output_tokens)),
+                Figure::TotalTokensPerSecond => {
+                    answered().and(amount(row.total_prompt_tokens.saturating_add(row.output_tokens)))
+                }
+                Figure::OverallCachedTokenShare => {
+                    let share = answered().and(row.cached_token_share());
+                    share.map(|share| (share, f64::from(row.usage_prompt_tokens)))
+                }
+                _ => None,
+            }
+        };
+        for row in self.requests.rows.iter().filter(|row| row.measured) {
+            if let Some((value, weight)) = part(row) {
+                take(row.completed, value, weight);
+            }
+        }
     }
 
     /// As [`RunSamples::each_sample`], with a number made of the name of the request or the session: the same one in every run of a

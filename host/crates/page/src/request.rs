@@ -67,7 +67,7 @@ pub struct PageRequest {
     pub labels: Vec<Label>,
     /// What plugins said of it: false if one of them said no, `None` if none was asked.
     pub good: Option<bool>,
-    /// Custom samples: the metric, by its place in [`Requests::custom_metrics`], and the value. Several samples of one metric are their
+    /// Custom samples, none of a request that is not measured: the metric, by its place in [`Requests::custom_metrics`], and the value. Several samples of one metric are their
     /// weighted mean.
     pub custom: Vec<(u32, f64)>,
     /// When its chunks came; `None` if it had none, or if there was no room for them.

@@ -163,6 +163,7 @@ impl RequestSample {
             | Event::ArrivalsMissed { .. }
             | Event::TimeoutReached { .. }
             | Event::Interrupted { .. }
+            | Event::RunJudged { .. }
             | Event::RunEnded { .. } => {}
         }
     }
@@ -349,8 +350,9 @@ impl Kept {
         self.request.chunks.as_ref().map_or(0, crate::ChunkTimes::bytes)
     }
 
+    /// The request with what plugins said of it. One that is not measured is no sample of their metrics, as it is none of the host's.
     fn row(&self) -> PageRequest {
-        let custom = self.said.custom.iter();
+        let custom = self.said.custom.iter().filter(|_| self.request.measured);
         PageRequest {
             good: self.said.good,
             custom: custom

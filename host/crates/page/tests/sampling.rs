@@ -146,6 +146,29 @@ fn sessions_are_kept_whole() {
     );
 }
 
+/// A request that was sent after the end of the measurement is no sample of a plugin's metric either.
+#[test]
+fn a_drained_request_has_no_samples_of_plugins() {
+    let id = |session| RequestId {
+        session: SessionId(session),
+        node: NodeId(0),
+    };
+    let events = [1, 2].into_iter().flat_map(|session| {
+        let mut record = record(session, 0, session * SECOND, &[session * SECOND + 5]);
+        record.measured = session == 1;
+        let sampled = Event::Sampled(MetricSample {
+            metric: "score".into(),
+            value: 0.5,
+            weight: 1.0,
+            request: Some(id(session)),
+        });
+        [sampled, Event::Finished(Box::new(record))]
+    });
+    let requests = of(&events.collect::<Vec<_>>(), 10);
+    let samples: Vec<_> = requests.rows.iter().map(|row| row.custom.clone()).collect();
+    assert_eq!(samples, [vec![(0, 0.5)], Vec::new()]);
+}
+
 #[test]
 fn what_plugins_say_reaches_its_request_before_and_after() {
     let id = |session| RequestId {

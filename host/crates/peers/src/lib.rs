@@ -40,6 +40,7 @@ mod sample;
 mod served;
 mod sglang;
 mod table;
+mod tokens;
 mod view;
 mod vllm;
 

@@ -14,8 +14,11 @@ pub struct Options {
     pub goodput: Vec<Threshold>,
     /// Percentiles to report, `0.0..=100.0`, for the tools that let one choose (vllm, inference-perf). Empty: the tool's own.
     pub percentiles: Vec<f64>,
-    /// Requests a second that the load asked for; `None` for a load without a rate. The tools that print it repeat it.
-    pub request_rate: Option<f64>,
+    /// Sessions a second that the load asked for; `None` for a load without a rate. The tools know a rate of requests only: those that
+    /// print it repeat it where each session was one request.
+    pub session_rate: Option<f64>,
+    /// Which tokenizer the client's counts are from, as it reads in a sentence: `the embedded tokenizer`. `None`: nothing is said of it.
+    pub tokenizer: Option<String>,
     /// The limit on requests in flight, if the load had one. The tools that print it repeat it.
     pub max_concurrency: Option<u32>,
 }

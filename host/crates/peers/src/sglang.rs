@@ -77,7 +77,7 @@ impl Sglang {
         self.served.answer(answered, times());
     }
 
-    pub(crate) fn finish(mut self, options: &Options) -> Told {
+    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> Told {
         let served = &self.served;
         let seconds = served.seconds_since_first();
         let completed = served.answered.len();
@@ -96,9 +96,7 @@ impl Sglang {
         let peaks = (served.peak_chunks(), served.peak_requests(Peak::PerSecond));
 
         let mut figures = Figures::default();
-        let rate_text = options
-            .request_rate
-            .map_or_else(|| "inf".to_owned(), |rate| format!("{rate:?}"));
+        let rate_text = request_rate.map_or_else(|| "inf".to_owned(), |rate| format!("{rate:?}"));
         let limit = options.max_concurrency;
         let limit_text = limit.map_or_else(|| "not set".to_owned(), |limit| limit.to_string());
         let mut table = rule(" Serving Benchmark Result ", '=');
@@ -185,9 +183,7 @@ impl Sglang {
         );
         figures.count("max_concurrent_requests", "requests", peaks.1, completed);
         figures.object.insert("backend".into(), "sglang-oai-chat".into());
-        let rate = options
-            .request_rate
-            .map_or_else(|| "inf".into(), |rate| number(Some(rate)));
+        let rate = request_rate.map_or_else(|| "inf".into(), |rate| number(Some(rate)));
         figures.object.insert("request_rate".into(), rate);
         figures.object.insert("max_concurrency".into(), limit.into());
         figures.object.insert("accept_length".into(), number(None));

@@ -2,6 +2,7 @@
 
 use veeksha_events::Event;
 use veeksha_model::{ErrorClass, RequestRecord, Status};
+use veeksha_stats::number;
 
 use crate::aiperf::Aiperf;
 use crate::genai_perf::GenaiPerf;
@@ -9,6 +10,7 @@ use crate::guidellm::Guidellm;
 use crate::inference_perf::InferencePerf;
 use crate::report::{Figures, Notes};
 use crate::sglang::Sglang;
+use crate::tokens::TokenCounts;
 use crate::vllm::Vllm;
 use crate::{Dialect, Options, OptionsError, ViewReport};
 
@@ -52,6 +54,9 @@ struct Seen {
     new_connections: u64,
     held: u64,
     merged: u64,
+    /// The most requests of a session.
+    session_requests: u32,
+    tokens: TokenCounts,
 }
 
 impl View {
@@ -86,6 +91,7 @@ impl View {
         match event {
             Event::NeverSent { .. } => self.seen.never_sent += 1,
             Event::Finished(record) if record.measured => {
+                self.seen.of_session(record);
                 self.seen.look(record);
                 match &mut self.lens {
                     Lens::Vllm(vllm) => vllm.take(record),
@@ -96,7 +102,10 @@ impl View {
                     Lens::Aiperf(_) => {}
                 }
             }
-            Event::Finished(_) => self.seen.drained += 1,
+            Event::Finished(record) => {
+                self.seen.of_session(record);
+                self.seen.drained += 1;
+            }
             _ => {}
         }
     }
@@ -104,15 +113,16 @@ impl View {
     /// What the tool would have said.
     pub fn finish(self) -> ViewReport {
         let options = &self.options;
+        let rate = self.seen.request_rate(options);
         let mut told = match self.lens {
-            Lens::Vllm(vllm) => vllm.finish(options),
-            Lens::Sglang(sglang) => sglang.finish(options),
+            Lens::Vllm(vllm) => vllm.finish(options, rate),
+            Lens::Sglang(sglang) => sglang.finish(options, rate),
             Lens::Guidellm(guidellm) => guidellm.finish(options),
             Lens::GenaiPerf(genai_perf) => genai_perf.finish(options),
-            Lens::InferencePerf(inference_perf) => inference_perf.finish(options),
+            Lens::InferencePerf(inference_perf) => inference_perf.finish(options, rate),
             Lens::Aiperf(aiperf) => aiperf.finish(options),
         };
-        self.seen.tell(self.dialect, &mut told.notes);
+        self.seen.tell(self.dialect, options, &mut told.notes);
         ViewReport {
             dialect: self.dialect,
             figures: told.figures.list,
@@ -132,16 +142,37 @@ impl Seen {
                 ..
             }
         );
+        self.tokens.take(record);
         self.truncated += u64::from(truncated);
         self.new_connections += u64::from(!record.connection_reused);
         self.held += u64::from(record.held.total() > 0);
         self.merged += u64::from(record.chunks.iter().any(|chunk| chunk.merged));
     }
 
-    fn tell(&self, dialect: Dialect, notes: &mut Notes) {
+    fn of_session(&mut self, record: &RequestRecord) {
+        self.session_requests = self.session_requests.max(record.session_requests);
+    }
+
+    /// The rate of sessions, where that is one of requests.
+    fn request_rate(&self, options: &Options) -> Option<f64> {
+        options.session_rate.filter(|_| self.session_requests <= 1)
+    }
+
+    fn tell(&self, dialect: Dialect, options: &Options, notes: &mut Notes) {
         notes.say(&format!(
             "A view repeats the arithmetic of {dialect} on the answers that this host received; it does not repeat that tool's client: its connections, its queue, its reads."
         ));
+        let repeats_rate = matches!(dialect, Dialect::Vllm | Dialect::Sglang | Dialect::InferencePerf);
+        if let (true, Some(rate), None) = (repeats_rate, options.session_rate, self.request_rate(options)) {
+            notes.say(&format!(
+                "The load asked for {} sessions a second, of up to {} requests each; the tool knows a rate of requests only, so none is given as asked for.",
+                number(rate),
+                self.session_requests
+            ));
+        }
+        if let Some(remark) = self.tokens.remark(options.tokenizer.as_deref()) {
+            notes.say(&remark);
+        }
         notes.count(
             self.truncated,
             "Answers without a finish reason or with a broken connection, which count as failed, while the tool calls such an answer a success if HTTP ended well",

@@ -61,7 +61,7 @@ impl Vllm {
         self.served.answer(answered, chunks().map(|chunk| chunk.at));
     }
 
-    pub(crate) fn finish(mut self, options: &Options) -> Told {
+    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> Told {
         let served = &self.served;
         let seconds = served.seconds_since_zero();
         let completed = served.answered.len();
@@ -80,8 +80,8 @@ impl Vllm {
         if let Some(limit) = options.max_concurrency {
             table += &line("Maximum request concurrency:", &limit.to_string());
         }
-        if options.request_rate.is_some() {
-            table += &decimal("Request rate configured (RPS):", options.request_rate);
+        if request_rate.is_some() {
+            table += &decimal("Request rate configured (RPS):", request_rate);
         }
         table += &decimal("Benchmark duration (s):", Some(seconds));
         table += &line("Total input tokens:", &input.to_string());
@@ -143,9 +143,7 @@ impl Vllm {
         figures
             .object
             .insert("num_prompts".into(), (completed + served.failed).into());
-        let rate = options
-            .request_rate
-            .map_or_else(|| "inf".into(), |rate| number(Some(rate)));
+        let rate = request_rate.map_or_else(|| "inf".into(), |rate| number(Some(rate)));
         figures.object.insert("request_rate".into(), rate);
         figures
             .object

@@ -64,6 +64,7 @@ fn requests(count: u64) -> Vec<TimelineRequest> {
                 first_chunk: (index % 11 != 4).then_some(first),
                 completed: first + 0.4 + noise(index + 9) * 0.5,
                 answered: index % 11 != 4,
+                measured: true,
             }
         })
         .collect()

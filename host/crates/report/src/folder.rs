@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, spans_decades};
 use crate::{LatencyDefinition, RecordWriter, ReportError, Trace};
 
-/// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with `config.yml`, `metrics/`
-/// and `traces/`; `<output_dir>/latest` links to it. Whole files appear at once (written beside, then renamed).
+/// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with `config.yml` and
+/// `metrics/`, and `traces/` where a trace is written; `<output_dir>/latest` links to it. Whole files appear at once (written beside, then renamed).
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
@@ -75,7 +75,6 @@ impl RunFolder {
     fn furnished(path: PathBuf, config_yaml: &str) -> Result<Self, ReportError> {
         let folder = RunFolder { path };
         create_all(&folder.path.join("metrics"))?;
-        create_all(&folder.path.join("traces"))?;
         // Nothing has been measured yet: a run that waits for the disk here begins later for nothing.
         folder.write_whole("config.yml", config_yaml.as_bytes(), Lasting::AfterCrash)?;
         Ok(folder)
@@ -89,7 +88,7 @@ impl RunFolder {
         }
     }
 
-    /// The folder of a run that is over, to which files are added or written anew. `metrics/` and `traces/` are made if they are missing.
+    /// The folder of a run that is over, to which files are added or written anew. `metrics/` is made if it is missing.
     ///
     /// # Errors
     /// [`ReportError::NoRun`] if it is no folder, or holds none of what a run writes.
@@ -101,7 +100,6 @@ impl RunFolder {
             });
         }
         create_all(&path.join("metrics"))?;
-        create_all(&path.join("traces"))?;
         Ok(RunFolder {
             path: path.to_owned(),
         })

@@ -1,6 +1,6 @@
 //! A file to which whole lines are appended.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -24,7 +24,8 @@ pub(crate) struct LineFile {
 
 impl LineFile {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReportError> {
-        let opened = OpenOptions::new().append(true).create(true).open(&path);
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let opened = folder.and_then(|()| OpenOptions::new().append(true).create(true).open(&path));
         let opened = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata.len())));
         match opened {
             Ok((file, whole_bytes)) => Ok(LineFile {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use veeksha_compare::{ClientError, FigureData, MetricData, RunData, TimedSamples, Trust, Validity};
-use veeksha_evaluate::{Certificate, Evaluation, Evaluator, Metric, Verdict, certify};
+use veeksha_compare::{ClientError, FigureData, MetricData, Parts, RunData, TimedSamples, Trust, Validity};
+use veeksha_evaluate::{Certificate, Evaluation, Evaluator, Figure, Metric, Verdict, certify};
 use veeksha_scenario::Document;
 
 use crate::failure::Failure;
@@ -105,16 +105,52 @@ fn not_judged(metric: Metric) -> Option<String> {
 }
 
 fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<FigureData> {
-    let figures = evaluation.figures.iter().map(|(figure, value)| {
+    let figures = evaluation.figures.iter();
+    let wanted = figures.filter(|(figure, _)| wanted.has(figure.info().name));
+    let data = wanted.map(|(figure, value)| {
         let info = figure.info();
         FigureData {
-            name: info.name.to_owned(),
-            unit: info.unit.to_owned(),
-            better: info.better,
-            value: *value,
+            parts: parts(evaluation, *figure, *value),
+            ..FigureData::new(info.name, info.unit, info.better, *value)
         }
     });
-    figures.filter(|figure| wanted.has(&figure.name)).collect()
+    data.collect()
+}
+
+/// What a figure is made of, request by request.
+fn parts(evaluation: &Evaluation, figure: Figure, value: f64) -> Option<Parts> {
+    let mut samples = TimedSamples::new();
+    evaluation.samples.each_part(figure, |at, value, weight| {
+        samples.push_weighted(at, value, weight);
+    });
+    let counts = &evaluation.counts;
+    let window = evaluation.curves.window;
+    let unsent = counts.intended().saturating_sub(counts.requests);
+    match figure {
+        Figure::Goodput | Figure::NeverSentShare => {
+            // When they would have ended is not known. All at one time, they are taken to have one cause.
+            let at = window.map_or(0, |(_, end)| end);
+            let withheld = match figure {
+                Figure::NeverSentShare => (value * counts.intended() as f64).round() as u64,
+                _ => 0,
+            };
+            (0..unsent).for_each(|place| samples.push(at, f64::from(u8::from(place < withheld))));
+            Some(Parts::Outcomes(samples))
+        }
+        Figure::ErrorRate | Figure::CancellationRate | Figure::EmptyAnswerShare => {
+            Some(Parts::Outcomes(samples))
+        }
+        Figure::OverallCachedTokenShare => Some(Parts::Mean(samples)),
+        Figure::GoodRequestsPerSecond
+        | Figure::RequestsPerSecond
+        | Figure::InputTokensPerSecond
+        | Figure::OutputTokensPerSecond
+        | Figure::TotalTokensPerSecond => Some(Parts::Amounts {
+            samples,
+            window: window?,
+        }),
+        _ => None,
+    }
 }
 
 fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) -> Vec<MetricData> {

@@ -1,5 +1,7 @@
 //! A comparison on the terminal.
 
+use std::io::IsTerminal;
+
 use veeksha_compare::{Comparison, SideLabels, Table, TableRow, Verdict};
 use veeksha_evaluate::Catalogue;
 use veeksha_report::{Colour, Mark, Row, Section, summary_table};
@@ -7,7 +9,7 @@ use veeksha_report::{Colour, Mark, Row, Section, summary_table};
 use crate::cli::args::CompareArgs;
 use crate::say;
 
-/// Width of the table where the terminal's is not known.
+/// Width of the table where nothing says how wide it may be.
 const WIDTH: usize = 140;
 
 /// What most people look at first.
@@ -47,16 +49,38 @@ pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
         }
         lines("Not comparable", &table.obstacles);
         if !table.rows.is_empty() {
-            say::out(summary_table(
-                &[figures(table, &sides, args)],
-                WIDTH,
-                Colour::of_stdout(),
-            ));
+            let section = figures(table, &sides, args);
+            let width = width(&section);
+            say::out(summary_table(&[section], width, Colour::of_stdout()));
         }
         lines("Settings that differ", &table.settings);
         lines("Remarks", &table.remarks);
     }
     lines("Of all cells", &comparison.remarks);
+}
+
+/// How wide the table may be: as `COLUMNS` says. Whoever reads a log or a file cannot make it wider, so that nothing is cut there.
+fn width(section: &Section) -> usize {
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
+    let width = columns.filter(|columns| *columns > 0).unwrap_or(WIDTH);
+    match std::io::stdout().is_terminal() {
+        true => width,
+        false => width.max(whole_width(section)),
+    }
+}
+
+/// The width at which no name of a figure is cut.
+fn whole_width(section: &Section) -> usize {
+    let length = |text: &String| text.chars().count();
+    let tabled = || section.rows.iter().filter(|row| !row.cells.is_empty());
+    let names = tabled().map(|row| length(&row.name)).max().unwrap_or(0);
+    let lines = || tabled().map(|row| &row.cells).chain([&section.columns]);
+    let cells = lines().map(Vec::len).max().unwrap_or(0);
+    let widest = |cell: usize| lines().filter_map(|cells| cells.get(cell)).map(length).max();
+    let widths: usize = (0..cells).map(|cell| widest(cell).unwrap_or(0) + 2).sum();
+    names.max(length(&section.title)) + widths + 2
 }
 
 /// A title, and a line for each text, whole however long it is.

@@ -4,7 +4,7 @@ use veeksha_slo::Aggregate;
 
 use super::{Condition, FailIf, Judged, Measured, What};
 use crate::comparison::{Candidate, Comparison};
-use crate::text::{difference_text, figure_text, relative_text, value_text};
+use crate::text::{change_text, difference_text, figure_text, relative_text, value_text};
 use crate::{Row, Statistic, Verdict};
 
 /// Whether a comparison fails.
@@ -209,12 +209,35 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     if !too_few_runs.is_empty() {
         return Truth::Unknown(too_few_runs);
     }
+    // Requests that fail must not pass because they were too few to judge, however well all else was judged.
+    let unjudged = rows.iter().filter(|row| seems(verdict, row));
+    let unjudged: Vec<String> = unjudged
+        .map(|row| {
+            let change = change_text(row);
+            format!(
+                "{} changed ({change}), and that could not be judged{}",
+                figure_text(row),
+                because(row)
+            )
+        })
+        .collect();
+    if !unjudged.is_empty() {
+        return Truth::Unknown(unjudged);
+    }
     let cannot_tell = |row: &&Row| matches!(row.verdict, Verdict::NotEnoughData | Verdict::NotComparable);
     match rows.iter().find(|row| row.verdict == Verdict::NotComparable) {
         _ if !rows.iter().all(cannot_tell) => Truth::False,
         Some(row) => unknown(format!("{what} is not comparable{}", because(row))),
         None => unknown(format!("there is not enough data to judge {what}")),
     }
+}
+
+/// Whether the row is a share of the whole run (`error_rate`, `goodput`) that could not be judged and, as it stands, has changed this way.
+fn seems(verdict: Verdict, row: &Row) -> bool {
+    let is_share = row.statistic == Statistic::Value && matches!(row.unit.as_str(), "1" | "");
+    let change = row.difference.filter(|difference| *difference != 0.0);
+    let way = change.map(|change| Verdict::of_direction(change, row.better));
+    is_share && row.verdict == Verdict::NotEnoughData && way == Some(verdict)
 }
 
 /// What the row says of itself.

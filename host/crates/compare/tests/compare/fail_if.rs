@@ -42,12 +42,7 @@ fn comparison(expression: &FailIf, change: impl FnOnce(&mut Side)) -> Comparison
             metric("output_throughput", Better::Higher, even(50.0).take(10)),
         ];
         let mut run = run(label, metrics);
-        let figure = |name: &str, value| FigureData {
-            name: name.into(),
-            unit: "1".into(),
-            better: Better::Less,
-            value,
-        };
+        let figure = |name: &str, value| FigureData::new(name, "1", Better::Less, value);
         run.figures = vec![figure("error_rate", errors), figure("goodput", 0.0)];
         Side {
             label: label.into(),

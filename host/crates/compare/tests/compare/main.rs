@@ -7,5 +7,6 @@ mod mirror;
 mod outputs;
 mod same_requests;
 mod several_runs;
+mod shares;
 mod synthetic;
 mod verdicts;

@@ -17,12 +17,7 @@ fn comparison(label: &str, evil: &str) -> Comparison {
         ];
         let mut run = run(label, metrics);
         run.settings = vec![("traffic.rate".into(), rate.into()), (evil.into(), rate.into())];
-        run.figures = vec![FigureData {
-            name: "error_rate".into(),
-            unit: "1".into(),
-            better: Better::Less,
-            value: 0.01,
-        }];
+        run.figures = vec![FigureData::new("error_rate", "1", Better::Less, 0.01)];
         Side {
             label: label.into(),
             runs: vec![run],

@@ -267,12 +267,7 @@ fn latencies(label: &str, values: &[f64]) -> Side {
 fn with_figure(label: &str, values: &[f64]) -> Side {
     let of = |(place, value): (usize, &f64)| RunData {
         label: format!("{label}{place}"),
-        figures: vec![FigureData {
-            name: "goodput".into(),
-            unit: "1".into(),
-            better: Better::Higher,
-            value: *value,
-        }],
+        figures: vec![FigureData::new("goodput", "1", Better::Higher, *value)],
         ..RunData::default()
     };
     Side {

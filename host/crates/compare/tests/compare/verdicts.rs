@@ -297,8 +297,8 @@ fn what_the_reader_should_know_is_said() {
     let comparison = compare(&[a, b], &[], &options()).unwrap();
     insta::assert_snapshot!(comparison.candidates[0].remarks.join("\n"), @r"
     whether the runs did the same work is not known: B has no workload digest
-    the schedule of A is 60 s long, that of B 30 s
     values of B that are no numbers were left out: 1
+    from the first request to the end of the last answer A lasted 60 s, B 30 s
     one run on each side: how much such runs differ by themselves is not known; run each side several times to know it
     4 figures with a better side were judged; verdicts allow for their number (Holm), intervals are those of each figure by itself
     ");
@@ -392,18 +392,8 @@ fn one_value_each_is_shown_and_not_judged() {
         runs: vec![RunData {
             label: label.into(),
             figures: vec![
-                FigureData {
-                    name: "error_rate".into(),
-                    unit: "1".into(),
-                    better: Better::Less,
-                    value,
-                },
-                FigureData {
-                    name: "broken".into(),
-                    unit: "1".into(),
-                    better: Better::Less,
-                    value: f64::NAN,
-                },
+                FigureData::new("error_rate", "1", Better::Less, value),
+                FigureData::new("broken", "1", Better::Less, f64::NAN),
             ],
             ..RunData::default()
         }],

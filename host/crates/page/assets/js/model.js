@@ -144,6 +144,9 @@ function buildModel(data) {
     data, columns, rows, total: columns.total, texts, intended, dispatched, completed, first, last, ok, output, chunks,
     metrics: present, bySession, sessions, neverSent, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
     drained,
+    // What was given up or broke while the run drained is no failure that counts: it is shown as drained.
+    failed: (row) => !ok[row] && !drained(row),
+    anyFailed: ok.some((well, row) => !well && !drained(row)),
     name: (row) => `${columns.session[row]}/${columns.node[row]}`,
     failure: (row) => (ok[row] ? null : texts[columns.failed[row]]),
     said: (row) => texts[columns.said[row]],

@@ -37,7 +37,7 @@ function sessionNodes(model, session) {
   const nodes = (model.bySession.get(session) || []).map((row) => ({
     row, node: model.columns.node[row], begin: model.dispatched[row], end: model.completed[row], first: model.first[row],
     parents: model.columns.parents ? model.columns.parents[row] : [], history: model.optional('history_parent', row),
-    wait: model.columns.wait ? model.columns.wait[row] / 1e6 : 0, ok: model.ok[row], never: null,
+    wait: model.columns.wait ? model.columns.wait[row] / 1e6 : 0, ok: model.ok[row], drained: model.drained(row), never: null,
   }));
   nodes.sort((a, b) => a.begin - b.begin || a.node - b.node);
   nodes.byNode = new Map(nodes.map((node) => [node.node, node]));
@@ -85,7 +85,7 @@ class SessionView {
     const from = order.indexOf(this.session);
     for (let step = 1; step <= order.length; step += 1) {
       const session = order[(from + step) % order.length];
-      if (model.bySession.get(session).some((row) => !model.ok[row])) return this.go(session);
+      if (model.bySession.get(session).some((row) => model.failed(row))) return this.go(session);
     }
     announce('No session has a failed request.');
     return undefined;
@@ -175,13 +175,13 @@ class SessionView {
     nodes.forEach((entry, place) => {
       const [x0, x1, top] = [x(entry.begin), x(entry.end), y(entry.lane) - bar / 2];
       const wideEnough = Math.max(3, x1 - x0);
-      const group = svg('g', { class: entry.ok ? 'node' : 'node failed', 'data-place': place, onclick: () => this.choose(place) });
+      const group = svg('g', { class: entry.ok || entry.drained ? 'node' : 'node failed', 'data-place': place, onclick: () => this.choose(place) });
       group.append(svg('rect', { x: x0 - 3, y: top - (space - bar) * 0.3, width: wideEnough + 6, height: bar + (space - bar) * 0.6, class: 'node-back' }));
       if (entry.ok && entry.first === entry.first) {
         const middle = x(entry.first);
         group.append(svg('rect', { x: x0, y: top, width: Math.max(1, middle - x0), height: bar, class: 'prefill' }),
           svg('rect', { x: middle, y: top, width: Math.max(1.5, x1 - middle), height: bar, class: 'decode' }));
-      } else group.append(svg('rect', { x: x0, y: top, width: wideEnough, height: bar, class: entry.ok ? 'decode' : 'failure' }));
+      } else group.append(svg('rect', { x: x0, y: top, width: wideEnough, height: bar, class: entry.drained ? 'idle' : entry.ok ? 'decode' : 'failure' }));
       if (wideEnough > 18 && bar >= 12) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, entry.node));
       const thought = entry.parents.length && entry.wait > 0;
       if (thought) {

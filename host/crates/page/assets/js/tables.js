@@ -8,7 +8,8 @@ function requestBar(model, row, longestTime) {
   const [begin, first] = [model.dispatched[row], model.first[row]];
   const parts = [];
   const bar = (from, to, kind) => parts.push(svg('rect', { x: scale(from - begin), y: 4, width: Math.max(1, scale(to - begin) - scale(from - begin)), height: 8, class: kind }));
-  if (!model.ok[row]) bar(begin, model.completed[row], 'failure');
+  if (model.drained(row)) bar(begin, model.completed[row], 'idle');
+  else if (!model.ok[row]) bar(begin, model.completed[row], 'failure');
   else if (first === first) {
     bar(begin, first, 'prefill');
     bar(first, model.completed[row], 'decode');
@@ -66,6 +67,22 @@ class RequestTable {
     ];
   }
 
+  // One unit and as many digits for a column as the median of all requests wants: its points stand below each other, and it reads the
+  // same whatever is selected and in whichever order.
+  written(columns) {
+    const { model } = this.page;
+    if (this.writtenFor === model) return this.writtenAs;
+    this.writtenFor = model;
+    this.writtenAs = new Map(columns.map((column) => {
+      if (column.key === 'dispatched') return [column.key, { as: measure(column.unit, 1), digits: 3 }];
+      const values = Array.from({ length: model.rows }, (_, row) => column.value(row)).filter((value) => value === value).sort((a, b) => a - b);
+      const usual = percentile(values, 0.5);
+      const as = column.unit === undefined ? null : measure(column.unit, usual);
+      return [column.key, { as, digits: values.every(Number.isInteger) ? 0 : Math.min(3, digitsFor((usual || 1) * (as ? as.factor : 1))) }];
+    }));
+    return this.writtenAs;
+  }
+
   draw() {
     const { model } = this.page;
     if (!this.holder.isConnected) {
@@ -87,13 +104,8 @@ class RequestTable {
     });
     const shown = order.slice(0, this.size).map((place) => rows[place]);
     this.shown = shown;
-    // One unit and as many digits for a whole column as its median wants, so that its points stand below each other.
-    for (const column of columns) {
-      const values = shown.map(column.value).filter((value) => value === value).sort((a, b) => a - b);
-      const usual = percentile(values, 0.5);
-      column.as = column.unit === undefined ? null : measure(column.unit, column.key === 'dispatched' ? 1 : usual);
-      column.digits = column.key === 'dispatched' ? 3 : values.every(Number.isInteger) ? 0 : Math.min(3, digitsFor((usual || 1) * (column.as ? column.as.factor : 1)));
-    }
+    const written = this.written(columns);
+    for (const column of columns) Object.assign(column, written.get(column.key));
     const cell = (column, row) => {
       if (column.text) return column.text(row);
       const value = column.value(row);
@@ -108,7 +120,7 @@ class RequestTable {
           el('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (this.down ? '↓ ' : '↑ ') : ''), column.label, unit ? el('span', { class: 'unit' }, unit) : null));
     });
     const body = shown.map((row, place) => el('tr', {
-      'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.ok[row] ? '' : 'failed', model.drained(row) ? 'drained' : ''].join(' ').trim() || null,
+      'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.failed(row) ? 'failed' : '', model.drained(row) ? 'drained' : ''].join(' ').trim() || null,
       'data-name': model.name(row), 'aria-current': row === selection.focus ? 'true' : null,
       title: model.ok[row] ? null : model.said(row),
     }, columns.map((column, index) => (column.draw ? el('td', {}, requestBar(model, row, longestTime)) : el(index ? 'td' : 'th', { scope: index ? null : 'row', class: column.text ? (column.key === 'status' ? 'status' : null) : 'right' }, cell(column, row))))));

@@ -195,7 +195,7 @@ function scatterChart(page) {
       context.strokeStyle = colors.vermillion;
       context.lineWidth = 1.5;
       for (let row = 0; row < now.rows; row += 1) {
-        if (now.ok[row]) continue;
+        if (!now.failed(row)) continue;
         const x = plot.x(now.dispatched[row]);
         context.globalAlpha = selection.mask[row] ? 1 : 0.25;
         context.beginPath();
@@ -245,7 +245,7 @@ function scatterChart(page) {
         const value = metric.values[row];
         const [dx, dy] = [plot.x(now.dispatched[row]) - x, (value === value ? plot.y(value) : plot.box.bottom - 5) - y0];
         const far = dx * dx + dy * dy;
-        if (far < nearest && (value === value || !now.ok[row])) [best, nearest] = [row, far];
+        if (far < nearest && (value === value || now.failed(row))) [best, nearest] = [row, far];
       }
       if (best < 0) return null;
       const value = metric.values[best];
@@ -264,7 +264,7 @@ function scatterChart(page) {
   };
   plot.explain = () => plot.setLegend([
     ...(isSelecting() ? [['blue', 'selected'], ['dim', 'not selected']] : []),
-    ...(page.model.ok.includes(0) ? [['vermillion', 'failed', 'tick']] : []),
+    ...(page.model.anyFailed ? [['vermillion', 'failed', 'tick']] : []),
     ...objectiveLegend(),
   ]);
   plot.refresh = () => {
@@ -289,6 +289,7 @@ function requestLines(model, row, metric) {
   }
   lines.push(['tokens', `${count(model.columns.prompt_tokens[row])} in, ${count(model.output[row])} out`]);
   if (!model.ok[row]) lines.push([`failed: ${words(model.failure(row))}`]);
+  if (model.drained(row)) lines.push(['drained, not measured']);
   return lines;
 }
 
@@ -358,8 +359,8 @@ function timelineChart(page) {
           const y = plot.y(lanes.lane[row]);
           const first = model.first[row];
           const [dispatched, completed] = [model.dispatched[row], model.completed[row]];
-          if (!model.ok[row]) bar(dispatched, completed, y, colors[BARS.failed]);
-          else if (model.drained(row)) bar(dispatched, completed, y, colors[BARS.wait]);
+          if (model.drained(row)) bar(dispatched, completed, y, colors[BARS.wait]);
+          else if (!model.ok[row]) bar(dispatched, completed, y, colors[BARS.failed]);
           else if (first === first) {
             bar(dispatched, first, y, colors[BARS.prefill]);
             bar(first, completed, y, colors[BARS.decode]);
@@ -393,6 +394,6 @@ function timelineChart(page) {
     describe: () => `Each request from dispatch to completion, in ${plural(page.lanes.lanes, 'lane', 'lanes')}.`,
   });
   plot.explain = () => plot.setLegend([['orange', 'to first chunk'], ['blue', 'first to last chunk'],
-    ...(page.model.ok.includes(0) ? [['vermillion', 'failed']] : []), ...(page.model.columns.drained ? [['dim', 'drained, not measured']] : [])]);
+    ...(page.model.anyFailed ? [['vermillion', 'failed']] : []), ...(page.model.columns.drained ? [['dim', 'drained, not measured']] : [])]);
   return plot;
 }

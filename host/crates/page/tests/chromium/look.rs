@@ -203,6 +203,80 @@ fn what_does_not_count_is_told_apart() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// A plugin's metric counts the requests that the host's own metrics count; what the host gave up while the run drained is drawn as
+/// drained, not as a failure; and a column of the table keeps its unit.
+#[test]
+fn drained_requests_are_no_samples_and_no_failures() {
+    let mut events = sample::run::events(300, 60.0, 9);
+    let mut scored = std::collections::BTreeSet::new();
+    for event in &mut events {
+        match event {
+            veeksha_events::Event::Finished(record) => {
+                let failed = !record.is_ok();
+                record.measured = record.dispatched_at < 40_000_000_000 && !failed;
+                if failed {
+                    record.status = veeksha_events::Status::Failed {
+                        class: veeksha_model::ErrorClass::Cancelled,
+                        message: "given up at the end".into(),
+                    };
+                }
+                if record.measured {
+                    scored.insert(record.id);
+                }
+            }
+            _ => continue,
+        }
+    }
+    let samples = events
+        .iter()
+        .filter(|event| matches!(event, veeksha_events::Event::Sampled(sample) if sample.request.is_some_and(|id| scored.contains(&id))))
+        .count();
+    let data = sample::page_data::data(&events, 1000);
+    let drained_and_failed = data
+        .requests
+        .rows
+        .iter()
+        .filter(|row| matches!(row.outcome, veeksha_page::Outcome::Failed { .. }))
+        .count();
+    assert!(drained_and_failed > 0);
+    let Some(mut opened) = open(1400, 950, &data) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    let note = browser.text("#plot-cdf-answer_score .plot-note");
+    let shown = note.rsplit(' ').next().map(|text| text.replace('\u{202f}', ""));
+    assert_eq!(shown, Some(samples.to_string()), "{note}");
+    for plot in ["timeline", "scatter"] {
+        let legend = browser.text(&format!("#plot-{plot} .legend"));
+        assert!(!legend.contains("failed"), "{plot}: {legend}");
+        let red = browser.eval(&format!(
+            "(() => {{ const canvas = document.querySelector('#plot-{plot} canvas'); const context = document.createElement('canvas').getContext('2d'); \
+             context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--vermillion'); context.fillRect(0, 0, 1, 1); \
+             const sought = new Uint32Array(context.getImageData(0, 0, 1, 1).data.buffer)[0]; \
+             return new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer).filter((pixel) => pixel === sought).length; }})()"
+        ));
+        assert_eq!(red, json!(0), "{plot}");
+    }
+    assert!(
+        browser
+            .text("#plot-timeline .legend")
+            .contains("drained, not measured")
+    );
+    assert_eq!(
+        browser.eval("document.querySelectorAll('#requests-table tr.failed').length"),
+        json!(0)
+    );
+    let mut heads = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        browser.click("#requests-table [data-sort=tpot]");
+        heads.insert(browser.text("#requests-table [data-sort=tpot] .unit"));
+    }
+    browser.click("#requests-table [data-sort=dispatched]");
+    heads.insert(browser.text("#requests-table [data-sort=tpot] .unit"));
+    assert_eq!(heads.len(), 1, "one unit in any order: {heads:?}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 #[test]
 fn it_prints_with_its_charts_on_white() {
     let Some(mut opened) = open(1400, 950, &some_data()) else {

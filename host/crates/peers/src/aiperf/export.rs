@@ -13,6 +13,7 @@ use super::results::{Metric, Selection};
 use super::row;
 use crate::options::{Options, OptionsError, Threshold};
 use crate::sample::Gaps;
+use crate::tokens::TokenCounts;
 use crate::{Dialect, answer};
 
 /// What AIPerf's files say of a run beside its metrics.
@@ -30,6 +31,8 @@ pub struct AiperfInfo {
     pub input_config: Value,
     /// Goodput's thresholds, by AIPerf's tags, in the displayed units (milliseconds).
     pub goodput: Vec<Threshold>,
+    /// Which tokenizer the client's counts are from, as it reads in a sentence; `None`: nothing is said of it.
+    pub tokenizer: Option<String>,
     /// The length of the time slices, in nanoseconds; `None` or 0: none.
     pub slice: Option<Nanos>,
 }
@@ -41,6 +44,7 @@ pub struct AiperfInfo {
 pub struct AiperfExport {
     info: AiperfInfo,
     state: State,
+    tokens: TokenCounts,
 }
 
 /// What is known of the run so far.
@@ -74,11 +78,17 @@ impl AiperfExport {
         Ok(AiperfExport {
             info,
             state: State::default(),
+            tokens: TokenCounts::default(),
         })
     }
 
     /// Takes in an event.
     pub fn on(&mut self, event: &Event) {
+        if let Event::Finished(record) = event
+            && record.measured
+        {
+            self.tokens.take(record);
+        }
         self.state.on(event);
     }
 
@@ -95,7 +105,7 @@ impl AiperfExport {
 
     /// The files, after the last event. A run that was cut short gives the files of what there is, marked as incomplete.
     pub fn finish(self) -> AiperfFiles {
-        let AiperfExport { info, state } = self;
+        let AiperfExport { info, state, tokens } = self;
         let metrics = state.metrics(&info.goodput);
         let slices = info.slice.filter(|&slice| slice > 0).map(|slice| {
             files::slices(
@@ -116,6 +126,7 @@ impl AiperfExport {
             json: files::json(&metrics, &frame),
             csv: files::csv(&metrics),
             timeslices: slices,
+            remarks: tokens.remark(info.tokenizer.as_deref()).into_iter().collect(),
         }
     }
 }

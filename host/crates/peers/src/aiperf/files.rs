@@ -20,6 +20,8 @@ pub struct AiperfFiles {
     pub csv: String,
     /// The files of the time slices, if a length was given.
     pub timeslices: Option<AiperfSlices>,
+    /// What a reader of these files must know and they have no place for; whole sentences.
+    pub remarks: Vec<String>,
 }
 
 /// AIPerf's files of time slices.

@@ -186,7 +186,7 @@ impl Guidellm {
             );
         }
         object.insert("request_totals".into(), totals.into());
-        for (name, unit, statuses) in metrics.all(options.request_rate.is_some()) {
+        for (name, unit, statuses) in metrics.all(options.session_rate.is_some()) {
             statuses.tell(name, unit, &mut figures);
             object.insert(name.into(), statuses.json());
             shown.put(name, statuses);

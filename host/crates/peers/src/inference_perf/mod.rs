@@ -129,7 +129,7 @@ impl InferencePerf {
         });
     }
 
-    pub(crate) fn finish(self, options: &Options) -> Told {
+    pub(crate) fn finish(self, options: &Options, request_rate: Option<f64>) -> Told {
         let percentiles = match options.percentiles.as_slice() {
             [] => PERCENTILES.as_slice(),
             chosen => chosen,
@@ -284,7 +284,7 @@ impl InferencePerf {
         ]);
 
         let achieved = if sending > 0.0 { all as f64 / sending } else { 0.0 };
-        let requested = options.request_rate.unwrap_or(0.0);
+        let requested = request_rate.unwrap_or(0.0);
         let errors = if all > 0 {
             100.0 * failed as f64 / all as f64
         } else {

@@ -13,6 +13,7 @@ fn info() -> AiperfInfo {
         seed: Some(42),
         cli_command: "veeksha-host run scenario.yml --compat aiperf".into(),
         input_config: json!({ "endpoint": { "type": "chat" } }),
+        tokenizer: Some("the embedded tokenizer".into()),
         goodput: vec![
             "time_to_first_token:60".parse().unwrap(),
             "output_token_throughput_per_user:20".parse().unwrap(),

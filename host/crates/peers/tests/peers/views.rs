@@ -115,10 +115,50 @@ fn sglang_says_what_its_own_code_said() {
     close(&report, "slo_attainment", 6.0 / 13.0, 13);
 }
 
+/// A rate of sessions is one of requests only where each session is one request. 40 sessions a second of two requests each are asked for
+/// as no rate of requests: the tools print what they print without one, and the view says so.
+#[test]
+fn a_rate_of_sessions_is_no_rate_of_requests() {
+    let options = Options {
+        session_rate: Some(40.0),
+        ..Options::default()
+    };
+    let told = |dialect, requests: u32| {
+        let mut view = View::new(dialect, options.clone()).unwrap();
+        for event in golden() {
+            let mut event = event.clone();
+            if let Event::Finished(record) = &mut event {
+                record.session_requests = requests;
+            }
+            view.on(&event);
+        }
+        view.finish()
+    };
+    let words = "The load asked for 40 sessions a second, of up to 2 requests each";
+    for dialect in [Dialect::Vllm, Dialect::Sglang, Dialect::InferencePerf] {
+        let (one, two) = (told(dialect, 1), told(dialect, 2));
+        assert!(one.text().contains("40.0"), "{}", one.text());
+        assert!(!two.text().contains("40.0"), "{}", two.text());
+        assert!(!one.text().contains("The load asked for"), "{}", one.text());
+        assert!(
+            two.notes.iter().any(|note| note.starts_with(words)),
+            "{:?}",
+            two.notes
+        );
+        if dialect != Dialect::InferencePerf {
+            assert_eq!(one.json()["request_rate"], 40.0);
+            assert_eq!(two.json()["request_rate"], "inf");
+        }
+    }
+    // Those that repeat no rate have nothing to say of one.
+    let aiperf = told(Dialect::Aiperf, 2);
+    assert!(!aiperf.text().contains("The load asked for"), "{}", aiperf.text());
+}
+
 #[test]
 fn guidellm_says_what_its_own_code_said() {
     let options = Options {
-        request_rate: Some(10.0),
+        session_rate: Some(10.0),
         ..goodput(&["ttft:60", "tpot:20", "e2el:130"])
     };
     let report = report(Dialect::Guidellm, options);
@@ -216,7 +256,7 @@ fn inference_perf_says_what_its_own_code_said() {
 #[track_caller]
 fn prints(dialect: Dialect, options: Options, file: &str) {
     let options = Options {
-        request_rate: Some(10.0),
+        session_rate: Some(10.0),
         max_concurrency: Some(8),
         ..options
     };

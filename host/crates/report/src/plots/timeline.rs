@@ -20,6 +20,8 @@ pub struct TimelineRequest {
     pub completed: f64,
     /// Whether it was answered.
     pub answered: bool,
+    /// Whether it counts; `false` of one that was sent after the end of the measurement, only to hold the load.
+    pub measured: bool,
 }
 
 /// Which requests are shown.
@@ -27,7 +29,7 @@ pub struct TimelineRequest {
 pub enum TimelineChoice {
     /// Those that were dispatched first.
     First,
-    /// Those that took longest from dispatch to end.
+    /// Those of the measured ones that took longest from dispatch to end.
     Slowest,
 }
 
@@ -36,7 +38,7 @@ pub enum TimelineChoice {
 pub struct TimelineData {
     /// All of them or, of a long run, at least those that are to be shown; in any order.
     pub requests: Vec<TimelineRequest>,
-    /// How many the run had.
+    /// How many the run had; of [`TimelineChoice::Slowest`], how many of them were measured.
     pub total: u64,
     /// Which are shown.
     pub choice: TimelineChoice,
@@ -49,11 +51,16 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
     let shown = chosen(data);
     let lane = |place: usize| (shown.len() - 1 - place) as f64;
     let (mut waiting, mut prefill, mut decode) = (Vec::new(), Vec::new(), Vec::new());
-    let mut failed = Vec::new();
+    let (mut drained, mut failed) = (Vec::new(), Vec::new());
     for (place, request) in shown.iter().enumerate() {
         let lane = lane(place);
         if request.dispatched > request.intended {
             waiting.push((request.intended, request.dispatched, lane));
+        }
+        // How it ended says nothing of the server: the host may have given it up.
+        if !request.measured {
+            drained.push((request.dispatched, request.completed, lane));
+            continue;
         }
         let first = request.first_chunk.unwrap_or(request.completed);
         prefill.push((request.dispatched, first, lane));
@@ -74,6 +81,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         spans("waiting to be sent", waiting, Hue::Grey, 0.3),
         spans("prefill", prefill, Hue::Orange, 0.8),
         spans("decode", decode, Hue::Blue, 0.8),
+        spans("drained, not measured", drained, Hue::Grey, 0.8),
         Element::Dots {
             name: "failed".into(),
             points: failed,
@@ -147,6 +155,7 @@ fn chosen(data: &TimelineData) -> Vec<&TimelineRequest> {
     };
     let took = |request: &TimelineRequest| request.completed - request.dispatched;
     if data.choice == TimelineChoice::Slowest {
+        requests.retain(|request| request.measured);
         requests.sort_by(|a, b| took(b).total_cmp(&took(a)).then_with(|| by_dispatch(a, b)));
         requests.truncate(data.most);
     }
@@ -164,6 +173,7 @@ fn table(shown: &[&TimelineRequest]) -> String {
             "first_chunk (s)",
             "completed (s)",
             "success",
+            "measured",
         ],
         shown.iter().map(|request| {
             [
@@ -173,6 +183,7 @@ fn table(shown: &[&TimelineRequest]) -> String {
                 cell_of(request.first_chunk),
                 cell(request.completed),
                 request.answered.to_string(),
+                request.measured.to_string(),
             ]
         }),
     )
@@ -190,7 +201,43 @@ mod tests {
             first_chunk: Some(dispatched + 0.1),
             completed,
             answered: true,
+            measured: true,
         }
+    }
+
+    #[test]
+    fn what_drained_is_no_failure_and_not_among_the_slowest() {
+        let given_up = TimelineRequest {
+            answered: false,
+            measured: false,
+            first_chunk: None,
+            ..request("b", 1.0, 9.0)
+        };
+        let mut data = TimelineData {
+            requests: vec![request("a", 0.0, 1.0), given_up],
+            total: 2,
+            choice: TimelineChoice::First,
+            most: 10,
+        };
+        let plot = timeline_plot(&data);
+        let marks: Vec<&str> = plot.figure.charts[0]
+            .marks
+            .iter()
+            .filter_map(|mark| match mark {
+                Element::Spans { name, .. } | Element::Dots { name, .. } => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(marks, ["prefill", "decode", "drained, not measured"]);
+        assert!(
+            plot.csv
+                .lines()
+                .nth(2)
+                .is_some_and(|line| line.ends_with(",false,false"))
+        );
+        data.choice = TimelineChoice::Slowest;
+        data.total = 1;
+        assert_eq!(chosen(&data).len(), 1);
     }
 
     #[test]

@@ -90,6 +90,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
         first_chunk: answered.then_some(at + 0.2),
         completed: at + 0.9,
         answered,
+        measured: true,
     };
     vec![
         ("cdf", cdf_plot(&ttfc())),
@@ -318,7 +319,7 @@ fn the_data_beside_a_plot_is_what_was_given() {
         ]
     );
     assert_eq!(of("slices")[2], ["10.0", "0", "", "", ""]);
-    assert_eq!(of("timeline")[2], ["0/1", "1.0", "1.01", "", "1.9", "false"]);
+    assert_eq!(of("timeline")[2], ["0/1", "1.0", "1.01", "", "1.9", "false", "true"]);
     assert_eq!(of("prefill").len(), 11);
     let boxes = of("boxes");
     assert_eq!(

@@ -1,0 +1,289 @@
+//! Shares of requests, which are judged by how many requests there were, and rates of one run.
+
+use veeksha_compare::{
+    Comparison, FailIf, FigureData, Options, Outcome, Parts, Row, RunData, Side, TimedSamples, Verdict,
+    compare,
+};
+use veeksha_model::Better;
+
+use crate::synthetic::{draws, metric};
+
+fn options() -> Options {
+    Options {
+        resamples: 200,
+        ..Options::default()
+    }
+}
+
+/// A run of which the requests at these places count: one ends every 10 ms or so, at other instants in each run.
+fn run(number: u64, requests: u64, fails: impl Fn(u64) -> bool) -> RunData {
+    let mut samples = TimedSamples::new();
+    let mut failed = 0;
+    for place in 0..requests {
+        let counts = fails(place);
+        failed += u64::from(counts);
+        samples.push(place * 10_000_000 + number * 977, f64::from(u8::from(counts)));
+    }
+    RunData {
+        label: format!("run {number}"),
+        figures: vec![FigureData {
+            parts: Some(Parts::Outcomes(samples)),
+            ..FigureData::new("error_rate", "1", Better::Less, failed as f64 / requests as f64)
+        }],
+        ..RunData::default()
+    }
+}
+
+/// A side of runs in which as many requests fail, spread over the run.
+fn side(label: &str, numbers: std::ops::Range<u64>, failed: u64, requests: u64) -> Side {
+    let fails = |place: u64| (place * 49) % requests < failed;
+    Side {
+        label: label.into(),
+        runs: numbers.map(|number| run(number, requests, fails)).collect(),
+    }
+}
+
+fn row(comparison: &Comparison) -> &Row {
+    let rows = &comparison.candidates[0].rows;
+    rows.iter().find(|row| row.name == "error_rate").unwrap()
+}
+
+fn outcome(expression: &str, comparison: &Comparison) -> Outcome {
+    let decision = FailIf::parse(expression).unwrap().decide(comparison);
+    decision.candidates[0].outcome
+}
+
+/// 0 of 120 against 40 of 120 is seen however many runs there are, on each side. One each: variances of at least 0.0000666 and 0.00183
+/// (Agresti and Caffo), so that 1/3 is at most 7.7 errors.
+#[test]
+fn a_third_of_the_requests_failing_is_worse_with_any_number_of_runs() {
+    for (a, b) in [(1, 1), (2, 2), (4, 4), (1, 4), (4, 1)] {
+        let sides = [side("A", 0..a, 0, 120), side("B", 10..10 + b, 40, 120)];
+        let comparison = compare(&sides, &[], &options()).unwrap();
+        let row = row(&comparison);
+        assert_eq!(row.verdict, Verdict::Worse, "{a} and {b}: {row:?}");
+        let (low, high) = row.interval.unwrap();
+        assert!(low > 0.2 && low < 1.0 / 3.0 && high > 1.0 / 3.0, "{low} … {high}");
+        assert_eq!(outcome("worse(any)", &comparison), Outcome::Fails);
+        let counted = row.candidate.unwrap().counted.unwrap();
+        assert_eq!((counted.part, counted.whole), (40 * b, 120 * b));
+        assert_eq!(row.candidate.unwrap().samples, 120 * b);
+
+        let back = compare(&[sides[1].clone(), sides[0].clone()], &[], &options()).unwrap();
+        assert_eq!(self::row(&back).verdict, Verdict::Better);
+        assert_eq!(outcome("worse(any)", &back), Outcome::Passes);
+    }
+}
+
+/// One failure of 120 is no more than chance: Fisher's exact test gives 1.
+#[test]
+fn a_single_failure_is_no_difference() {
+    for runs in [1, 3] {
+        let sides = [side("A", 0..runs, 0, 120), side("B", 10..10 + runs, 1, 120)];
+        let comparison = compare(&sides, &[], &options()).unwrap();
+        assert_eq!(row(&comparison).verdict, Verdict::NoDifference);
+        assert_eq!(outcome("worse(any)", &comparison), Outcome::Passes);
+    }
+}
+
+/// Requests that fail by themselves with the same probability are called different in at most about 5 % of the cases: of 600, two binomial
+/// standard errors are 1.8 %.
+#[test]
+fn shares_that_do_not_differ_are_rarely_called_different() {
+    for (runs, share) in [(1, 0.02), (1, 0.3), (3, 0.05)] {
+        let mut draws = draws("shares", runs);
+        let mut side = |label: &str, first: u64| Side {
+            label: label.into(),
+            runs: (first..first + runs)
+                .map(|number| {
+                    let fails: Vec<bool> = (0..200).map(|_| draws.unit() < share).collect();
+                    run(number, 200, |place| fails[place as usize])
+                })
+                .collect(),
+        };
+        let quick = Options {
+            resamples: 100,
+            ..Options::default()
+        };
+        let differs = (0..600).filter(|_| {
+            let sides = [side("A", 0), side("B", 10)];
+            let comparison = compare(&sides, &[], &quick).unwrap();
+            row(&comparison).p.is_some_and(|p| p <= 0.05)
+        });
+        let seen = differs.count() as f64 / 600.0;
+        assert!(seen <= 0.068, "{runs} runs, {share}: {seen}");
+    }
+}
+
+/// Failures that come in one burst of 10 s are one event and not 40: their errors are larger than those of as many spread over the run.
+#[test]
+fn failures_in_a_burst_tell_less_than_as_many_over_the_run() {
+    let width = |fails: fn(u64) -> bool| {
+        let b = Side {
+            label: "B".into(),
+            runs: vec![run(9, 1000, fails)],
+        };
+        let comparison = compare(&[side("A", 0..1, 0, 1000), b], &[], &options()).unwrap();
+        let (low, high) = row(&comparison).interval.unwrap();
+        high - low
+    };
+    let spread = width(|place| place * 7919 % 1000 < 40);
+    let burst = width(|place| (500..540).contains(&place));
+    assert!(burst > 1.5 * spread, "{burst} {spread}");
+}
+
+/// 40 of 120 that fail one after the other may be one event, which says little of how often such events come: more than chance by their number, and
+/// not by their times. That is not "no difference", and no gate passes it.
+#[test]
+fn a_burst_asks_for_more_runs() {
+    let b = Side {
+        label: "B".into(),
+        runs: vec![run(9, 120, |place| (40..80).contains(&place))],
+    };
+    let comparison = compare(&[side("A", 0..1, 0, 120), b], &[], &options()).unwrap();
+    let row = row(&comparison);
+    assert_eq!(row.verdict, Verdict::TooFewRuns, "{row:?}");
+    assert!(
+        row.remark
+            .as_deref()
+            .is_some_and(|remark| remark.contains("came together"))
+    );
+    assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
+}
+
+/// 0 of 10 against 5 of 10: too few to say, and that is not "not worse".
+#[test]
+fn failures_that_cannot_be_judged_do_not_pass() {
+    let sides = |a, b| {
+        let with_metric = |mut side: Side, seed| {
+            let mut draws = draws("all else is well", seed);
+            let values = (0..100).map(|_| 1.0 + 0.1 * draws.unit());
+            side.runs[0].metrics = vec![metric("ttfc", Better::Less, values)];
+            side
+        };
+        [
+            with_metric(side("A", 0..1, a, 10), 1),
+            with_metric(side("B", 1..2, b, 10), 1),
+        ]
+    };
+    let comparison = compare(&sides(0, 5), &[], &options()).unwrap();
+    assert_eq!(row(&comparison).verdict, Verdict::NotEnoughData);
+    assert_eq!(
+        row(&comparison).remark.as_deref(),
+        Some("error_rate takes 20 requests a run; the baseline has 10")
+    );
+    assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
+    assert_eq!(outcome("better(any)", &comparison), Outcome::Passes);
+    assert_eq!(outcome("worse(ttfc)", &comparison), Outcome::Passes);
+    // What is the same, or got better, is no reason to stop.
+    for (a, b) in [(2, 2), (5, 0)] {
+        let comparison = compare(&sides(a, b), &[], &options()).unwrap();
+        assert_eq!(outcome("worse(any)", &comparison), Outcome::Passes);
+    }
+}
+
+/// Four copies of a run are one run.
+#[test]
+fn copies_of_a_run_count_as_one() {
+    let copies = |label: &str, failed| Side {
+        label: label.into(),
+        runs: (0..4).flat_map(|_| side(label, 5..6, failed, 120).runs).collect(),
+    };
+    let one = |label: &str, failed| side(label, 5..6, failed, 120);
+    let of_copies = compare(&[copies("A", 0), copies("B", 40)], &[], &options()).unwrap();
+    let of_one = compare(&[one("A", 0), one("B", 40)], &[], &options()).unwrap();
+    assert_eq!(of_copies.candidates[0].rows, of_one.candidates[0].rows);
+    assert_eq!(row(&of_copies).verdict, Verdict::Worse);
+    assert_eq!(of_copies.candidates[0].side.runs.len(), 4);
+    let remarks = &of_copies.candidates[0].remarks;
+    for label in ["A", "B"] {
+        let said = format!(
+            "the 4 runs of {label} are copies of one another, as simulated runs of one seed are: they count as one"
+        );
+        assert!(remarks.contains(&said), "{remarks:?}");
+    }
+    assert!(
+        remarks
+            .iter()
+            .any(|remark| remark.starts_with("one run on each side"))
+    );
+    // Two runs and a copy are two runs.
+    let mut two = side("A", 0..2, 0, 120);
+    two.runs.push(two.runs[0].clone());
+    let comparison = compare(&[two, copies("B", 40)], &[], &options()).unwrap();
+    assert_eq!(row(&comparison).baseline.unwrap().spread.unwrap().runs, 2);
+    let remarks = &comparison.candidates[0].remarks;
+    assert!(
+        remarks
+            .iter()
+            .any(|remark| remark.starts_with("1 of the 3 runs of A"))
+    );
+}
+
+/// Runs of a metric that agree exactly in what they come to, though their samples do not: their own errors are all there is.
+#[test]
+fn runs_of_a_metric_that_agree_exactly_are_judged_by_their_samples() {
+    let of = |label: &str, centre: f64| Side {
+        label: label.into(),
+        runs: (0..3usize)
+            .map(|turn| {
+                let mut values: Vec<f64> = super::synthetic::even(centre).collect();
+                values.rotate_left(100 * turn + 1);
+                crate::synthetic::run(label, vec![metric("ttfc", Better::Less, values)])
+            })
+            .collect(),
+    };
+    let comparison = compare(&[of("A", 1.0), of("B", 1.1)], &[], &options()).unwrap();
+    for row in &comparison.candidates[0].rows[1..] {
+        assert_eq!(row.baseline.unwrap().spread.unwrap().std, 0.0);
+        assert_eq!(row.verdict, Verdict::Worse, "{row:?}");
+    }
+    let comparison = compare(&[of("A", 1.0), of("B", 1.001)], &[], &options()).unwrap();
+    let row = &comparison.candidates[0].rows[1];
+    assert_eq!(row.verdict, Verdict::NoDifference, "{row:?}");
+}
+
+/// A side of one run that answers so many requests in a minute, each after a random time.
+fn answering(label: &str, answers: u64, seed: u64) -> Side {
+    let mut draws = draws("rates", seed);
+    let mut samples = TimedSamples::new();
+    for _ in 0..answers {
+        samples.push((draws.unit() * 6e10) as u64, 1.0);
+    }
+    let parts = Parts::Amounts {
+        samples,
+        window: (0, 60_000_000_000),
+    };
+    let rate = answers as f64 / 60.0;
+    Side {
+        label: label.into(),
+        runs: vec![RunData {
+            label: label.into(),
+            figures: vec![FigureData {
+                parts: Some(parts),
+                ..FigureData::new("requests_per_second", "requests/s", Better::Higher, rate)
+            }],
+            ..RunData::default()
+        }],
+    }
+}
+
+/// Independent answers vary by the root of their number: 3000 against 2700 are -10 % with an error of √(1/3000 + 1/2700) = 2.65 %, 3000 against
+/// 2940 -2 % with 2.6 %.
+#[test]
+fn rates_of_one_run_are_judged_by_when_answers_came() {
+    let of = |answers| {
+        let sides = [answering("A", 3000, 1), answering("B", answers, 2)];
+        compare(&sides, &[], &options()).unwrap().candidates[0].rows[0].clone()
+    };
+    let row = of(2700);
+    assert_eq!(row.verdict, Verdict::Worse, "{row:?}");
+    let (low, high) = row.relative_interval.unwrap();
+    let width = (high - low) / (2.0 * 1.96 * 0.0265 * 0.9);
+    assert!((width - 1.0).abs() < 0.35, "{low} … {high}");
+    assert_eq!(of(2940).verdict, Verdict::NoDifference);
+    // More than are kept one by one.
+    let many = [answering("A", 140_000, 1), answering("B", 126_000, 2)];
+    let comparison = compare(&many, &[], &options()).unwrap();
+    assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);
+}
