@@ -83,6 +83,7 @@ fn a_simulated_run_and_its_record_give_the_same_figures() {
     let run = simulated(folder.path(), "s.lua", &labelled(60, ASKED, ""), &[]);
     let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
     assert_same_figures(&run, &anew);
+    assert!(!anew.join("traces").exists(), "no empty folder of a trace");
     // What plugins measured and judged then is in the record.
     let summary = json(&anew, "metrics/summary_stats.json");
     let answered = lines(&run, "metrics/request_level_metrics.jsonl").len();
