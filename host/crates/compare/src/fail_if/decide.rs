@@ -188,7 +188,7 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
         };
         let change = match (row.relative, row.difference) {
             (Some(relative), _) => format!(" ({})", relative_text(relative)),
-            (None, Some(difference)) => format!(" ({})", difference_text(difference, &row.unit)),
+            (None, Some(_)) => format!(" ({})", change_text(row)),
             (None, None) => String::new(),
         };
         format!("{figure} is {verdict}{change}")
@@ -202,7 +202,9 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
         return Truth::True(reasons);
     }
     // A large difference that only more runs can tell from chance is no reason to go on as if there were none.
-    let too_few_runs = rows.iter().filter(|row| row.verdict == Verdict::TooFewRuns);
+    let too_few_runs = rows
+        .iter()
+        .filter(|row| row.verdict == Verdict::TooFewRuns && tends(verdict, row));
     let too_few_runs: Vec<String> = too_few_runs
         .map(|row| format!("{}: {}{}", figure_text(row), row.verdict, because(row)))
         .collect();
@@ -235,9 +237,13 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
 /// Whether the row is a share of the whole run (`error_rate`, `goodput`) that could not be judged and, as it stands, has changed this way.
 fn seems(verdict: Verdict, row: &Row) -> bool {
     let is_share = row.statistic == Statistic::Value && matches!(row.unit.as_str(), "1" | "");
+    is_share && row.verdict == Verdict::NotEnoughData && tends(verdict, row)
+}
+
+/// Whether the row, as it stands, has changed this way.
+fn tends(verdict: Verdict, row: &Row) -> bool {
     let change = row.difference.filter(|difference| *difference != 0.0);
-    let way = change.map(|change| Verdict::of_direction(change, row.better));
-    is_share && row.verdict == Verdict::NotEnoughData && way == Some(verdict)
+    change.is_some_and(|change| Verdict::of_direction(change, row.better) == verdict)
 }
 
 /// What the row says of itself.

@@ -149,6 +149,8 @@ fn a_burst_asks_for_more_runs() {
             .is_some_and(|remark| remark.contains("came together"))
     );
     assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
+    // It may be better or may not; worse it is not.
+    assert_eq!(outcome("better(any)", &comparison), Outcome::Passes);
 }
 
 /// 0 of 10 against 5 of 10: too few to say, and that is not "not worse".

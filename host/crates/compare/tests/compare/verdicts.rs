@@ -304,6 +304,105 @@ fn what_the_reader_should_know_is_said() {
     ");
 }
 
+/// What 8 runs say of two metrics is told in a line for each metric; their reasons are in the files.
+#[test]
+fn what_certificates_say_of_many_runs_is_summed_up() {
+    let side_of = |label: &str, degraded: usize| Side {
+        label: label.into(),
+        runs: (0..4)
+            .map(|number| {
+                let mut metrics = vec![
+                    metric("ttfc", Better::Less, even(1.0 + 0.01 * number as f64)),
+                    metric("tbc", Better::Less, even(1.0)),
+                ];
+                for metric in metrics.iter_mut().filter(|_| number < degraded) {
+                    metric.trust.validity = Validity::Degraded;
+                    metric.trust.why = vec![format!("late reads: {number}")];
+                }
+                run(&format!("{label}{number}"), metrics)
+            })
+            .collect(),
+    };
+    let comparison = compare(&[side_of("A", 3), side_of("B", 4)], &[], &options()).unwrap();
+    let candidate = &comparison.candidates[0];
+    let about: Vec<&String> = candidate
+        .remarks
+        .iter()
+        .filter(|remark| remark.contains("DEGRADED"))
+        .collect();
+    assert_eq!(
+        about,
+        [
+            "ttfc is DEGRADED in 3 of 4 runs of A and in 4 of 4 runs of B",
+            "tbc is DEGRADED in 3 of 4 runs of A and in 4 of 4 runs of B"
+        ]
+    );
+    let one = "tbc of B3 is DEGRADED: late reads: 3".to_owned();
+    assert!(candidate.certificates.len() == 14 && candidate.certificates.contains(&one));
+    assert!(comparison.html(None).contains(&one));
+    let json = comparison.json(None);
+    assert_eq!(
+        json["candidates"][0]["certificates"].as_array().map(Vec::len),
+        Some(14)
+    );
+    // One run of each side.
+    let single = |label| Side {
+        runs: side_of(label, 4).runs[..1].to_vec(),
+        ..side_of(label, 4)
+    };
+    let comparison = compare(&[single("A"), single("B")], &[], &options()).unwrap();
+    let remarks = &comparison.candidates[0].remarks;
+    assert!(
+        remarks.contains(&"tbc is DEGRADED in A and in B".to_owned()),
+        "{remarks:?}"
+    );
+}
+
+/// Of several runs the shortest and the longest, and once; what lasted about as long is not told.
+#[test]
+fn how_long_runs_lasted_is_said_once() {
+    let side_of = |label: &str, seconds: &[u64]| Side {
+        label: label.into(),
+        runs: seconds
+            .iter()
+            .map(|seconds| RunData {
+                window: Some((5, 5 + seconds * 1_000_000_000)),
+                ..run(&format!("{label}{seconds}"), Vec::new())
+            })
+            .collect(),
+    };
+    let told = |a: &[u64], b: &[u64]| -> Vec<String> {
+        let comparison = compare(&[side_of("A", a), side_of("B", b)], &[], &options()).unwrap();
+        let remarks = comparison.candidates[0].remarks.iter();
+        remarks
+            .filter(|remark| remark.contains("last"))
+            .cloned()
+            .collect()
+    };
+    assert_eq!(
+        told(&[6, 7, 6], &[47, 48, 47]),
+        ["from the first request to the end of the last answer A lasted 6 s to 7 s, B 47 s to 48 s"]
+    );
+    assert!(told(&[100, 105], &[108, 101]).is_empty());
+}
+
+#[test]
+fn a_page_has_its_title_once() {
+    let comparison = compare(&[side("A", even(1.0)), side("B", even(1.5))], &[], &options()).unwrap();
+    let page = comparison.html(None);
+    let heading = page.matches(">B against A</h").count();
+    assert_eq!(heading, 1, "{page}");
+    let three = [side("A", even(1.0)), side("B", even(1.5)), side("C", even(1.5))];
+    let page = compare(&three, &[], &options()).unwrap().html(None);
+    for heading in [
+        "<h1>B, C against A</h1>",
+        "<h2>B against A</h2>",
+        "<h2>C against A</h2>",
+    ] {
+        assert!(page.contains(heading), "{heading}");
+    }
+}
+
 #[test]
 fn a_constant_differs_from_another_one() {
     let of = |label: &str, value: f64| side(label, std::iter::repeat_n(value, 200));
