@@ -11,7 +11,7 @@ const NAMED: usize = 3;
 
 /// One scenario of those in a file.
 pub(crate) struct Cell<L = Loaded> {
-    /// What tells it from the others, but for secrets; empty where there is only one.
+    /// What tells it from the others, but for secrets; empty where there is only one, or where they do not differ.
     pub(crate) settings: Vec<Setting>,
     /// What came of reading it.
     pub(crate) loaded: L,
@@ -54,7 +54,10 @@ pub(crate) fn all<L>(cells: Vec<Cell<Result<L, Failure>>>) -> Result<Vec<Cell<L>
     let mut good = Vec::new();
     let mut faults: Vec<(Failure, Vec<String>)> = Vec::new();
     for (index, cell) in cells.into_iter().enumerate() {
-        let name = format!("{} ({})", index + 1, cell.name());
+        let name = match cell.settings.is_empty() {
+            true => format!("{}", index + 1),
+            false => format!("{} ({})", index + 1, cell.name()),
+        };
         match cell.loaded {
             Ok(loaded) => good.push(Cell {
                 settings: cell.settings,
@@ -142,6 +145,11 @@ mod tests {
         assert_eq!(
             said(vec![cell(1, Err("no")), cell(5, Err("no"))]),
             "error: no\n  in all 2 runs"
+        );
+        let alike = |loaded: Result<u64, &str>| Cell::new(Vec::new(), loaded.map_err(Failure::usage));
+        assert_eq!(
+            said(vec![alike(Ok(1)), alike(Err("no"))]),
+            "error: no\n  in run 2 of 2"
         );
         let mixed = (0..6).map(|seed| cell(seed, if seed == 2 { Err("other") } else { Err("no") }));
         assert_eq!(

@@ -4,10 +4,13 @@ use std::fmt;
 
 use veeksha_pipeline::PipelineError;
 use veeksha_ports::{PluginFailure, PluginFailureKind};
-
+use veeksha_report::ReportError;
 use veeksha_transport::TransportError;
 
 use crate::exit;
+
+/// How the folder of a run is named.
+pub(crate) const OUTPUT_DIR: &str = "--set output_dir=FOLDER names another folder";
 
 /// What the user is told when a command cannot do its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,14 @@ impl Failure {
 
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Failure::new(exit::INTERNAL, message)
+    }
+
+    /// No folder for results could be made; `elsewhere` says how another is named.
+    pub(crate) fn no_folder(error: ReportError, elsewhere: &str) -> Self {
+        match error {
+            ReportError::NotEmpty { .. } | ReportError::LatestNotALink { .. } => Failure::usage(error),
+            _ => Failure::internal(error).hinted(elsewhere),
+        }
     }
 
     pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {

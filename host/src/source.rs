@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use veeksha_lua::{LuaLimits, LuaScenario};
-use veeksha_scenario::{Document, Documents, Scenario};
+use veeksha_scenario::{Document, Documents, Node, Place, Scenario, Value};
 
 use crate::cells::Cell;
 use crate::cli::args::ScenarioArgs;
@@ -21,9 +21,16 @@ pub(crate) struct Loaded {
     lua: Option<LuaScenario>,
     folder: PathBuf,
     cache: Option<PathBuf>,
+    /// `evaluators` as they were written: what is wrong with them may come to light only when plugins are open.
+    evaluators: Node,
 }
 
 impl Loaded {
+    /// Where a key below `evaluators` was written (`evaluators[0].slos[1]`), if that is known.
+    pub(crate) fn place(&self, path: &str) -> Option<&Place> {
+        self.evaluators.nearest_to(path).place.as_ref()
+    }
+
     /// The folder of the scenario's file: relative paths in it start there.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
@@ -174,6 +181,8 @@ fn settled(
     folder: PathBuf,
     no_cache: bool,
 ) -> Result<Loaded, Failure> {
+    let evaluators = document.root.get("evaluators").cloned();
+    let evaluators = evaluators.map(|node| ("evaluators".to_owned(), node));
     let mut scenario = document.check(&shipped::schemas()).map_err(Failure::usage)?;
     fill_from_environment(&mut scenario);
     if let Some(lua) = &mut lua {
@@ -193,6 +202,7 @@ fn settled(
         lua,
         folder,
         cache,
+        evaluators: Node::new(Value::Map(evaluators.into_iter().collect())),
     })
 }
 

@@ -6,7 +6,7 @@ use veeksha_report::{Colour, summary_table};
 
 use crate::cells::Cell;
 use crate::exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, OUTPUT_DIR};
 use crate::interrupt::Interrupts;
 use crate::results::Concluded;
 use crate::say;
@@ -42,13 +42,19 @@ pub(crate) fn each(
         .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));
     let mut sweep = Sweep::plan(planned);
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    sweep.begin(&stamp).map_err(Failure::usage)?;
+    sweep
+        .begin(&stamp)
+        .map_err(|error| Failure::internal(error).hinted(OUTPUT_DIR))?;
     let count = cells.len();
     for (index, mut cell) in cells.into_iter().enumerate() {
         if interrupts.happened() {
             break;
         }
-        say::err(format!("run {} of {count}: {}", index + 1, cell.name()));
+        let place = format!("run {} of {count}", index + 1);
+        say::err(match cell.settings.is_empty() {
+            true => place,
+            false => format!("{place}: {}", cell.name()),
+        });
         cell.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
         let clock = RunClock::starting_now();
         let outcome = outcome(carry_out(cell.loaded, Table::Hidden), clock.now());

@@ -206,7 +206,10 @@ fn a_folder_of_runs_is_a_side() {
         .iter()
         .find(|figure| figure["name"] == "ttfc")
         .expect("ttfc");
-    assert_eq!(ttfc["baseline"]["between_runs"]["runs"], 2);
+    // They are two, and copies of one another.
+    assert!(ttfc["baseline"]["between_runs"].is_null(), "{ttfc}");
+    let remarks = comparison["candidates"][0]["remarks"].to_string();
+    assert!(remarks.contains("copies of one another"), "{remarks}");
     // Three sides: each further one against the first.
     let three = compared(
         &[&runs.first, &runs.second, &runs.slower],
@@ -214,6 +217,123 @@ fn a_folder_of_runs_is_a_side() {
         0,
     );
     assert_eq!(three["candidates"].as_array().map(Vec::len), Some(2));
+}
+
+/// A server that fails a third of the requests passes no gate, with one run of each side and with several.
+#[test]
+fn a_third_of_the_requests_failing_is_worse() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let profile = crate::support::scenario(
+        folder.path(),
+        "failing.yml",
+        "faults: { status_500_probability: 0.33 }\n",
+    );
+    let text = labelled(
+        60,
+        r#"{ type = "performance", goodput = { "ttfc <= 900ms" } }"#,
+        "",
+    );
+    let run = |side: &str, more: &[&str]| {
+        let within = folder.path().join(side);
+        std::fs::create_dir_all(&within).expect("a folder");
+        simulated(&within, "s.lua", &text, more)
+    };
+    let (well, failing) = (run("well", &[]), run("failing", &["--profile", &profile]));
+    let only = [
+        "--metrics",
+        "error_rate,goodput,never_sent_share,num_requests,num_errored_requests",
+    ];
+    for gate in ["worse(any)", "worse(error_rate)", "worse(goodput)"] {
+        let more = [&only[..], &["--fail-if", gate]].concat();
+        let comparison = compared(&[&well, &failing], &more, 3);
+        let outcome = &comparison["fail_if"]["candidates"][0]["outcome"];
+        assert_eq!(outcome, "fails", "{gate}: {}", comparison["fail_if"]);
+    }
+    let comparison = compared(
+        &[&failing, &well],
+        &[&only[..], &["--fail-if", "worse(any)"]].concat(),
+        0,
+    );
+    let figure = |name: &str| {
+        let figures = comparison["candidates"][0]["figures"]
+            .as_array()
+            .expect("figures");
+        figures
+            .iter()
+            .find(|figure| figure["name"] == name)
+            .expect("the figure")["baseline"]
+            .clone()
+    };
+    let value = |name: &str| figure(name)["value"].as_f64().expect("a value");
+    // The parts are those of the figures.
+    assert_eq!(
+        figure("error_rate")["part"].as_f64(),
+        Some(value("num_errored_requests"))
+    );
+    assert_eq!(
+        figure("error_rate")["whole"].as_f64(),
+        Some(value("num_requests"))
+    );
+    for name in ["error_rate", "goodput", "never_sent_share"] {
+        let of = |key: &str| figure(name)[key].as_f64().expect("a number");
+        assert!(
+            (of("part") / of("whole") - of("value")).abs() < 1e-12,
+            "{name}: {}",
+            figure(name)
+        );
+    }
+    // Of sessions whose first request failed the second one was never sent.
+    let asked_for = figure("goodput")["whole"].as_f64().expect("a number");
+    assert_eq!(asked_for, 120.0);
+    assert!(value("num_requests") < asked_for && value("never_sent_share") > 0.0);
+    // Twice the same run tells no more, and no less.
+    run("well", &[]);
+    run("failing", &["--profile", &profile]);
+    let out = |side: &str| folder.path().join(side).join("out");
+    let more = [&only[..], &["--fail-if", "worse(any)"]].concat();
+    let copies = compared(&[&out("well"), &out("failing")], &more, 3);
+    assert_eq!(verdicts(&copies, "error_rate"), ["worse"]);
+    let remarks = copies["candidates"][0]["remarks"].as_array().expect("remarks");
+    let told = remarks
+        .iter()
+        .filter(|remark| remark.as_str().is_some_and(|remark| remark.contains("copies")));
+    assert_eq!(told.count(), 2, "{remarks:?}");
+}
+
+/// A log or a file cannot be made wider: every figure stands there by its whole name, whatever `COLUMNS` says.
+#[test]
+fn a_log_has_every_figure_by_its_whole_name() {
+    let runs = runs();
+    let said = |columns: &str| {
+        let mut program = crate::support::program();
+        let arguments = [
+            "compare",
+            path(&runs.first),
+            path(&runs.slower),
+            "--metrics",
+            "ttfc_from_intended",
+        ];
+        let output = program
+            .args(arguments)
+            .env("COLUMNS", columns)
+            .output()
+            .expect("it runs");
+        assert_code(&output, 0);
+        stdout(&output)
+    };
+    for columns in ["60", "100", "300", "none", ""] {
+        let said = said(columns);
+        for statistic in ["mean", "p50", "p90", "p99"] {
+            let name = format!("ttfc_from_intended {statistic} ");
+            assert!(said.contains(&name), "{columns}: {name} in {said}");
+        }
+        assert!(
+            !said.contains('\u{2026}') || !said.contains("inten\u{2026}"),
+            "{said}"
+        );
+    }
+    // Where there is more room, notes stand beside their figures.
+    assert!(said("400").lines().count() < said("100").lines().count());
 }
 
 #[test]
@@ -572,6 +692,64 @@ fn an_output_that_cannot_be_written_is_no_success() {
         .expect("it runs");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+}
+
+/// A disk that is full takes none of a file's bytes, and must not take the old file with it. Here a limit on the size of files stands for
+/// it: the signal that comes with the limit is ignored, so that a write beyond it fails as one to a full disk does.
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_written_whole_stays_as_it_was() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    for flag in ["--json", "--html", "--junit"] {
+        let file = folder.path().join("old");
+        std::fs::write(&file, "what was there").expect("a file");
+        let output = std::process::Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"])
+            .arg(crate::support::program().get_program())
+            .args([
+                "compare",
+                path(&runs.first),
+                path(&runs.second),
+                flag,
+                path(&file),
+            ])
+            .output()
+            .expect("it runs");
+        assert_code(&output, 1);
+        assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
+        let left = std::fs::read_to_string(&file).expect("the old file");
+        assert_eq!(left, "what was there", "{flag}");
+        let names = std::fs::read_dir(folder.path()).expect("a folder");
+        assert_eq!(names.count(), 1, "{flag} leaves nothing beside it");
+    }
+    let nowhere = folder.path().join("missing/page.html");
+    let output = compare(&[&runs.first, &runs.second], &["--html", path(&nowhere)]);
+    assert_code(&output, 1);
+}
+
+#[test]
+fn two_outputs_are_two_files() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("out");
+    let same = folder.path().join(".").join("out");
+    for existing in [false, true] {
+        if existing {
+            std::fs::write(&file, "old").expect("a file");
+        }
+        let output = compare(
+            &[&runs.first, &runs.second],
+            &["--json", path(&file), "--junit", path(&same)],
+        );
+        assert_code(&output, 2);
+        assert!(
+            stderr(&output).contains("--json and --junit both name"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("the old file"), "old");
 }
 
 #[test]

@@ -226,9 +226,17 @@ fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
     let file = folder.path().join("a-file");
     std::fs::write(&file, "").expect("a file");
     let blocked = file.join("below").to_str().expect("UTF-8").to_owned();
-    let output = veeksha(["run", "scenarios/quickstart.lua", "--output_dir", &blocked]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("a-file"), "{}", stderr(&output));
+    let sweep = ["--set", "seed=!expand [1, 2]"];
+    for (command, more) in [("run", &[][..]), ("simulate", &[]), ("simulate", &sweep)] {
+        let arguments = [command, "scenarios/quickstart.lua", "--output_dir", &blocked];
+        let output = veeksha([&arguments, more].concat());
+        assert_code(&output, 1);
+        let said = stderr(&output);
+        assert!(
+            said.contains("a-file") && said.contains("hint: --set output_dir=FOLDER"),
+            "{said}"
+        );
+    }
 }
 
 /// Every kind of misbehaviour that the simulated engine can be told to show, and how a run names it. `None`: it is harmless.

@@ -127,8 +127,8 @@ pub(crate) struct RunArgs {
     pub(crate) drive: DriveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Print a line of interim figures every so many seconds, on a terminal too. Default of the seconds: the scenario's.
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, value_parser = positive)]
+    /// Print a line of interim figures every so many seconds (0.1 to 86400), on a terminal too. Default of the seconds: the scenario's.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, value_parser = stretch)]
     pub(crate) stream_metrics: Option<Option<f64>>,
     /// Serve the report while the run goes on, for example at 127.0.0.1:8080 (port 0 takes a free one).
     #[arg(long, value_name = "ADDRESS")]
@@ -291,6 +291,9 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
+/// The bounds of `stream_metrics_interval` and `slice_seconds`.
+const STRETCHES: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// Take only these figures, for example `P1,P4`. Default: all of P1 to P11, E1 and E2.
@@ -304,7 +307,19 @@ pub(crate) struct BenchArgs {
     pub(crate) json: bool,
 }
 
-/// A rate or a time: a finite number above 0.
+/// Seconds between interim figures, or of a time slice: within the bounds of the scenario's keys for them.
+fn stretch(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if STRETCHES.contains(&seconds) => Ok(seconds),
+        _ => Err(format!(
+            "expected seconds from {} to {}",
+            STRETCHES.start(),
+            STRETCHES.end()
+        )),
+    }
+}
+
+/// A rate: a finite number above 0.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
@@ -334,8 +349,8 @@ pub(crate) struct EvaluateArgs {
     /// What a good request keeps, for example `ttfc <= 500ms`; in place of the scenario's. Can be given more than once.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) goodput: Vec<String>,
-    /// Seconds of a time slice.
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    /// Seconds of a time slice, in place of the scenario's `slice_seconds`: 0.1 to 86400.
+    #[arg(long, value_name = "SECONDS", value_parser = stretch)]
     pub(crate) slice: Option<f64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -459,4 +474,48 @@ pub(crate) enum SchemaFormat {
     Json,
     /// Annotations for the Lua language server.
     Lua,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every object of this name, however deep it lies.
+    fn named<'a>(value: &'a serde_json::Value, name: &str, found: &mut Vec<&'a serde_json::Value>) {
+        match value {
+            serde_json::Value::Object(entries) => {
+                for (key, value) in entries {
+                    if key == name {
+                        found.push(value);
+                    }
+                    named(value, name, found);
+                }
+            }
+            serde_json::Value::Array(items) => items.iter().for_each(|item| named(item, name, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn stretches_have_the_bounds_of_the_scenario_s_keys() {
+        let schema = veeksha_scenario::json_schema(&crate::shipped::schemas());
+        for key in ["slice_seconds", "stream_metrics_interval"] {
+            let mut found = Vec::new();
+            named(&schema, key, &mut found);
+            assert!(!found.is_empty(), "{key}");
+            for key in found {
+                assert_eq!(key["minimum"].as_f64(), Some(*STRETCHES.start()));
+                assert_eq!(key["maximum"].as_f64(), Some(*STRETCHES.end()));
+            }
+        }
+        for text in ["0.1", "2.5", "86400"] {
+            assert!(stretch(text).is_ok(), "{text}");
+        }
+        for text in ["1e-9", "0.09", "-1", "86401", "1e15", "nan", "inf", "x"] {
+            assert_eq!(
+                stretch(text),
+                Err("expected seconds from 0.1 to 86400".to_owned())
+            );
+        }
+    }
 }

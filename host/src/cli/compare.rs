@@ -1,5 +1,6 @@
 //! `veeksha-host compare`: whether runs differ, and by how much.
 
+mod files;
 mod read;
 mod show;
 mod sides;
@@ -32,6 +33,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
                 .hinted("--json FILE writes the comparison to a file"),
         );
     }
+    files::check(args)?;
     let cells = sides::cells(&args.runs)?;
     let comparison = compared(&cells, &mut fail_if, args)?;
     let decision = fail_if.map(|fail_if| fail_if.decide(&comparison));
@@ -43,13 +45,13 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         show::show(&comparison, args);
     }
     if let Some(path) = args.json.as_deref().filter(|_| !prints_json) {
-        write(path, &pretty(&json)?)?;
+        files::write(path, &pretty(&json)?)?;
     }
     if let Some(path) = &args.html {
-        write(path, &comparison.html(decision.as_ref()))?;
+        files::write(path, &comparison.html(decision.as_ref()))?;
     }
     if let Some(path) = &args.junit {
-        write(
+        files::write(
             path,
             &comparison.junit(decision.as_ref()).map_err(Failure::internal)?,
         )?;
@@ -140,11 +142,6 @@ fn not_an_expression(error: impl std::fmt::Display) -> Failure {
 
 fn pretty(value: &Value) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map_err(Failure::internal)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
 /// What an expression may name: what is built in, whether these runs have it or not, and what the runs have.

@@ -238,6 +238,11 @@ impl Figure {
         self.info().name
     }
 
+    /// Whether it is a share, from 0 to 1: every figure without a unit is one.
+    pub fn is_share(self) -> bool {
+        self.info().unit == "1"
+    }
+
     /// The figure of a name.
     pub fn of_name(name: &str) -> Option<Figure> {
         FIGURES

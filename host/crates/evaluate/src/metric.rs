@@ -129,6 +129,14 @@ impl Metric {
         self.entry().unit
     }
 
+    /// Whether its values are shares, from 0 to 1.
+    pub fn is_share(self) -> bool {
+        matches!(
+            self,
+            Metric::CachedTokenShare | Metric::Fluidity | Metric::FluidityTokens
+        )
+    }
+
     /// One line that says what it is.
     pub fn definition(self) -> &'static str {
         self.entry().definition

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// The output folder, or the sweep's folder in it, could not be made.
-    #[error("cannot create the folder {}: {source}; choose another `output_dir`", path.display())]
+    #[error("cannot create the folder {}: {source}", path.display())]
     CreateFolder {
         /// Which folder.
         path: PathBuf,

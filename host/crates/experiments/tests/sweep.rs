@@ -573,10 +573,7 @@ fn mistakes_of_the_caller_are_errors() {
     let file = root.path().join("file");
     fs::write(&file, "").unwrap();
     let error = lengths(&file).begin(STAMP).unwrap_err().to_string();
-    assert!(
-        error.starts_with("cannot create the folder ") && error.ends_with("choose another `output_dir`"),
-        "{error}"
-    );
+    assert!(error.starts_with("cannot create the folder "), "{error}");
 }
 
 #[test]

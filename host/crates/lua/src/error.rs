@@ -57,7 +57,7 @@ pub enum LuaError {
     },
     /// The scenario ran too long: most often a loop without an end.
     #[error(
-        "{}the scenario did not finish loading within {allowed_ms} ms; is this a loop without an end?{}",
+        "{}the file did not finish loading within {allowed_ms} ms; is this a loop without an end?{}",
         place(.file, .line),
         stack(.frames)
     )]
@@ -72,7 +72,7 @@ pub enum LuaError {
         frames: Vec<Frame>,
     },
     /// The scenario needs more memory than it may have.
-    #[error("{file}: the scenario needs more memory than the {allowed} bytes it may have")]
+    #[error("{file}: it needs more memory than the {allowed} bytes it may have")]
     Memory {
         /// The file.
         file: String,
@@ -80,7 +80,9 @@ pub enum LuaError {
         allowed: u64,
     },
     /// The scenario's result is not a table.
-    #[error("{file}: a scenario returns one table (`return {{ ... }}`); this one returned {found}")]
+    #[error(
+        "{file}: a scenario or a plugin returns one table (`return {{ ... }}`); this one returned {found}"
+    )]
     NotATable {
         /// The file.
         file: String,

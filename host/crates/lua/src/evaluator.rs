@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{Better, MetricDefinition};
-use veeksha_ports::{MetricFactory, RequestCheckFactory, SloCheck};
+use veeksha_ports::{MAX_METRICS, MetricFactory, RequestCheckFactory, SloCheck};
 use veeksha_scenario::{Node, Value};
 
 use crate::metrics::Described;
@@ -85,6 +85,13 @@ pub(crate) fn metrics<'n>(node: &'n Node, plugin: &str) -> Result<Vec<Described>
     };
     if metrics.is_empty() {
         return Err(wrong("", node, "the table names no metric"));
+    }
+    if metrics.len() > MAX_METRICS {
+        let message = format!(
+            "it defines {} metrics, at most {MAX_METRICS} are taken",
+            metrics.len()
+        );
+        return Err(wrong("", node, message));
     }
     metrics
         .iter()

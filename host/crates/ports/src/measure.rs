@@ -6,6 +6,9 @@ use veeksha_model::{Label, MetricDefinition, Nanos, RequestRecord};
 
 use crate::{PluginFailure, WorkloadInfo};
 
+/// The most metrics that one plugin may define: each has files of its own.
+pub const MAX_METRICS: usize = 256;
+
 /// A sample as a plugin gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PluginSample {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The output folder, or the run's folder in it, could not be made.
-    #[error("cannot create the folder {}: {source}; choose another `output_dir`", path.display())]
+    #[error("cannot create the folder {}: {source}", path.display())]
     CreateFolder {
         /// Which folder.
         path: PathBuf,
@@ -21,7 +21,7 @@ pub enum ReportError {
         path: PathBuf,
     },
     /// `latest` is in use for something else.
-    #[error("{} is not a link; move it away, or choose another `output_dir`", path.display())]
+    #[error("{} is not a link; move it away, or choose another folder", path.display())]
     LatestNotALink {
         /// Where it is.
         path: PathBuf,

@@ -182,22 +182,12 @@ impl RunFolder {
         })
     }
 
-    /// Has a file written beside the named one, and puts it in its place.
     fn replace(
         &self,
         relative: &str,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(), ReportError> {
-        let path = self.path.join(relative);
-        let temporary = temporary_beside(&path);
-        let written = File::create_new(&temporary)
-            .and_then(|mut file| write(&mut file))
-            .and_then(|()| fs::rename(&temporary, &path));
-        written.map_err(|source| {
-            // What is left of the attempt is of no use; that it cannot be removed changes nothing.
-            let _ = fs::remove_file(&temporary);
-            ReportError::Write { path, source }
-        })
+        replace(&self.path.join(relative), write)
     }
 
     /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with [`Trace::On`], to
@@ -205,6 +195,43 @@ impl RunFolder {
     pub fn writer(&self, trace: Trace, latencies: LatencyDefinition) -> Result<RecordWriter, ReportError> {
         RecordWriter::start(&self.path, trace, latencies)
     }
+}
+
+/// Writes a text to a file that somebody named, in no run's folder. A reader sees the old file or the whole new one. A link is followed; to
+/// a device or a pipe, which cannot be replaced, the text is written as it is.
+///
+/// # Errors
+/// [`ReportError::Write`]; the old file is then untouched.
+pub fn write_named(path: &Path, text: &str) -> Result<(), ReportError> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => fs::write(path, text).map_err(|source| ReportError::Write {
+            path: path.to_owned(),
+            source,
+        }),
+        found => {
+            let linked = found.ok().and_then(|_| fs::canonicalize(path).ok());
+            replace(linked.as_deref().unwrap_or(path), |file| {
+                file.write_all(text.as_bytes())?;
+                file.sync_all()
+            })
+        }
+    }
+}
+
+/// Has a file written beside the named one, and puts it in its place.
+fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), ReportError> {
+    let temporary = temporary_beside(path);
+    let written = File::create_new(&temporary)
+        .and_then(|mut file| write(&mut file))
+        .and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|source| {
+        // What is left of the attempt is of no use; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&temporary);
+        ReportError::Write {
+            path: path.to_owned(),
+            source,
+        }
+    })
 }
 
 fn create_all(path: &Path) -> Result<(), ReportError> {

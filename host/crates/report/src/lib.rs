@@ -21,7 +21,7 @@ mod table;
 pub use chrome::{ChromeTrace, ChromeTraceLimits};
 pub use error::ReportError;
 pub use figure::{Axis, BoxShape, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
-pub use folder::RunFolder;
+pub use folder::{RunFolder, write_named};
 pub use plots::{
     BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
     PanelKind, Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,

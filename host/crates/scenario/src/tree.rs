@@ -92,7 +92,7 @@ impl Node {
     }
 
     /// The node at a path, or its nearest ancestor that exists: the place to blame for something that is missing.
-    pub(crate) fn nearest_to(&self, path: &str) -> &Node {
+    pub fn nearest_to(&self, path: &str) -> &Node {
         let mut node = self;
         for step in crate::path::parse(path).unwrap_or_default() {
             let next = match (&node.value, &step) {

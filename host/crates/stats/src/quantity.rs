@@ -12,11 +12,17 @@ pub fn duration(seconds: f64) -> String {
     format!("{} {unit}", number(seconds * scale))
 }
 
-/// A number to three significant digits, integer digits never cut: `0.0123`, `12.3`, `1234`.
+/// From here on a double does not tell whole numbers apart, and its digits say nothing: three of them and an exponent do.
+const NO_LONGER_EXACT: f64 = 1e15;
+
+/// A number to three significant digits, integer digits not cut below 10^15: `0.0123`, `12.3`, `1234`, `1.5e90`.
 pub fn number(value: f64) -> String {
     let value = three_digits(value);
     if value == 0.0 || !value.is_finite() {
         return if value.is_finite() { "0".into() } else { "-".into() };
+    }
+    if value.abs() >= NO_LONGER_EXACT {
+        return exponential(value);
     }
     let magnitude = value.abs().log10().floor() as i32;
     let decimals = (2 - magnitude).clamp(0, 12) as usize;
@@ -31,7 +37,9 @@ pub fn number(value: f64) -> String {
 /// A share (`0.0..=1.0`) in percent: `99.2 %`. Only a whole is `100 %`, and only nothing is `0 %`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
-    if share > 0.0 && percent < 0.01 {
+    if percent.abs() >= NO_LONGER_EXACT && percent.is_finite() {
+        format!("{} %", exponential(percent))
+    } else if share > 0.0 && percent < 0.01 {
         "<0.01 %".into()
     } else if share < 1.0 && percent > 99.99 {
         ">99.99 %".into()
@@ -39,6 +47,15 @@ pub fn share(share: f64) -> String {
         format!("{} %", trimmed(&format!("{percent:.1}")))
     } else {
         format!("{} %", trimmed(&format!("{percent:.2}")))
+    }
+}
+
+/// `1.5e90`.
+fn exponential(value: f64) -> String {
+    let text = format!("{value:.2e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => format!("{}e{exponent}", trimmed(digits)),
+        None => text,
     }
 }
 
@@ -70,6 +87,7 @@ mod tests {
             (0.000_999_96, "1 ms"),
             (-0.000_045, "-45 µs"),
             (0.000_000_12, "120 ns"),
+            (1e90, "1e90 s"),
         ];
         for (seconds, expected) in cases {
             assert_eq!(duration(seconds), expected);
@@ -85,6 +103,10 @@ mod tests {
             (0.012_34, "0.0123"),
             (5.0, "5"),
             (100.0, "100"),
+            (999_999_999_999_999.0, "999999999999999"),
+            (1e15, "1e15"),
+            (-1.2345e90, "-1.23e90"),
+            (1e100, "1e100"),
         ];
         for (value, expected) in cases {
             assert_eq!(number(value), expected);
@@ -102,6 +124,7 @@ mod tests {
             (0.005, "0.5 %"),
             (0.00001, "<0.01 %"),
             (0.0, "0 %"),
+            (1e90, "1e92 %"),
         ];
         for (value, expected) in cases {
             assert_eq!(share(value), expected);

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 
 use veeksha_model::{Better, MetricDefinition};
+use veeksha_ports::MAX_METRICS;
 
 use crate::bindings::metric as wit;
 use crate::text::{cut, one_line};
 
-/// Metrics of one plugin.
-const METRICS: usize = 256;
 /// Characters of a name.
 const NAME: usize = 64;
 /// Characters of a unit that are kept.
@@ -24,9 +23,9 @@ pub(crate) fn admit(
     if definitions.is_empty() {
         return Err("it defines no metrics".into());
     }
-    if definitions.len() > METRICS {
+    if definitions.len() > MAX_METRICS {
         return Err(format!(
-            "it defines {} metrics, at most {METRICS} are taken",
+            "it defines {} metrics, at most {MAX_METRICS} are taken",
             definitions.len()
         ));
     }

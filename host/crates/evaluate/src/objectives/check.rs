@@ -7,6 +7,7 @@ use veeksha_slo::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
 
 use super::ask::{Limit, Of, Samples};
 use super::error::{ObjectiveError, ObjectiveProblem as Problem};
+use super::range::fits;
 use super::stated::{Slo, Stated};
 use crate::{Catalogue, Figure, Scope};
 
@@ -215,7 +216,10 @@ fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
             if !slo.value.is_finite() {
                 return Err(Problem::Bound);
             }
-            return Ok(constant(slo));
+            let objective = as_objective(&slo);
+            let checked = constant(slo);
+            fits(&objective, &checked.target, checked.limit, catalogue)?;
+            return Ok(checked);
         }
         Stated::Expression(objective) => objective,
     };
@@ -233,6 +237,7 @@ fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
         }
     };
     let limit = limit(&objective, &target, &unit)?;
+    fits(&objective, &target, limit, catalogue)?;
     Ok(Checked {
         target,
         limit,

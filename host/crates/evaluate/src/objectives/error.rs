@@ -78,6 +78,22 @@ pub enum ObjectiveProblem {
     /// A bound that is no number.
     #[error("the bound is not a finite number")]
     Bound,
+    /// A bound on a share that no share keeps, or all do.
+    #[error("{verdict}: `{quantity}` is a share, from 0 to 1; {remedy}")]
+    BeyondShares {
+        /// Whether nothing or everything meets it, in words.
+        verdict: &'static str,
+        /// What is bounded.
+        quantity: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// A bound below what is never negative.
+    #[error("nothing can meet it: `{quantity}` is never below 0; give a bound above 0")]
+    NeverNegative {
+        /// What is bounded.
+        quantity: String,
+    },
     /// A percentile beyond 0 to 100.
     #[error("a percentile lies between 0 and 100")]
     Percentile,

@@ -70,7 +70,7 @@ fn each_way_to_fail_says_what_and_where() {
         ),
         (
             "return 7",
-            "scenario.lua: a scenario returns one table (`return { ... }`); this one returned the number 7",
+            "scenario.lua: a scenario or a plugin returns one table (`return { ... }`); this one returned the number 7",
         ),
         ("local a = 1", "this one returned nothing (nil)"),
         (
@@ -275,7 +275,7 @@ fn too_much_memory_is_refused_with_the_limit() {
         let folder = Folder::new(source);
         let error = folder.load_error();
         assert_eq!(
-            error, "scenario.lua: the scenario needs more memory than the 33554432 bytes it may have",
+            error, "scenario.lua: it needs more memory than the 33554432 bytes it may have",
             "{source}"
         );
     }

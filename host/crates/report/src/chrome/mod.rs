@@ -128,6 +128,7 @@ impl ChromeTrace {
             | Event::MetricDefined(_)
             | Event::Sampled(_)
             | Event::Judged { .. }
+            | Event::RunJudged { .. }
             | Event::ThreadSampled(_) => {}
             Event::Dispatched { request, at, .. } => {
                 self.see(*at);

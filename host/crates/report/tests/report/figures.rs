@@ -319,7 +319,10 @@ fn the_data_beside_a_plot_is_what_was_given() {
         ]
     );
     assert_eq!(of("slices")[2], ["10.0", "0", "", "", ""]);
-    assert_eq!(of("timeline")[2], ["0/1", "1.0", "1.01", "", "1.9", "false", "true"]);
+    assert_eq!(
+        of("timeline")[2],
+        ["0/1", "1.0", "1.01", "", "1.9", "false", "true"]
+    );
     assert_eq!(of("prefill").len(), 11);
     let boxes = of("boxes");
     assert_eq!(

@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::json;
 use tempfile::tempdir;
-use veeksha_report::{ReportError, RunFolder};
+use veeksha_report::{ReportError, RunFolder, write_named};
 
 const STAMP: &str = "20_11_2026-22_31_19";
 
@@ -88,7 +88,7 @@ fn a_dead_latest_is_replaced_and_a_real_folder_is_not() {
     let error = RunFolder::create(dir.path(), "", STAMP).unwrap_err();
     assert!(matches!(error, ReportError::LatestNotALink { .. }));
     let expected = format!(
-        "{}/latest is not a link; move it away, or choose another `output_dir`",
+        "{}/latest is not a link; move it away, or choose another folder",
         dir.path().display()
     );
     assert_eq!(error.to_string(), expected);
@@ -105,14 +105,45 @@ fn an_output_folder_that_cannot_be_made_is_named() {
         .unwrap_err()
         .to_string();
     let expected = format!("cannot create the folder {}/results: ", file.display());
-    assert!(
-        error.starts_with(&expected) && error.ends_with("choose another `output_dir`"),
-        "{error}"
-    );
+    assert!(error.starts_with(&expected), "{error}");
 
     // No user may make folders here, the superuser neither.
     let error = RunFolder::create(Path::new("/proc/veeksha"), "", STAMP).unwrap_err();
     assert!(matches!(error, ReportError::CreateFolder { .. }), "{error}");
+}
+
+#[test]
+fn a_file_that_somebody_named_is_replaced_whole_or_not_at_all() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("page.html");
+    write_named(&file, "old").unwrap();
+    write_named(&file, "new").unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+
+    // Through a link the file behind it is written, and the link stays.
+    let link = dir.path().join("link");
+    symlink("page.html", &link).unwrap();
+    write_named(&link, "through").unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "through");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+
+    // A device is written to and stays one; one that is full says so.
+    write_named(Path::new("/dev/null"), "gone").unwrap();
+    #[cfg(target_os = "linux")]
+    assert!(matches!(
+        write_named(Path::new("/dev/full"), "no"),
+        Err(ReportError::Write { .. })
+    ));
+
+    // A name that leaves no room for the temporary one beside it: the file cannot be written, and what is there stays.
+    let long = dir.path().join("x".repeat(255));
+    fs::write(&long, "old").unwrap();
+    assert!(matches!(
+        write_named(&long, "new"),
+        Err(ReportError::Write { .. })
+    ));
+    assert_eq!(fs::read_to_string(&long).unwrap(), "old");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
 }
 
 #[test]
