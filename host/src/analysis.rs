@@ -111,7 +111,7 @@ impl Setup {
         let mut about = About::of(scenario, folder.path(), config);
         about.plugins = plugins(wired);
         Ok(Setup {
-            measuring: evaluators::setup(scenario, wired.objectives.clone(), &wired.definitions, None)?,
+            measuring: evaluators::setup(scenario, wired.objectives.clone(), &wired.definitions)?,
             expected: expected::of(scenario),
             decode_windows: evaluators::decode_windows(scenario),
             fidelity: evaluators::fidelity(scenario),

@@ -9,14 +9,14 @@ use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_page::{Live, RunState};
 use veeksha_pipeline::Entry;
-use veeksha_ports::{PluginFailure, SloCheck};
+use veeksha_ports::PluginFailure;
 use veeksha_report::{Progress, ProgressFigures, RecordWriter, RunFolder, Trace, stream_line};
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario};
 
 use crate::analysis::{Analysed, Analysis, Setup};
 use crate::compat::Wanted;
 use crate::failure::Failure;
-use crate::judges::{Judges, Observer, Watching};
+use crate::judges::{Judges, Observer, Watching, judge_run, verdicts_as_events};
 use crate::prefixes::Prefixes;
 use crate::recording::Recording;
 use crate::wire_up::Wired;
@@ -31,8 +31,6 @@ const PAGE_EVERY: f64 = 1.0;
 pub(crate) struct Collected {
     /// All figures.
     pub(crate) analysed: Analysed,
-    /// What judges the run by them.
-    pub(crate) slo_checks: Vec<Arc<dyn SloCheck>>,
     /// Whether everything of the record reached its files; else why not.
     pub(crate) written: Result<(), String>,
     /// What went wrong in plugins that measure and judge.
@@ -170,16 +168,21 @@ impl Collector {
 
     pub(crate) fn finish(mut self) -> Collected {
         let mut said = Vec::new();
-        let plugin_failures = self
+        let mut plugin_failures = self
             .judging
             .take()
             .map_or_else(Vec::new, |watching| watching.end(|event| said.push(event)));
         said.into_iter()
             .for_each(|event| self.keep(Arc::new(event), None));
+        let mut analysed = self.analysis.finish();
+        plugin_failures.extend(judge_run(&mut analysed.evaluation, &self.judges.slo_checks));
+        for verdict in verdicts_as_events(&analysed.evaluation).map(Arc::new) {
+            self.recording.record(&verdict);
+            self.writer.record(verdict, None);
+        }
         let recorded = self.recording.finish();
         Collected {
-            analysed: self.analysis.finish(),
-            slo_checks: self.judges.slo_checks,
+            analysed,
             written: self
                 .writer
                 .finish()
@@ -229,13 +232,14 @@ impl Inline {
 
     pub(crate) fn finish(mut self) -> Collected {
         let mut said = Vec::new();
-        let failures = self.observer.map_or_else(Vec::new, |observer| {
+        let mut failures = self.observer.map_or_else(Vec::new, |observer| {
             observer.finish(&mut |event| said.push(event))
         });
         said.into_iter()
             .for_each(|event| self.collector.keep(Arc::new(event), None));
         let mut collected = self.collector.finish();
-        collected.plugin_failures.extend(failures);
+        failures.append(&mut collected.plugin_failures);
+        collected.plugin_failures = failures;
         collected
     }
 }

@@ -7,19 +7,18 @@ use veeksha_evaluate::{
 use veeksha_model::{MetricDefinition, Nanos};
 use veeksha_report::ProgressFigures;
 use veeksha_scenario::{
-    DecodeWindowConfig as Written, Generator, MinActiveRequests as AtLeast, Performance, Scenario, Traffic,
-    WindowSelection as Selection,
+    DecodeWindowConfig as Written, Evaluator, Generator, MinActiveRequests as AtLeast, Performance, Scenario,
+    Traffic, WindowSelection as Selection,
 };
 
 use crate::failure::Failure;
 use crate::objectives;
 
-/// What the built-in metrics are measured with. `slice` takes the place of the scenario's, in seconds.
+/// What the built-in metrics are measured with.
 pub(crate) fn setup(
     scenario: &Scenario,
     objectives: Objectives,
     definitions: &[MetricDefinition],
-    slice: Option<f64>,
 ) -> Result<Setup, Failure> {
     let performance = performance(scenario);
     let nanos = |seconds: f64| (seconds * 1e9).round() as Nanos;
@@ -30,8 +29,52 @@ pub(crate) fn setup(
             prefill: nanos(performance.fluidity.prefill_deadline),
             decode: nanos(performance.fluidity.decode_deadline),
         },
-        slice: nanos(slice.unwrap_or(performance.slice_seconds)),
+        slice: nanos(performance.slice_seconds),
     })
+}
+
+/// The scenario with time slices of another length, in seconds.
+pub(crate) fn with_slice(mut scenario: Scenario, slice: f64) -> Scenario {
+    let index = match objectives::performance(&scenario) {
+        Some((index, _)) => index,
+        None => {
+            scenario
+                .evaluators
+                .push(Evaluator::Performance(Performance::default()));
+            scenario.evaluators.len() - 1
+        }
+    };
+    if let Some(Evaluator::Performance(performance)) = scenario.evaluators.get_mut(index) {
+        performance.slice_seconds = slice;
+    }
+    scenario
+}
+
+/// The `config.yml` of a run with time slices of another length. The rest of its text stays: what Lua functions stood in it cannot be had
+/// from anywhere else. Where it names no length, a remark at its end does.
+pub(crate) fn config_with_slice(config: &str, slice: f64) -> String {
+    const KEY: &str = "slice_seconds:";
+    let mut within = false;
+    let mut found = false;
+    let mut lines: Vec<String> = Vec::new();
+    for line in config.lines() {
+        if !line.starts_with([' ', '-']) {
+            within = line.starts_with("evaluators:");
+        }
+        let key = line.trim_start_matches([' ', '-']);
+        if within && !found && key.starts_with(KEY) {
+            found = true;
+            let indent = &line[..line.len() - key.len()];
+            lines.push(format!("{indent}{KEY} {slice:?}"));
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    if !found {
+        lines.push(format!("# evaluated with {KEY} {slice:?}"));
+    }
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// The keys of the built-in evaluator.

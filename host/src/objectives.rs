@@ -6,26 +6,19 @@ use veeksha_scenario::{Evaluator, Performance, Scenario, Slo as Written, SloMap}
 use veeksha_slo::Objective;
 
 use crate::failure::Failure;
+use crate::source::Loaded;
 
 /// What can be measured: the built-in metrics, and those that plugins define.
 pub(crate) fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, Failure> {
     let mut catalogue = Catalogue::built_in();
     for definition in definitions {
         if is_a_files_name(&definition.name) {
-            return Err(Failure::new(
-                crate::exit::PLUGIN,
-                format!(
-                    "the plugin {}: the metric `{}` cannot have that name: a file of every run has it",
-                    definition.plugin, definition.name
-                ),
-            ));
+            return Err(Failure::usage(format!(
+                "the plugin {}: the metric `{}` cannot have that name: a file of every run has it",
+                definition.plugin, definition.name
+            )));
         }
-        catalogue.define(definition.clone()).map_err(|error| {
-            Failure::new(
-                crate::exit::PLUGIN,
-                format!("the plugin {}: {error}", definition.plugin),
-            )
-        })?;
+        catalogue.define(definition.clone()).map_err(Failure::usage)?;
     }
     Ok(catalogue)
 }
@@ -60,18 +53,22 @@ fn is_a_files_name(name: &str) -> bool {
 
 /// The scenario's objectives; `judges` are the plugins that judge requests.
 pub(crate) fn of_scenario(
-    scenario: &Scenario,
+    loaded: &Loaded,
     judges: Vec<String>,
     catalogue: &Catalogue,
 ) -> Result<Objectives, Failure> {
-    let Some((index, performance)) = performance(scenario) else {
+    let Some((index, performance)) = performance(&loaded.scenario) else {
         return Ok(Objectives::default());
     };
     let slos = performance.slos.iter().map(stated).collect::<Result<_, _>>()?;
     let goodput = conditions(&performance.goodput, "evaluators.goodput")?;
     let at = |error: &ObjectiveError| {
         let list = if error.is_condition { "goodput" } else { "slos" };
-        format!("evaluators[{index}].{list}[{}]", error.place)
+        let path = format!("evaluators[{index}].{list}[{}]", error.place);
+        match loaded.place(&path) {
+            Some(place) => format!("{place}: {path}"),
+            None => path,
+        }
     };
     Objectives::check(slos, goodput, judges, catalogue).map_err(|errors| refused(&errors, at))
 }
@@ -80,14 +77,14 @@ pub(crate) fn of_scenario(
 pub(crate) fn of_arguments(
     slos: &[String],
     goodput: &[String],
-    scenario: &Scenario,
+    loaded: &Loaded,
     judges: Vec<String>,
     catalogue: &Catalogue,
 ) -> Result<Objectives, Failure> {
     if slos.is_empty() && goodput.is_empty() {
-        return of_scenario(scenario, judges, catalogue);
+        return of_scenario(loaded, judges, catalogue);
     }
-    let of_scenario = performance(scenario).map(|(_, performance)| performance);
+    let of_scenario = performance(&loaded.scenario).map(|(_, performance)| performance);
     let stated = match slos {
         [] => of_scenario
             .iter()

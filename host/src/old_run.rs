@@ -20,6 +20,8 @@ pub(crate) struct OldRun {
     pub(crate) loaded: Loaded,
     /// The Lua evaluators that judged its requests: what they said is in the record.
     pub(crate) lua_judges: Vec<String>,
+    /// The Lua evaluators that judged the run itself: what they said is in the record.
+    pub(crate) lua_checks: Vec<String>,
     /// What the user should know of the record: what of it is missing.
     pub(crate) notes: Vec<String>,
     /// What the user should know of the scenario: why it is not known.
@@ -28,6 +30,8 @@ pub(crate) struct OldRun {
     pub(crate) not_called: Vec<String>,
     /// `config.yml` as it is; empty if it cannot be read.
     pub(crate) config: String,
+    /// Whether a request was among the events that were shown last.
+    request_seen: bool,
 }
 
 impl OldRun {
@@ -52,16 +56,28 @@ impl OldRun {
             record,
             loaded,
             lua_judges: told.lua_judges,
+            lua_checks: told.lua_checks,
             notes,
             about_scenario: told.about_scenario,
             not_called: told.not_called,
             config: told.config,
+            request_seen: false,
         })
     }
 
     /// Whether the run was recorded to its end and everything of it is there, as far as it was read.
     pub(crate) fn is_whole(&self) -> bool {
         self.record.info().complete
+    }
+
+    /// Whether no request could be read, although events of the record are lost: after [`OldRun::for_each`].
+    pub(crate) fn requests_unread(&self) -> bool {
+        !self.request_seen && self.record.info().lost > 0
+    }
+
+    /// Whether some of it cannot be read, or is not there, as far as it was read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        !self.record.info().damaged.is_empty()
     }
 
     /// The metrics of plugins that the record has samples of: they are told before the first request is sent.
@@ -84,10 +100,13 @@ impl OldRun {
 
     /// Shows every event of the record, in its order.
     pub(crate) fn for_each(&mut self, mut on: impl FnMut(&Event)) -> Result<(), Failure> {
+        let mut request_seen = false;
         let read = self.record.for_each(|event| {
+            request_seen |= matches!(event, Event::Finished(_));
             on(event);
             ControlFlow::<()>::Continue(())
         });
+        self.request_seen = request_seen;
         let _whole = read.map_err(Failure::internal)?;
         for damaged in &self.record.info().damaged {
             if !self.notes.contains(damaged) {
@@ -104,6 +123,7 @@ struct Told {
     about_scenario: Vec<String>,
     not_called: Vec<String>,
     lua_judges: Vec<String>,
+    lua_checks: Vec<String>,
     config: String,
 }
 
@@ -183,8 +203,11 @@ fn without_functions(mut document: Document, told: &mut Told) -> Document {
                 if evaluator.get("good").is_some() {
                     told.lua_judges.push(name_of(evaluator));
                 }
+                if evaluator.get("check").is_some() {
+                    told.lua_checks.push(name_of(evaluator));
+                }
                 told.not_called.push(format!(
-                    "the Lua functions of `{}` are not called again: what they measured is in the record; \
+                    "the Lua functions of `{}` are not called again: what they measured and judged is in the record; \
                      `--plugin FILE.lua` calls those of a file",
                     name_of(evaluator)
                 ));

@@ -72,7 +72,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     let judges = judges::of_scenario(loaded, &tokenizer)?;
     let definitions = judges.definitions()?;
     let catalogue = objectives::catalogue(&definitions)?;
-    let objectives = objectives::of_scenario(&loaded.scenario, judges.of_requests(), &catalogue)?;
+    let objectives = objectives::of_scenario(loaded, judges.of_requests(), &catalogue)?;
     let mut plan = plan::plan(&loaded.scenario);
     plan.shard = mode.shard();
     if let Some(trace) = &trace

@@ -26,7 +26,14 @@ const ASKED: &str = r#"
       end
       return worst
     end } },
-  good = function(request) return request.ttfc < 0.4 end },
+  good = function(request) return request.ttfc < 0.4 end,
+  check = function(results)
+    local stats = results:stats("longest_gap", {})
+    return {
+      { name = "no long gap", met = stats.max < 2, observed = stats.max, threshold = 2, detail = "the longest of all" },
+      { name = "nothing to see", met = true, threshold = -0.5 },
+    }
+  end },
 { type = "fluidity", prefill_deadline = 0.3, decode_deadline = 0.03 },
 "#;
 
@@ -171,6 +178,135 @@ return {
     let fidelity = json(&run, "metrics/replay_fidelity.json");
     assert_eq!(fidelity["requests"], 12);
     assert_same_figures(&run, &evaluated(&run, &folder.path().join("anew"), &[], 0));
+}
+
+/// Checks that are functions of the scenario, and one that a component makes between them; two find fault with the run.
+fn judged() -> String {
+    let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
+    format!(
+        r#"
+{{ type = "performance", slos = {{ "p99(ttfc) < 1h" }} }},
+{{ type = "lua", name = "first", check = function(results)
+  local count = results:stats("ttfc", {{}}).count
+  return {{ {{ name = "too few", met = count >= 1000, observed = count, threshold = 1000, detail = "a thousand at least" }} }}
+end }},
+{{ type = "wasm", path = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }},
+{{ type = "lua", name = "last", check = function() return {{ {{ name = "all is well", met = true, threshold = 0 }} }} end }},
+"#,
+        path(&component)
+    )
+}
+
+/// What plugins said of a run: the plugin, the name and whether it is met.
+fn verdicts(run: &Path) -> Vec<(String, String, bool)> {
+    let slos = json(run, "metrics/slo_results.json");
+    let results = slos["results"].as_array().expect("results").iter();
+    let of_plugins = results.filter(|result| !result["plugin"].is_null());
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    of_plugins
+        .map(|said| (text(&said["plugin"]), text(&said["name"]), said["met"] == true))
+        .collect()
+}
+
+/// Functions of a scenario are not called again, and what they said of the run is no less true: the same verdicts in the same order, the
+/// same exit code.
+#[test]
+fn verdicts_of_functions_are_taken_from_the_record() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(60, &judged(), ""), &[], 3);
+    assert!(
+        stderr(&output).contains("too few (observed 120, threshold 1000)"),
+        "{}",
+        stderr(&output)
+    );
+    let anew = folder.path().join("anew");
+    let output = evaluate(&run, &["--to", path(&anew)]);
+    assert_code(&output, 3);
+    let says = stderr(&output);
+    assert!(says.contains("too few (observed 120, threshold 1000)"), "{says}");
+    assert!(
+        says.contains("the verdicts of `first` on the run are the run's own: its check is not asked again"),
+        "{says}"
+    );
+    assert_same_figures(&run, &anew);
+    let said = verdicts(&anew);
+    assert_eq!(said.first().map(|(plugin, ..)| plugin.as_str()), Some("first"));
+    assert_eq!(
+        said.last(),
+        Some(&("last".to_owned(), "all is well".to_owned(), true))
+    );
+    assert_eq!(said.len(), 4, "{said:?}");
+    let page = std::fs::read_to_string(anew.join("report.html")).expect("a page");
+    assert!(page.contains("a thousand at least") && page.contains("the run's own"));
+    let trace = lines(&run, "traces/trace.jsonl");
+    let told = trace.iter().filter(|line| line["event"] == "run_judged").count();
+    assert_eq!(told, 4, "the text of the events has them too");
+
+    // What is named in its place speaks for it.
+    let file = scenario(
+        folder.path(),
+        "first.lua",
+        r#"return { name = "first", check = function() return { { name = "enough", met = true, threshold = 1 } } end }"#,
+    );
+    let replaced = folder.path().join("replaced");
+    let output = evaluate(&run, &["--to", path(&replaced), "--plugin", &file]);
+    assert!(
+        !stderr(&output).contains("`first` on the run"),
+        "{}",
+        stderr(&output)
+    );
+    let said = verdicts(&replaced);
+    assert!(
+        said.contains(&("first".to_owned(), "enough".to_owned(), true)),
+        "{said:?}"
+    );
+    assert!(!said.iter().any(|(_, name, _)| name == "too few"), "{said:?}");
+}
+
+/// A real run asks its checks after the last answer, on another thread: the verdicts are in its record all the same.
+#[test]
+fn verdicts_of_a_real_run_are_in_its_record() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "strict", check = function(results)
+      return { { name = "never enough", met = false, observed = 1, threshold = 2 } }
+    end }"#;
+    let file = scenario(folder.path(), "s.lua", &labelled(10, asked, ""));
+    let out = folder.path().join("out");
+    let output = veeksha([
+        "run",
+        &file,
+        "--output_dir",
+        path(&out),
+        "--client.api_base",
+        "sim://fast",
+    ]);
+    assert_code(&output, 3);
+    let run = latest(&out);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
+    assert_eq!(
+        verdicts(&run),
+        [("strict".to_owned(), "never enough".to_owned(), false)]
+    );
+    assert_eq!(
+        json(&run, "metrics/slo_results.json"),
+        json(&anew, "metrics/slo_results.json")
+    );
+}
+
+/// A check that fails has no verdict, and that is said.
+#[test]
+fn a_check_without_a_verdict_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "broken", check = function() error("no") end }"#;
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(4, asked, ""), &[], 4);
+    let output = evaluate(&run, &["--json"]);
+    assert_code(&output, 0);
+    assert!(
+        stderr(&output)
+            .contains("the check of `broken` is not asked again, and no verdict of it is in the record"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -474,6 +610,26 @@ fn a_plugin_that_returns_no_number_is_named_with_request_and_value() {
         &[&plugin[..], &["--plugin-config", &good, "--json"]].concat(),
     );
     assert_code(&output, 0);
+}
+
+/// Nothing can be made below a file, not by the superuser either.
+#[test]
+fn a_folder_that_cannot_be_made_is_told_with_how_to_name_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
+    let refused = |more: &[&str]| {
+        let output = evaluate(&run, more);
+        assert_code(&output, 1);
+        let said = stderr(&output);
+        assert!(
+            said.contains("hint: --to FOLDER") && !said.contains("output_dir"),
+            "{said}"
+        );
+    };
+    refused(&["--to", "/dev/null"]);
+    refused(&["--to", "/dev/null/below"]);
+    std::fs::write(run.join("evaluations"), "in the way").expect("a file");
+    refused(&[]);
 }
 
 /// The files go into the very folder that is named; nothing is written over, and nothing is left of what failed.

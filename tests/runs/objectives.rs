@@ -261,14 +261,22 @@ fn a_component_judges_in_tiers() {
     };
     assert_eq!(met("gold"), true);
     assert_eq!(met("free"), false);
-    // The names are what is bounded, so the numbers have its unit; the outcome tells the side of the bound.
+    // The names are what is bounded, so the numbers have its unit; which side of the threshold is good, nobody has said.
     assert!(
         results
             .iter()
-            .all(|result| result["unit"] == "s" && result["lower_is_better"] == true)
+            .all(|result| result["unit"] == "s" && result["lower_is_better"].is_null())
     );
     let table = stdout(&output);
-    assert!(table.contains("≤ 10 s") && table.contains("≤ 1 ms"), "{table}");
+    for threshold in ["threshold 10 s", "threshold 1 ms"] {
+        assert!(table.contains(threshold), "{table}");
+    }
+    assert!(!table.contains('≤'), "{table}");
+    let errors = stderr(&output);
+    assert!(
+        errors.contains("(observed ") && errors.contains(", threshold 1 ms)"),
+        "{errors}"
+    );
     // In virtual time there is no error of the client to tell.
     assert!(!table.contains("error (P99)"), "{table}");
 }
@@ -294,6 +302,15 @@ fn objectives_are_checked_before_the_run() {
         ),
         (r#"goodput = { "ttfc, window = 1s < 1s" }"#, "goodput"),
         (r#"slos = { "p99(ttfc) is 1s" }"#, "column 11"),
+        (
+            r#"slos = { "goodput > 95" }, goodput = { "ttfc < 1s" }"#,
+            "did you mean `goodput > 95%`?",
+        ),
+        (
+            r#"slos = { "error_rate < 150%" }"#,
+            "give a bound from 0% to 100%",
+        ),
+        (r#"goodput = { "ttfc < -1s" }"#, "`max(ttfc)` is never below 0"),
     ];
     for (asked, says) in cases {
         let asked = format!(r#"{{ type = "performance", {asked} }}"#);

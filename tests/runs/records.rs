@@ -78,6 +78,37 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     assert!(report.contains("cut short"), "the page says so too");
 }
 
+/// A table of requests that cannot be read says nothing of the run: neither that nothing was sent, nor how it went.
+#[test]
+fn without_the_table_of_requests_nothing_can_be_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(15, "", ""), &[]);
+    let table = run.join("record/requests.parquet");
+    let whole = std::fs::read(&table).expect("a table");
+    let mut torn = whole.clone();
+    let middle = torn.len() / 4;
+    torn[middle] ^= 0xff;
+    for bytes in [Some(&whole[..3000]), Some(&torn[..]), None] {
+        match bytes {
+            Some(bytes) => std::fs::write(&table, bytes).expect("a file"),
+            None => std::fs::remove_file(&table).expect("removed"),
+        }
+        let anew = tempfile::tempdir().expect("a folder");
+        let to = anew.path().join("to");
+        let output = evaluate(&run, &["--to", path(&to)]);
+        assert_code(&output, 6);
+        let why = "nothing can be told of the run: the record's table of requests could not be read";
+        let says = stderr(&output);
+        assert!(says.contains(&format!("warning: {why}")), "{says}");
+        assert!(!says.contains("before its first request"), "{says}");
+        let findings = json(&to, "certificate.json")["findings"].to_string();
+        assert!(
+            findings.contains(why) && !findings.contains("before its first request"),
+            "{findings}"
+        );
+    }
+}
+
 #[test]
 fn what_is_no_run_and_what_is_damaged_is_told() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use veeksha_evaluate::Evaluation;
 use veeksha_events::Event;
 use veeksha_report::RunFolder;
 
@@ -18,6 +19,8 @@ use crate::{evaluators, expected, objectives, say, tokenizers};
 
 /// Where the evaluations of a run are, within its folder.
 const EVALUATIONS: &str = "evaluations";
+/// How another folder is named.
+const ELSEWHERE: &str = "--to FOLDER names another folder";
 
 pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
     let wanted = Wanted::of(&args.output)?;
@@ -51,9 +54,15 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
             .filter(|plugin| !anew.checks.contains(plugin)),
     );
     let scenario = run.loaded.scenario.clone();
-    let objectives = objectives::of_arguments(&args.slos, &args.goodput, &scenario, judging, &catalogue)?;
+    let objectives = objectives::of_arguments(&args.slos, &args.goodput, &run.loaded, judging, &catalogue)?;
 
-    let config = run.config.clone();
+    let (scenario, config) = match args.slice {
+        Some(slice) => (
+            evaluators::with_slice(scenario, slice),
+            evaluators::config_with_slice(&run.config, slice),
+        ),
+        None => (scenario, run.config.clone()),
+    };
     let destination = match args.json {
         true => None,
         false => Some(Destination::make(args, &config, interrupts)?),
@@ -65,7 +74,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         config,
     );
     let setup = Setup {
-        measuring: evaluators::setup(&scenario, objectives, &definitions, args.slice)?,
+        measuring: evaluators::setup(&scenario, objectives, &definitions)?,
         expected: expected::of(&scenario),
         decode_windows: evaluators::decode_windows(&scenario),
         fidelity: evaluators::fidelity(&scenario),
@@ -82,21 +91,30 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         observer = Some(Observer::open(&judges, |event| analysis.on(&event))?);
     }
     run.for_each(|event| {
-        if !anew.replaces(event) {
+        let judged_anew = matches!(event, Event::RunJudged { plugin, .. } if judges.has(plugin));
+        if !judged_anew && !anew.replaces(event) {
             analysis.on(event);
         }
         if let (Some(observer), Event::Finished(_)) = (&mut observer, event) {
             observer.take(&Arc::new(event.clone()), &mut |said| analysis.on(&said));
         }
     })?;
-    let failures = observer.map_or_else(Vec::new, |observer| {
+    let mut failures = observer.map_or_else(Vec::new, |observer| {
         observer.finish(&mut |said| analysis.on(&said))
     });
-    for note in run.notes.iter().chain(&run.about_scenario).chain(&run.not_called) {
+    let mut analysed = analysis.finish();
+    let evaluation = &mut analysed.evaluation;
+    evaluation.end.requests_unread = run.requests_unread();
+    if run.is_damaged() {
+        evaluation.record_is_damaged();
+    }
+    let taken_over = taken_over(evaluation, &run.lua_checks, &judges);
+    failures.extend(judges::judge_run(evaluation, &judges.slo_checks));
+    let remarks = run.notes.iter().chain(&run.about_scenario).chain(&taken_over);
+    analysed.about.remarks = remarks.clone().cloned().collect();
+    for note in remarks.chain(&run.not_called) {
         say::err(format!("note: {note}"));
     }
-    let mut analysed = analysis.finish();
-    analysed.about.remarks = run.notes.iter().chain(&run.about_scenario).cloned().collect();
     let judged = Judged {
         clock: match analysed.is_simulated() {
             true => Clock::Virtual,
@@ -106,16 +124,29 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         self_test: None,
         threads: Threads::default(),
     };
-    let code = results::conclude_again(
-        folder,
-        analysed,
-        &judges.slo_checks,
-        failures,
-        &judged,
-        args.quiet,
-    )?;
+    let code = results::conclude_again(folder, analysed, &failures, &judged, args.quiet)?;
     destination.map_or(Ok(()), Destination::keep)?;
     Ok(code)
+}
+
+/// What must be known of the verdicts on the run whose checks are not asked again: that they are the run's own, or that there are none.
+/// `lua_checks` are the evaluators that judged the run by Lua functions.
+fn taken_over(evaluation: &Evaluation, lua_checks: &[String], judges: &Judges) -> Vec<String> {
+    let said: BTreeSet<&String> = evaluation.slos.verdicts.iter().map(|said| &said.plugin).collect();
+    let silent = lua_checks
+        .iter()
+        .filter(|check| !said.contains(check) && !judges.has(check));
+    let silent = silent.map(|check| {
+        format!(
+            "the check of `{check}` is not asked again, and no verdict of it is in the record (it gave none or failed, or the program \
+             that recorded the run kept none): nothing is judged by it"
+        )
+    });
+    let own = said.iter().filter(|plugin| !judges.judge_run_as(plugin));
+    let own = own.map(|plugin| {
+        format!("the verdicts of `{plugin}` on the run are the run's own: its check is not asked again")
+    });
+    own.chain(silent).collect()
 }
 
 /// Where the results go. It is removed if the evaluation fails.
@@ -148,7 +179,7 @@ impl Destination {
                 (made, vec![evaluations], Place::Dated)
             }
         };
-        let folder = made.map_err(Failure::usage)?;
+        let folder = made.map_err(|error| Failure::no_folder(error, ELSEWHERE))?;
         let finishing = interrupts.unfinished(folder.path(), above);
         Ok(Destination {
             folder,

@@ -9,7 +9,7 @@ use crate::cli::args::RunArgs;
 use crate::collect::{self, Collector, Shown};
 use crate::compat::Wanted;
 use crate::drive::{Refused, check_cores, drive};
-use crate::failure::Failure;
+use crate::failure::{Failure, OUTPUT_DIR};
 use crate::interrupt::Interrupts;
 use crate::mode::Mode;
 use crate::results::{Concluded, Judged};
@@ -63,7 +63,8 @@ fn one(mut loaded: Loaded, context: &Context<'_>, table: Table) -> Result<Conclu
 
     let control = context.interrupts.next_run();
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
+    let folder = RunFolder::create(&scenario.output_dir, &config, &stamp)
+        .map_err(|error| Failure::no_folder(error, OUTPUT_DIR))?;
     let mut collector = Collector::new(&scenario, &wired, &folder, &context.wanted, config)?;
     collector.watch()?;
     let shown = Shown {

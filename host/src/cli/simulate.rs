@@ -6,7 +6,7 @@ use veeksha_report::RunFolder;
 use crate::cli::args::SimulateArgs;
 use crate::collect::{Collector, Inline};
 use crate::compat::Wanted;
-use crate::failure::Failure;
+use crate::failure::{Failure, OUTPUT_DIR};
 use crate::interrupt::Interrupts;
 use crate::mode::Mode;
 use crate::results::{Concluded, Judged};
@@ -53,7 +53,8 @@ fn one(
 
     let control = interrupts.next_run();
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let folder = RunFolder::create(&scenario.output_dir, &config, &stamp).map_err(Failure::usage)?;
+    let folder = RunFolder::create(&scenario.output_dir, &config, &stamp)
+        .map_err(|error| Failure::no_folder(error, OUTPUT_DIR))?;
     let collector = Collector::new(&scenario, &wired, &folder, wanted, config)?;
     let mut collector = Inline::open(collector)?;
     let end = veeksha_pipeline::simulate(

@@ -58,6 +58,16 @@ impl Judges {
         self.slo_checks.extend(checks);
     }
 
+    /// Whether one of this name was named on the command line.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.has(name)
+    }
+
+    /// Whether one of this name judges the run.
+    pub(crate) fn judge_run_as(&self, name: &str) -> bool {
+        self.slo_checks.iter().any(|check| check.info().name == name)
+    }
+
     /// Whether any of them wants to see requests.
     pub(crate) fn observe_requests(&self) -> bool {
         !(self.metrics.is_empty() && self.request_checks.is_empty())

@@ -8,13 +8,11 @@ mod threads;
 mod units;
 mod verdict;
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use veeksha_evaluate::{Certificate, Evaluation, SelfTest, Thresholds, Verdict};
 use veeksha_page::PageData;
 use veeksha_pipeline::RunEnd;
-use veeksha_ports::{PluginFailure, SloCheck};
+use veeksha_ports::PluginFailure;
 use veeksha_report::{Colour, RunFolder, summary_table};
 use veeksha_scenario::Scenario;
 
@@ -28,7 +26,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::sweep::Table;
 use crate::{replay_section, say};
-use verdict::{certificate, code, judge, say_of};
+use verdict::{certificate, code, say_of};
 
 /// Width of the table where the terminal's is not known.
 const WIDTH: usize = 110;
@@ -90,18 +88,16 @@ pub(crate) fn conclude(
     table: Table,
 ) -> Result<Concluded, Failure> {
     let Collected {
-        mut analysed,
-        slo_checks,
+        analysed,
         written,
         plugin_failures,
     } = collected;
-    let mut failures: Vec<PluginFailure> = end
+    let failures: Vec<PluginFailure> = end
         .plugin_failures
         .iter()
         .cloned()
         .chain(plugin_failures)
         .collect();
-    failures.extend(judge(&mut analysed.evaluation, &slo_checks));
     let certificate = certificate(&analysed.evaluation, judged);
     let page = page::whole(folder, &analysed, &certificate, judged);
     let files = files::write(folder, &analysed, &certificate, judged, &page);
@@ -153,13 +149,11 @@ pub(crate) fn conclude(
 /// Writes the files of a run that was evaluated anew, prints its table, and says how it went.
 pub(crate) fn conclude_again(
     folder: Option<&RunFolder>,
-    mut analysed: Analysed,
-    slo_checks: &[Arc<dyn SloCheck>],
-    mut failures: Vec<PluginFailure>,
+    analysed: Analysed,
+    failures: &[PluginFailure],
     judged: &Judged,
     quiet: bool,
 ) -> Result<u8, Failure> {
-    failures.extend(judge(&mut analysed.evaluation, slo_checks));
     let certificate = certificate(&analysed.evaluation, judged);
     if let Some(folder) = folder {
         let page = page::whole(folder, &analysed, &certificate, judged);
@@ -176,7 +170,7 @@ pub(crate) fn conclude_again(
         say::out(stats.map_err(Failure::internal)?);
     }
     say_failures(&analysed);
-    for failure in &failures {
+    for failure in failures {
         say::err(Failure::from(failure.clone()));
     }
     say_of(&analysed.evaluation, &certificate);

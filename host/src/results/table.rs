@@ -203,15 +203,7 @@ fn slo(result: &SloResult) -> Row {
     let observed = result
         .observed
         .map_or("no samples".into(), |observed| shown(observed, unit));
-    let what = match (&result.stated, result.percentile) {
-        (Stated::Constant(slo), Some(percentile)) => {
-            format!("P{} {}", number(percentile * 100.0), slo.metric.name())
-        }
-        _ => quantity(result),
-    };
-    let name = result
-        .name()
-        .map_or_else(|| what.clone(), |name| format!("{name} ({what})"));
+    let name = name_of(result);
     let mut notes: Vec<String> = result.without_samples.iter().cloned().collect();
     if let Some(worst) = &result.worst_window {
         notes.push(format!(
@@ -248,6 +240,20 @@ fn side(comparison: Comparison) -> &'static str {
     }
 }
 
+/// What an objective is called: what it bounds, after its own name if it has one.
+fn name_of(result: &SloResult) -> String {
+    let what = match (&result.stated, result.percentile) {
+        (Stated::Constant(slo), Some(percentile)) => {
+            format!("P{} {}", number(percentile * 100.0), slo.metric.name())
+        }
+        _ => quantity(result),
+    };
+    match result.name() {
+        Some(name) => format!("{name} ({what})"),
+        None => what,
+    }
+}
+
 /// What is bounded, as text.
 fn quantity(result: &SloResult) -> String {
     match &result.stated {
@@ -258,15 +264,7 @@ fn quantity(result: &SloResult) -> String {
 
 fn verdict(said: &PluginVerdict) -> Row {
     let verdict = &said.verdict;
-    let unit = verdict_unit(said);
-    let observed = verdict
-        .observed
-        .map_or("nothing observed".into(), |observed| shown(observed, unit));
-    let bound = shown(verdict.threshold, unit);
-    let bound = match said.comparison() {
-        Some(comparison) => format!("{} {bound}", side(comparison)),
-        None => bound,
-    };
+    let (observed, threshold) = observed_and_threshold(said);
     let detail = match verdict.detail.is_empty() {
         true => said.plugin.clone(),
         false => format!("{}: {}", said.plugin, verdict.detail),
@@ -274,8 +272,39 @@ fn verdict(said: &PluginVerdict) -> Row {
     Row {
         mark: if verdict.met { Mark::Good } else { Mark::Bad },
         note: Some(detail),
-        ..row(&verdict.name, vec![observed, bound])
+        ..row(&verdict.name, vec![observed, format!("threshold {threshold}")])
     }
+}
+
+/// The numbers of a verdict. Which side of its threshold is good, it does not say.
+fn observed_and_threshold(said: &PluginVerdict) -> (String, String) {
+    let unit = verdict_unit(said);
+    let observed = said.verdict.observed;
+    let observed = observed.map_or("nothing".into(), |observed| shown(observed, unit));
+    (
+        format!("observed {observed}"),
+        shown(said.verdict.threshold, unit),
+    )
+}
+
+/// What was missed, each with what was observed and what was asked for.
+pub(super) fn missed(evaluation: &Evaluation) -> Vec<String> {
+    let objectives = evaluation.slos.results.iter().filter(|result| !result.met);
+    let objectives = objectives.map(|result| {
+        let unit = objective_unit(result);
+        let name = name_of(result);
+        let bound = format!("{} {}", side(result.comparison), shown(result.threshold, unit));
+        match result.observed {
+            Some(observed) => format!("{name} is {}, asked for {bound}", shown(observed, unit)),
+            None => format!("{name} has no samples; asked for {bound}"),
+        }
+    });
+    let verdicts = evaluation.slos.verdicts.iter().filter(|said| !said.verdict.met);
+    let verdicts = verdicts.map(|said| {
+        let (observed, threshold) = observed_and_threshold(said);
+        format!("{} ({observed}, threshold {threshold})", said.verdict.name)
+    });
+    objectives.chain(verdicts).collect()
 }
 
 /// Metrics of plugins.

@@ -1,13 +1,10 @@
 //! The units in which objectives are shown, on the terminal and on the page.
 
-use veeksha_evaluate::{Figure, PluginVerdict, SloResult};
-
-/// Built-in metrics that are shares.
-const SHARES: [&str; 3] = ["fluidity", "fluidity_tokens", "cached_token_share"];
+use veeksha_evaluate::{Figure, Metric, PluginVerdict, SloResult};
 
 /// The unit of an objective: figures without one are shares, and so are some metrics; others are plain numbers.
 pub(super) fn objective_unit(result: &SloResult) -> &str {
-    let is_share = result.sample_count.is_none() || SHARES.contains(&result.metric.as_str());
+    let is_share = result.sample_count.is_none() || result.metric.parse().is_ok_and(Metric::is_share);
     match result.unit.as_str() {
         "1" if is_share => "share",
         unit => unit,

@@ -1,10 +1,6 @@
-//! How a run went: who judges it, what is said of it in a line, and the exit code.
-
-use std::sync::Arc;
+//! How a run went: what is said of it in a line, and the exit code.
 
 use veeksha_evaluate::{CertFinding, Certificate, Evaluation, Verdict, certify};
-use veeksha_ports::{PluginFailure, RunResults, SloCheck};
-use veeksha_report::Mark;
 
 use super::{Clock, Judged, table};
 use crate::{exit, say};
@@ -17,26 +13,13 @@ pub(super) fn certificate(evaluation: &Evaluation, judged: &Judged) -> Certifica
     }
 }
 
-/// Asks the plugins that judge the run. What went wrong is given back.
-pub(super) fn judge(evaluation: &mut Evaluation, checks: &[Arc<dyn SloCheck>]) -> Vec<PluginFailure> {
-    let mut failures = Vec::new();
-    for check in checks {
-        let results: Arc<dyn RunResults> = evaluation.samples.clone();
-        match check.check(results) {
-            Ok(verdicts) => evaluation.add_verdicts(&check.info().name, verdicts),
-            Err(failure) => failures.push(failure),
-        }
-    }
-    failures
-}
-
 /// Says on standard error why the exit code is what it is, also to those who want no table.
 pub(super) fn say_of(evaluation: &Evaluation, certificate: &Certificate) {
     for refused in &evaluation.refused {
         say::err(format!("warning: {refused}"));
     }
-    if evaluation.counts.requests == 0 {
-        say::err("warning: nothing was measured: the run ended before its first request");
+    if let Some(why) = evaluation.why_nothing_was_measured() {
+        say::err(format!("warning: {why}"));
         return;
     }
     if was_interrupted_at_once(evaluation) {
@@ -49,7 +32,7 @@ pub(super) fn say_of(evaluation: &Evaluation, certificate: &Certificate) {
     if certificate.verdict == Verdict::Invalid && evaluation.counts.completed > 0 {
         say::err(format!("the measurement is INVALID: {}", worst(certificate)));
     }
-    let missed = missed(evaluation);
+    let missed = table::missed(evaluation);
     if !missed.is_empty() {
         say::err(format!("not met: {}", missed.join("; ")));
     }
@@ -69,17 +52,6 @@ fn worst(certificate: &Certificate) -> String {
         .iter()
         .find(invalid)
         .map_or_else(String::new, |finding| finding.what.clone())
-}
-
-/// The objectives that were missed, each with what was observed and what was asked for.
-fn missed(evaluation: &Evaluation) -> Vec<String> {
-    let rows = table::slos(evaluation).rows.into_iter();
-    rows.filter(|row| row.mark == Mark::Bad)
-        .map(|row| match row.cells.as_slice() {
-            [observed, asked] => format!("{} is {observed}, asked for {asked}", row.name),
-            _ => row.name,
-        })
-        .collect()
 }
 
 /// The first of these that holds: nothing was measured, every request failed, the measurement is invalid, an SLO failed, done. Before them

@@ -30,7 +30,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::verdicts::{findings_of_host, nothing_answered, of_metric};
+use crate::verdicts::{findings_of_host, nothing_answered, of_metric, of_record};
 use crate::{Evaluation, HostFigures, Metric, SelfTest, certificate_json};
 
 /// A metric of fewer samples is not certified.
@@ -215,7 +215,7 @@ pub fn certify(
     let mut findings = Vec::new();
     let mut bounds = Vec::new();
     if evaluation.counts.completed == 0 {
-        findings.push(nothing_answered(&evaluation.counts));
+        findings.push(nothing_answered(evaluation));
     }
     for estimate in &evaluation.host.errors {
         let Some(summary) = evaluation.metric(estimate.metric) else {
@@ -256,8 +256,9 @@ impl Certificate {
                     .into(),
             remedy: None,
         }];
+        findings.extend(of_record(evaluation.end));
         if evaluation.counts.completed == 0 {
-            findings.push(nothing_answered(&evaluation.counts));
+            findings.push(nothing_answered(evaluation));
         }
         Certificate {
             verdict: worst(&findings),

@@ -75,10 +75,14 @@ pub struct CustomSummary {
 /// How a record ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunEnd {
-    /// Whether the run came to its end; a record without it was cut short.
+    /// Whether the run came to its end and its record is whole; a record without the end was cut short.
     pub complete: bool,
+    /// Whether parts of the record could not be read: what is left may be any part of what happened.
+    pub damaged: bool,
     /// Whether the user stopped it.
     pub interrupted: bool,
+    /// Whether the record had requests of which none could be read: what became of them is not known.
+    pub requests_unread: bool,
     /// Definitions of plugins' metrics that do not stand, because their names are taken or none.
     pub refused_metrics: u64,
     /// Samples of plugins' metrics that are left out: their values are no numbers (or beyond 1e90), or their weights no positive ones.
@@ -93,6 +97,7 @@ impl Evaluation {
             mut requests,
             mut custom,
             judgements,
+            verdicts,
             planned,
             tokens,
             host,
@@ -169,7 +174,10 @@ impl Evaluation {
         let results = setup.objectives.checked.iter();
         let slos = SloResults {
             results: results.map(|checked| answer(checked, &samples)).collect(),
-            verdicts: Vec::new(),
+            verdicts: verdicts
+                .into_iter()
+                .map(|(plugin, verdict)| PluginVerdict::new(&plugin, verdict, samples.catalogue()))
+                .collect(),
             goodput,
             good_requests_per_second,
             remarks: samples.idle_conditions(&setup.objectives),
@@ -209,13 +217,42 @@ impl Evaluation {
         self.figures.get(&figure).copied()
     }
 
-    /// Adds what a plugin said of the run: it counts in [`SloResults::all_met`].
-    pub fn add_verdicts(&mut self, plugin: &str, verdicts: Vec<SloVerdict>) {
+    /// Takes note that parts of the record could not be read: the certificate says so.
+    pub fn record_is_damaged(&mut self) {
+        self.end.damaged = true;
+        self.end.complete = false;
+    }
+
+    /// Why there are no figures of any request, if there are none.
+    pub fn why_nothing_was_measured(&self) -> Option<String> {
+        if self.counts.requests > 0 {
+            return None;
+        }
+        let sent = self.counts.unfinished;
+        Some(match (self.end.requests_unread, sent) {
+            (true, _) => {
+                "nothing can be told of the run: the record's table of requests could not be read".into()
+            }
+            (false, 0) => "nothing was measured: the run ended before its first request".into(),
+            (false, 1) => "nothing was measured: 1 request was sent, and its end was not recorded".into(),
+            (false, _) => {
+                format!("nothing was measured: {sent} requests were sent, and the end of none was recorded")
+            }
+        })
+    }
+
+    /// What a plugin says of the run, all of it: it counts in [`SloResults::all_met`]. It takes the place of what the plugin said before,
+    /// as the record tells it.
+    pub fn judged_by(&mut self, plugin: &str, verdicts: Vec<SloVerdict>) {
         let catalogue = self.samples.catalogue();
         let said = verdicts
             .into_iter()
             .map(|verdict| PluginVerdict::new(plugin, verdict, catalogue));
-        self.slos.verdicts.extend(said);
+        let all = &mut self.slos.verdicts;
+        let place = all.iter().position(|before| before.plugin == plugin);
+        all.retain(|before| before.plugin != plugin);
+        let place = place.unwrap_or(all.len());
+        all.splice(place..place, said);
     }
 
     /// `metrics/summary_stats.json`.

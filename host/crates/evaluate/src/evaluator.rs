@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{Nanos, RequestId};
+use veeksha_ports::SloVerdict;
 
 use crate::curves::TokenBins;
 use crate::custom_samples::CustomSamples;
@@ -26,6 +27,8 @@ pub struct Evaluator {
     pub(crate) requests: Requests,
     pub(crate) custom: CustomSamples,
     pub(crate) judgements: Judgements,
+    /// What plugins said of the run, each with its name.
+    pub(crate) verdicts: Vec<(String, SloVerdict)>,
     pub(crate) planned: PlannedSessions,
     pub(crate) tokens: TokenBins,
     pub(crate) host: HostSamples,
@@ -67,6 +70,7 @@ impl Evaluator {
             requests: Requests::new(setup.deadlines),
             custom: CustomSamples::default(),
             judgements: Judgements::default(),
+            verdicts: Vec::new(),
             planned: PlannedSessions::default(),
             tokens: TokenBins::default(),
             host: HostSamples::default(),
@@ -103,6 +107,23 @@ impl Evaluator {
                 request,
                 good,
             } => self.judgements.add(plugin, *request, *good),
+            Event::RunJudged {
+                plugin,
+                name,
+                met,
+                observed,
+                threshold,
+                detail,
+            } => {
+                let verdict = SloVerdict {
+                    name: name.clone(),
+                    met: *met,
+                    observed: *observed,
+                    threshold: *threshold,
+                    detail: detail.clone(),
+                };
+                self.verdicts.push((plugin.clone(), verdict));
+            }
             Event::ArrivalsMissed { sessions, at } => {
                 self.saw(*at);
                 self.counts.arrivals_missed += sessions;

@@ -98,6 +98,7 @@ impl Fidelity {
             | Event::MetricDefined(_)
             | Event::Sampled(_)
             | Event::Judged { .. }
+            | Event::RunJudged { .. }
             | Event::SessionStarted { .. }
             | Event::Dispatched { .. }
             | Event::Starved { .. }

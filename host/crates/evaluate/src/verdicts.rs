@@ -4,7 +4,9 @@ use veeksha_events::NeverSentReason;
 use veeksha_stats::{Summary, duration, share};
 
 use crate::certificate::{CertFinding, ENOUGH, ErrorBound, ErrorSource, FINEST, Thresholds, Verdict};
-use crate::{Counts, ErrorEstimate, ErrorPart, Evaluation, HostFigures, Metric, SelfTest, ThreadFigures};
+use crate::{
+    Counts, ErrorEstimate, ErrorPart, Evaluation, HostFigures, Metric, RunEnd, SelfTest, ThreadFigures,
+};
 
 /// The P50 of gaps that is below this share of their mean is a time within bursts, not a pace.
 const IN_BURSTS: f64 = 0.1;
@@ -47,15 +49,33 @@ fn remark(what: String) -> CertFinding {
     }
 }
 
-pub(crate) fn nothing_answered(counts: &Counts) -> CertFinding {
-    let what = if counts.requests == 0 {
-        "nothing was measured: the run ended before its first request"
-    } else {
-        "no request was answered: there is nothing to certify"
+/// What is missing of the record itself. What came before a cut is all that happened until then; of a damaged record nobody knows
+/// what the lost part would have said.
+pub(crate) fn of_record(end: RunEnd) -> Option<CertFinding> {
+    let (verdict, what) = match (end.damaged, end.complete) {
+        (true, _) => (
+            Verdict::Invalid,
+            "parts of the record could not be read: every figure may be wrong",
+        ),
+        (false, false) => (
+            Verdict::Degraded,
+            "the record was cut short: the figures are of what came before",
+        ),
+        (false, true) => return None,
     };
+    Some(CertFinding {
+        verdict,
+        ..remark(what.into())
+    })
+}
+
+pub(crate) fn nothing_answered(evaluation: &Evaluation) -> CertFinding {
+    let what = evaluation
+        .why_nothing_was_measured()
+        .unwrap_or_else(|| "no request was answered: there is nothing to certify".into());
     CertFinding {
         verdict: Verdict::Invalid,
-        ..remark(what.into())
+        ..remark(what)
     }
 }
 
@@ -201,6 +221,7 @@ pub(crate) fn findings_of_host(
 ) -> Vec<CertFinding> {
     let host = &evaluation.host;
     let mut findings = Vec::new();
+    findings.extend(of_record(evaluation.end));
     findings.extend(missed(&evaluation.counts, thresholds));
     findings.extend(withheld(&evaluation.counts));
     findings.extend(

@@ -70,6 +70,21 @@ pub enum Event {
         /// Whether it was good.
         good: bool,
     },
+    /// A plugin judged the run by its figures, when all of them were known: one of its verdicts.
+    RunJudged {
+        /// The plugin.
+        plugin: String,
+        /// The verdict's name.
+        name: String,
+        /// Whether it is met.
+        met: bool,
+        /// What was observed, if there was anything to observe.
+        observed: Option<f64>,
+        /// What was asked.
+        threshold: f64,
+        /// One line for a person; may be empty.
+        detail: String,
+    },
     /// The scheduler wanted a session that the plugin had not delivered yet.
     Starved {
         /// When the session was due.
@@ -103,7 +118,7 @@ pub enum Event {
         /// When.
         at: Nanos,
     },
-    /// Nothing more will happen.
+    /// Nothing more will happen; what plugins make of it may still be told.
     RunEnded {
         /// When.
         at: Nanos,

@@ -42,6 +42,7 @@ struct Row<'a> {
     value: Option<f64>,
     weight: Option<f64>,
     good: Option<bool>,
+    threshold: Option<f64>,
 }
 
 impl Row<'_> {
@@ -147,6 +148,22 @@ fn row(event: &Event) -> Row<'_> {
             good: Some(*good),
             ..Row::new("judged").of_request(*request)
         },
+        Event::RunJudged {
+            plugin,
+            name,
+            met,
+            observed,
+            threshold,
+            detail,
+        } => Row {
+            plugin: Some(plugin),
+            metric: Some(name),
+            good: Some(*met),
+            value: *observed,
+            threshold: Some(*threshold),
+            summary: Some(detail),
+            ..Row::new("run_judged")
+        },
         Event::Starved { due, at } => Row {
             due: Some(*due),
             ..Row::at("starved", *at)
@@ -207,6 +224,7 @@ impl EventColumns {
         self.value.push(row.value);
         self.weight.push(row.weight);
         self.good.push(row.good);
+        self.threshold.push(row.threshold);
     }
 }
 
@@ -332,6 +350,14 @@ impl EventRows {
                 plugin: words("plugin", self.plugin.get(row))?,
                 request: self.request(row)?,
                 good: *must("good", self.good.get(row))?,
+            },
+            "run_judged" => Event::RunJudged {
+                plugin: words("plugin", self.plugin.get(row))?,
+                name: words("metric", self.metric.get(row))?,
+                met: *must("good", self.good.get(row))?,
+                observed: self.value.get(row).copied(),
+                threshold: *must("threshold", self.threshold.get(row))?,
+                detail: words("summary", self.summary.get(row))?,
             },
             "plugin_called" => Event::PluginCalled(PluginCall {
                 thread: words("thread", self.thread.get(row))?,

@@ -66,6 +66,11 @@ impl Group {
         Ok(usize::try_from(self.metadata.num_rows())?)
     }
 
+    /// Whether there is such a column.
+    pub(crate) fn has(&self, index: usize) -> bool {
+        index < self.metadata.num_columns()
+    }
+
     /// A reader of a column.
     pub(crate) fn column<E: Element>(&self, index: usize) -> Result<ColumnReaderImpl<E::Type>> {
         let column = self

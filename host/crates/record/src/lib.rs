@@ -6,6 +6,9 @@
 //! restores the order exactly. Every integer is `int64` (differences of unsigned columns wrap round in some readers), every time is
 //! in nanoseconds since the run's zero, and what was not observed is null.
 //!
+//! A version of the format keeps the meaning of its columns, codes and kinds of events. It may gain kinds of events, and columns at
+//! the end of a table that no row needs; a file from before is read as if they were empty there.
+//!
 //! Parquet keeps its index at the end of a file, so a file that is being written is worth nothing after a crash. While the run
 //! lasts, whole small files (*parts*) are therefore written; at the end they are joined into one file for each table, without being
 //! decoded. Each file bears the name of its run, which is drawn when the record is begun: files of two runs in one folder are told.

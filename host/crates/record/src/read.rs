@@ -27,7 +27,8 @@ pub(crate) struct Required<E: Element> {
 
 /// A cell in some rows.
 pub(crate) struct Optional<E: Element> {
-    reader: ColumnReaderImpl<E::Type>,
+    /// `None` of a column that the file is too old to have.
+    reader: Option<ColumnReaderImpl<E::Type>>,
     values: Vec<Value<E>>,
     definition: Vec<i16>,
     /// For each row, where its value stands; that of a row without one is not looked at.
@@ -93,7 +94,7 @@ impl<E: Element> Column for Required<E> {
 impl<E: Element> Column for Optional<E> {
     fn open(group: &Group, index: usize) -> Result<Self> {
         Ok(Optional {
-            reader: group.column::<E>(index)?,
+            reader: group.has(index).then(|| group.column::<E>(index)).transpose()?,
             values: Vec::new(),
             definition: Vec::new(),
             places: Vec::new(),
@@ -103,9 +104,12 @@ impl<E: Element> Column for Optional<E> {
     fn fill(&mut self, rows: usize) -> Result<()> {
         self.values.clear();
         self.definition.clear();
+        let Some(reader) = &mut self.reader else {
+            self.definition.resize(rows, 0);
+            return Ok(());
+        };
         let (read, values, _) =
-            self.reader
-                .read_records(rows, Some(&mut self.definition), None, &mut self.values)?;
+            reader.read_records(rows, Some(&mut self.definition), None, &mut self.values)?;
         if read != rows || self.definition.len() != rows {
             return Err(short(rows, read));
         }

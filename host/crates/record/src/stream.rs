@@ -15,6 +15,7 @@ use parquet::{
         FOOTER_SIZE,
         metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader},
     },
+    schema::types::Type,
 };
 
 use crate::{
@@ -69,7 +70,7 @@ impl TableFile {
                 });
             }
         };
-        let sound = C::schema().is_ok_and(|schema| *file.schema() == *schema);
+        let sound = C::schema().is_ok_and(|schema| is_of::<C>(file.schema(), &schema));
         if !sound {
             return Ok(Err(damage(path, "its columns are not those of version 1")));
         }
@@ -93,6 +94,12 @@ impl TableFile {
             rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0))
         })
     }
+}
+
+/// Whether a file's columns are those of a table, but for some of the last that came later.
+fn is_of<C: Columns>(file: &Type, table: &Type) -> bool {
+    let (there, known) = (file.get_fields(), table.get_fields());
+    file.name() == table.name() && known.starts_with(there) && known.len() - there.len() <= C::LATER
 }
 
 /// The most bytes of a file's index: thousands of row groups, of at most 65,536 rows each.

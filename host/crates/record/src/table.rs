@@ -63,6 +63,8 @@ pub(crate) trait Columns: Default {
     type Item: ?Sized;
     /// Its name: of its file, without the ending.
     const NAME: &str;
+    /// How many columns at its end the first files of this version of the format do not have: no row needs them.
+    const LATER: usize;
 
     /// The table's schema.
     fn schema() -> Result<TypePtr>;
@@ -90,11 +92,11 @@ pub(crate) trait Rows: Sized {
     fn position(&self, row: usize) -> u64;
 }
 
-/// Declares a table: `name: Shape<Element>, Packing;` for each column, the first of them `position`.
+/// Declares a table: `name: Shape<Element>, Packing;` for each column, the first of them `position`, the last ones those that came later.
 macro_rules! table {
     (
         $(#[$about:meta])*
-        $columns:ident, $rows:ident of $item:ty, $name:literal:
+        $columns:ident, $rows:ident of $item:ty, $name:literal, $later:literal later:
         $($(#[$field_about:meta])* $field:ident: $shape:ident<$element:ident>, $packing:ident;)*
     ) => {
         $(#[$about])*
@@ -112,6 +114,7 @@ macro_rules! table {
             type Rows = $rows;
             type Item = $item;
             const NAME: &str = $name;
+            const LATER: usize = $later;
 
             fn schema() -> parquet::errors::Result<parquet::schema::types::TypePtr> {
                 use $crate::write::Column;

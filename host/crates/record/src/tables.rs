@@ -8,7 +8,7 @@ use crate::table::table;
 table! {
     /// `requests.parquet`: what is known of each request that was sent. Names are those of `request_level_metrics.jsonl`; times
     /// are in nanoseconds and say so.
-    RequestColumns, RequestRows of RequestRecord, "requests":
+    RequestColumns, RequestRows of RequestRecord, "requests", 0 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
     node_id: Required<Int>, Delta;
@@ -78,7 +78,7 @@ table! {
 table! {
     /// `events.parquet`: all other events. The column `event` says which, under the name that it has in `traces/trace.jsonl`;
     /// what a kind of event does not have is null.
-    EventColumns, EventRows of Event, "events":
+    EventColumns, EventRows of Event, "events", 1 later:
     position: Required<Int>, Delta;
     event: Required<Text>, Dictionary;
     /// When it happened; of `dispatched`: when the request was handed over.
@@ -114,14 +114,18 @@ table! {
     epoch_unix_ns: Optional<Int>, Dictionary;
     /// Of `run_started`: the machine's monotonic clock at zero.
     epoch_monotonic_ns: Optional<Int>, Dictionary;
+    /// Of `metric_defined` and `sampled`; of `run_judged`: the verdict's name.
     metric: Optional<Text>, Dictionary;
     unit: Optional<Text>, Dictionary;
     better: Optional<Text>, Dictionary;
+    /// Of `metric_defined`; of `run_judged`: what the verdict says to a person.
     summary: Optional<Text>, Dictionary;
     plugin: Optional<Text>, Dictionary;
-    /// Of `sampled`, and the next.
+    /// Of `sampled`, and the next; of `run_judged`: what was observed.
     value: Optional<Float>, Plain;
     weight: Optional<Float>, Dictionary;
-    /// Of `judged`.
+    /// Of `judged`; of `run_judged`: whether the verdict is met.
     good: Optional<Flag>, Plain;
+    /// Of `run_judged`. The first files of version 1 do not have this column.
+    threshold: Optional<Float>, Plain;
 }

@@ -24,9 +24,9 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     let catalogue = objectives::catalogue(&definitions)?;
     // What a good request is stands in the scenario; objectives of plugins that are gone cannot be asked again.
     let objectives =
-        objectives::of_scenario(&scenario, run.lua_judges.clone(), &catalogue).unwrap_or_default();
+        objectives::of_scenario(&run.loaded, run.lua_judges.clone(), &catalogue).unwrap_or_default();
     let mut evaluator =
-        Evaluator::new(evaluators::setup(&scenario, objectives, &definitions, None)?).without_live();
+        Evaluator::new(evaluators::setup(&scenario, objectives, &definitions)?).without_live();
     let mut simulated = false;
     run.for_each(|event| {
         if let veeksha_events::Event::RunStarted(info) = event {
@@ -37,7 +37,10 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     for note in run.notes.iter().chain(&run.about_scenario) {
         say::err(format!("note: {}: {note}", path.display()));
     }
-    let evaluation = evaluator.finish();
+    let mut evaluation = evaluator.finish();
+    if run.is_damaged() {
+        evaluation.record_is_damaged();
+    }
     let thresholds = results::thresholds(&scenario);
     let certificate = match simulated {
         true => Certificate::simulated(&evaluation, &thresholds),

@@ -85,7 +85,6 @@ pub(super) fn verdict(said: &PluginVerdict) -> Slo {
         expression: verdict.name.clone(),
         observed: verdict.observed,
         bound: Some(verdict.threshold),
-        comparison: said.comparison().map(|side| side.to_string()),
         unit: verdict_unit(said).to_owned(),
         met: Some(verdict.met),
         detail: (!verdict.detail.is_empty()).then(|| verdict.detail.clone()),

@@ -10,6 +10,7 @@ mod error;
 mod goodput;
 mod judge;
 mod plugin_verdict;
+mod range;
 mod results;
 mod stated;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use veeksha_ports::SloVerdict;
-use veeksha_slo::{Aggregate, Comparison, Objective, Quantity};
+use veeksha_slo::{Aggregate, Objective, Quantity};
 
 use crate::Catalogue;
 
@@ -27,20 +27,6 @@ impl PluginVerdict {
         }
     }
 
-    /// Which side of the bound is good, as the outcome tells: what is met and below its bound has an upper one. `None` where nothing was
-    /// observed, or the bound is hit without being met.
-    pub fn comparison(&self) -> Option<Comparison> {
-        let SloVerdict { met, threshold, .. } = self.verdict;
-        let observed = self.verdict.observed?;
-        if observed == threshold {
-            return None;
-        }
-        Some(match (observed < threshold) == met {
-            true => Comparison::AtMost,
-            false => Comparison::AtLeast,
-        })
-    }
-
     pub(crate) fn json(&self) -> Value {
         let said = &self.verdict;
         json!({
@@ -51,7 +37,8 @@ impl PluginVerdict {
             "percentile": Value::Null,
             "metric": said.name,
             "name": said.name,
-            "lower_is_better": self.comparison().map(|side| side == Comparison::AtMost),
+            // A verdict does not say which side of its bound is good.
+            "lower_is_better": Value::Null,
             "sample_count": Value::Null,
             "objective": Value::Null,
             "unit": self.unit,
@@ -82,11 +69,11 @@ fn unit_of(name: &str, catalogue: &Catalogue) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn said(name: &str, met: bool, observed: Option<f64>) -> PluginVerdict {
+    fn said(name: &str) -> PluginVerdict {
         let verdict = SloVerdict {
             name: name.to_owned(),
-            met,
-            observed,
+            met: true,
+            observed: None,
             threshold: 0.5,
             detail: String::new(),
         };
@@ -95,22 +82,12 @@ mod tests {
 
     #[test]
     fn a_name_that_is_a_quantity_has_its_unit() {
-        let unit = |name: &str| said(name, true, None).unit;
+        let unit = |name: &str| said(name).unit;
         assert_eq!(unit("p99(ttfc{tier=\"gold\"})").as_deref(), Some("s"));
         assert_eq!(unit("ttfc").as_deref(), Some("s"));
         assert_eq!(unit("count(ttfc)").as_deref(), Some("samples"));
         assert_eq!(unit("error_rate").as_deref(), Some("1"));
         assert_eq!(unit("hardly any stalls"), None);
         assert_eq!(unit("p99(qwertz)"), None);
-    }
-
-    #[test]
-    fn the_outcome_tells_the_side() {
-        let side = |met, observed| said("x", met, observed).comparison();
-        assert_eq!(side(true, Some(0.4)), Some(Comparison::AtMost));
-        assert_eq!(side(false, Some(0.6)), Some(Comparison::AtMost));
-        assert_eq!(side(true, Some(0.6)), Some(Comparison::AtLeast));
-        assert_eq!(side(false, Some(0.4)), Some(Comparison::AtLeast));
-        assert_eq!((side(true, Some(0.5)), side(false, None)), (None, None));
     }
 }

@@ -49,7 +49,7 @@ pub struct SloResult {
 pub struct WorstWindow {
     /// Its beginning: requests that were intended from then on ...
     pub from: Nanos,
-    /// ... until before this instant.
+    /// ... until before this instant: no later than the schedule's end, which cuts the last window.
     pub to: Nanos,
     /// Samples within it.
     pub sample_count: u64,
@@ -206,7 +206,11 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
             seen.thin = asked.of.is_thin(set.count());
             seen.window = Some(WorstWindow {
                 from,
-                to,
+                // No request was asked for after the schedule's end.
+                to: match samples.schedule() {
+                    Some(schedule) if schedule.end > from => to.min(schedule.end),
+                    _ => to,
+                },
                 sample_count: set.count(),
                 windows: 0,
             });

@@ -65,7 +65,11 @@ fn requests(count: u64, way: Way) -> Vec<Event> {
     (0..count).map(|number| finished(request(number, way))).collect()
 }
 
-fn run(events: Vec<Event>) -> Evaluation {
+/// A run to its end: one without it is of a record that was cut short.
+fn run(mut events: Vec<Event>) -> Evaluation {
+    events.push(Event::RunEnded {
+        at: 3600 * 1_000_000 * US,
+    });
     evaluate(Vec::new(), events)
 }
 
@@ -105,6 +109,30 @@ fn errors(certificate: &Certificate, metric: Metric, mean: f64, p99: f64) {
         (bound.p99_error * 1e6 - p99).abs() <= 1e-3 * p99,
         "{metric}: {bound:?}"
     );
+}
+
+/// What is missing of a record is not known, whatever the rest looks like: in virtual time too.
+#[test]
+fn a_record_that_is_not_whole_vouches_for_less() {
+    let thresholds = Thresholds::default();
+    let verdicts = |evaluation: &Evaluation| {
+        [
+            certify(evaluation, &thresholds, None),
+            Certificate::simulated(evaluation, &thresholds),
+        ]
+        .map(|certificate| {
+            saying(&certificate, "record");
+            certificate.verdict
+        })
+    };
+    let mut cut = evaluate(Vec::new(), requests(40, QUIET));
+    assert_eq!(verdicts(&cut), [Verdict::Degraded; 2]);
+    cut.record_is_damaged();
+    assert_eq!(verdicts(&cut), [Verdict::Invalid; 2]);
+    let mut damaged = run(requests(40, QUIET));
+    damaged.record_is_damaged();
+    assert_eq!(verdicts(&damaged), [Verdict::Invalid; 2]);
+    assert!(!damaged.end.complete);
 }
 
 #[test]

@@ -282,6 +282,43 @@ fn a_judgement_does_not_make_a_failure_good() {
     assert_eq!(seen.slos.goodput, Some(0.0));
 }
 
+/// A record tells what plugins said then; a plugin that is asked again takes its own words back, and no other's, where they stood.
+#[test]
+fn what_a_plugin_says_anew_replaces_what_it_said() {
+    let told = |plugin: &str, name: &str| Event::RunJudged {
+        plugin: plugin.into(),
+        name: name.into(),
+        met: name != "bad",
+        observed: None,
+        threshold: 0.25,
+        detail: "then".into(),
+    };
+    let then = [told("a", "x"), told("b", "bad"), told("b", "y"), told("c", "z")];
+    let mut seen = run_in(setup(&[], &[], &[]), then);
+    assert!(!seen.slos.all_met());
+    let names = |seen: &Evaluation| {
+        let said = seen.slos.verdicts.iter();
+        said.map(|said| format!("{} {}", said.plugin, said.verdict.name))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&seen), ["a x", "b bad", "b y", "c z"]);
+    let verdict = &seen.slos.verdicts[1].verdict;
+    assert_eq!((verdict.threshold, verdict.detail.as_str()), (0.25, "then"));
+    let anew = SloVerdict {
+        name: "good".into(),
+        met: true,
+        observed: Some(0.5),
+        threshold: 0.25,
+        detail: String::new(),
+    };
+    seen.judged_by("b", vec![anew.clone()]);
+    seen.judged_by("d", vec![anew]);
+    assert_eq!(names(&seen), ["a x", "b good", "c z", "d good"]);
+    assert!(seen.slos.all_met());
+    seen.judged_by("a", Vec::new());
+    assert_eq!(names(&seen), ["b good", "c z", "d good"]);
+}
+
 #[test]
 fn verdicts_of_plugins_count() {
     let mut seen = evaluate(Vec::new(), [answer(0, 100, "gold")]);
@@ -293,9 +330,9 @@ fn verdicts_of_plugins_count() {
         threshold: 0.2,
         detail: "by hand".into(),
     };
-    seen.add_verdicts("tiers", vec![verdict("gold", true)]);
+    seen.judged_by("tiers", vec![verdict("gold", true)]);
     assert!(seen.slos.all_met());
-    seen.add_verdicts("tiers", vec![verdict("free", false)]);
+    seen.judged_by("tiers", vec![verdict("gold", true), verdict("free", false)]);
     assert!(!seen.slos.all_met());
     let file = seen.slo_results();
     assert_eq!(file["all_slos_met"], serde_json::json!(false));

@@ -264,6 +264,20 @@ fn windows_count_by_their_worst() {
     assert_eq!((first.from, first.windows), (0, 3));
 }
 
+/// A request each second, from 0 to 10, and the last one is slow: the schedule stands for 11 s, so the third window of four seconds ends
+/// there and not at 12 s.
+#[test]
+fn the_last_window_ends_where_the_schedule_does() {
+    let eleven = (0..11).map(|i| {
+        let came = 1000 * i + if i == 10 { 500 } else { 9 };
+        finished(with_chunks(answered(i, 0, 1000 * i, came), 1, &[(came, Content)]))
+    });
+    let seen = run_in(asking(&["max(ttfc, window = 4s) < 100ms"]), eleven);
+    let worst = seen.slos.results[0].worst_window.unwrap();
+    assert_eq!((worst.from, worst.to), (ms(8_000), ms(11_000)));
+    assert_eq!((worst.sample_count, worst.windows), (3, 3));
+}
+
 /// A request each second, from 0 to 10: windows of four seconds have four, four and, as the schedule ended at 11, three.
 #[test]
 fn a_window_that_the_schedule_left_early_is_not_asked_to_be_full() {

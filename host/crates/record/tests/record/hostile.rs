@@ -158,6 +158,7 @@ fn with_columns(path: &Path, columns: Vec<TypePtr>) {
     file.close().unwrap();
 }
 
+/// But for `threshold`, which the first files of version 1 do not have (`tests/fixtures/version_1` is such a one).
 #[test]
 fn every_column_must_be_there_and_of_its_type() {
     for name in TABLES {
@@ -185,14 +186,14 @@ fn every_column_must_be_there_and_of_its_type() {
             };
             let cell = Type::primitive_type_builder(columns[index].name(), other);
             strange[index] = cell.build().unwrap().into();
-            for columns in [without, strange] {
+            let may_be_absent = columns[index].name() == "threshold";
+            let cases = [(without, may_be_absent), (strange, false)];
+            for (columns, is_sound) in cases {
                 fs::write(&path, &bytes).unwrap();
                 with_columns(&path, columns);
                 let (_, info) = read(run.path()).unwrap();
-                assert_eq!(
-                    info.damaged[0],
-                    format!("{name}: its columns are not those of version 1")
-                );
+                let refused = format!("{name}: its columns are not those of version 1");
+                assert_eq!(info.damaged[0] == refused, !is_sound, "{:?}", info.damaged);
             }
         }
     }

@@ -239,6 +239,9 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             Event::Sampled(MetricSample { metric, value, weight, request })
         }),
         2 => (words(), request_id(), any::<bool>()).prop_map(|(plugin, request, good)| Event::Judged { plugin, request, good }),
+        1 => (words(), words(), any::<bool>(), option::of(float()), float(), words()).prop_map(
+            |(plugin, name, met, observed, threshold, detail)| Event::RunJudged { plugin, name, met, observed, threshold, detail }
+        ),
         1 => (wide(), wide()).prop_map(|(due, at)| Event::Starved { due, at }),
         1 => (words(), prop::array::uniform4(wide())).prop_map(|(thread, [at, span, busy, waiting])| {
             Event::ThreadSampled(ThreadSample { thread, at, span, busy, waiting })

@@ -1,0 +1,194 @@
+//! Bounds that tell nothing, because what they bound cannot reach them.
+
+use veeksha_slo::{Bound, BoundUnit, Comparison, Objective};
+
+use super::ask::{Limit, Of};
+use super::check::Target;
+use super::error::ObjectiveProblem as Problem;
+use crate::Catalogue;
+
+/// The values that a quantity can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Range {
+    /// 0 to 1.
+    Share,
+    /// 0 and more: times, counts and rates.
+    NotNegative,
+    /// Any: what a plugin measures.
+    Any,
+}
+
+/// Refuses a bound that no value can keep, and one beyond all shares that each share keeps.
+pub(super) fn fits(
+    objective: &Objective,
+    target: &Target,
+    limit: Limit,
+    catalogue: &Catalogue,
+) -> Result<(), Problem> {
+    let range = range(target, catalogue);
+    let Limit { comparison, value } = limit;
+    let quantity = || objective.quantity.to_string();
+    match range {
+        Range::Any => Ok(()),
+        Range::NotNegative if is_below_zero(comparison, value) => {
+            Err(Problem::NeverNegative { quantity: quantity() })
+        }
+        Range::NotNegative => Ok(()),
+        Range::Share => {
+            let verdict = match comparison {
+                _ if is_below_zero(comparison, value) => "nothing can meet it",
+                Comparison::Above if value >= 1.0 => "nothing can meet it",
+                Comparison::AtLeast if value > 1.0 => "nothing can meet it",
+                Comparison::Below | Comparison::AtMost if value > 1.0 => "everything meets it",
+                Comparison::Above | Comparison::AtLeast if value < 0.0 => "everything meets it",
+                _ => return Ok(()),
+            };
+            Err(Problem::BeyondShares {
+                verdict,
+                quantity: quantity(),
+                remedy: remedy(objective),
+            })
+        }
+    }
+}
+
+/// Whether a bound asks for values below 0.
+fn is_below_zero(comparison: Comparison, value: f64) -> bool {
+    match comparison {
+        Comparison::Below => value <= 0.0,
+        Comparison::AtMost => value < 0.0,
+        Comparison::Above | Comparison::AtLeast => false,
+    }
+}
+
+fn range(target: &Target, catalogue: &Catalogue) -> Range {
+    match target {
+        Target::Figure(figure) => share_if(figure.is_share()),
+        Target::Samples { samples, .. } => {
+            let built_in = catalogue.get(&samples.metric).and_then(|info| info.metric);
+            match (samples.of, built_in) {
+                (Of::Count | Of::Std, _) => Range::NotNegative,
+                (_, None) => Range::Any,
+                (Of::Sum, Some(_)) => Range::NotNegative,
+                (_, Some(metric)) => share_if(metric.is_share()),
+            }
+        }
+    }
+}
+
+fn share_if(is_share: bool) -> Range {
+    match is_share {
+        true => Range::Share,
+        false => Range::NotNegative,
+    }
+}
+
+/// What was probably meant: who writes 95 means 95%.
+fn remedy(objective: &Objective) -> String {
+    let bound = objective.bound;
+    if bound.unit == BoundUnit::None && bound.value > 1.0 && bound.value < 100.0 {
+        let meant = Objective {
+            bound: Bound {
+                value: bound.value / 100.0,
+                unit: BoundUnit::Percent,
+            },
+            ..objective.clone()
+        };
+        return format!("did you mean `{meant}`?");
+    }
+    "give a bound from 0% to 100%".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Figure, Objectives};
+
+    fn says(text: &str) -> Option<String> {
+        let objective = Objective::parse(text).unwrap();
+        let judges = vec!["judge".to_owned()];
+        let checked = Objectives::check(vec![objective.into()], Vec::new(), judges, &Catalogue::built_in());
+        checked.err().map(|errors| errors[0].problem.to_string())
+    }
+
+    #[test]
+    fn bounds_that_tell_nothing_are_refused() {
+        for (text, problem) in [
+            (
+                "goodput > 95",
+                "nothing can meet it: `goodput` is a share, from 0 to 1; did you mean `goodput > 95%`?",
+            ),
+            (
+                "error_rate < 150%",
+                "everything meets it: `error_rate` is a share, from 0 to 1; give a bound from 0% to 100%",
+            ),
+            (
+                "p99(ttfc) <= -1s",
+                "nothing can meet it: `p99(ttfc)` is never below 0; give a bound above 0",
+            ),
+        ] {
+            assert_eq!(says(text).as_deref(), Some(problem));
+        }
+        for never in [
+            "goodput > 1",
+            "goodput >= 1.01",
+            "error_rate < 0",
+            "error_rate <= -1%",
+            "mean(fluidity) > 100%",
+        ] {
+            assert!(says(never).unwrap().contains("nothing can meet it"), "{never}");
+        }
+        for always in [
+            "error_rate <= 5",
+            "goodput > -1%",
+            "p10(cached_token_share) >= -0.5",
+        ] {
+            assert!(says(always).unwrap().contains("everything meets it"), "{always}");
+        }
+        for negative in [
+            "mean(tbc) < 0",
+            "requests_per_second < -1",
+            "count(ttfc) < 0",
+            "sum(fluidity) <= -2",
+            "std(ttfc) < 0",
+        ] {
+            assert!(says(negative).unwrap().contains("never below 0"), "{negative}");
+        }
+    }
+
+    #[test]
+    fn bounds_that_can_be_kept_and_missed_or_lie_at_an_end_are_taken() {
+        for text in [
+            "goodput >= 1",
+            "goodput > 99.9%",
+            "goodput >= 0",
+            "error_rate <= 0",
+            "error_rate < 100%",
+            "error_rate <= 1",
+            "sum(fluidity) > 95",
+            "count(fluidity) >= 30",
+            "mean(session_slowdown) < 3",
+            "p99(ttfc) <= 0",
+            "p99(ttfc) > -1s",
+            "std(fluidity) < 0.2",
+        ] {
+            assert_eq!(says(text), None, "{text}");
+        }
+    }
+
+    /// Every figure and metric in plain ratios is either a share or known not to be one.
+    #[test]
+    fn what_is_a_share_is_known() {
+        let shares = crate::Metric::all().filter(|metric| metric.is_share());
+        let names: Vec<&str> = shares.map(crate::Metric::name).collect();
+        assert_eq!(names, ["cached_token_share", "fluidity", "fluidity_tokens"]);
+        for metric in crate::Metric::all().filter(|metric| metric.unit() == "1") {
+            assert!(
+                metric.is_share() || metric == crate::Metric::SessionSlowdown,
+                "{metric}"
+            );
+        }
+        let figures = Figure::all().filter(|figure| figure.is_share());
+        assert!(figures.map(|figure| figure.info().unit).all(|unit| unit == "1"));
+    }
+}

@@ -1,0 +1,33 @@
+//! Asks the plugins that judge a run by its figures, and tells what they say as events.
+
+use std::sync::Arc;
+
+use veeksha_evaluate::Evaluation;
+use veeksha_events::Event;
+use veeksha_ports::{PluginFailure, RunResults, SloCheck};
+
+/// Asks the plugins that judge the run. What went wrong is given back; one that failed has no verdict.
+pub(crate) fn judge_run(evaluation: &mut Evaluation, checks: &[Arc<dyn SloCheck>]) -> Vec<PluginFailure> {
+    let mut failures = Vec::new();
+    for check in checks {
+        let results: Arc<dyn RunResults> = evaluation.samples.clone();
+        let verdicts = check.check(results).unwrap_or_else(|failure| {
+            failures.push(failure);
+            Vec::new()
+        });
+        evaluation.judged_by(&check.info().name, verdicts);
+    }
+    failures
+}
+
+/// What plugins said of a run, for its record.
+pub(crate) fn verdicts_as_events(evaluation: &Evaluation) -> impl Iterator<Item = Event> + '_ {
+    evaluation.slos.verdicts.iter().map(|said| Event::RunJudged {
+        plugin: said.plugin.clone(),
+        name: said.verdict.name.clone(),
+        met: said.verdict.met,
+        observed: said.verdict.observed,
+        threshold: said.verdict.threshold,
+        detail: said.verdict.detail.clone(),
+    })
+}
