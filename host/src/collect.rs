@@ -100,6 +100,7 @@ impl Collector {
         } else {
             Trace::Off
         };
+        let recording = Recording::start(folder.path(), &config)?;
         let setup = Setup::of_run(scenario, wired, folder, wanted, config)?;
         let analysis = Analysis::new(setup);
         Ok(Collector {
@@ -107,7 +108,7 @@ impl Collector {
             writer: folder
                 .writer(trace, veeksha_evaluate::latencies)
                 .map_err(Failure::internal)?,
-            recording: Recording::start(folder.path())?,
+            recording,
             prefixes: wired
                 .plan
                 .track_prefixes

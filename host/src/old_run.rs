@@ -10,6 +10,7 @@ use veeksha_record::Record;
 use veeksha_scenario::{Document, Generator, LuaKind, Node, Value};
 
 use crate::failure::Failure;
+use crate::recording::digest_of_config;
 use crate::source::{Loaded, Source, read};
 
 /// An earlier run.
@@ -52,6 +53,15 @@ impl OldRun {
             });
         }
         notes.extend(info.damaged.iter().cloned());
+        let is_another = |digest: &String| *digest != digest_of_config(&told.config);
+        if !told.config.is_empty() && info.config.as_ref().is_some_and(is_another) {
+            told.about_scenario.insert(
+                0,
+                "config.yml is not the one that the run was recorded with (it was edited, or is another run's): what it asks for is \
+                 taken as it stands"
+                    .to_owned(),
+            );
+        }
         Ok(OldRun {
             record,
             loaded,

@@ -20,9 +20,11 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Starts the record in a run's folder.
-    pub(crate) fn start(run: &Path) -> Result<Recording, Failure> {
-        let recorder = Recorder::create(run, PROGRAM).map_err(Failure::internal)?;
+    /// Starts the record in the folder of a run with this `config.yml`.
+    pub(crate) fn start(run: &Path, config: &str) -> Result<Recording, Failure> {
+        let recorder = Recorder::create(run, PROGRAM)
+            .map_err(Failure::internal)?
+            .of_config(digest_of_config(config));
         let (events, inbox) = unbounded();
         let failure = Arc::new(OnceLock::new());
         let told = Arc::clone(&failure);
@@ -58,6 +60,11 @@ impl Recording {
             Err(_) => Err("the thread that writes the record has died".to_owned()),
         }
     }
+}
+
+/// What the record says of the `config.yml` beside it.
+pub(crate) fn digest_of_config(config: &str) -> String {
+    blake3::hash(config.as_bytes()).to_hex().to_string()
 }
 
 /// What the record says it was written by.

@@ -131,9 +131,17 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     assert_code(&output, 2);
     assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
 
-    // A scenario of a later version: the record counts, and the objectives are not known.
+    // What was asked for cannot be told from a scenario that is not the run's.
     let config = run.join("config.yml");
     let written = std::fs::read_to_string(&config).expect("config.yml");
+    let another = "config.yml is not the one that the run was recorded with";
+    assert!(!stderr(&evaluate(&run, &["--json"])).contains(another));
+    std::fs::write(&config, written.replace("seed:", "# edited\nseed:")).expect("a file");
+    let output = evaluate(&run, &["--json"]);
+    assert_code(&output, 0);
+    assert!(stderr(&output).contains(another), "{}", stderr(&output));
+
+    // A scenario of a later version: the record counts, and the objectives are not known.
     std::fs::write(&config, format!("{written}\nkey_of_the_future: 1\n")).expect("a file");
     let output = evaluate(&run, &["--json"]);
     assert_code(&output, 0);

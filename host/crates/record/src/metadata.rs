@@ -12,6 +12,7 @@ const VERSION_KEY: &str = "veeksha.record.version";
 const TABLE_KEY: &str = "veeksha.record.table";
 const RUN_KEY: &str = "veeksha.record.run";
 const PROGRAM_KEY: &str = "veeksha.record.program";
+const CONFIG_KEY: &str = "veeksha.record.config_blake3";
 const FIRST_KEY: &str = "veeksha.record.first_position";
 const END_KEY: &str = "veeksha.record.end_position";
 const UNTIL_KEY: &str = "veeksha.record.until_ns";
@@ -26,6 +27,8 @@ pub(crate) struct About {
     pub(crate) run: Option<String>,
     /// The program that wrote it.
     pub(crate) program: String,
+    /// The digest of the configuration that the run was of; `None` where none was given.
+    pub(crate) config: Option<String>,
     /// The stretch of the run's events that was written: the events of this table in it are in the file, the others in its sibling.
     pub(crate) first: u64,
     /// The first event after the stretch.
@@ -66,9 +69,12 @@ impl About {
                 "nanoseconds since the run's zero, one monotonic clock".to_owned(),
             ),
         ];
-        if let Some(run) = &self.run {
-            pairs.push((RUN_KEY, run.clone()));
-        }
+        let named = [(RUN_KEY, &self.run), (CONFIG_KEY, &self.config)];
+        pairs.extend(
+            named
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value.clone()?))),
+        );
         if table == "requests" {
             pairs.push((KINDS_KEY, chunk_legend()));
         }
@@ -114,6 +120,7 @@ impl About {
         let about = About {
             run: find(RUN_KEY).map(str::to_owned),
             program,
+            config: find(CONFIG_KEY).map(str::to_owned),
             first: number(FIRST_KEY)?,
             end: number(END_KEY)?,
             until: number(UNTIL_KEY)?,

@@ -36,6 +36,7 @@ pub struct Recorder {
     folder: PathBuf,
     run: String,
     program: String,
+    config: Option<String>,
     requests: Table<RequestColumns>,
     events: Table<EventColumns>,
     levels: Levels,
@@ -84,6 +85,7 @@ impl Recorder {
             folder,
             run: name_of_a_run(),
             program: program.to_owned(),
+            config: None,
             levels: Levels::default(),
             position: 0,
             written: 0,
@@ -92,6 +94,12 @@ impl Recorder {
             since: None,
             now: 0,
         })
+    }
+
+    /// Has each file bear the digest of the run's configuration, so that a reader can tell whether the one beside the record is the run's.
+    pub fn of_config(mut self, digest: impl Into<String>) -> Recorder {
+        self.config = Some(digest.into());
+        self
     }
 
     /// Takes the next event of the run. `now` is the present instant of the run's clock; it decides only how old a part may grow.
@@ -162,6 +170,7 @@ impl Recorder {
         About {
             run: Some(self.run.clone()),
             program: self.program.clone(),
+            config: self.config.clone(),
             first,
             end: self.position,
             until: self.now,

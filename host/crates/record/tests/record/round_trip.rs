@@ -45,7 +45,7 @@ proptest! {
     #[test]
     fn a_finished_record_is_the_run(sequence in sequence()) {
         let run = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::create(run.path(), "test 1.2").unwrap();
+        let mut recorder = Recorder::create(run.path(), "test 1.2").unwrap().of_config("a digest");
         for (event, now) in &sequence {
             recorder.push(event, *now).unwrap();
         }
@@ -57,6 +57,7 @@ proptest! {
         prop_assert_eq!(info, RecordInfo {
             version: 1,
             program: "test 1.2".into(),
+            config: Some("a digest".into()),
             complete: true,
             parts: 2,
             requests,
