@@ -4,90 +4,15 @@
 //! the asked number of requests decode. Where Veeksha cuts such a stretch at every request that begins or ends in it, so that its
 //! longest window is the longest piece between two such instants, a stretch is one window here, and no gap counts twice.
 
+mod config;
+
 use serde_json::{Value, json};
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 use veeksha_stats::Summary;
 
+pub use self::config::{DecodeWindowConfig, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection};
 use crate::latencies::seconds_between;
-
-/// How many requests must decode at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MinActiveRequests {
-    /// At least so many.
-    AtLeast(u32),
-    /// As many as ever did in the run.
-    MaxObserved,
-}
-
-/// Which windows count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WindowSelection {
-    /// The longest; the first of several equally long ones.
-    #[default]
-    Longest,
-    /// The first.
-    First,
-    /// All of them.
-    All,
-}
-
-impl WindowSelection {
-    /// The name in configuration and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            WindowSelection::Longest => "longest",
-            WindowSelection::First => "first",
-            WindowSelection::All => "all",
-        }
-    }
-}
-
-/// Which instant of the host a request must have besides its chunks. All arrivals are on the run's clock, so the anchor shifts
-/// nothing here, where Veeksha adds durations to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WindowAnchor {
-    /// `client_picked_up_at`.
-    #[default]
-    ClientPickup,
-    /// `scheduler_dispatched_at`, which every request has.
-    Dispatch,
-}
-
-/// What to do with answers that came in one piece.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WholeAnswers {
-    /// They are told apart, as `non_stream`.
-    #[default]
-    SkipAsNonStream,
-    /// They are requests like others, which have no decode chunks.
-    Take,
-}
-
-/// Veeksha's `decode_window_config`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DecodeWindowConfig {
-    /// `min_active_requests`: a number, or `max_observed`.
-    pub min_active_requests: MinActiveRequests,
-    /// `selection_strategy`.
-    pub selection: WindowSelection,
-    /// `anchor_to_client_pickup`.
-    pub anchor: WindowAnchor,
-    /// `require_streaming`.
-    pub whole_answers: WholeAnswers,
-}
-
-/// Veeksha's defaults.
-impl Default for DecodeWindowConfig {
-    fn default() -> Self {
-        DecodeWindowConfig {
-            min_active_requests: MinActiveRequests::AtLeast(1),
-            selection: WindowSelection::default(),
-            anchor: WindowAnchor::default(),
-            whole_answers: WholeAnswers::default(),
-        }
-    }
-}
 
 /// Collects the decode phases of measured, answered requests. Holds four bytes a chunk and a few numbers a request.
 #[derive(Clone, Debug)]
@@ -333,16 +258,17 @@ fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<Window> {
 }
 
 fn select(candidates: &[Window], selection: WindowSelection) -> Vec<Window> {
-    let longest = || candidates.iter().map(|window| window.end - window.start).max();
     match selection {
         WindowSelection::All => candidates.to_vec(),
         WindowSelection::First => candidates.first().copied().into_iter().collect(),
-        WindowSelection::Longest => candidates
-            .iter()
-            .find(|window| Some(window.end - window.start) == longest())
-            .copied()
-            .into_iter()
-            .collect(),
+        WindowSelection::Longest => {
+            // `max_by_key` gives the last of equally long ones, which from behind is the first.
+            let longest = candidates
+                .iter()
+                .rev()
+                .max_by_key(|window| window.end - window.start);
+            longest.copied().into_iter().collect()
+        }
     }
 }
 

@@ -1,0 +1,79 @@
+//! What is asked of decode windows: Veeksha's `decode_window_config`.
+
+/// How many requests must decode at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MinActiveRequests {
+    /// At least so many.
+    AtLeast(u32),
+    /// As many as ever did in the run.
+    MaxObserved,
+}
+
+/// Which windows count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowSelection {
+    /// The longest; the first of several equally long ones.
+    #[default]
+    Longest,
+    /// The first.
+    First,
+    /// All of them.
+    All,
+}
+
+impl WindowSelection {
+    /// The name in configuration and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            WindowSelection::Longest => "longest",
+            WindowSelection::First => "first",
+            WindowSelection::All => "all",
+        }
+    }
+}
+
+/// Which instant of the host a request must have besides its chunks. All arrivals are on the run's clock, so the anchor shifts
+/// nothing here, where Veeksha adds durations to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowAnchor {
+    /// `client_picked_up_at`.
+    #[default]
+    ClientPickup,
+    /// `scheduler_dispatched_at`, which every request has.
+    Dispatch,
+}
+
+/// What to do with answers that came in one piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WholeAnswers {
+    /// They are told apart, as `non_stream`.
+    #[default]
+    SkipAsNonStream,
+    /// They are requests like others, which have no decode chunks.
+    Take,
+}
+
+/// Veeksha's `decode_window_config`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeWindowConfig {
+    /// `min_active_requests`: a number, or `max_observed`.
+    pub min_active_requests: MinActiveRequests,
+    /// `selection_strategy`.
+    pub selection: WindowSelection,
+    /// `anchor_to_client_pickup`.
+    pub anchor: WindowAnchor,
+    /// `require_streaming`.
+    pub whole_answers: WholeAnswers,
+}
+
+/// Veeksha's defaults.
+impl Default for DecodeWindowConfig {
+    fn default() -> Self {
+        DecodeWindowConfig {
+            min_active_requests: MinActiveRequests::AtLeast(1),
+            selection: WindowSelection::default(),
+            anchor: WindowAnchor::default(),
+            whole_answers: WholeAnswers::default(),
+        }
+    }
+}
