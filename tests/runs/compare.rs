@@ -752,6 +752,38 @@ fn two_outputs_are_two_files() {
     assert_eq!(std::fs::read_to_string(&file).expect("the old file"), "old");
 }
 
+/// A run whose record has lost a table vouches for nothing: no verdict, unless it is asked for.
+#[test]
+fn a_damaged_run_is_judged_only_if_that_is_asked_for() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    let damaged = folder.path().join("damaged");
+    std::fs::create_dir_all(damaged.join("record")).expect("a folder");
+    for file in ["config.yml", "record/requests.parquet"] {
+        std::fs::copy(runs.slower.join(file), damaged.join(file)).expect("a copy");
+    }
+    let sides: &[&Path] = &[&runs.first, &damaged];
+    let refused = compared(sides, &[], 0);
+    let obstacles = refused["candidates"][0]["obstacles"].to_string();
+    assert!(
+        obstacles.contains("damaged is INVALID: parts of the record could not be read"),
+        "{obstacles}"
+    );
+    let all: Vec<&str> = ["ttfc", "tbc", "end_to_end_latency", "error_rate"]
+        .iter()
+        .flat_map(|metric| verdicts(&refused, metric))
+        .collect();
+    assert!(
+        !all.is_empty() && all.iter().all(|verdict| *verdict == "not_comparable"),
+        "{all:?}"
+    );
+    compared(sides, &["--fail-if", "worse(ttfc)"], 3);
+
+    let judged = compared(sides, &["--allow-invalid", "--fail-if", "worse(ttfc)"], 3);
+    assert!(verdicts(&judged, "ttfc").contains(&"worse"));
+    assert!(verdicts(&judged, "end_to_end_latency").contains(&"worse"));
+}
+
 #[test]
 fn the_help_says_how_a_gate_ends_and_what_may_be_invalid() {
     let help = stdout(&veeksha(["compare", "--help"]));
