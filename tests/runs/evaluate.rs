@@ -293,20 +293,75 @@ fn verdicts_of_a_real_run_are_in_its_record() {
     );
 }
 
-/// A check that fails has no verdict, and that is said.
+/// A check that fails has no verdict: nobody knows whether all is met, in the run and in every evaluation of its record.
 #[test]
-fn a_check_without_a_verdict_is_told() {
+fn a_check_that_failed_is_told_by_every_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let asked = r#"{ type = "lua", name = "broken", check = function() error("no") end }"#;
+    let asked = r#"{ type = "lua", name = "broken", check = function() error("no <idea>") end }"#;
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(4, asked, ""), &[], 4);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
+    for results in [&run, &anew] {
+        let slos = json(results, "metrics/slo_results.json");
+        assert!(slos["all_slos_met"].is_null(), "{slos}");
+        let failed = &slos["failed_plugins"][0];
+        assert_eq!(
+            (&failed["plugin"], &failed["part"]),
+            (&"broken".into(), &"slo_check".into())
+        );
+        assert!(failed["message"].to_string().contains("no <idea>"), "{failed}");
+        assert_eq!(
+            json(results, "metrics/summary_stats.json")["Failed Plugins"],
+            slos["failed_plugins"]
+        );
+        let page = std::fs::read_to_string(results.join("report.html")).expect("a page");
+        assert!(page.contains("the plugin `broken` failed"));
+    }
+    let trace = lines(&run, "traces/trace.jsonl");
+    assert!(trace.iter().any(|line| line["event"] == "plugin_failed"));
+
     let output = evaluate(&run, &["--json"]);
-    assert_code(&output, 0);
     assert!(
-        stderr(&output)
-            .contains("the check of `broken` is not asked again, and no verdict of it is in the record"),
+        stderr(&output).contains("note: the plugin `broken` failed in the run, in `"),
         "{}",
         stderr(&output)
     );
+    // What takes its place has not failed.
+    let file = scenario(
+        folder.path(),
+        "broken.lua",
+        r#"return { name = "broken", check = function() return { { name = "mended", met = true, threshold = 1 } } end }"#,
+    );
+    let mended = evaluated(&run, &folder.path().join("mended"), &["--plugin", &file], 0);
+    let slos = json(&mended, "metrics/slo_results.json");
+    assert_eq!(
+        (&slos["all_slos_met"], &slos["failed_plugins"]),
+        (&true.into(), &serde_json::json!([]))
+    );
+}
+
+/// What a metric and a judge of requests said before they failed stands, and that they failed is told with it.
+#[test]
+fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "half", metrics = { luck = { unit = "s", better = "less", summary = "of the first ten",
+        observe = function(request) if request.session_id >= 10 then error("out of it") end return 1 end } },
+      good = function(request) if request.session_id >= 10 then error("no more") end return true end }"#;
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(40, asked, ""), &[], 4);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
+    assert_same_figures(&run, &anew);
+    for results in [&run, &anew] {
+        let failed = json(results, "metrics/summary_stats.json")["Failed Plugins"].clone();
+        let parts: Vec<&str> = (0..2)
+            .filter_map(|index| failed[index]["part"].as_str())
+            .collect();
+        assert_eq!(parts, ["metric", "request_check"], "{failed}");
+        let slos = json(results, "metrics/slo_results.json");
+        assert_eq!(
+            slos["failed_plugins"].as_array().expect("a list").len(),
+            1,
+            "{slos}"
+        );
+    }
 }
 
 #[test]

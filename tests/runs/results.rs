@@ -12,13 +12,9 @@ pub(crate) fn latest(output_dir: &Path) -> PathBuf {
         .expect("a link to the latest run")
 }
 
-/// A JSON file of a run.
+/// A JSON file of a run. The reader is strict: a `NaN` or an `Infinity` outside of text is no JSON to it.
 pub(crate) fn json(run: &Path, file: &str) -> Value {
     let text = std::fs::read_to_string(run.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-    assert!(
-        !text.contains("NaN") && !text.contains("Infinity"),
-        "{file} is not strict JSON"
-    );
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 

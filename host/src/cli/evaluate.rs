@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use veeksha_evaluate::Evaluation;
-use veeksha_events::Event;
+use veeksha_events::{Event, FailedPlugin, PluginPart};
 use veeksha_report::RunFolder;
 
 use crate::analysis::{About, Analysis, Setup};
@@ -91,7 +91,14 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         observer = Some(Observer::open(&judges, |event| analysis.on(&event))?);
     }
     run.for_each(|event| {
-        let judged_anew = matches!(event, Event::RunJudged { plugin, .. } if judges.has(plugin));
+        let judged_anew = match event {
+            Event::RunJudged { plugin, .. } => judges.has(plugin),
+            Event::PluginFailed(failed) => {
+                judges.has(&failed.plugin)
+                    || failed.part == PluginPart::SloCheck && judges.judge_run_as(&failed.plugin)
+            }
+            _ => false,
+        };
         if !judged_anew && !anew.replaces(event) {
             analysis.on(event);
         }
@@ -109,10 +116,11 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         evaluation.record_is_damaged();
     }
     let taken_over = taken_over(evaluation, &run.lua_checks, &judges);
+    let failed_then: Vec<String> = evaluation.failed.iter().map(failed_in_the_run).collect();
     failures.extend(judges::judge_run(evaluation, &judges.slo_checks));
     let remarks = run.notes.iter().chain(&run.about_scenario).chain(&taken_over);
     analysed.about.remarks = remarks.clone().cloned().collect();
-    for note in remarks.chain(&run.not_called) {
+    for note in remarks.chain(&failed_then).chain(&run.not_called) {
         say::err(format!("note: {note}"));
     }
     let judged = Judged {
@@ -135,11 +143,11 @@ fn taken_over(evaluation: &Evaluation, lua_checks: &[String], judges: &Judges) -
     let said: BTreeSet<&String> = evaluation.slos.verdicts.iter().map(|said| &said.plugin).collect();
     let silent = lua_checks
         .iter()
-        .filter(|check| !said.contains(check) && !judges.has(check));
+        .filter(|check| !said.contains(check) && !judges.has(check) && !has_failed(evaluation, check));
     let silent = silent.map(|check| {
         format!(
-            "the check of `{check}` is not asked again, and no verdict of it is in the record (it gave none or failed, or the program \
-             that recorded the run kept none): nothing is judged by it"
+            "the check of `{check}` is not asked again, and no verdict of it is in the record (it gave none, or the program that \
+             recorded the run kept none): nothing is judged by it"
         )
     });
     let own = said.iter().filter(|plugin| !judges.judge_run_as(plugin));
@@ -147,6 +155,24 @@ fn taken_over(evaluation: &Evaluation, lua_checks: &[String], judges: &Judges) -
         format!("the verdicts of `{plugin}` on the run are the run's own: its check is not asked again")
     });
     own.chain(silent).collect()
+}
+
+fn failed_in_the_run(failed: &FailedPlugin) -> String {
+    let FailedPlugin { plugin, message, .. } = failed;
+    format!(
+        "the plugin `{plugin}` failed in the run, {message}; it is not asked again, and what it would have said is not known"
+    )
+}
+
+/// Whether a plugin failed while it judged the run.
+fn has_failed(evaluation: &Evaluation, plugin: &str) -> bool {
+    let over_the_run = evaluation
+        .failed
+        .iter()
+        .filter(|failed| failed.part == PluginPart::SloCheck);
+    over_the_run
+        .map(|failed| &failed.plugin)
+        .any(|failed| failed == plugin)
 }
 
 /// Where the results go. It is removed if the evaluation fails.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use veeksha_clock::RunClock;
-use veeksha_events::{Event, PluginCall, RequestRecord};
+use veeksha_events::{Event, PluginCall, PluginPart, RequestRecord};
 use veeksha_model::{MetricDefinition, MetricSample, RequestId};
 use veeksha_ports::{MetricCollector, PluginFailure, PluginSample, RequestCheck};
 
-use super::Judges;
+use super::{Judges, failed};
 
 /// Requests of one call, at most: from some 64 on a call's own cost no longer counts, and a batch is what a failure is looked for in.
 const BATCH: usize = 64;
@@ -101,11 +101,19 @@ impl Observer {
         // A plugin that failed is not asked again: what it had in mind is lost.
         self.metrics.retain_mut(|metric| {
             let observed = metric.collector.observe(&batch);
-            keep(observed, failures, |samples| metric.tell(samples, &batch, said))
+            match heard(observed, PluginPart::Metric, failures, said) {
+                Some(samples) => metric.tell(samples, &batch, said),
+                None => return false,
+            }
+            true
         });
         self.checks.retain_mut(|check| {
             let judged = veeksha_ports::judge(check.check.as_mut(), &batch);
-            keep(judged, failures, |judged| check.tell(&judged, &batch, said))
+            match heard(judged, PluginPart::RequestCheck, failures, said) {
+                Some(judged) => check.tell(&judged, &batch, said),
+                None => return false,
+            }
+            true
         });
         if let (Some(begin), Some(clock)) = (begin, self.clock) {
             said(Event::PluginCalled(PluginCall {
@@ -123,26 +131,27 @@ impl Observer {
         let failures = &mut self.failures;
         for metric in &mut self.metrics {
             let last = metric.collector.finish();
-            keep(last, failures, |samples| metric.tell(samples, &[], said));
+            if let Some(samples) = heard(last, PluginPart::Metric, failures, said) {
+                metric.tell(samples, &[], said);
+            }
         }
         self.failures
     }
 }
 
-/// Passes on what a plugin said; whether it said anything.
-fn keep<T>(
-    said: Result<T, PluginFailure>,
+/// What a plugin said; `None` if it failed, which is told.
+fn heard<T>(
+    answer: Result<T, PluginFailure>,
+    part: PluginPart,
     failures: &mut Vec<PluginFailure>,
-    pass_on: impl FnOnce(T),
-) -> bool {
-    match said {
-        Ok(said) => {
-            pass_on(said);
-            true
-        }
+    said: &mut dyn FnMut(Event),
+) -> Option<T> {
+    match answer {
+        Ok(answer) => Some(answer),
         Err(failure) => {
+            said(Event::PluginFailed(failed(&failure, part)));
             failures.push(failure);
-            false
+            None
         }
     }
 }

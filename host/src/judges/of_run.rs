@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_evaluate::Evaluation;
-use veeksha_events::Event;
+use veeksha_events::{Event, FailedPlugin, PluginPart};
 use veeksha_ports::{PluginFailure, RunResults, SloCheck};
 
 /// Asks the plugins that judge the run. What went wrong is given back; one that failed has no verdict.
@@ -12,6 +12,7 @@ pub(crate) fn judge_run(evaluation: &mut Evaluation, checks: &[Arc<dyn SloCheck>
     for check in checks {
         let results: Arc<dyn RunResults> = evaluation.samples.clone();
         let verdicts = check.check(results).unwrap_or_else(|failure| {
+            evaluation.failed.push(failed(&failure, PluginPart::SloCheck));
             failures.push(failure);
             Vec::new()
         });
@@ -20,14 +21,27 @@ pub(crate) fn judge_run(evaluation: &mut Evaluation, checks: &[Arc<dyn SloCheck>
     failures
 }
 
-/// What plugins said of a run, for its record.
+/// A failure, for the record.
+pub(super) fn failed(failure: &PluginFailure, part: PluginPart) -> FailedPlugin {
+    let why = failure.message.lines().next().unwrap_or_default();
+    FailedPlugin {
+        plugin: failure.plugin.clone(),
+        part,
+        message: format!("in `{}`: {why}", failure.function),
+    }
+}
+
+/// What plugins said of a run, and which failed over it, for its record.
 pub(crate) fn verdicts_as_events(evaluation: &Evaluation) -> impl Iterator<Item = Event> + '_ {
-    evaluation.slos.verdicts.iter().map(|said| Event::RunJudged {
+    let failed = evaluation.failed.iter();
+    let failed = failed.filter(|failed| failed.part == PluginPart::SloCheck);
+    let verdicts = evaluation.slos.verdicts.iter().map(|said| Event::RunJudged {
         plugin: said.plugin.clone(),
         name: said.verdict.name.clone(),
         met: said.verdict.met,
         observed: said.verdict.observed,
         threshold: said.verdict.threshold,
         detail: said.verdict.detail.clone(),
-    })
+    });
+    verdicts.chain(failed.cloned().map(Event::PluginFailed))
 }

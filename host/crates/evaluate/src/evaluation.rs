@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use veeksha_events::{FailedPlugin, PluginPart};
 use veeksha_model::Nanos;
 use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
@@ -50,6 +51,8 @@ pub struct Evaluation {
     pub end: RunEnd,
     /// Samples of plugins' metrics that are left out, by metric and reason.
     pub refused: Vec<RefusedSamples>,
+    /// Plugins that failed while they measured or judged: what is known of them is of the requests before.
+    pub failed: Vec<FailedPlugin>,
 }
 
 /// The summary of a metric's samples.
@@ -98,6 +101,7 @@ impl Evaluation {
             mut custom,
             judgements,
             verdicts,
+            failed,
             planned,
             tokens,
             host,
@@ -201,6 +205,7 @@ impl Evaluation {
             session_dispatch_rate,
             end,
             refused,
+            failed,
         }
     }
 
@@ -267,7 +272,8 @@ impl Evaluation {
 
     /// `metrics/slo_results.json`.
     pub fn slo_results(&self) -> Value {
-        self.slos.json()
+        let failed = |failed: &&FailedPlugin| failed.part != PluginPart::Metric;
+        self.slos.json(self.failed.iter().filter(failed))
     }
 
     /// `metrics/time_slices.json`; [`TimeSlices::table`] is the same as rows.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use veeksha_events::{Event, RequestRecord};
+use veeksha_events::{Event, FailedPlugin, RequestRecord};
 use veeksha_model::{Nanos, RequestId};
 use veeksha_ports::SloVerdict;
 
@@ -29,6 +29,8 @@ pub struct Evaluator {
     pub(crate) judgements: Judgements,
     /// What plugins said of the run, each with its name.
     pub(crate) verdicts: Vec<(String, SloVerdict)>,
+    /// Plugins that failed while they measured or judged.
+    pub(crate) failed: Vec<FailedPlugin>,
     pub(crate) planned: PlannedSessions,
     pub(crate) tokens: TokenBins,
     pub(crate) host: HostSamples,
@@ -71,6 +73,7 @@ impl Evaluator {
             custom: CustomSamples::default(),
             judgements: Judgements::default(),
             verdicts: Vec::new(),
+            failed: Vec::new(),
             planned: PlannedSessions::default(),
             tokens: TokenBins::default(),
             host: HostSamples::default(),
@@ -107,6 +110,7 @@ impl Evaluator {
                 request,
                 good,
             } => self.judgements.add(plugin, *request, *good),
+            Event::PluginFailed(failed) => self.failed.push(failed.clone()),
             Event::RunJudged {
                 plugin,
                 name,

@@ -99,6 +99,7 @@ impl Fidelity {
             | Event::Sampled(_)
             | Event::Judged { .. }
             | Event::RunJudged { .. }
+            | Event::PluginFailed(_)
             | Event::SessionStarted { .. }
             | Event::Dispatched { .. }
             | Event::Starved { .. }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
+use veeksha_events::FailedPlugin;
 use veeksha_model::Label;
 use veeksha_stats::Summary;
 
@@ -10,6 +11,11 @@ use crate::{
     ErrorEstimate, Evaluation, HostFigures, Metric, RefusedSamples, Scope, SessionFigures, ThreadFigures,
     WorkloadDigest,
 };
+
+/// A plugin that failed, in files.
+pub(crate) fn failed_plugin(failed: &FailedPlugin) -> Value {
+    json!({ "plugin": failed.plugin, "part": failed.part.name(), "message": failed.message })
+}
 
 pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
     let mut file = Map::new();
@@ -36,6 +42,10 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
     file.insert(
         "Samples Left Out".into(),
         evaluation.refused.iter().map(left_out).collect(),
+    );
+    file.insert(
+        "Failed Plugins".into(),
+        evaluation.failed.iter().map(failed_plugin).collect(),
     );
     let figures = evaluation
         .figures

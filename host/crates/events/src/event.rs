@@ -85,6 +85,8 @@ pub enum Event {
         /// One line for a person; may be empty.
         detail: String,
     },
+    /// A plugin that measures or judges failed: it is not asked again, and what it would have said is not known.
+    PluginFailed(FailedPlugin),
     /// The scheduler wanted a session that the plugin had not delivered yet.
     Starved {
         /// When the session was due.
@@ -160,6 +162,42 @@ pub struct RunInfo {
     pub epoch_wall_nanos: u64,
     /// `CLOCK_MONOTONIC` at the run's zero, in nanoseconds: relates the run to logs of the same machine.
     pub epoch_monotonic_nanos: u64,
+}
+
+/// A plugin that failed while it measured or judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedPlugin {
+    /// Its name.
+    pub plugin: String,
+    /// What it did.
+    pub part: PluginPart,
+    /// What went wrong, and in which of its functions, in one line.
+    pub message: String,
+}
+
+/// What a plugin does with the requests of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PluginPart {
+    /// It measures a metric.
+    Metric,
+    /// It judges each request.
+    RequestCheck,
+    /// It judges the run.
+    SloCheck,
+}
+
+impl PluginPart {
+    /// All of them.
+    pub const ALL: [PluginPart; 3] = [PluginPart::Metric, PluginPart::RequestCheck, PluginPart::SloCheck];
+
+    /// The snake-case name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            PluginPart::Metric => "metric",
+            PluginPart::RequestCheck => "request_check",
+            PluginPart::SloCheck => "slo_check",
+        }
+    }
 }
 
 /// Why a request was never sent.

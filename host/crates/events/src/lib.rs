@@ -8,6 +8,8 @@
 mod event;
 mod wire;
 
-pub use event::{Event, NeverSentReason, PluginCall, RunInfo, SessionEnd, ThreadSample};
+pub use event::{
+    Event, FailedPlugin, NeverSentReason, PluginCall, PluginPart, RunInfo, SessionEnd, ThreadSample,
+};
 pub use veeksha_model::{RequestRecord, Status};
 pub use wire::{Latencies, request_line, trace_line};

@@ -164,6 +164,7 @@ impl RequestSample {
             | Event::TimeoutReached { .. }
             | Event::Interrupted { .. }
             | Event::RunJudged { .. }
+            | Event::PluginFailed(_)
             | Event::RunEnded { .. } => {}
         }
     }

@@ -1,6 +1,6 @@
 //! Names and codes of what has few values, both ways.
 
-use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_events::{NeverSentReason, PluginPart, SessionEnd};
 use veeksha_model::{Better, ChunkKind, ErrorClass, HistoryMode, StampSource};
 
 /// Chunk kinds by their code. A code never changes its meaning; a new kind is appended.
@@ -52,6 +52,11 @@ macro_rules! by_name {
             [$($type::$value),*].into_iter().find(|value| value.name() == name)
         }
     };
+}
+
+by_name! {
+    /// What a plugin that failed did.
+    plugin_part -> PluginPart: Metric, RequestCheck, SloCheck
 }
 
 by_name! {

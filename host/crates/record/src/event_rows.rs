@@ -1,11 +1,11 @@
 //! An event that is not a request's end as a row, and back.
 
 use parquet::{data_type::ByteArray, errors::Result};
-use veeksha_events::{Event, PluginCall, RunInfo, ThreadSample};
+use veeksha_events::{Event, FailedPlugin, PluginCall, RunInfo, ThreadSample};
 use veeksha_model::{MetricDefinition, MetricSample, Nanos, NodeId, RequestId, SessionId};
 
 use crate::{
-    codes::{better, never_sent_reason, session_end},
+    codes::{better, never_sent_reason, plugin_part, session_end},
     request_rows::{impossible, name, small, text},
     tables::{EventColumns, EventRows},
 };
@@ -147,6 +147,12 @@ fn row(event: &Event) -> Row<'_> {
             plugin: Some(plugin),
             good: Some(*good),
             ..Row::new("judged").of_request(*request)
+        },
+        Event::PluginFailed(failed) => Row {
+            plugin: Some(&failed.plugin),
+            what: Some(failed.part.name()),
+            summary: Some(&failed.message),
+            ..Row::new("plugin_failed")
         },
         Event::RunJudged {
             plugin,
@@ -359,6 +365,11 @@ impl EventRows {
                 threshold: *must("threshold", self.threshold.get(row))?,
                 detail: words("summary", self.summary.get(row))?,
             },
+            "plugin_failed" => Event::PluginFailed(FailedPlugin {
+                plugin: words("plugin", self.plugin.get(row))?,
+                part: known("what", self.what.get(row), plugin_part)?,
+                message: words("summary", self.summary.get(row))?,
+            }),
             "plugin_called" => Event::PluginCalled(PluginCall {
                 thread: words("thread", self.thread.get(row))?,
                 what: words("what", self.what.get(row))?,

@@ -100,7 +100,7 @@ table! {
     /// Of `session_finished`: how.
     end: Optional<Text>, Dictionary;
     thread: Optional<Text>, Dictionary;
-    /// Of `plugin_called`, and the next two.
+    /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`, `request_check`, `slo_check`).
     what: Optional<Text>, Dictionary;
     begin_ns: Optional<Int>, Delta;
     end_ns: Optional<Int>, Delta;
@@ -118,7 +118,7 @@ table! {
     metric: Optional<Text>, Dictionary;
     unit: Optional<Text>, Dictionary;
     better: Optional<Text>, Dictionary;
-    /// Of `metric_defined`; of `run_judged`: what the verdict says to a person.
+    /// Of `metric_defined`; of `run_judged`: what the verdict says to a person; of `plugin_failed`: what went wrong.
     summary: Optional<Text>, Dictionary;
     plugin: Optional<Text>, Dictionary;
     /// Of `sampled`, and the next; of `run_judged`: what was observed.

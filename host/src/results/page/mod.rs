@@ -37,6 +37,12 @@ pub(super) fn whole(
     let mut run = facts(&analysed.about, state);
     run.remarks
         .extend(evaluation.refused.iter().map(ToString::to_string));
+    run.remarks.extend(evaluation.failed.iter().map(|failed| {
+        format!(
+            "the plugin `{}` failed {}: what it says is of what came before",
+            failed.plugin, failed.message
+        )
+    }));
     run.name = folder
         .path()
         .file_name()

@@ -1,6 +1,7 @@
 //! What objectives came to.
 
 use serde_json::{Value, json};
+use veeksha_events::FailedPlugin;
 use veeksha_model::Nanos;
 use veeksha_slo::{Comparison, Quantity};
 
@@ -8,8 +9,8 @@ use super::ask::{Limit, Samples};
 use super::check::{Checked, Target, percent, text};
 use super::plugin_verdict::PluginVerdict;
 use super::stated::Stated;
-use crate::Metric;
 use crate::run_samples::RunSamples;
+use crate::{Metric, json as shapes};
 
 /// What one objective came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,10 +82,22 @@ impl SloResults {
     }
 
     /// `metrics/slo_results.json`.
-    pub(crate) fn json(&self) -> Value {
+    ///
+    /// Of plugins that `failed` while they judged nobody knows what they would have said: then it is not known that all are met.
+    pub(crate) fn json<'a>(&self, failed: impl Iterator<Item = &'a FailedPlugin>) -> Value {
+        let failed: Vec<Value> = failed.map(shapes::failed_plugin).collect();
+        let all_met = match (self.all_met(), failed.is_empty()) {
+            (true, false) => None,
+            (met, _) => Some(met),
+        };
         let results = self.results.iter().map(SloResult::json);
         let verdicts = self.verdicts.iter().map(PluginVerdict::json);
-        json!({ "all_slos_met": self.all_met(), "results": results.chain(verdicts).collect::<Vec<_>>(), "remarks": self.remarks })
+        json!({
+            "all_slos_met": all_met,
+            "results": results.chain(verdicts).collect::<Vec<_>>(),
+            "remarks": self.remarks,
+            "failed_plugins": failed,
+        })
     }
 }
 

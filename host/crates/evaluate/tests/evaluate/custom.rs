@@ -1,8 +1,9 @@
 //! Metrics and judgements of plugins.
 
 use crate::sequences::*;
+use serde_json::Value;
 use veeksha_evaluate::{Catalogue, Evaluation, Objectives, Setup, Stated};
-use veeksha_events::Event;
+use veeksha_events::{Event, FailedPlugin, PluginPart};
 use veeksha_model::ChunkKind::Content;
 use veeksha_model::{Better, ErrorClass, MetricDefinition, MetricSample, RequestId};
 use veeksha_ports::{RunResults, SloVerdict};
@@ -317,6 +318,28 @@ fn what_a_plugin_says_anew_replaces_what_it_said() {
     assert!(seen.slos.all_met());
     seen.judged_by("a", Vec::new());
     assert_eq!(names(&seen), ["b good", "c z", "d good"]);
+}
+
+#[test]
+fn where_a_judge_failed_nobody_knows_whether_all_is_met() {
+    let met = |part| {
+        let failed = Event::PluginFailed(FailedPlugin {
+            plugin: "odd".into(),
+            part,
+            message: "in `check`: no".into(),
+        });
+        let mut events = vec![answer(0, 100, "gold"), failed];
+        events.push(Event::RunEnded { at: ms(1000) });
+        let results = evaluate(Vec::new(), events).slo_results();
+        (
+            results["all_slos_met"].clone(),
+            results["failed_plugins"].as_array().map(Vec::len),
+        )
+    };
+    assert_eq!(met(PluginPart::SloCheck), (Value::Null, Some(1)));
+    assert_eq!(met(PluginPart::RequestCheck), (Value::Null, Some(1)));
+    // What it measures is no objective.
+    assert_eq!(met(PluginPart::Metric), (true.into(), Some(0)));
 }
 
 #[test]

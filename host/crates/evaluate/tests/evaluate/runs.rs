@@ -455,6 +455,7 @@ fn an_empty_run_has_nulls_and_no_zeros_that_nobody_measured() {
             "plugin": null, "detail": "no request was answered",
         }],
         "remarks": [],
+        "failed_plugins": [],
     });
     assert_eq!(evaluation.slo_results(), expected);
 }

@@ -41,6 +41,11 @@ enum TraceLine<'a> {
         request_id: String,
         good: bool,
     },
+    PluginFailed {
+        plugin: &'a str,
+        part: &'static str,
+        message: &'a str,
+    },
     RunJudged {
         plugin: &'a str,
         name: &'a str,
@@ -156,6 +161,11 @@ pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> s
             request_id: request.to_string(),
             good: *good,
         },
+        Event::PluginFailed(failed) => TraceLine::PluginFailed {
+            plugin: &failed.plugin,
+            part: failed.part.name(),
+            message: &failed.message,
+        },
         Event::RunJudged {
             plugin,
             name,
@@ -247,7 +257,9 @@ pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NeverSentReason, RunInfo, SessionEnd, ThreadSample, wire::sample::record};
+    use crate::{
+        FailedPlugin, NeverSentReason, PluginPart, RunInfo, SessionEnd, ThreadSample, wire::sample::record,
+    };
 
     fn trace_line_of(event: &Event, content: Option<&str>) -> String {
         let mut line = Vec::new();
@@ -305,6 +317,14 @@ mod tests {
                     detail: String::new(),
                 },
                 "run_judged",
+            ),
+            (
+                Event::PluginFailed(FailedPlugin {
+                    plugin: "mine".to_owned(),
+                    part: PluginPart::SloCheck,
+                    message: "no \"luck\"".to_owned(),
+                }),
+                "plugin_failed",
             ),
             (Event::Starved { due: 1, at: 2 }, "starved"),
             (Event::ArrivalsMissed { sessions: 3, at: 2 }, "arrivals_missed"),

@@ -129,6 +129,7 @@ impl ChromeTrace {
             | Event::Sampled(_)
             | Event::Judged { .. }
             | Event::RunJudged { .. }
+            | Event::PluginFailed(_)
             | Event::ThreadSampled(_) => {}
             Event::Dispatched { request, at, .. } => {
                 self.see(*at);
