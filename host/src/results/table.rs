@@ -204,7 +204,7 @@ fn slo(result: &SloResult) -> Row {
         .observed
         .map_or("no samples".into(), |observed| shown(observed, unit));
     let name = name_of(result);
-    let mut notes: Vec<String> = result.without_samples.iter().cloned().collect();
+    let mut notes: Vec<String> = result.detail.iter().cloned().collect();
     if let Some(worst) = &result.worst_window {
         notes.push(format!(
             "worst of {}: {} to {}",

@@ -65,6 +65,7 @@ mod throughput;
 mod timed;
 mod token_times;
 mod verdicts;
+mod windows;
 mod workload;
 
 pub use catalogue::{Catalogue, CatalogueError, MetricInfo};

@@ -11,10 +11,12 @@ use crate::label_sets::Matching;
 use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::requests::Requests;
+use crate::row::Row;
 use crate::sample_set::{SampleSet, stats};
 use crate::schedule::Schedule;
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionFigures;
+use crate::windows::Span;
 use crate::{Catalogue, Deadlines, Figure, Metric};
 
 /// Windows beyond which [`RunResults::windows`] leaves out those without samples.
@@ -28,7 +30,7 @@ const MANY_WINDOWS: u64 = 100_000;
 #[derive(Debug, PartialEq)]
 pub struct RunSamples {
     pub(crate) requests: Requests,
-    /// The rows that count, by intended instant.
+    /// The measured rows, whatever became of them, by intended instant.
     by_intended: Vec<u32>,
     pub(crate) sessions: SessionTable,
     pub(crate) custom: BTreeMap<String, Resolved>,
@@ -49,7 +51,7 @@ impl RunSamples {
     ) -> Self {
         let rows = (0u32..).zip(&requests.rows);
         let mut by_intended: Vec<u32> = rows
-            .filter(|(_, row)| row.counts())
+            .filter(|(_, row)| row.measured)
             .map(|(place, _)| place)
             .collect();
         by_intended.sort_unstable_by_key(|place| (requests.rows[*place as usize].intended, *place));
@@ -141,9 +143,16 @@ impl RunSamples {
         self.schedule
     }
 
-    /// Where windows begin.
-    fn begin(&self) -> Nanos {
-        self.schedule.map_or(0, |schedule| schedule.begin)
+    /// The measured requests that were intended within a span, in the order of their intended instants.
+    pub(crate) fn asked_rows(&self, span: Option<Span>) -> impl Iterator<Item = &Row> {
+        self.asked_places(span)
+            .map(|place| &self.requests.rows[place as usize])
+    }
+
+    fn asked_places(&self, span: Option<Span>) -> impl Iterator<Item = u32> {
+        let rows = &self.requests.rows;
+        let places = within(&self.by_intended, span, |place| rows[*place as usize].intended);
+        places.iter().copied()
     }
 
     pub(crate) fn matching(&self, filter: &[Label]) -> Matching {
@@ -157,12 +166,7 @@ impl RunSamples {
     }
 
     /// The samples of requests that pass the filter and were intended within `[from, to)`; empty for a metric that does not exist.
-    pub(crate) fn set(
-        &self,
-        metric: &str,
-        matching: &Matching,
-        span: Option<(Nanos, Nanos)>,
-    ) -> SampleSet<'_> {
+    pub(crate) fn set(&self, metric: &str, matching: &Matching, span: Option<Span>) -> SampleSet<'_> {
         match self.catalogue.get(metric).and_then(|info| info.metric) {
             Some(metric) => self.built_in(metric, matching, span),
             None => match self.custom.get(metric) {
@@ -172,13 +176,13 @@ impl RunSamples {
         }
     }
 
-    fn built_in(&self, metric: Metric, matching: &Matching, span: Option<(Nanos, Nanos)>) -> SampleSet<'_> {
+    fn built_in(&self, metric: Metric, matching: &Matching, span: Option<Span>) -> SampleSet<'_> {
         let rows = &self.requests.rows;
         let passing = || {
-            within(&self.by_intended, span, |place| rows[*place as usize].intended)
-                .iter()
-                .copied()
-                .filter(|place| matching.has(rows[*place as usize].labels))
+            self.asked_places(span).filter(|place| {
+                let row = &rows[*place as usize];
+                row.counts() && matching.has(row.labels)
+            })
         };
         let of = || {
             if matching.is_all() && span.is_none() {
@@ -215,48 +219,10 @@ impl RunSamples {
             ),
         }
     }
-
-    /// The windows of this length, from the first intended instant on, in which something was intended that could have samples.
-    pub(crate) fn spans(&self, metric: &str, length: Nanos) -> Vec<(Nanos, Nanos)> {
-        let length = length.max(1);
-        let rows = &self.requests.rows;
-        let sessions = &self.sessions;
-        let instants: Box<dyn Iterator<Item = Nanos>> =
-            match self.catalogue.get(metric).and_then(|info| info.metric) {
-                None => match self.custom.get(metric) {
-                    Some(samples) => Box::new(samples.instants()),
-                    None => Box::new(std::iter::empty()),
-                },
-                Some(Metric::SessionThinkTime) => {
-                    Box::new(sessions.think_times.iter().map(|time| time.intended))
-                }
-                Some(metric) if metric.scope() == crate::Scope::Session => {
-                    Box::new(sessions.sessions.iter().map(|session| session.intended))
-                }
-                Some(_) => Box::new(
-                    self.by_intended
-                        .iter()
-                        .map(|place| rows[*place as usize].intended),
-                ),
-            };
-        let mut numbers: Vec<u64> = instants
-            .map(|at| at.saturating_sub(self.begin()) / length)
-            .collect();
-        numbers.dedup();
-        numbers
-            .into_iter()
-            .map(|number| self.span(number, length))
-            .collect()
-    }
-
-    fn span(&self, number: u64, length: Nanos) -> (Nanos, Nanos) {
-        let from = self.begin().saturating_add(number.saturating_mul(length));
-        (from, from.saturating_add(length))
-    }
 }
 
 /// Those that were intended within `[from, to)`, of items in the order of their instants.
-fn within<T>(items: &[T], span: Option<(Nanos, Nanos)>, intended: impl Fn(&T) -> Nanos) -> &[T] {
+fn within<T>(items: &[T], span: Option<Span>, intended: impl Fn(&T) -> Nanos) -> &[T] {
     let Some((from, to)) = span else {
         return items;
     };
@@ -292,7 +258,7 @@ impl RunResults for RunSamples {
     fn windows(&self, metric: &str, filter: &[Label], length: Nanos) -> Vec<WindowStats> {
         let length = length.max(1);
         let matching = self.matching(filter);
-        let of = |(from, to): (Nanos, Nanos)| {
+        let of = |(from, to): Span| {
             let summary = self.set(metric, &matching, Some((from, to))).summary();
             WindowStats {
                 from,
@@ -300,7 +266,7 @@ impl RunResults for RunSamples {
                 stats: stats(summary.as_ref()),
             }
         };
-        let spans = self.spans(metric, length);
+        let spans = self.spans(metric, &self.matching(&[]), length);
         let last = spans.last().map(|(from, _)| (from - self.begin()) / length);
         match last {
             Some(last) if last < MANY_WINDOWS => {

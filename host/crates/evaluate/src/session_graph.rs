@@ -14,6 +14,8 @@ use crate::sessions::{Known, SessionRow, Sessions};
 pub(crate) struct SessionTable {
     /// By `intended`.
     pub(crate) sessions: Vec<SessionRow>,
+    /// The first intended instant and the labels of each session that a failure cut short, so that it has no figures.
+    pub(crate) withdrawn: Vec<(Nanos, LabelSet)>,
     /// Of each measured request that has parents, all of them known.
     pub(crate) think_times: Vec<ThinkTime>,
 }
@@ -31,6 +33,7 @@ pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTabl
     let shortest = ShortestFirst::of(&requests.rows);
     let mut table = SessionTable {
         sessions: Vec::with_capacity(sessions.ends.len()),
+        withdrawn: Vec::new(),
         think_times: Vec::new(),
     };
     let mut begin = 0;
@@ -40,14 +43,18 @@ pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTabl
         let end = begin + length;
         let graph = Graph::of(requests, begin, end);
         table.think_times.extend(graph.think_times());
-        let tried = sessions
-            .end(session)
-            .is_some_and(|(_, end)| matches!(end, SessionEnd::Completed | SessionEnd::Errored));
-        if tried && requests.rows[begin..end].iter().all(|row| row.measured) {
+        let ended = sessions.end(session).map(|(_, end)| end);
+        let tried = ended.filter(|end| *end != SessionEnd::Incomplete);
+        if let Some(ended) = tried
+            && requests.rows[begin..end].iter().all(|row| row.measured)
+        {
             let mut figures = graph.figures(&shortest);
             let sets: Vec<LabelSet> = graph.rows.iter().map(|row| row.labels).collect();
             figures.labels = requests.labels.common(sets);
-            table.sessions.push(figures);
+            match ended {
+                SessionEnd::Cancelled => table.withdrawn.push((figures.intended, figures.labels)),
+                _ => table.sessions.push(figures),
+            }
         }
         begin = end;
     }

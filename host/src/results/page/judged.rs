@@ -70,13 +70,16 @@ pub(super) fn slo(result: &SloResult) -> Slo {
             to: seconds(worst.to),
             of: worst.windows,
         }),
-        detail: match (&result.without_samples, result.thin) {
-            (Some(why), _) => Some(why.clone()),
-            (_, true) => Some("of few samples: hardly more than the outermost one".to_owned()),
-            (_, false) => None,
-        },
+        detail: detail(result),
         plugin: None,
     }
+}
+
+fn detail(result: &SloResult) -> Option<String> {
+    let thin = result.thin && result.sample_count.is_some_and(|samples| samples > 0);
+    let thin = thin.then(|| "of few samples: hardly more than the outermost one".to_owned());
+    let parts: Vec<String> = result.detail.iter().cloned().chain(thin).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 pub(super) fn verdict(said: &PluginVerdict) -> Slo {

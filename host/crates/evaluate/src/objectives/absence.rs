@@ -5,7 +5,9 @@ use veeksha_slo::LabelText;
 
 use super::Objectives;
 use super::ask::Samples;
+use crate::label_sets::Matching;
 use crate::run_samples::RunSamples;
+use crate::windows::Span;
 
 /// Labels that are listed; a workload may have thousands.
 const LISTED: usize = 8;
@@ -20,8 +22,39 @@ impl RunSamples {
         match (asked.filter.is_empty(), self.summary(metric).is_some()) {
             _ if !self.requests.rows.iter().any(|row| row.counts()) => "no request was answered".to_owned(),
             (_, false) => format!("no answer has a sample of {metric}"),
-            (_, true) => format!("no answer with {} has a sample of {metric}", all(&asked.filter)),
+            (true, true) => {
+                format!("the samples of {metric} are of no request, so that they lie in no window")
+            }
+            (false, true) => format!("no answer with {} has a sample of {metric}", all(&asked.filter)),
         }
+    }
+
+    /// That there are windows without samples, of those in which something was asked for, in words; `None` if there are none.
+    pub(crate) fn why_not_judged(
+        &self,
+        asked: &Samples,
+        matching: &Matching,
+        not_judged: &[Span],
+        windows: u64,
+    ) -> Option<String> {
+        let answered = |span: &&Span| self.is_answered_within(matching, **span);
+        let without_sample = not_judged.iter().filter(answered).count();
+        let unanswered = not_judged.len() - without_sample;
+        let with = match asked.filter.is_empty() {
+            true => String::new(),
+            false => format!(" with {}", all(&asked.filter)),
+        };
+        let parts = [
+            (unanswered, format!("no request{with} was answered")),
+            (
+                without_sample,
+                format!("no answer{with} has a sample of {}", asked.metric),
+            ),
+        ];
+        let parts: Vec<String> = (parts.iter().filter(|(count, _)| *count > 0))
+            .map(|(count, what)| format!("in {count} of {windows} windows {what}"))
+            .collect();
+        (!parts.is_empty()).then(|| format!("{}: they are not judged", parts.join(", ")))
     }
 
     /// The conditions of goodput that are about no request, in words.

@@ -5,11 +5,13 @@ use veeksha_events::FailedPlugin;
 use veeksha_model::Nanos;
 use veeksha_slo::{Comparison, Quantity};
 
-use super::ask::{Limit, Samples};
+use super::ask::{Limit, Of, Samples};
 use super::check::{Checked, Target, percent, text};
 use super::plugin_verdict::PluginVerdict;
 use super::stated::Stated;
+use crate::label_sets::Matching;
 use crate::run_samples::RunSamples;
+use crate::windows::Span;
 use crate::{Metric, json as shapes};
 
 /// What one objective came to.
@@ -41,8 +43,9 @@ pub struct SloResult {
     pub thin: bool,
     /// The worst window, if the figure is taken in windows.
     pub worst_window: Option<WorstWindow>,
-    /// Why there are no samples, if there are none: `no request has the label tier="golf"; did you mean tier="gold"?`.
-    pub without_samples: Option<String>,
+    /// What a reader of the outcome must know: why there are no samples (`no request has the label tier="golf"; did you mean
+    /// tier="gold"?`), or that there are none in some windows (`in 3 of 10 windows no request was answered: they are not judged`).
+    pub detail: Option<String>,
 }
 
 /// The window that decides an objective over windows: no other one is worse, and none before it is as bad.
@@ -54,7 +57,7 @@ pub struct WorstWindow {
     pub to: Nanos,
     /// Samples within it.
     pub sample_count: u64,
-    /// Windows with samples.
+    /// Windows that are judged: those in which something was intended, for a `count` or `sum` also without samples (0), else with some.
     pub windows: u64,
 }
 
@@ -129,7 +132,7 @@ impl SloResult {
             "too_few_samples": self.thin,
             "worst_window": window,
             "plugin": Value::Null,
-            "detail": self.without_samples,
+            "detail": self.detail,
         })
     }
 }
@@ -150,10 +153,7 @@ pub(crate) fn answer(checked: &Checked, samples: &RunSamples) -> SloResult {
         sample_count: seen.sample_count,
         thin: seen.thin,
         worst_window: seen.window,
-        without_samples: match (&checked.target, seen.sample_count) {
-            (Target::Samples { samples: asked, .. }, Some(0)) => Some(samples.why_none(asked)),
-            _ => None,
-        },
+        detail: seen.detail,
         stated: checked.stated.clone(),
     }
 }
@@ -164,6 +164,7 @@ struct Seen {
     sample_count: Option<u64>,
     thin: bool,
     window: Option<WorstWindow>,
+    detail: Option<String>,
 }
 
 fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
@@ -186,37 +187,52 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
             value: Some(value),
             sample_count: Some(count),
             thin: asked.of.is_thin(count),
-            window: None,
+            ..Seen::default()
         };
     }
+    match window {
+        Some(length) => observe_windows(asked, *length, checked.limit, samples),
+        None => {
+            let set = samples.set(&asked.metric, &samples.matching(&asked.filter), None);
+            Seen {
+                value: asked.of.observe(&set).filter(|value| value.is_finite()),
+                sample_count: Some(set.count()),
+                thin: asked.of.is_thin(set.count()),
+                window: None,
+                detail: (set.count() == 0).then(|| samples.why_none(asked)),
+            }
+        }
+    }
+}
+
+/// What is observed in the worst window. Where something was intended and nothing was sampled, a count and a sum are 0; any other figure
+/// does not exist there.
+fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSamples) -> Seen {
     let matching = samples.matching(&asked.filter);
-    let Some(length) = window else {
-        let set = samples.set(&asked.metric, &matching, None);
-        return Seen {
-            value: asked.of.observe(&set).filter(|value| value.is_finite()),
-            sample_count: Some(set.count()),
-            thin: asked.of.is_thin(set.count()),
-            window: None,
-        };
-    };
     let mut seen = Seen {
         sample_count: Some(0),
         ..Seen::default()
     };
-    let mut windows = 0;
-    for (from, to) in windows_of(asked, *length, checked.limit, samples) {
-        let set = samples.set(&asked.metric, &matching, Some((from, to)));
-        let Some(value) = asked.of.observe(&set).filter(|_| set.count() > 0) else {
+    let (mut judged, mut sampled) = (0, 0);
+    let mut not_judged = Vec::new();
+    for span in windows_of(asked, &matching, length, limit, samples) {
+        let set = samples.set(&asked.metric, &matching, Some(span));
+        let count = set.count();
+        sampled += count;
+        let value = match count {
+            0 => asked.of.grows_with_time().then_some(0.0),
+            _ => asked.of.observe(&set),
+        };
+        let Some(value) = value else {
+            not_judged.push(span);
             continue;
         };
-        windows += 1;
-        if seen
-            .value
-            .is_none_or(|worst| checked.limit.is_worse(value, worst))
-        {
+        judged += 1;
+        if seen.value.is_none_or(|worst| limit.is_worse(value, worst)) {
+            let (from, to) = span;
             seen.value = Some(value);
-            seen.sample_count = Some(set.count());
-            seen.thin = asked.of.is_thin(set.count());
+            seen.sample_count = Some(count);
+            seen.thin = asked.of.is_thin(count);
             seen.window = Some(WorstWindow {
                 from,
                 // No request was asked for after the schedule's end.
@@ -224,22 +240,38 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
                     Some(schedule) if schedule.end > from => to.min(schedule.end),
                     _ => to,
                 },
-                sample_count: set.count(),
+                sample_count: count,
                 windows: 0,
             });
         }
     }
     if let Some(window) = &mut seen.window {
-        window.windows = windows;
+        window.windows = judged;
+    }
+    if sampled == 0 {
+        seen.detail = Some(samples.why_none(asked));
+        // As without windows: a count of nothing is 0, and a sum of nothing does not exist.
+        if asked.of != Of::Count {
+            (seen.value, seen.window) = (None, None);
+        }
+    } else {
+        let windows = judged + not_judged.len() as u64;
+        seen.detail = samples.why_not_judged(asked, &matching, &not_judged, windows);
     }
     seen
 }
 
 /// The windows in which a figure is taken. What grows with time and must reach a bound is not asked of a window that the schedule left before
 /// its end, unless every window is such a one.
-fn windows_of(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSamples) -> Vec<(Nanos, Nanos)> {
-    let mut spans = samples.spans(&asked.metric, length);
-    let filled = |(_, to): &(Nanos, Nanos)| samples.schedule().is_some_and(|schedule| *to <= schedule.end);
+fn windows_of(
+    asked: &Samples,
+    matching: &Matching,
+    length: Nanos,
+    limit: Limit,
+    samples: &RunSamples,
+) -> Vec<Span> {
+    let mut spans = samples.spans(&asked.metric, matching, length);
+    let filled = |(_, to): &Span| samples.schedule().is_some_and(|schedule| *to <= schedule.end);
     if asked.of.grows_with_time() && !limit.is_upper() && spans.iter().any(filled) {
         spans.retain(filled);
     }
@@ -265,7 +297,7 @@ fn stated_percentile(checked: &Checked) -> Option<f64> {
     match (&checked.stated, &checked.target) {
         (Stated::Constant(slo), _) => Some(slo.percentile),
         (_, Target::Samples { samples, .. }) => match samples.of {
-            super::ask::Of::Quantile(p) => Some(p),
+            Of::Quantile(p) => Some(p),
             _ => None,
         },
         _ => None,

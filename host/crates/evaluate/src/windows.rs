@@ -1,0 +1,76 @@
+//! Windows: stretches of equal length from the first intended instant on, and in which of them something was asked for.
+
+use veeksha_model::Nanos;
+
+use crate::label_sets::Matching;
+use crate::{Metric, RunSamples, Scope};
+
+/// A stretch of time: from its beginning until before its end.
+pub(crate) type Span = (Nanos, Nanos);
+
+impl RunSamples {
+    /// The windows of this length in which something was intended that could have had samples, and that the filter lets pass: measured
+    /// requests, whatever became of them; for a metric of sessions, sessions that were tried, to their end or until a failure.
+    pub(crate) fn spans(&self, metric: &str, matching: &Matching, length: Nanos) -> Vec<Span> {
+        let length = length.max(1);
+        let begin = self.begin();
+        let number = |at: Nanos| at.saturating_sub(begin) / length;
+        let mut numbers: Vec<u64> = match self.asked_for(metric) {
+            AskedFor::Nothing => Vec::new(),
+            AskedFor::Requests => {
+                let rows = self.asked_rows(None);
+                let passing = rows.filter(|row| matching.has(row.labels));
+                passing.map(|row| number(row.intended)).collect()
+            }
+            AskedFor::Sessions => {
+                let told = self.sessions.sessions.iter();
+                let told = told.map(|session| (session.intended, session.labels));
+                let asked = told.chain(self.sessions.withdrawn.iter().copied());
+                let passing = asked.filter(|(_, labels)| matching.has(*labels));
+                passing.map(|(intended, _)| number(intended)).collect()
+            }
+        };
+        numbers.sort_unstable();
+        numbers.dedup();
+        let spans = numbers.into_iter();
+        spans.map(|number| self.span(number, length)).collect()
+    }
+
+    /// The window of a number.
+    pub(crate) fn span(&self, number: u64, length: Nanos) -> Span {
+        let from = self.begin().saturating_add(number.saturating_mul(length));
+        (from, from.saturating_add(length))
+    }
+
+    /// Whether a request that the filter lets pass was intended within a span and answered.
+    pub(crate) fn is_answered_within(&self, matching: &Matching, span: Span) -> bool {
+        let mut asked = self.asked_rows(Some(span));
+        asked.any(|row| row.counts() && matching.has(row.labels))
+    }
+
+    /// Where windows begin.
+    pub(crate) fn begin(&self) -> Nanos {
+        self.schedule().map_or(0, |schedule| schedule.begin)
+    }
+
+    fn asked_for(&self, metric: &str) -> AskedFor {
+        match self.catalogue().get(metric).map(|info| (info.metric, info.scope)) {
+            Some((Some(Metric::SessionThinkTime), _)) => AskedFor::Requests,
+            Some((Some(_), Scope::Session)) => AskedFor::Sessions,
+            Some((Some(_), _)) => AskedFor::Requests,
+            defined => match (defined, self.custom.get(metric)) {
+                (None, None) => AskedFor::Nothing,
+                // Samples that are of no request lie in no window: what was asked for says nothing of them.
+                (_, Some(samples)) if samples.instants().next().is_none() => AskedFor::Nothing,
+                _ => AskedFor::Requests,
+            },
+        }
+    }
+}
+
+/// What a metric has samples of.
+enum AskedFor {
+    Requests,
+    Sessions,
+    Nothing,
+}
