@@ -64,7 +64,7 @@ const page = {
 
   // Small charts, one for each metric that the page knows of each request.
   distributions() {
-    const names = this.model.metrics.map((metric) => metric.name).filter((name) => name !== 'ttfc_from_intended' && name !== 'e2e_from_intended');
+    const names = this.model.metrics.filter((metric) => metric.values.some((value) => value === value)).map((metric) => metric.name).filter((name) => name !== 'ttfc_from_intended' && name !== 'e2e_from_intended');
     if (names.join() !== this.cdfNames) {
       this.cdfNames = names.join();
       PLOTS.splice(0, PLOTS.length, ...PLOTS.filter((plot) => !this.cdfs.includes(plot)));

@@ -82,25 +82,29 @@ function buildModel(data) {
   const chunks = decodeChunks(columns, rows, intended);
   // What was sent to hold the load while the rest drained is no sample of any metric.
   const drained = (row) => Boolean(columns.drained && columns.drained[row]);
-  const of = (value) => Float64Array.from(dispatched, (_, row) => (drained(row) ? NaN : value(row)));
-  // These are the definitions of the host: what describes a whole answer, a request that failed does not have.
-  const whole = (row, value) => (ok[row] && !Number.isNaN(last[row]) ? value : NaN);
+  // The host computes its metrics from measured, answered requests: so does every chart of values, or one metric would have two medians.
+  const counts = (row) => Boolean(ok[row]) && !drained(row);
   const micro = (seconds) => Math.round(seconds * 1e6) / 1e6;
-  const values = {
-    ttfc: of((row) => micro(first[row] - dispatched[row])),
-    ttfc_from_intended: of((row) => micro(first[row] - intended[row])),
-    tpot: of((row) => (output[row] >= 2 && last[row] > first[row]
-      ? whole(row, (last[row] - first[row]) / (output[row] - 1)) : NaN)),
-    end_to_end_latency: of((row) => whole(row, micro(last[row] - dispatched[row]))),
-    e2e_from_intended: of((row) => whole(row, micro(last[row] - intended[row]))),
-    output_throughput: of((row) => (output[row] > 0 && last[row] > dispatched[row]
-      ? whole(row, output[row] / (last[row] - dispatched[row])) : NaN)),
-    num_output_tokens: of((row) => (ok[row] && output[row] > 0 ? output[row] : NaN)),
+  const definitions = {
+    ttfc: (row) => micro(first[row] - dispatched[row]),
+    ttfc_from_intended: (row) => micro(first[row] - intended[row]),
+    tpot: (row) => (output[row] >= 2 && last[row] > first[row] ? (last[row] - first[row]) / (output[row] - 1) : NaN),
+    end_to_end_latency: (row) => micro(last[row] - dispatched[row]),
+    e2e_from_intended: (row) => micro(last[row] - intended[row]),
+    output_throughput: (row) => (output[row] > 0 && last[row] > dispatched[row] ? output[row] / (last[row] - dispatched[row]) : NaN),
+    num_output_tokens: (row) => output[row],
   };
+  // What was seen of one request, though it failed: for the lines that tell of it alone.
+  const seen = (name) => Float64Array.from(dispatched, (_, row) =>
+    (counts(row) || (name.startsWith('ttfc') && !drained(row)) ? definitions[name](row) : NaN));
   const told = new Map((data.metrics || []).map((metric) => [metric.name, metric]));
   const metrics = BUILT_IN.map(([name, label, unit]) => {
     const known = told.get(name);
-    return { name, label: known ? known.label : label, unit: known ? known.unit : unit, values: values[name], custom: false };
+    const observed = seen(name);
+    return {
+      name, label: known ? known.label : label, unit: known ? known.unit : unit, custom: false, observed,
+      values: observed.map((value, row) => (counts(row) ? value : NaN)),
+    };
   });
   for (const custom of columns.custom || []) {
     const known = told.get(custom.name);
@@ -110,10 +114,10 @@ function buildModel(data) {
     });
     metrics.push({
       name: custom.name, label: known ? known.label : words(custom.name), unit: known ? known.unit : '',
-      values: column, custom: true,
+      values: column, observed: column, custom: true,
     });
   }
-  const present = metrics.filter((metric) => metric.values.some((value) => !Number.isNaN(value)));
+  const present = metrics.filter((metric) => metric.observed.some((value) => !Number.isNaN(value)));
   const bySession = new Map();
   for (let row = 0; row < rows; row += 1) {
     const session = columns.session[row];
@@ -144,6 +148,7 @@ function buildModel(data) {
     data, columns, rows, total: columns.total, texts, intended, dispatched, completed, first, last, ok, output, chunks,
     metrics: present, bySession, sessions, neverSent, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
     drained,
+    counts,
     // What was given up or broke while the run drained is no failure that counts: it is shown as drained.
     failed: (row) => !ok[row] && !drained(row),
     anyFailed: ok.some((well, row) => !well && !drained(row)),

@@ -43,7 +43,7 @@ function computeMask() {
     if (keep && tokens) keep = start[row + 1] > start[row] && token[start[row + 1] - 1] >= tokens[0];
     if (keep && gap) {
       keep = false;
-      for (let index = start[row] + 1; index < start[row + 1] && !keep; index += 1) {
+      for (let index = start[row] + 1; model.counts(row) && index < start[row + 1] && !keep; index += 1) {
         const wide = at[index] - at[index - 1];
         keep = wide >= gap[0] && wide <= gap[1] && (!tokens || (token[index] >= tokens[0] && token[index] <= tokens[1]));
       }
@@ -95,7 +95,7 @@ function selectedValues(metric) {
   return kept.subarray(0, size).sort();
 }
 
-// Gaps between chunks of the selected requests (all: of all), ascending. They are many, so they are kept until the selection changes.
+// Gaps between chunks of the selected requests (all: of all), ascending, in the answers that count. They are many, so they are kept until the selection changes.
 function gapsOf(all) {
   const { model, mask, tokens } = selection;
   if (all || !isSelecting()) {
@@ -112,7 +112,7 @@ function collectGaps(model, mask, tokens) {
   let size = 0;
   let requests = 0;
   for (let row = 0; row < model.rows; row += 1) {
-    if ((mask && !mask[row]) || thinned[row] || model.drained(row) || start[row + 1] === start[row]) continue;
+    if ((mask && !mask[row]) || thinned[row] || !model.counts(row) || start[row + 1] === start[row]) continue;
     requests += 1;
     for (let index = start[row] + 1; index < start[row + 1]; index += 1) {
       if (tokens && !(token[index] >= tokens[0] && token[index] <= tokens[1])) continue;

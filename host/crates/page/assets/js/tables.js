@@ -53,7 +53,7 @@ class RequestTable {
     const time = (key, label, values) => ({ key, label, unit: 's', value: (row) => values[row] });
     const metric = (name, label) => {
       const found = model.metric(name);
-      return found ? [{ key: name, label: label || found.label, unit: found.unit, value: (row) => found.values[row] }] : [];
+      return found ? [{ key: name, label: label || found.label, unit: found.unit, value: (row) => found.observed[row] }] : [];
     };
     return [
       { key: 'request', label: 'Request', value: (row) => row, text: (row) => model.name(row) },

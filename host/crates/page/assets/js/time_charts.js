@@ -285,7 +285,7 @@ function requestLines(model, row, metric) {
   for (const wanted of [metric, model.metric('ttfc'), model.metric('end_to_end_latency')]) {
     if (!wanted || seen.has(wanted.name)) continue;
     seen.add(wanted.name);
-    lines.push([wanted.label, withUnit(wanted.values[row], wanted.unit)]);
+    lines.push([wanted.label, withUnit(wanted.observed[row], wanted.unit)]);
   }
   lines.push(['tokens', `${count(model.columns.prompt_tokens[row])} in, ${count(model.output[row])} out`]);
   if (!model.ok[row]) lines.push([`failed: ${words(model.failure(row))}`]);

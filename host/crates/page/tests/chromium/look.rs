@@ -104,6 +104,59 @@ fn its_figures_are_those_of_the_records() {
     }
 }
 
+/// With nothing selected a card and the key figure of its metric are of the same requests: those that were measured and answered. What is
+/// known of one that broke stays in its row.
+#[test]
+fn charts_of_values_are_of_the_requests_that_count() {
+    use veeksha_events::{Event, Status};
+    use veeksha_model::ErrorClass;
+    const MILLI: u64 = 1_000_000;
+    // Ten answers: first chunks after 20, 21, ... 29 ms, then gaps of 5 ms.
+    let record = |session: u64, first: u64, gap: u64| {
+        let at = session * 1_000 * MILLI;
+        let chunks = [first, first + gap, first + 2 * gap].map(|after| at + after * MILLI);
+        sample::run::record(session, 0, at, &chunks)
+    };
+    let mut records: Vec<_> = (0..10).map(|session| record(session, 20 + session, 5)).collect();
+    let mut broken = record(10, 900, 400);
+    broken.status = Status::Failed {
+        class: ErrorClass::Truncated,
+        message: "no finish reason".into(),
+    };
+    let mut drained = record(11, 800, 300);
+    drained.measured = false;
+    // Answered, and nothing generated: an answer of 0 tokens.
+    let mut empty = record(12, 0, 0);
+    empty.chunks.clear();
+    empty.output_tokens = 0;
+    records.extend([broken, drained, empty]);
+    let events: Vec<Event> = records
+        .into_iter()
+        .map(|record| Event::Finished(Box::new(record)))
+        .collect();
+    let Some(mut opened) = open(1400, 950, &sample::page_data::data(&events, 100)) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    let note = |browser: &mut crate::browser::Browser, plot: &str| {
+        browser
+            .text(&format!("#plot-{plot} .plot-note"))
+            .replace('\u{202f}', " ")
+    };
+    // The median of 20..=29 is 24.5, the 99th percentile 28 + 0.91.
+    assert_eq!(note(browser, "cdf-ttfc"), "P50 24.5 ms · P99 28.9 ms · n 10");
+    assert_eq!(
+        note(browser, "gaps"),
+        "P50 5.00 ms · P99 5.00 ms · 20 gaps of 10 requests"
+    );
+    assert!(note(browser, "cdf-num_output_tokens").ends_with("n 11"));
+    let row = browser.text("#requests-table tr[data-name=\"10/0\"]");
+    assert!(row.contains("900"), "its time to first chunk was seen: {row}");
+    let row = browser.text("#requests-table tr[data-name=\"11/0\"]");
+    assert!(!row.contains("800"), "{row}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 #[test]
 fn hover_reads_and_zoom_follows_in_all_charts_of_time() {
     let Some(mut opened) = open(1400, 950, &some_data()) else {
@@ -187,7 +240,7 @@ fn what_does_not_count_is_told_apart() {
         .next()
         .and_then(|text| text.replace('\u{202f}', "").parse::<u64>().ok());
     let with_first_chunk = "(() => { const columns = JSON.parse(document.getElementById('data').textContent).requests; \
-         return columns.first_chunk.filter((at, row) => at !== null && !columns.drained[row]).length; })()";
+         return columns.first_chunk.filter((at, row) => at !== null && columns.failed[row] === null && !columns.drained[row]).length; })()";
     assert_eq!(browser.eval(with_first_chunk), json!(count.unwrap()), "{note}");
     assert!(drained > 0 && count.unwrap() < all - drained + 1);
     assert!(browser.text("#plot-timeline .legend").contains("drained"));

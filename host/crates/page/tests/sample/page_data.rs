@@ -49,7 +49,8 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
     let seconds = |from: Nanos, to: Nanos| (to as f64 - from as f64) / 1e9;
     let first = |record: &RequestRecord| record.generated_at().next();
     let last = |record: &RequestRecord| record.generated_at().last();
-    let mut ttfc: Vec<f64> = records
+    // The host's metrics are of answered requests; what a failed one had shown before it broke is no sample.
+    let mut ttfc: Vec<f64> = answered
         .iter()
         .filter_map(|record| Some(seconds(record.dispatched_at, first(record)?)))
         .collect();
@@ -64,7 +65,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
         .iter()
         .filter_map(|record| Some(seconds(record.dispatched_at, last(record)?)))
         .collect();
-    let mut gaps: Vec<f64> = records
+    let mut gaps: Vec<f64> = answered
         .iter()
         .flat_map(|record| {
             let at: Vec<Nanos> = record.generated_at().collect();
