@@ -43,8 +43,10 @@ pub(crate) struct Binned {
     along: Along,
     /// What cells are measured along, per cell: two to the power of this.
     length: u32,
-    /// Samples taken.
-    count: u64,
+    /// What samples were of so far: as many as there were samples of another key than the one before.
+    origins: u64,
+    /// The key of the last sample.
+    last: Option<u64>,
     cells: Vec<Cell>,
 }
 
@@ -53,7 +55,7 @@ pub(crate) struct Binned {
 enum Along {
     /// Of time, from this instant on; what is earlier belongs to the first one.
     Time(Nanos),
-    /// Of the order in which samples came.
+    /// Of the order in which samples came; those of one key, one after the other, lie in one cell.
     Order,
 }
 
@@ -80,14 +82,18 @@ impl Binned {
                 Along::Time(_) => SHORTEST,
                 Along::Order => 0,
             },
-            count: 0,
+            origins: 0,
+            last: None,
             cells: Vec::new(),
         }
     }
 
     pub(crate) fn push(&mut self, sample: Sample) {
         let Sample {
-            at, value, weight, ..
+            at,
+            value,
+            weight,
+            key,
         } = sample;
         let bits = value.to_bits();
         let octave = (bits >> 52) as usize;
@@ -96,11 +102,12 @@ impl Binned {
         }
         let column =
             (usize::from(self.pages[octave]) << self.fineness) | within_page(bits, self.fineness) as usize;
+        self.origins += u64::from(key.is_none() || key != self.last);
+        self.last = key;
         let way = match self.along {
             Along::Time(from) => at.saturating_sub(from),
-            Along::Order => self.count,
+            Along::Order => self.origins - 1,
         };
-        self.count += 1;
         while way >> self.length >= CELLS as u64 {
             self.widen();
         }
@@ -264,6 +271,20 @@ mod tests {
         // Four to a cell.
         assert_eq!(binned.cells.len(), 250);
         assert_eq!(binned.cells[1].sum, 4.0 + 5.0 + 6.0 + 7.0);
+    }
+
+    #[test]
+    fn what_is_of_one_request_lies_in_one_cell() {
+        // 500 requests of one instant, each of 3 samples.
+        let of = |i: u64| Sample {
+            key: Some(i / 3),
+            ..sample(7, (i / 3) as f64, 1.0)
+        };
+        let mut binned = Binned::new(&(0..1500).map(of).collect::<Vec<_>>());
+        (0..1500).for_each(|i| binned.push(of(i)));
+        // Two requests to a cell.
+        assert_eq!(binned.cells.len(), 250);
+        assert_eq!(binned.cells[1].sum, 3.0 * (2.0 + 3.0));
     }
 
     #[test]

@@ -30,7 +30,9 @@
 //!   [`Correction`]). A difference that is more than chance is still not called better or worse if it is within what both clients may be wrong
 //!   by (the certificates' errors), or smaller than what matters ([`Options::smallest`]). A candidate that is twice or half of the baseline, and
 //!   of which only the number of runs keeps one from saying so, has [`Verdict::TooFewRuns`], not [`Verdict::NoDifference`].
-//! * **Enough data** of single runs are 20 samples or requests, and for a percentile as many as leave 5 beyond it: 500 for a P99. Rates are judged by
+//! * **Whole requests**: the samples of a request (the gaps of its answer) are never divided: they lie in one cell and are drawn together.
+//! * **Enough data** of single runs are 20 samples, and of 20 requests: what happens to one happens to all its samples. For a percentile as many samples
+//!   as leave 5 beyond it: 500 for a P99. Rates are judged by
 //!   how the amounts were spread over the run ([`Parts::Amounts`]). A figure of the whole run that is nothing but one number has its error from
 //!   several runs only.
 //! * **Not comparable** are runs whose workload digests differ, runs that are INVALID as a whole, and single metrics that are ([`Invalid`]). Their

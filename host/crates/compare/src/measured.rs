@@ -7,7 +7,7 @@ use veeksha_stats::RandomStream;
 use crate::bootstrap::{Chance, chance};
 use crate::effect::{Floor, Noise, Scale, Variance};
 use crate::series::Series;
-use crate::statistic::{Statistic, USUAL, enough, resampled, value_of};
+use crate::statistic::{ENOUGH, Statistic, USUAL, enough, resampled, value_of};
 use crate::whole_run::{Counted, chance_of, counted};
 use crate::{ClientError, FigureData, MetricData, Options, RunData, Validity};
 
@@ -40,6 +40,8 @@ pub(crate) struct Measured {
 pub(crate) enum Lack {
     /// The run has fewer samples than it takes.
     Samples { has: u64, needs: u64 },
+    /// There are enough samples, but of fewer requests than it takes.
+    Requests { samples: u64, has: u64, needs: u64 },
     /// The samples hang together over so long a time that they are next to one.
     Blocks,
     /// No error is known for this statistic.
@@ -244,10 +246,11 @@ fn measure_metric(
     all.retain(|measured| !measured.values.is_empty());
     // Values that differ tell their noise; of one value, or of values that agree, the samples do.
     if all.iter().any(Measured::agrees) {
-        for series in of_this.iter().map(|metric| metric.samples.series()) {
+        for samples in of_this.iter().map(|metric| &metric.samples) {
+            let series = samples.series();
             let agreeing = all.iter_mut().filter(|measured| measured.agrees());
             agreeing.for_each(|measured| {
-                let own = own_of(measured, &series, options);
+                let own = own_of(measured, samples.origins(), &series, options);
                 measured.own.extend(own);
             });
         }
@@ -255,8 +258,13 @@ fn measure_metric(
     all
 }
 
-/// How far the statistic of a run's samples may be off; `None` without samples.
-fn own_of(measured: &Measured, series: &Series, options: &Options) -> Option<Result<Chance, Lack>> {
+/// How far the statistic of a run's samples, which are of so many requests, may be off; `None` without samples.
+fn own_of(
+    measured: &Measured,
+    requests: u64,
+    series: &Series,
+    options: &Options,
+) -> Option<Result<Chance, Lack>> {
     let Statistic::OfSamples(aggregate) = measured.statistic else {
         return None;
     };
@@ -266,6 +274,11 @@ fn own_of(measured: &Measured, series: &Series, options: &Options) -> Option<Res
         Some(of) if (series.count() as f64) < enough(of) => Err(Lack::Samples {
             has: series.count(),
             needs: enough(of) as u64,
+        }),
+        Some(_) if (requests as f64) < ENOUGH => Err(Lack::Requests {
+            samples: series.count(),
+            has: requests,
+            needs: ENOUGH as u64,
         }),
         Some(of) => {
             let stream = measured.stream(options);

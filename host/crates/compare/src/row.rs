@@ -233,6 +233,12 @@ fn why_not(a: &Measured, b: &Measured, seen: &Effect) -> Option<String> {
                 };
                 format!("{statistic} takes {needs} {samples} a run; the {side} has {has}")
             }
+            Some((side, Lack::Requests { samples, has, needs })) => {
+                let (statistic, requests) = (a.statistic, if has == 1 { "request" } else { "requests" });
+                format!(
+                    "{statistic} takes samples of {needs} requests a run; the {samples} of the {side} are of {has} {requests}, and those of one request hang together"
+                )
+            }
             Some((side, Lack::Blocks)) => {
                 format!("the samples of the {side} hang together over the whole run")
             }

@@ -1,5 +1,7 @@
 //! The samples of a metric, ready to be summed up and drawn from again.
 
+use std::collections::HashMap;
+
 use veeksha_stats::weighted_percentile;
 
 use crate::timed_samples::Sample;
@@ -31,12 +33,23 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Samples one by one. Cells are stretches of time with equally many samples each.
+    /// Samples one by one. Cells are stretches of time with equally many requests each, and all samples of a request lie in one: they are drawn
+    /// together. A sample without a key is one of its own.
     pub(crate) fn of_samples(mut samples: Vec<Sample>) -> Series {
         in_order(&mut samples);
-        let count = samples.len();
+        let mut known: HashMap<u64, usize> = HashMap::new();
+        let mut count = 0;
+        let mut next = || {
+            count += 1;
+            count - 1
+        };
+        let origin_of = |sample: &Sample| match sample.key {
+            Some(key) => *known.entry(key).or_insert_with(&mut next),
+            None => next(),
+        };
+        let origins: Vec<usize> = samples.iter().map(origin_of).collect();
         let cells = count.min(CELLS);
-        Series::placed(samples, cells, |place, _| place * cells / count)
+        Series::placed(samples, cells, |place, _| origins[place] * cells / count)
     }
 
     /// Samples in the order of time, each in the cell that `cell_of` its place and itself gives.
@@ -293,6 +306,27 @@ mod tests {
     fn nothing_comes_from_nothing() {
         let none = series(&[]);
         assert_eq!((none.mean(), none.quantile(0.5), none.std()), (None, None, None));
+    }
+
+    /// 40 answers of 1 to 7 gaps, some of them at the same instant: a cell is an answer.
+    #[test]
+    fn an_answer_is_never_cut() {
+        let gaps = |answer: u64| answer % 7 + 1;
+        let of = |answer: u64| {
+            (0..gaps(answer)).map(move |_| Sample {
+                at: answer / 4,
+                value: answer as f64,
+                weight: 1.0,
+                key: Some(answer),
+            })
+        };
+        let series = Series::of_samples((0..40).flat_map(of).collect());
+        assert_eq!(series.cells(), 40);
+        for answer in 0..40 {
+            let weight = gaps(answer) as f64;
+            assert_eq!(series.weights[answer as usize], weight);
+            assert_eq!(series.sums[answer as usize], weight * answer as f64);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use veeksha_slo::Aggregate;
 
 use crate::series::Series;
 
-/// Samples without which nothing is said of a side.
+/// Samples without which nothing is said of a side; and requests that they are of, for what happens to one request happens to all its samples.
 pub(crate) const ENOUGH: f64 = 20.0;
 
 /// Samples that must lie on each side of a quantile for it to be judged.

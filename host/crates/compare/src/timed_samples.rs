@@ -4,6 +4,7 @@ use veeksha_model::Nanos;
 
 use crate::binned::Binned;
 use crate::series::Series;
+use crate::statistic::ENOUGH;
 
 /// Up to this many samples of a metric are kept as they are: 5 MiB.
 pub const EXACT_SAMPLES: usize = 1 << 17;
@@ -18,8 +19,28 @@ pub const EXACT_SAMPLES: usize = 1 << 17;
 pub struct TimedSamples {
     exact: Vec<Sample>,
     binned: Option<Box<Binned>>,
+    origins: Origins,
     count: u64,
     dropped: u64,
+}
+
+/// What the samples are of: so many requests, say. They are counted up to what is enough of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Origins {
+    keys: Vec<u64>,
+    without_key: u64,
+}
+
+impl Origins {
+    fn push(&mut self, key: Option<u64>) {
+        match key {
+            None => self.without_key += 1,
+            Some(key) if (self.keys.len() as f64) < ENOUGH && !self.keys.contains(&key) => {
+                self.keys.push(key);
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 /// One sample.
@@ -64,6 +85,7 @@ impl TimedSamples {
             return;
         }
         self.count += 1;
+        self.origins.push(key);
         // There is one zero, not two.
         let value = value + 0.0;
         let sample = Sample {
@@ -89,6 +111,12 @@ impl TimedSamples {
     /// Samples taken.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The requests (or whatever their keys stand for) that the samples are of, samples without a key being each of one of its own. Exact
+    /// below 20, which is enough of them; beyond that there are at least as many as it says.
+    pub(crate) fn origins(&self) -> u64 {
+        self.origins.keys.len() as u64 + self.origins.without_key
     }
 
     /// What was pushed and was no sample.

@@ -10,3 +10,4 @@ mod several_runs;
 mod shares;
 mod synthetic;
 mod verdicts;
+mod whole_requests;

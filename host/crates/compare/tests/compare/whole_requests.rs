@@ -1,0 +1,111 @@
+//! The gaps of one answer hang together: what is drawn, and what is counted, are requests.
+
+use veeksha_compare::{MetricData, Options, Row, RunData, Side, TimedSamples, Verdict, compare};
+use veeksha_model::Better;
+
+use crate::synthetic::{draws, run};
+
+/// Gaps in an answer.
+const GAPS: u64 = 20;
+
+fn options() -> Options {
+    Options {
+        resamples: 200,
+        ..Options::default()
+    }
+}
+
+/// A run of so many requests, whose gaps are `centre` times a factor that a request's gaps have in common, and vary little beside it. All
+/// requests are sent at intervals of `apart`; keys begin at `first`.
+fn answers(label: &str, requests: u64, centre: f64, (first, apart): (u64, u64), seed: u64) -> RunData {
+    let mut draws = draws(label, seed);
+    let mut samples = TimedSamples::new();
+    for request in 0..requests {
+        let level = centre * (1.0 + 0.2 * draws.normal());
+        for _ in 0..GAPS {
+            let gap = level * (1.0 + 0.01 * draws.normal());
+            samples.push_keyed(request * apart, gap, 1.0, first + request);
+        }
+    }
+    run(label, vec![MetricData::new("tbc", "s", Better::Less, samples)])
+}
+
+fn side(runs: Vec<RunData>) -> Side {
+    Side {
+        label: runs[0].label.clone(),
+        runs,
+    }
+}
+
+fn mean(a: Side, b: Side) -> Row {
+    let comparison = compare(&[a, b], &[], &options()).unwrap();
+    comparison.candidates[0].rows[0].clone()
+}
+
+#[test]
+fn one_answer_is_not_enough_however_many_gaps_it_has() {
+    let many = || side(vec![answers("A", 200, 1.0, (0, 10_000_000), 1)]);
+    let of = |requests| {
+        mean(
+            many(),
+            side(vec![answers("B", requests, 1.3, (0, 10_000_000), 2)]),
+        )
+    };
+    let row = of(1);
+    assert_eq!(
+        (row.verdict, row.p, row.relative_interval),
+        (Verdict::NotEnoughData, None, None)
+    );
+    // What was measured is shown all the same.
+    assert_eq!(row.candidate.unwrap().samples, GAPS);
+    insta::assert_snapshot!(row.remark.unwrap(), @"mean takes samples of 20 requests a run; the 20 of the candidate are of 1 request, and those of one request hang together");
+    let row = of(19);
+    assert_eq!(row.verdict, Verdict::NotEnoughData);
+    assert!(
+        row.remark
+            .unwrap()
+            .contains("the 380 of the candidate are of 19 requests")
+    );
+    assert_eq!(of(20).verdict, Verdict::Worse);
+}
+
+/// Runs of one request each are few data of each run, and values that tell what runs differ by; only where these agree to the last digit is
+/// there nothing to judge by.
+#[test]
+fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
+    let several = |label: &str, centre: f64, seeds: [u64; 5]| {
+        side(seeds.map(|seed| answers(label, 1, centre, (0, 1), seed)).to_vec())
+    };
+    let row = mean(
+        several("A", 1.0, [1, 2, 3, 4, 5]),
+        several("B", 3.0, [6, 7, 8, 9, 10]),
+    );
+    assert_eq!(row.verdict, Verdict::Worse);
+    // The same values with one sample that tells them from copies.
+    let agreeing = |label: &str, centre: f64| {
+        let mut side = several(label, centre, [1; 5]);
+        for (place, run) in side.runs.iter_mut().enumerate() {
+            let mut mark = TimedSamples::new();
+            mark.push(0, place as f64);
+            run.metrics
+                .push(MetricData::new("mark", "s", Better::Neither, mark));
+        }
+        side
+    };
+    let row = mean(agreeing("A", 1.0), agreeing("B", 3.0));
+    assert_eq!(row.verdict, Verdict::NotEnoughData, "{row:?}");
+}
+
+/// 40 requests whose levels vary by 20 %: 800 gaps that do not differ. Of 150 pairs 5 % have p ≤ 5 %, give or take three binomial errors (5.3 %) and
+/// what Student's approximation of a bootstrap of 40 adds. Gaps drawn by themselves would have errors of a quarter (√20).
+#[test]
+fn answers_that_do_not_differ_are_called_different_as_often_as_asked() {
+    let pair = |seed: u64| {
+        let a = answers("A", 40, 1.0, (0, 10_000_000), 2 * seed);
+        // Other requests: they are not compared one by one.
+        let b = answers("B", 40, 1.0, (1000, 10_000_000), 2 * seed + 1);
+        mean(side(vec![a]), side(vec![b])).p.unwrap()
+    };
+    let share = (0..150).filter(|seed| pair(*seed) <= 0.05).count() as f64 / 150.0;
+    assert!((0.006..=0.12).contains(&share), "{share}");
+}
