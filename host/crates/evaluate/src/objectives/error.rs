@@ -88,9 +88,11 @@ pub enum ObjectiveProblem {
         /// What to write instead.
         remedy: String,
     },
-    /// A bound below what is never negative.
-    #[error("nothing can meet it: `{quantity}` is never below 0; give a bound above 0")]
+    /// A bound on what is never negative that no value keeps, or all do.
+    #[error("{verdict}: `{quantity}` is never below 0; give a bound above 0")]
     NeverNegative {
+        /// Whether nothing or everything meets it, in words.
+        verdict: &'static str,
         /// What is bounded.
         quantity: String,
     },

@@ -18,7 +18,7 @@ enum Range {
     Any,
 }
 
-/// Refuses a bound that no value can keep, and one beyond all shares that each share keeps.
+/// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run.
 pub(super) fn fits(
     objective: &Objective,
     target: &Target,
@@ -26,39 +26,32 @@ pub(super) fn fits(
     catalogue: &Catalogue,
 ) -> Result<(), Problem> {
     let range = range(target, catalogue);
-    let Limit { comparison, value } = limit;
-    let quantity = || objective.quantity.to_string();
-    match range {
-        Range::Any => Ok(()),
-        Range::NotNegative if is_below_zero(comparison, value) => {
-            Err(Problem::NeverNegative { quantity: quantity() })
-        }
-        Range::NotNegative => Ok(()),
-        Range::Share => {
-            let verdict = match comparison {
-                _ if is_below_zero(comparison, value) => "nothing can meet it",
-                Comparison::Above if value >= 1.0 => "nothing can meet it",
-                Comparison::AtLeast if value > 1.0 => "nothing can meet it",
-                Comparison::Below | Comparison::AtMost if value > 1.0 => "everything meets it",
-                Comparison::Above | Comparison::AtLeast if value < 0.0 => "everything meets it",
-                _ => return Ok(()),
-            };
-            Err(Problem::BeyondShares {
-                verdict,
-                quantity: quantity(),
-                remedy: remedy(objective),
-            })
-        }
-    }
-}
-
-/// Whether a bound asks for values below 0.
-fn is_below_zero(comparison: Comparison, value: f64) -> bool {
-    match comparison {
-        Comparison::Below => value <= 0.0,
-        Comparison::AtMost => value < 0.0,
-        Comparison::Above | Comparison::AtLeast => false,
-    }
+    let (least, most) = match range {
+        Range::Share => (0.0, 1.0),
+        Range::NotNegative => (0.0, f64::INFINITY),
+        Range::Any => return Ok(()),
+    };
+    let value = limit.value;
+    let (never, always) = match limit.comparison {
+        Comparison::Below => (value <= least, value > most),
+        Comparison::AtMost => (value < least, value >= most),
+        Comparison::Above => (value >= most, value < least),
+        Comparison::AtLeast => (value > most, value <= least),
+    };
+    let verdict = match (never, always) {
+        (true, _) => "nothing can meet it",
+        (_, true) => "everything meets it",
+        _ => return Ok(()),
+    };
+    let quantity = objective.quantity.to_string();
+    Err(match range {
+        Range::Share => Problem::BeyondShares {
+            verdict,
+            quantity,
+            remedy: remedy(objective),
+        },
+        _ => Problem::NeverNegative { verdict, quantity },
+    })
 }
 
 fn range(target: &Target, catalogue: &Catalogue) -> Range {
@@ -96,7 +89,11 @@ fn remedy(objective: &Objective) -> String {
         };
         return format!("did you mean `{meant}`?");
     }
-    "give a bound from 0% to 100%".to_owned()
+    match objective.comparison {
+        Comparison::Below | Comparison::AtLeast => "give a bound above 0%, up to 100%",
+        Comparison::AtMost | Comparison::Above => "give a bound from 0%, below 100%",
+    }
+    .to_owned()
 }
 
 #[cfg(test)]
@@ -120,7 +117,19 @@ mod tests {
             ),
             (
                 "error_rate < 150%",
-                "everything meets it: `error_rate` is a share, from 0 to 1; give a bound from 0% to 100%",
+                "everything meets it: `error_rate` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+            ),
+            (
+                "goodput >= 0",
+                "everything meets it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+            ),
+            (
+                "error_rate <= 100%",
+                "everything meets it: `error_rate` is a share, from 0 to 1; give a bound from 0%, below 100%",
+            ),
+            (
+                "p99(ttfc) > -1s",
+                "everything meets it: `p99(ttfc)` is never below 0; give a bound above 0",
             ),
             (
                 "p99(ttfc) <= -1s",
@@ -140,8 +149,16 @@ mod tests {
         }
         for always in [
             "error_rate <= 5",
+            "error_rate <= 1",
+            "error_rate >= 0",
             "goodput > -1%",
             "p10(cached_token_share) >= -0.5",
+            "p99(ttfc) > -1",
+            "min(tbc) >= 0ms",
+            "requests_per_second >= 0",
+            // That there are samples at all is asked for with a bound of 1.
+            "count(ttfc) >= 0",
+            "sum(num_output_tokens, window = 1s) >= -5",
         ] {
             assert!(says(always).unwrap().contains("everything meets it"), "{always}");
         }
@@ -161,15 +178,16 @@ mod tests {
         for text in [
             "goodput >= 1",
             "goodput > 99.9%",
-            "goodput >= 0",
+            "goodput > 0",
             "error_rate <= 0",
             "error_rate < 100%",
-            "error_rate <= 1",
+            "error_rate <= 99.9%",
             "sum(fluidity) > 95",
             "count(fluidity) >= 30",
             "mean(session_slowdown) < 3",
             "p99(ttfc) <= 0",
-            "p99(ttfc) > -1s",
+            "p99(ttfc) > 0",
+            "count(ttfc) >= 1",
             "std(fluidity) < 0.2",
         ] {
             assert_eq!(says(text), None, "{text}");
