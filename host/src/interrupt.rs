@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use veeksha_clock::RunClock;
 use veeksha_pipeline::Control;
@@ -40,16 +40,18 @@ enum UnderWay {
 }
 
 impl Interrupts {
-    /// Listens for SIGINT, SIGTERM and SIGHUP on a thread of its own, for the life of the process.
+    /// Listens for SIGINT, SIGTERM, SIGHUP and SIGXFSZ on a thread of its own, for the life of the process.
     pub(crate) fn listen() -> Result<Interrupts, Failure> {
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGXFSZ])
             .map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?;
         let interrupts = Interrupts::default();
         let shared = interrupts.clone();
         let listen = move || {
             let clock = RunClock::starting_now();
             let mut first = None;
-            for _ in signals.forever() {
+            // A write beyond the limit on the size of files then fails as one to a full disk does.
+            let wishes = signals.forever().filter(|signal| *signal != SIGXFSZ);
+            for _ in wishes {
                 let now = clock.now();
                 let begun = *first.get_or_insert(now);
                 if now != begun && now - begun < SAME_WISH_NANOS {

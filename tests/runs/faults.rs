@@ -239,6 +239,31 @@ fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
     }
 }
 
+/// A limit on the size of files comes with a signal that ends a program which does not look: here it is as a disk that is full.
+#[cfg(unix)]
+#[test]
+fn a_limit_on_the_size_of_files_is_told_like_a_full_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 8; exec \"$@\"", "sh"])
+        .arg(crate::support::program().get_program())
+        .args([
+            "simulate",
+            "scenarios/quickstart.lua",
+            "--output_dir",
+            folder.path().to_str().expect("UTF-8"),
+        ])
+        .current_dir(crate::support::root())
+        .output()
+        .expect("it runs");
+    assert_code(&output, 1);
+    assert!(
+        stderr(&output).contains("the results are incomplete"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 /// Every kind of misbehaviour that the simulated engine can be told to show, and how a run names it. `None`: it is harmless.
 #[test]
 fn every_fault_is_classified_and_counted() {

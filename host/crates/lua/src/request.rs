@@ -2,6 +2,7 @@
 
 use mlua::{Table, Value};
 use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role};
+use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::budget::Budget;
 use crate::duration;
@@ -271,6 +272,9 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
         };
         budget.take(at, name.as_bytes().len())?;
         let name = name.to_string_lossy();
+        if name.is_empty() {
+            return Err(at.shape("a label has an empty name").into());
+        }
         let at = At::Key(at, &name);
         let text = match &value {
             Value::String(_) => counted(&at, &value, budget)?,
@@ -289,6 +293,15 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
             .unwrap_or_else(|| at.shape(error.to_string())),
         other => at.shape(other.to_string()),
     })?;
+    let bytes: usize = labels
+        .iter()
+        .map(|(name, value): &Label| name.len() + value.len())
+        .sum();
+    if bytes > MAX_LABEL_BYTES {
+        return Err(at.shape(format!(
+            "{bytes} bytes of labels, at most {MAX_LABEL_BYTES} are carried"
+        )));
+    }
     labels.sort();
     Ok(labels)
 }

@@ -21,8 +21,8 @@ pub use flavor::{
 pub use group_names::name_groups;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use measure::{
-    MAX_METRICS, MetricCollector, MetricFactory, OpenMetric, PluginSample, RequestCheck, RequestCheckFactory,
-    RunResults, SloCheck, SloVerdict, Stats, WindowStats, judge,
+    MAX_LABEL_BYTES, MAX_METRICS, MetricCollector, MetricFactory, OpenMetric, PluginSample, RequestCheck,
+    RequestCheckFactory, RunResults, SloCheck, SloVerdict, Stats, WindowStats, judge,
 };
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
 pub use transport::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings, Transport};

@@ -9,6 +9,9 @@ use crate::{PluginFailure, WorkloadInfo};
 /// The most metrics that one plugin may define: each has files of its own.
 pub const MAX_METRICS: usize = 256;
 
+/// The most bytes of the labels of one request, or one session: each request carries its own into every file.
+pub const MAX_LABEL_BYTES: usize = 16 << 10;
+
 /// A sample as a plugin gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PluginSample {

@@ -29,6 +29,9 @@ enum Lasting {
     AfterPowerLoss,
 }
 
+/// The link to the newest run.
+const LATEST: &str = "latest";
+
 /// Distinguishes temporary names within the process; the process id does so between processes.
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
@@ -36,6 +39,10 @@ impl RunFolder {
     /// Makes the folder of a new run and points `latest` at it. `config_yaml` is written as it is: the caller has removed secrets from it.
     /// `utc_stamp` is `DD_MM_YYYY-HH_MM_SS`. Two runs never share a folder, also not when two processes start at once.
     pub fn create(output_dir: &Path, config_yaml: &str, utc_stamp: &str) -> Result<Self, ReportError> {
+        let latest = output_dir.join(LATEST);
+        if is_taken(&latest) {
+            return Err(ReportError::LatestNotALink { path: latest });
+        }
         let folder = RunFolder::create_unlinked(output_dir, config_yaml, utc_stamp)?;
         folder.link_as_latest()?;
         Ok(folder)
@@ -257,10 +264,15 @@ fn create_unique(output_dir: &Path, name: &str) -> Result<String, ReportError> {
     Ok(candidate)
 }
 
+/// Whether something is there that is no link, and stays.
+fn is_taken(latest: &Path) -> bool {
+    fs::symlink_metadata(latest).is_ok_and(|found| !found.is_symlink())
+}
+
 /// Points `latest` at `name`, relative, so that the output folder can be moved. Renaming replaces the old link at once.
 fn link_latest(output_dir: &Path, name: &OsStr) -> Result<(), ReportError> {
-    let path = output_dir.join("latest");
-    if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_symlink()) {
+    let path = output_dir.join(LATEST);
+    if is_taken(&path) {
         return Err(ReportError::LatestNotALink { path });
     }
     let temporary = temporary_beside(&path);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use veeksha_dialect::stream::{ReadStamp, Verdict};
-use veeksha_dialect::{Failure, one_line};
-use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId};
+use veeksha_dialect::{Failure, one_line, shorten};
+use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response};
 use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Timings};
 
 use crate::figures::{ThreadFigures, merged_reads};
@@ -13,6 +13,9 @@ use crate::flight::Phase;
 use crate::received::Received;
 use crate::route::Route;
 use crate::status::status_failure;
+
+/// The most characters of the word for why generation ended.
+const REASON_CHARS: usize = 100;
 
 /// Everything that became of a request, the rest of its answer as the bytes that came.
 pub(crate) struct Landed {
@@ -87,9 +90,12 @@ impl Returned for Landed {
             status: landed.status,
             chunks: verdict.chunks,
             chunk_texts: verdict.texts,
-            result: verdict.result.map_err(|failure| {
-                reason(&route, landed.job.id, failure, landed.phase, events, completed_at)
-            }),
+            result: verdict
+                .result
+                .map(|response| with_safe_words(&route, response))
+                .map_err(|failure| {
+                    reason(&route, landed.job.id, failure, landed.phase, events, completed_at)
+                }),
             codec_failure,
             job: landed.job,
         }
@@ -99,6 +105,12 @@ impl Returned for Landed {
 /// Whether the host gave up, rather than the server.
 fn is_ours(failure: &Failure) -> bool {
     matches!(failure.class, ErrorClass::Timeout | ErrorClass::Cancelled)
+}
+
+/// The word for why generation ended goes into every file, and a server may write there what it likes: our key, or a book.
+fn with_safe_words(route: &Route, mut response: Response) -> Response {
+    response.finish_reason = shorten(&route.target.redact(&response.finish_reason), REASON_CHARS);
+    response
 }
 
 fn reason(

@@ -6,13 +6,12 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 use veeksha_model::{Label, NodeId, Replay, Request, Segment, Session, check_session};
+use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::text::{cut, grouped};
 
 /// Times stay below this, so that every guest language can carry them.
 const TIME_END: u64 = 1 << 53;
-/// Bytes of all labels of a session or of a request.
-const LABEL_BYTES: usize = 16 << 10;
 /// Tokens of the synthetic text of one request: beyond every context window that exists.
 const SYNTHETIC_TOKENS: u64 = 1 << 24;
 
@@ -80,11 +79,11 @@ fn time(what: &str, nanos: u64) -> Result<(), String> {
 
 fn labels(labels: &[Label]) -> Result<(), String> {
     let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if bytes > LABEL_BYTES {
+    if bytes > MAX_LABEL_BYTES {
         return Err(format!(
             "{} bytes of labels, at most {} are carried",
             grouped(bytes as u64),
-            grouped(LABEL_BYTES as u64)
+            grouped(MAX_LABEL_BYTES as u64)
         ));
     }
     Ok(())
@@ -200,7 +199,7 @@ mod tests {
 
     #[test]
     fn labels_are_bounded() {
-        let labels = vec![("k".to_owned(), "v".repeat(LABEL_BYTES))];
+        let labels = vec![("k".to_owned(), "v".repeat(MAX_LABEL_BYTES))];
         assert_eq!(
             refusal(Request {
                 labels: labels.clone(),

@@ -208,6 +208,14 @@ fn each_wrong_value_is_named_with_its_path() {
             "does it contain itself?",
         ),
         (
+            "return { requests = { { user = 'x', labels = { [''] = 1 } } } }",
+            "requests[1].labels: a label has an empty name",
+        ),
+        (
+            "return { requests = { { user = 'x', labels = { a = ('v'):rep(16384) } } } }",
+            "requests[1].labels: 16385 bytes of labels, at most 16384 are carried",
+        ),
+        (
             "return { requests = { { user = 'x', labels = { a = {} } } } }",
             "requests[1].labels.a: expected a string, a number or a boolean, found a table",
         ),
@@ -498,7 +506,7 @@ fn what_is_named_often_is_not_copied_without_end() {
         "local m = { role = 'user', content = string.rep('x', 4000000) } return { requests = { { messages = table.create(1000, m) } } }",
         "local r = { user = image(string.rep('x', 4000000)) } return { requests = table.create(60000, r) }",
         "local t = { 1 } for i = 1, 30 do t = { t, t } end return { requests = { { user = 'x', body = { t = t } } } }",
-        "local r = { user = 'x', labels = { a = string.rep('x', 4000000) } } return { requests = table.create(60000, r) }",
+        "local r = { user = 'x', labels = { a = string.rep('x', 16000) } } return { requests = table.create(60000, r) }",
         "return { requests = { { user = table.create(1500000, synthetic(1)) } } }",
     ];
     for body in cases {

@@ -92,6 +92,7 @@ fn a_dead_latest_is_replaced_and_a_real_folder_is_not() {
         dir.path().display()
     );
     assert_eq!(error.to_string(), expected);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no run is left");
     assert_eq!(fs::read_to_string(dir.path().join("latest")).unwrap(), "mine");
 }
 

@@ -249,6 +249,25 @@ fn recorded_whole_refusals_are_understood_as_they_came() {
     assert_eq!(message(&outcome), "HTTP 503: Service temporarily unavailable");
 }
 
+/// Why generation ended is written into every file: a key that a server repeats there is not, and a book is cut.
+#[test]
+fn the_reason_for_the_end_is_a_word_and_no_secret() {
+    let ended = |reason: &str| {
+        let body = format!(
+            r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"all"}},"finish_reason":"{reason}"}}],"usage":{{"prompt_tokens":1,"completion_tokens":1}}}}"#
+        );
+        let server = Server::answering(plain_answer("200 OK", "application/json", &body));
+        let mut target = target(&server.base());
+        target.servers[0].api_key = Some(Secret::new("sk-hidden-7"));
+        let outcome = Client::new(target).ask(0);
+        outcome.result.expect("an answer").finish_reason
+    };
+    assert_eq!(ended("content_filter"), "content_filter");
+    assert_eq!(ended("sk-hidden-7"), "***");
+    assert_eq!(ended("it was sk-hidden-7,\\nSTOP"), "it was ***, STOP");
+    assert_eq!(ended(&"x".repeat(100_000)), format!("{}…", "x".repeat(100)));
+}
+
 #[test]
 fn a_refused_key_is_explained_and_never_shown() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-hidden-7."}}"#;
