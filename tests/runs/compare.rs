@@ -502,8 +502,26 @@ fn a_run_against_itself_is_told_also_through_a_link() {
         let comparison = compared(&[&runs.first, &link], &["--metrics", "ttfc"], 0);
         assert!(remarks(&comparison).contains("is on both sides"), "{comparison}");
     }
+    // A copy is known by its record, wherever it lies.
+    let copy = runs.folder.join("a copy of the first");
+    std::fs::create_dir_all(copy.join("record")).expect("a folder");
+    for file in std::fs::read_dir(runs.first.join("record")).expect("a record") {
+        let file = file.expect("a file");
+        std::fs::copy(file.path(), copy.join("record").join(file.file_name())).expect("a copy");
+    }
+    std::fs::copy(runs.first.join("config.yml"), copy.join("config.yml")).expect("a copy");
+    let comparison = compared(&[&runs.first, &copy], &["--metrics", "ttfc"], 0);
+    assert!(
+        remarks(&comparison).contains("are copies of one run, which is on both sides"),
+        "{comparison}"
+    );
     let comparison = compared(&[&runs.first, &runs.second], &["--metrics", "ttfc"], 0);
     assert!(!remarks(&comparison).contains("is on both sides"), "{comparison}");
+    // Simulated with one seed.
+    assert!(
+        remarks(&comparison).contains("agree in every sample"),
+        "{comparison}"
+    );
 }
 
 #[test]

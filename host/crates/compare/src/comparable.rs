@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
+use crate::copies;
 use crate::{Invalid, MetricData, RunData, Side, Trust, Validity};
 
 /// A setting that is not the same on both sides.
@@ -63,17 +64,7 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
             }
         }
     }
-    for run in &candidate.runs {
-        let same = baseline
-            .runs
-            .iter()
-            .find(|other| other.place.is_some() && other.place == run.place);
-        if let (Some(_), Some(place)) = (same, &run.place) {
-            found.remarks.push(format!(
-                "{place} is on both sides: a run does not differ from itself, and that says nothing of another one"
-            ));
-        }
-    }
+    found.remarks.extend(copies::on_both_sides(baseline, candidate));
     for run in baseline.runs.iter().chain(&candidate.runs) {
         trust(run, invalid, &mut found);
         let dropped: u64 = run.metrics.iter().map(|metric| metric.samples.dropped()).sum();

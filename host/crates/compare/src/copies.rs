@@ -29,8 +29,48 @@ pub(crate) fn remark(side: &Side) -> Option<String> {
     }
 }
 
-/// Whether all samples of two runs are the same, to the nanosecond: no two measurements agree so far.
+/// What is said of runs of one side that are, or might as well be, runs of the other one.
+pub(crate) fn on_both_sides(baseline: &Side, candidate: &Side) -> Vec<String> {
+    let mut said = Vec::new();
+    for run in &candidate.runs {
+        let same = baseline.runs.iter().find(|other| is_same(run, other));
+        let twin = || baseline.runs.iter().find(|other| agree(run, other));
+        if let Some(same) = same {
+            let (one, other) = (place(same), place(run));
+            let what = match one == other {
+                true => format!("{one} is"),
+                false => format!("{one} and {other} are copies of one run, which is"),
+            };
+            said.push(format!(
+                "{what} on both sides: a run does not differ from itself, and that says nothing of another one"
+            ));
+        } else if let Some(twin) = twin() {
+            said.push(format!(
+                "{} and {} agree in every sample, as copies and simulated runs of one seed do: that says nothing of another run",
+                place(twin),
+                place(run)
+            ));
+        }
+    }
+    said
+}
+
+fn place(run: &RunData) -> &str {
+    run.place.as_deref().unwrap_or(&run.label)
+}
+
 fn is_copy(one: &RunData, other: &RunData) -> bool {
+    is_same(one, other) || agree(one, other)
+}
+
+/// Whether two are one run: read from one place, or with records that bear one name.
+fn is_same(one: &RunData, other: &RunData) -> bool {
+    let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
+    same(&one.place, &other.place) || same(&one.recorded_as, &other.recorded_as)
+}
+
+/// Whether all samples of two runs are the same, to the nanosecond: no two measurements agree so far.
+fn agree(one: &RunData, other: &RunData) -> bool {
     let metrics_agree = || {
         let pairs = one.metrics.iter().zip(&other.metrics);
         let mut same = pairs.map(|(one, other)| one.name == other.name && one.samples == other.samples);

@@ -26,6 +26,8 @@ pub struct RunData {
     pub window: Option<(Nanos, Nanos)>,
     /// Where it lies, to tell whether two are the same one.
     pub place: Option<String>,
+    /// The name that its record bears, which a copy of it bears too and no other run.
+    pub recorded_as: Option<String>,
     /// What its certificate says of the run as a whole.
     pub trust: Trust,
     /// Figures of the whole run.

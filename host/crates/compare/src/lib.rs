@@ -24,7 +24,7 @@
 //!   120, thus are the strong evidence that they are. Requests that make a large difference by their number, and came together in time,
 //!   have [`Verdict::TooFewRuns`]: they may be one event.
 //! * **Runs that agree exactly** in something else have no noise between them to judge by: the errors of their samples are taken.
-//! * **Copies** of a run (simulated runs of one seed: all samples the same, to the nanosecond) count as one run.
+//! * **Copies** of a run (records that bear one name; or all samples the same, to the nanosecond: simulated runs of one seed) count as one run.
 //! * **Intervals** are Student's, by those standard errors, with degrees of freedom by Satterthwaite; 95 % unless asked otherwise; each figure by itself.
 //! * **Verdicts** ([`Verdict`]) allow for the number of figures looked at (Holm's procedure over all figures of a candidate that have a better side; see
 //!   [`Correction`]). A difference that is more than chance is still not called better or worse if it is within what both clients may be wrong

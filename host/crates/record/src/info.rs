@@ -9,6 +9,8 @@ pub struct RecordInfo {
     pub version: u32,
     /// The program that wrote it, and its version.
     pub program: String,
+    /// The name that its files bear, drawn when the run began: the same in a copy, and of no other run. None of the first version has one.
+    pub run: Option<String>,
     /// The digest of the configuration that the run was of, as [`Recorder::of_config`](crate::Recorder::of_config) was given it.
     pub config: Option<String>,
     /// Whether the run was recorded to its end and everything recorded is there.

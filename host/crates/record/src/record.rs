@@ -241,6 +241,7 @@ fn info(requests: &Files, events: &Files, mut damaged: Vec<String>) -> RecordInf
             .next()
             .map(|file| file.about.program.clone())
             .unwrap_or_default(),
+        run: all().find_map(|file| file.about.run.clone()),
         config: all().find_map(|file| file.about.config.clone()),
         complete: finished && damaged.is_empty(),
         parts: all().count(),

@@ -56,6 +56,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
         settings: settings(&run.config),
         window: evaluation.curves.window,
         place: path.canonicalize().ok().map(|path| path.display().to_string()),
+        recorded_as: run.record.info().run.clone(),
         trust: trust(&certificate, None),
         figures: figures(&evaluation, wanted),
         metrics: metrics(&evaluation, &certificate, wanted),

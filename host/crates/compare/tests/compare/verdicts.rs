@@ -286,6 +286,48 @@ fn a_run_against_itself_is_told() {
     );
 }
 
+/// A copy lies elsewhere and bears the name of the run that it is of; what else is in it may have been lost.
+#[test]
+fn a_copy_of_a_run_is_told() {
+    let of = |label: &str, name: &str, centre: f64| {
+        let mut side = side(label, even(centre));
+        side.runs[0].place = Some(format!("/runs/{label}"));
+        side.runs[0].recorded_as = Some(name.into());
+        side
+    };
+    let said = |b: Side| {
+        let comparison = compare(&[of("A", "one", 1.0), b], &[], &options()).unwrap();
+        comparison.candidates[0].remarks.join("\n")
+    };
+    let copy = said(of("B", "one", 1.0));
+    assert!(
+        copy.contains("/runs/A and /runs/B are copies of one run, which is on both sides: "),
+        "{copy}"
+    );
+    let cut = said(of("B", "one", 1.01));
+    assert!(cut.contains("is on both sides"), "{cut}");
+    let twin = said(of("B", "two", 1.0));
+    assert!(
+        twin.contains("/runs/A and /runs/B agree in every sample"),
+        "{twin}"
+    );
+    let other = said(of("B", "two", 1.01));
+    assert!(
+        !other.contains("both sides: ") && !other.contains("agree"),
+        "{other}"
+    );
+
+    // Within a side it counts once.
+    let mut twice = of("A", "one", 1.0);
+    twice.runs.push(of("B", "one", 1.01).runs[0].clone());
+    let comparison = compare(&[twice, of("C", "two", 1.2)], &[], &options()).unwrap();
+    let remarks = comparison.candidates[0].remarks.join("\n");
+    assert!(
+        remarks.contains("the 2 runs of A are copies of one another"),
+        "{remarks}"
+    );
+}
+
 #[test]
 fn what_the_reader_should_know_is_said() {
     let mut a = side("A", even(1.0));

@@ -54,9 +54,11 @@ proptest! {
         let pushed: Vec<Event> = sequence.iter().map(|(event, _)| event.clone()).collect();
         prop_assert_eq!(&events, &pushed);
         let requests = pushed.iter().filter(|event| is_request(event)).count() as u64;
-        prop_assert_eq!(info, RecordInfo {
+        prop_assert!(info.run.as_ref().is_some_and(|name| name.len() == 32), "{:?}", info.run);
+        prop_assert_eq!(info.clone(), RecordInfo {
             version: 1,
             program: "test 1.2".into(),
+            run: info.run,
             config: Some("a digest".into()),
             complete: true,
             parts: 2,
