@@ -27,6 +27,7 @@ mod llama;
 mod objectives;
 mod other_tools;
 mod output;
+mod page;
 mod published;
 mod quickstart;
 mod records;

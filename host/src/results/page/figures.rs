@@ -1,6 +1,6 @@
 //! Key figures and metrics.
 
-use veeksha_evaluate::{Catalogue, Evaluation, LiveFigures};
+use veeksha_evaluate::{Catalogue, Evaluation, LiveFigures, Metric as BuiltIn, MetricInfo};
 use veeksha_page::{Figure, Metric, MetricSummary};
 use veeksha_stats::Summary;
 
@@ -25,19 +25,15 @@ pub(super) fn figures(evaluation: &Evaluation) -> Vec<Figure> {
         count_of: Some("answered requests".to_owned()),
         ..Figure::default()
     };
-    let of_all = |mut figure: Figure, detail: String| {
-        figure.count = Some(counts.intended());
-        figure.count_of = Some("intended requests".to_owned());
-        figure.detail = Some(detail);
-        figure
-    };
     let mut figures = Vec::new();
     if let Some(goodput) = evaluation.slos.goodput {
         let good = (goodput * counts.intended() as f64).round();
-        figures.push(of_all(
-            figure("goodput", "Goodput", Some(goodput), "share"),
-            format!("{good} of {} were good", counts.intended()),
-        ));
+        figures.push(Figure {
+            count: Some(counts.intended()),
+            count_of: Some("intended requests".to_owned()),
+            detail: Some(format!("{good} were good")),
+            ..figure("goodput", "Goodput", Some(goodput), "share")
+        });
     }
     figures.extend([
         figure(
@@ -58,10 +54,12 @@ pub(super) fn figures(evaluation: &Evaluation) -> Vec<Figure> {
             throughput.input_tokens_per_second,
             "tokens/s",
         ),
-        of_all(
-            figure("error_rate", "Errors", counts.error_rate(), "share"),
-            format!("{} of {} sent failed", counts.errored, counts.requests),
-        ),
+        Figure {
+            count: Some(counts.requests),
+            count_of: Some("requests sent".to_owned()),
+            detail: Some(format!("{} failed", counts.errored)),
+            ..figure("error_rate", "Errors", counts.error_rate(), "share")
+        },
     ]);
     let lateness = evaluation.host.dispatch_lateness.as_ref();
     figures.extend(lateness.map(|late| Figure {
@@ -91,7 +89,7 @@ pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
     shown
         .map(|info| Metric {
             name: info.name.clone(),
-            label: info.display.clone(),
+            label: label(info),
             unit: info.unit.clone(),
             better: info.better.name().to_owned(),
             definition: info.definition.clone(),
@@ -99,6 +97,15 @@ pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
             summary: samples.summary(&info.name).map(summary),
         })
         .collect()
+}
+
+/// What the page calls a metric: as the files do, but for Veeksha's name of the prompt's tokens, which are those of the new messages alone.
+/// The page's table of requests has the whole prompts, so that both need a name that tells them apart.
+fn label(info: &MetricInfo) -> String {
+    match info.metric {
+        Some(BuiltIn::PromptTokens) => "New Prompt Tokens (without history)".to_owned(),
+        _ => info.display.clone(),
+    }
 }
 
 /// A metric of which only some figures are known on the way: the page shows the others as unknown.

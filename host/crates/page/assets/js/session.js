@@ -224,7 +224,7 @@ class SessionView {
       pair('Waits for', parents), pair('Think time', entry.parents.length ? withUnit(entry.wait, 's') : null),
       pair('Dispatched', instant(entry.begin, 20)), pair('Took', withUnit(entry.end - entry.begin, 's')),
       ...model.metrics.filter((metric) => metric.name === 'ttfc' || metric.custom).map((metric) => pair(metric.label, withUnit(metric.observed[entry.row], metric.unit))),
-      pair('Tokens', `${count(model.columns.prompt_tokens[entry.row])} in, ${count(model.output[entry.row])} out`),
+      pair('Tokens', `${count(model.columns.prompt_tokens[entry.row])} in with history, ${count(model.output[entry.row])} out`),
       pair('Labels', model.labels(entry.row).map(([name, value]) => `${name}=${value}`).join(', ') || null),
     ].flat().filter(Boolean));
   }

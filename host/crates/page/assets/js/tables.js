@@ -59,7 +59,7 @@ class RequestTable {
       { key: 'request', label: 'Request', value: (row) => row, text: (row) => model.name(row) },
       time('dispatched', 'Dispatched', model.dispatched),
       ...metric('ttfc', 'TTFC'), ...metric('tpot', 'TPOT'), ...metric('end_to_end_latency', 'End to end'),
-      { key: 'prompt', label: 'Prompt', unit: 'tokens', value: (row) => model.columns.prompt_tokens[row] },
+      { key: 'prompt', label: 'Prompt with history', unit: 'tokens', value: (row) => model.columns.prompt_tokens[row] },
       { key: 'output', label: 'Output', unit: 'tokens', value: (row) => model.output[row] },
       { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.said(row) || 'answered' : words(model.failure(row))) + (model.drained(row) ? ', drained' : '') },
       { key: 'timeline', label: 'Timeline', value: (row) => model.completed[row] - model.dispatched[row], draw: true, text: () => '' },

@@ -287,7 +287,7 @@ function requestLines(model, row, metric) {
     seen.add(wanted.name);
     lines.push([wanted.label, withUnit(wanted.observed[row], wanted.unit)]);
   }
-  lines.push(['tokens', `${count(model.columns.prompt_tokens[row])} in, ${count(model.output[row])} out`]);
+  lines.push(['tokens', `${count(model.columns.prompt_tokens[row])} in with history, ${count(model.output[row])} out`]);
   if (!model.ok[row]) lines.push([`failed: ${words(model.failure(row))}`]);
   if (model.drained(row)) lines.push(['drained, not measured']);
   return lines;
