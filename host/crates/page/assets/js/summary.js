@@ -30,8 +30,19 @@ function findingItem(finding) {
   const remark = finding.verdict === 'valid';
   return el('li', { class: `finding ${remark ? 'remark-only' : finding.verdict}` },
     el('span', { class: 'sign', role: 'img', 'aria-label': remark ? 'Remark' : word }, remark ? '·' : sign),
-    el('div', {}, el('p', {}, prose(finding.what)),
-      finding.remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, 'To do'), prose(finding.remedy)) : null));
+    el('p', {}, prose(finding.what)));
+}
+
+// Several findings often have one remedy: it stands once, below them, with those first that weigh most.
+function findingList(findings) {
+  const groups = [];
+  for (const finding of findings) {
+    const known = finding.remedy && groups.find(([first]) => first.remedy === finding.remedy);
+    if (known) known.push(finding);
+    else groups.push([finding]);
+  }
+  return el('ul', { class: 'findings' }, groups.map((group) => el('li', {}, el('ul', { class: 'findings' }, group.map(findingItem)),
+    group[0].remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, group.length > 1 ? `To do for these ${count(group.length)}` : 'To do'), prose(group[0].remedy)) : null)));
 }
 
 // What else decides about the run, in a word each.
@@ -69,7 +80,7 @@ function showVerdict(page) {
       el('p', { class: 'verdict-word' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), word),
       el('p', { class: 'verdict-text' }, text)),
     el('p', { class: 'also-said' }, alsoSaid(page.data)),
-    findings.length ? el('ul', { class: 'findings' }, findings.map(findingItem)) : null,
+    findings.length ? findingList(findings) : null,
     bounds.length ? el('details', { class: 'bounds', open: certificate.verdict !== 'valid' }, el('summary', {}, 'Error of each metric', basis ? `, ${basis}` : ''),
       table('Error of each metric', [{ label: 'Metric' }, { label: 'Samples', right: true }, { label: 'Mean error', right: true, title: 'Mean absolute error of a sample: it decides' },
         { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± beside the figures' }, { label: 'of typical value', right: true }, { label: 'Source' }],
