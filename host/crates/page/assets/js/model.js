@@ -30,7 +30,8 @@ function leb128(text) {
   return numbers;
 }
 
-// The chunks of all requests in one row: those of request i are from start[i] to start[i + 1].
+// The chunks of all requests in one row: those of request i are from start[i] to start[i + 1]. The tokens of an answer's chunks add up to
+// its output tokens, which are the server's count where it has one: what the host counts in pieces of text can be more or less.
 function decodeChunks(columns, rows, intended) {
   const coded = columns.chunks || [];
   const start = new Uint32Array(rows + 1);
@@ -46,13 +47,16 @@ function decodeChunks(columns, rows, intended) {
   const thinned = new Uint8Array(rows);
   decoded.forEach(([times, tokens, stride], row) => {
     let time = 0;
-    let tokensSoFar = 0;
     thinned[row] = stride > 1 ? 1 : 0;
+    // Where nobody counted them, each has the same.
+    const told = tokens && tokens.length === times.length && tokens.some((number) => number > 0);
+    const all = told ? tokens.reduce((sum, number) => sum + number, 0) : times.length;
+    let counted = 0;
     times.forEach((step, index) => {
       time += step;
-      tokensSoFar += tokens && index < tokens.length ? tokens[index] : 1;
+      counted += told ? tokens[index] : 1;
       at[start[row] + index] = intended[row] + time / 1e6;
-      token[start[row] + index] = tokensSoFar;
+      token[start[row] + index] = (counted / all) * columns.output_tokens[row];
     });
   });
   return { start, at, token, thinned };

@@ -94,7 +94,7 @@ function tokenChart(page) {
           [since === 'dispatch' ? 'since dispatch' : 'at', withUnit(at[chunk] - zero(best), 's')], ...gap],
       };
     },
-    describe: () => `Token number against time, of ${plural(rows.shown.length, 'request', 'requests')}.`,
+    describe: () => `Token number against time, of ${plural(rows.shown.length, 'request', 'requests')}, at most ${count(most)}.`,
   });
   plot.refresh = (again) => {
     rows = tokenRows(page.model);

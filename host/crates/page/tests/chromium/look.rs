@@ -157,6 +157,94 @@ fn charts_of_values_are_of_the_requests_that_count() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// The host counts pieces of text; how long an answer is says the server. The last chunk of an answer stands at its output tokens.
+#[test]
+fn tokens_of_chunks_add_up_to_the_answer() {
+    const MILLI: u64 = 1_000_000;
+    for (chunk_tokens, output_tokens, chunks) in [
+        // Six by the host and four by the server: two thirds of each.
+        (vec![3, 1, 2], 4, [2u32, 3, 4]),
+        // Nobody counted the chunks, or there was nothing to count: each has the same.
+        (vec![], 6, [2, 4, 6]),
+        (vec![0, 0, 0], 3, [1, 2, 3]),
+    ] {
+        let mut record = sample::run::record(0, 0, 0, &[100 * MILLI, 200 * MILLI, 300 * MILLI]);
+        record.chunk_tokens = chunk_tokens;
+        record.output_tokens = output_tokens;
+        let events = [veeksha_events::Event::Finished(Box::new(record))];
+        let Some(mut opened) = open(1400, 950, &sample::page_data::data(&events, 100)) else {
+            return;
+        };
+        let browser = &mut opened.browser;
+        let told =
+            browser.eval("document.querySelector('#plot-tokens .plot-area').getAttribute('aria-label')");
+        let most = format!("at most {output_tokens}.");
+        assert!(told.as_str().unwrap().ends_with(&most), "{told}");
+        // The chart has 58 pixels left of its axis, 12 right, 8 above and 24 below; a fiftieth more than the longest answer, a twenty-fifth
+        // more than its tokens.
+        let [x, y, width, height] = browser.place("#plot-tokens .plot-area");
+        for (place, expected) in chunks.into_iter().enumerate() {
+            let right = (place + 1) as f64 / (3.0 * 1.02);
+            let up = f64::from(expected) / (f64::from(output_tokens) * 1.04);
+            browser.hover((
+                x + 58.0 + right * (width - 70.0),
+                y + height - 24.0 - up * (height - 32.0),
+            ));
+            let tip = browser.text("#plot-tokens .tip");
+            assert!(
+                tip.contains(&format!("token{expected}since")),
+                "{expected}: {tip}"
+            );
+        }
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}
+
+/// What is to be done stands once, below all that it would mend.
+#[test]
+fn findings_with_one_remedy_share_it() {
+    use veeksha_page::{Finding, Verdict};
+    let mut data = some_data();
+    let finding = |verdict, what: &str, remedy: Option<&str>| Finding {
+        verdict,
+        metric: None,
+        what: what.into(),
+        remedy: remedy.map(str::to_owned),
+    };
+    let certificate = data.certificate.as_mut().unwrap();
+    certificate.findings = vec![
+        finding(Verdict::Degraded, "first", Some("use fewer cores")),
+        finding(Verdict::Invalid, "second", Some("run the self-test")),
+        finding(Verdict::Degraded, "third", None),
+        finding(Verdict::Degraded, "fourth", Some("run the self-test")),
+        finding(Verdict::Degraded, "fifth", Some("use fewer cores")),
+    ];
+    let Some(mut opened) = open(400, 900, &data) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    assert_eq!(
+        browser.eval(
+            "[...document.querySelectorAll('#verdict .findings > li:not(.finding)')].map((group) => \
+             [[...group.querySelectorAll('.finding p')].map((what) => what.textContent), group.querySelector('.remedy')?.lastChild.textContent])"
+        ),
+        json!([
+            [["second", "fourth"], "run the self-test"],
+            [["first", "fifth"], "use fewer cores"],
+            [["third"], null],
+        ])
+    );
+    keep(browser, "findings.png");
+    assert_eq!(
+        browser.eval("document.documentElement.scrollWidth"),
+        json!(400),
+        "nothing stands out at the side"
+    );
+    let heads = browser.text("#requests-table thead");
+    assert!(heads.contains("Prompt with history"), "{heads}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 #[test]
 fn hover_reads_and_zoom_follows_in_all_charts_of_time() {
     let Some(mut opened) = open(1400, 950, &some_data()) else {
