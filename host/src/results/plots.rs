@@ -18,6 +18,9 @@ const POINTS: usize = 101;
 /// Requests in the timeline.
 const LANES: usize = 60;
 
+/// The slowest requests: as many as each have room for their id.
+const SLOWEST: usize = 25;
+
 type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
 
 /// The distribution of a metric; `None` if there is no such metric.
@@ -166,6 +169,11 @@ fn decode_windows(file: &Value, in_decode: Level) -> DecodeWindowData {
 fn timeline(analysed: &Analysed, choice: TimelineChoice) -> TimelineData {
     let requests = &analysed.requests;
     let seconds = |at: Nanos| at as f64 / 1e9;
+    let measured = requests.total.saturating_sub(analysed.evaluation.counts.drained);
+    let (total, most) = match choice {
+        TimelineChoice::First => (requests.total, LANES),
+        TimelineChoice::Slowest => (measured, SLOWEST),
+    };
     TimelineData {
         requests: requests
             .rows
@@ -180,11 +188,8 @@ fn timeline(analysed: &Analysed, choice: TimelineChoice) -> TimelineData {
                 measured: request.measured,
             })
             .collect(),
-        total: match choice {
-            TimelineChoice::First => requests.total,
-            TimelineChoice::Slowest => requests.total.saturating_sub(analysed.evaluation.counts.drained),
-        },
+        total,
         choice,
-        most: LANES,
+        most,
     }
 }

@@ -4,6 +4,8 @@ use std::env;
 use std::io::IsTerminal;
 use std::ops::Range;
 
+use veeksha_model::printable;
+
 /// A titled part of the summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
@@ -112,7 +114,7 @@ pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> Stri
 
 /// The section without what would steer a terminal or begin a line of its own: names and texts may come from plugins and servers.
 fn harmless(section: &Section) -> Section {
-    let clean = |text: &String| text.replace(char::is_control, "\u{fffd}");
+    let clean = |text: &String| printable(text);
     let row = |row: &Row| Row {
         name: clean(&row.name),
         cells: row.cells.iter().map(clean).collect(),

@@ -3,7 +3,7 @@
 use super::Plot;
 use super::cdf::grouped;
 use super::table::{cell, cell_of, csv};
-use crate::figure::{Axis, Chart, Element, Figure, Hue, Marker, Span};
+use crate::figure::{Axis, Chart, Element, Figure, Hue, Marker};
 
 /// When a request was under way. Seconds since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,7 +46,8 @@ pub struct TimelineData {
     pub most: usize,
 }
 
-/// `metrics/request_timeline.png` and `metrics/slowest_requests.png`: a lane for each request, the earliest dispatch on top.
+/// `metrics/request_timeline.png` and `metrics/slowest_requests.png`: a lane for each request with its id. On top stands the
+/// earliest dispatch, or the slowest request.
 pub fn timeline_plot(data: &TimelineData) -> Plot {
     let shown = chosen(data);
     let lane = |place: usize| (shown.len() - 1 - place) as f64;
@@ -94,40 +95,26 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         Element::Dots { points, .. } => !points.is_empty(),
         _ => true,
     });
-    let (title, which) = match data.choice {
-        TimelineChoice::First => ("Request timeline", "first"),
-        TimelineChoice::Slowest => ("Slowest requests", "slowest"),
+    let (title, which, order) = match data.choice {
+        TimelineChoice::First => ("Request timeline", "first", "by dispatch"),
+        TimelineChoice::Slowest => ("Slowest requests", "slowest", "the slowest on top"),
     };
     let subtitle = if (shown.len() as u64) < data.total {
         format!(
-            "the {which} {} of {} requests, by dispatch",
+            "the {which} {} of {} requests, {order}",
             grouped(shown.len() as u64),
             grouped(data.total)
         )
     } else {
-        format!("all {} requests, by dispatch", grouped(data.total))
+        format!("all {} requests, {order}", grouped(data.total))
     };
-    // Names only where they have room; a lane of many has none.
-    let names: Vec<String> = shown
-        .iter()
-        .rev()
-        .map(|request| request.request.clone())
-        .collect();
-    let y = if names.len() <= LANES_WITH_NAMES {
-        Axis::new("request", "").named(names)
-    } else {
-        let lanes = Span::Fixed(-0.5, names.len() as f64 - 0.5);
-        // A number at a lane would not be the request's.
-        Axis::new("requests", "")
-            .named(vec![String::new(); names.len()])
-            .spanning(lanes)
-    };
+    let names = shown.iter().rev().map(|request| request.request.clone());
     let figure = Figure {
         title: title.into(),
         subtitle,
         charts: vec![Chart {
             x: Axis::new("time since the start of the run", "s"),
-            y,
+            y: Axis::new("request", "").named(names.collect()),
             marks,
             empty: "no requests".into(),
         }],
@@ -138,10 +125,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
     }
 }
 
-/// More lanes than this are too low for a name beside each.
-const LANES_WITH_NAMES: usize = 20;
-
-/// Those that are shown, by dispatch.
+/// Those that are shown, in the order in which they are shown.
 fn chosen(data: &TimelineData) -> Vec<&TimelineRequest> {
     let mut requests: Vec<&TimelineRequest> = data
         .requests
@@ -154,12 +138,13 @@ fn chosen(data: &TimelineData) -> Vec<&TimelineRequest> {
             .then_with(|| a.request.cmp(&b.request))
     };
     let took = |request: &TimelineRequest| request.completed - request.dispatched;
-    if data.choice == TimelineChoice::Slowest {
-        requests.retain(|request| request.measured);
-        requests.sort_by(|a, b| took(b).total_cmp(&took(a)).then_with(|| by_dispatch(a, b)));
-        requests.truncate(data.most);
+    match data.choice {
+        TimelineChoice::First => requests.sort_by(by_dispatch),
+        TimelineChoice::Slowest => {
+            requests.retain(|request| request.measured);
+            requests.sort_by(|a, b| took(b).total_cmp(&took(a)).then_with(|| by_dispatch(a, b)));
+        }
     }
-    requests.sort_by(by_dispatch);
     requests.truncate(data.most);
     requests
 }
@@ -241,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_or_the_slowest_stand_in_order_of_dispatch() {
+    fn the_first_stand_by_dispatch_and_the_slowest_by_slowness() {
         let mut data = TimelineData {
             requests: vec![
                 request("d", 3.0, 4.0),
@@ -261,8 +246,13 @@ mod tests {
         };
         assert_eq!(names(&data), ["a", "b"]);
         data.choice = TimelineChoice::Slowest;
-        assert_eq!(names(&data), ["b", "c"]);
+        // Seven seconds and two; then one second each.
+        assert_eq!(names(&data), ["c", "b"]);
         data.most = 10;
-        assert_eq!(names(&data), ["a", "b", "c", "d"]);
+        assert_eq!(names(&data), ["c", "b", "a", "d"]);
+        let figure = timeline_plot(&data).figure;
+        // From the bottom.
+        assert_eq!(figure.charts[0].y.names, ["d", "a", "b", "c"]);
+        assert_eq!(figure.subtitle, "all 4 requests, the slowest on top");
     }
 }

@@ -46,6 +46,9 @@ impl Style {
     };
 }
 
+/// The smallest names of lanes, as a share of the size of numbers.
+const SMALLEST_NAME: f64 = 0.7;
+
 /// A rectangle of the drawing.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
@@ -200,7 +203,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         for mark in &chart.marks {
             self.mark(mark, &frame)?;
         }
-        self.axes(&frame)?;
+        self.axes(chart, &frame)?;
         let middle = (part.left + style.label * 0.5, (frame.top + frame.bottom) / 2.0);
         let label = self
             .canvas
@@ -243,7 +246,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
     }
 
     /// Axes and their numbers, without those that would stand on one another.
-    fn axes(&self, frame: &Frame) -> Result<(), ReportError> {
+    fn axes(&self, chart: &Chart, frame: &Frame) -> Result<(), ReportError> {
         let Prepared { x, y } = self.prepared;
         let (canvas, size) = (self.canvas, self.style.tick);
         let corner = (frame.left, frame.bottom);
@@ -265,6 +268,11 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             let below = (middle, frame.bottom + 6.0 + size * 0.55);
             canvas.text(&label, below, size, Anchor::Middle, &SOFT)?;
         }
+        // Names in low lanes are written a little smaller, before some of them are left out.
+        let size = match chart.y.names.len() {
+            0 => size,
+            lanes => (frame.height() / lanes as f64 * 0.98).clamp(size * SMALLEST_NAME, size),
+        };
         let mut free_to = f64::INFINITY;
         let widest = frame.left - 10.0;
         for (value, label) in y.ticks.iter().filter(|(_, label)| !label.is_empty()) {
