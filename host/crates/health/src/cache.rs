@@ -20,6 +20,10 @@ pub(crate) struct Cache {
     prompt_tokens: u64,
     cached: u64,
     ideal: u64,
+    /// Cached tokens that the server can know from this run.
+    explained: u64,
+    /// Cached tokens that are not counted: no more than the slack of each prompt.
+    not_counted: u64,
     unexpected: u64,
     overtaken: Overtaken,
     culprits: Culprits,
@@ -34,6 +38,8 @@ impl Cache {
             prompt_tokens: 0,
             cached: 0,
             ideal: 0,
+            explained: 0,
+            not_counted: 0,
             unexpected: 0,
             overtaken: Overtaken::default(),
             culprits: Culprits::default(),
@@ -59,11 +65,15 @@ impl Cache {
         };
         let known = record.ideal_cached_tokens.unwrap_or(0).max(history);
         let known = in_tokens_of_the_server(known, record.total_prompt_tokens, usage.prompt);
-        let unexpected = cached.saturating_sub(known.saturating_add(cold.slack));
+        let beyond = cached.saturating_sub(known);
+        let not_counted = beyond.min(cold.slack);
+        let unexpected = beyond - not_counted;
         self.reporting += 1;
         self.prompt_tokens += u64::from(usage.prompt);
         self.cached += u64::from(cached);
         self.ideal += u64::from(known);
+        self.explained += u64::from(cached.min(known));
+        self.not_counted += u64::from(not_counted);
         let surprise = Surprise {
             request: record.id,
             cached,
@@ -103,11 +113,15 @@ impl Cache {
                 count(self.unknown, "request")
             ));
         }
-        let of_prompts = self.unexpected as f64 / self.prompt_tokens.max(1) as f64;
+        let of_all = |tokens: u64| tokens as f64 / self.prompt_tokens.max(1) as f64;
+        let of_prompts = of_all(self.unexpected);
         if self.culprits.count > 0 {
             let what = format!(
-                "{} of all prompt tokens came from a cache that this run cannot have filled ({} is allowed), in {} of {}: {}",
+                "{} of all prompt tokens were cached, and {} of all came from a cache that this run cannot have filled, not counting {} \
+                 tokens of each prompt ({} is allowed), in {} of {}: {}",
+                share(of_all(self.cached)),
                 share(of_prompts),
+                cold.slack,
                 share(cold.allowed_share),
                 self.culprits.count,
                 count(self.reporting, "request"),
@@ -123,6 +137,17 @@ impl Cache {
         check.figure("prompt tokens", Unit::Tokens, self.prompt_tokens as f64);
         check.figure("cached tokens", Unit::Tokens, self.cached as f64);
         check.figure("cached tokens to be expected", Unit::Tokens, self.ideal as f64);
+        // These are all cached tokens, each once.
+        let counted = self.explained + self.not_counted + self.unexpected;
+        let out_of_turn = self.cached.saturating_sub(counted);
+        let parts = [
+            ("known from this run", self.explained),
+            ("not counted", self.not_counted),
+            ("known out of turn", out_of_turn),
+        ];
+        for (part, tokens) in parts {
+            check.figure(&format!("cached tokens {part}"), Unit::Tokens, tokens as f64);
+        }
         check.figure("unexpected tokens", Unit::Tokens, self.unexpected as f64);
         check.figure("unexpected share", Unit::Share, of_prompts);
         check

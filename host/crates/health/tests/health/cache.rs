@@ -51,6 +51,34 @@ fn a_cache_that_knows_more_than_the_run_taught_it_fails() {
     passed(check(&health(cold(), &cached(960, turn)), CACHE));
 }
 
+/// 900 of 1000 are cached: 640 are known, 64 are not counted, and the rest of 196 is unexpected.
+#[test]
+fn what_is_counted_adds_up() {
+    let account = |record: &mut RequestRecord| record.ideal_cached_tokens = Some(640);
+    let report = health(cold(), &cached(900, account));
+    let found = check(&report, CACHE);
+    failed(
+        found,
+        "90 % of all prompt tokens were cached, and 19.6 % of all came from a cache that this run cannot have filled, not counting 64 \
+         tokens of each prompt (1 % is allowed), in 1 of 1 request: 0/0 (900 cached, 640 known)",
+    );
+    for (name, tokens) in [
+        ("cached tokens", 900.0),
+        ("cached tokens to be expected", 640.0),
+        ("cached tokens known from this run", 640.0),
+        ("cached tokens not counted", 64.0),
+        ("cached tokens known out of turn", 0.0),
+        ("unexpected tokens", 196.0),
+    ] {
+        near(figure(found, name), tokens);
+    }
+    // A server that forgot something knows less than it might: 30 of 640.
+    let report = health(cold(), &cached(30, account));
+    let found = check(&report, CACHE);
+    near(figure(found, "cached tokens known from this run"), 30.0);
+    near(figure(found, "cached tokens not counted"), 0.0);
+}
+
 /// The server has 1000 tokens where the host has 500, so the 300 that are known to the host are 600 of the server's.
 #[test]
 fn what_is_known_is_counted_as_the_server_counts() {
@@ -127,5 +155,9 @@ fn requests_that_overtook_each_other_are_no_surprise() {
     );
     // Half of it is explained: 536 beyond the slack, less 300.
     let half = check_of(first, of(1, 1, 90, 300, 600));
+    near(figure(&half, "cached tokens"), 900.0);
+    near(figure(&half, "cached tokens known from this run"), 300.0);
+    near(figure(&half, "cached tokens not counted"), 64.0);
+    near(figure(&half, "cached tokens known out of turn"), 300.0);
     near(figure(&half, "unexpected tokens"), 236.0);
 }
