@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, spans_decades};
+use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, wants_log_axis};
 use crate::{LatencyDefinition, RecordWriter, ReportError, Trace};
 
 /// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with `config.yml` and
@@ -160,14 +160,14 @@ impl RunFolder {
     }
 
     /// Writes the distribution of a metric: `metrics/<metric>.csv`, `.png` and `.svg`, and `metrics/<metric>_log_x.png` and `.svg` where
-    /// [`spans_decades`] says so. A metric without samples has no files.
+    /// [`wants_log_axis`] says so. A metric without samples has no files.
     pub fn write_cdf(&self, data: &CdfData) -> Result<(), ReportError> {
         if data.points.is_empty() {
             return Ok(());
         }
         let stem = format!("metrics/{}", data.metric);
         self.write_plot(&stem, &cdf_plot(data))?;
-        if spans_decades(data) {
+        if wants_log_axis(data) {
             self.write_drawing(&format!("{stem}_log_x"), &cdf_log_plot(data))?;
         }
         Ok(())

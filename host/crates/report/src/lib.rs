@@ -26,7 +26,7 @@ pub use plots::{
     BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
     PanelKind, Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
     box_plot, cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups,
-    portrait_svg, prefill_plot, slices_plot, spans_decades, throughput_plot, timeline_plot,
+    portrait_svg, prefill_plot, slices_plot, throughput_plot, timeline_plot, wants_log_axis,
 };
 pub use progress::{Progress, ProgressFigures, stream_line};
 pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};

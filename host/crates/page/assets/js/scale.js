@@ -64,11 +64,20 @@ function tickTexts(ticks, unit, log) {
   return ticks.map((tick) => grouped((tick * as.factor).toFixed(digits)).replace(/^−0(\.0+)?$/, '0'));
 }
 
-// A little room around sorted values, on the scale that suits them: logarithmic where nine tenths of them are far apart.
-function domainOf(sorted) {
+// Whether a log axis suits sorted values: where one from 0 to the largest would press a quarter of those above 0, or more, into its
+// lowest tenth. The plots beside this page choose by the same rule.
+function suitsLog(sorted, unit) {
+  if (unit === 'share' || sorted.length < 10 || sorted[0] < 0) return false;
+  const above = sorted.filter((value) => value > 0);
+  return above.length > 0 && above[above.length - 1] >= 10 * percentile(above, 0.25);
+}
+
+// A little room around sorted values, on the scale that suits them.
+function domainOf(sorted, unit) {
   if (!sorted.length) return { domain: [0, 1], log: false };
   const [low, high] = [sorted[0], sorted[sorted.length - 1]];
-  if (low > 0 && high > low && percentile(sorted, 0.95) / percentile(sorted, 0.05) > 5) return { domain: [low / 1.15, high * 1.15], log: true };
+  // What is 0 has its place at the lower end, apart from the smallest value above it.
+  if (suitsLog(sorted, unit)) return { domain: [low > 0 ? low / 1.15 : sorted.find((value) => value > 0) / 2, high * 1.15], log: true };
   if (low === high) return { domain: low === 0 ? [0, 1] : [Math.min(0, low * 1.2), Math.max(0, low * 1.2)], log: false };
   return { domain: [low >= 0 ? 0 : low - (high - low) * 0.05, high + (high - low) * 0.06], log: false };
 }

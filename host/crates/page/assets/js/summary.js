@@ -90,11 +90,11 @@ function showVerdict(page) {
 }
 
 // The shape of a metric's values in the space of a word.
-function sparkline(values) {
+function sparkline(values, unit) {
   const sorted = values.filter((value) => value === value).sort();
   if (sorted.length < 5) return null;
   // The last half per cent would squeeze the rest.
-  const { domain, log } = domainOf(sorted.subarray(0, Math.ceil(sorted.length * 0.995)));
+  const { domain, log } = domainOf(sorted.subarray(0, Math.ceil(sorted.length * 0.995)), unit);
   const scale = (log ? logScale : linearScale)([log ? domain[0] : sorted[0], domain[1]], [0, 27.999]);
   const bins = new Array(28).fill(0);
   for (const value of sorted) bins[Math.max(0, Math.min(27, Math.floor(scale(value))))] += 1;
@@ -135,7 +135,7 @@ function showFigures(page) {
       el('th', { scope: 'row', title: metric.definition },
         el('span', { class: 'metric-label' }, metric.label), metric.label === metric.name ? null : el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null,
         long ? el('span', { class: 'long-unit' }, as.suffix) : null),
-      el('td', { class: 'spark-cell' }, values ? (page.sparks[metric.name] = page.sparks[metric.name] || sparkline(values)) : null),
+      el('td', { class: 'spark-cell' }, values ? (page.sparks[metric.name] = page.sparks[metric.name] || sparkline(values, metric.unit)) : null),
       el('td', { class: 'unit-cell' }, long ? '' : as.suffix),
       ['mean', 'p50', 'p90', 'p95'].map((key) => el('td', { class: `right ${key}` }, bare(summary[key], as))),
       el('td', { class: 'right', title: thin ? 'Fewer than 100 samples: little more than the largest one' : null }, bare(summary.p99, as), thin ? el('span', { class: 'thin' }, '*') : null),

@@ -146,7 +146,7 @@ function boundsOf(data, metric) {
 function scatterChart(page) {
   let metric = null;
   const range = () => {
-    const { domain, log } = domainOf(metric.values.filter((value) => value === value).sort());
+    const { domain, log } = domainOf(metric.values.filter((value) => value === value).sort(), metric.unit);
     return { domain, log, unit: metric.unit };
   };
   let y = null;

@@ -167,14 +167,14 @@ function cdfChart(page, name) {
       if (isSelecting()) lines.push(['whole run', withUnit(percentile(all, p), metric.unit)]);
       return { at: [plot.x(value), plot.y(p)], lines };
     },
-    describe: () => `Cumulative distribution of ${plural(all.length, 'value', 'values')}: median ${withUnit(percentile(all, 0.5), metric.unit)}, P99 ${withUnit(percentile(all, 0.99), metric.unit)}.`,
+    describe: () => `Cumulative distribution of ${plural(all.length, 'value', 'values')} on a ${axis.log ? 'logarithmic' : 'linear'} axis: median ${withUnit(percentile(all, 0.5), metric.unit)}, P99 ${withUnit(percentile(all, 0.99), metric.unit)}.`,
   });
   plot.refresh = (fresh) => {
     metric = page.model.metric(name);
     if (!metric) return;
     if (fresh) {
       all = metric.values.filter((value) => value === value).sort();
-      const { domain, log } = domainOf(all);
+      const { domain, log } = domainOf(all, metric.unit);
       axis.setFull(domain, log);
     }
     chosen = isSelecting() ? selectedValues(metric) : all;

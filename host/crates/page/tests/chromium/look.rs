@@ -200,6 +200,36 @@ fn tokens_of_chunks_add_up_to_the_answer() {
     }
 }
 
+/// One slow answer presses all others together on a linear axis; more of them alike do not.
+#[test]
+fn an_axis_is_logarithmic_where_a_linear_one_presses_values_together() {
+    const MICRO: u64 = 1_000;
+    for (slowest, scale) in [(64_000, "linear"), (561_000, "logarithmic")] {
+        // 18 to 64 ms: a quarter of them is below 29.5.
+        let mut first: Vec<u64> = (0..100).map(|place| 18_000 + 460 * place).collect();
+        first.push(slowest);
+        let events: Vec<_> = (0u64..)
+            .zip(first)
+            .map(|(session, first)| {
+                let at = session * 1_000_000 * MICRO;
+                let chunks = [first, first + 10_000].map(|after| at + after * MICRO);
+                veeksha_events::Event::Finished(Box::new(sample::run::record(session, 0, at, &chunks)))
+            })
+            .collect();
+        let Some(mut opened) = open(1400, 950, &sample::page_data::data(&events, 1000)) else {
+            return;
+        };
+        let browser = &mut opened.browser;
+        let told = "document.querySelector('#plot-cdf-ttfc .plot-area').getAttribute('aria-label')";
+        let told = browser.eval(told);
+        assert!(
+            told.as_str().unwrap().contains(&format!("on a {scale} axis")),
+            "{slowest}: {told}"
+        );
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}
+
 /// What is to be done stands once, below all that it would mend.
 #[test]
 fn findings_with_one_remedy_share_it() {

@@ -4,8 +4,9 @@ use veeksha_stats::percentile;
 
 use super::Plot;
 use super::cdf::{grouped, samples};
+use super::scale;
 use super::table::{cell, csv, heading};
-use crate::figure::{Axis, BoxShape, Chart, Element, Figure, Hue, Scale, Span};
+use crate::figure::{Axis, BoxShape, Chart, Element, Figure, Hue, Span};
 
 /// The figures of a box, by Tukey's convention: whiskers reach to the last samples within 1.5 times the height of the box.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,20 +149,16 @@ pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) 
         .collect()
 }
 
-/// Values that span more than this factor are shown on a log axis.
-const LOG_RATIO: f64 = 50.0;
-
-/// `metrics/ttfc_violin_plot.png` (Veeksha's name for its box plot). The axis is a log one where the samples span decades.
+/// `metrics/ttfc_violin_plot.png` (Veeksha's name for its box plot). The axis is a log one where a linear one would
+/// press the lowest box together ([`super::scale`]).
 pub fn box_plot(data: &BoxPlotData) -> Plot {
     let stats = || data.groups.iter().map(|group| &group.stats);
     let count: u64 = stats().map(|stats| stats.count).sum();
-    let least = stats().map(|stats| stats.min).fold(f64::INFINITY, f64::min);
+    let lowest = stats()
+        .map(|stats| stats.lower_quartile)
+        .fold(f64::INFINITY, f64::min);
     let most = stats().map(|stats| stats.max).fold(0.0, f64::max);
-    let scale = if least > 0.0 && most >= LOG_RATIO * least {
-        Scale::Log
-    } else {
-        Scale::Linear
-    };
+    let scale = scale::suiting_quartile(count, lowest, most);
     let several = data.groups.len() > 1;
     let title = if several {
         format!("{} by {}", data.display, data.grouped_by)

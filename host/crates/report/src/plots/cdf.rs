@@ -3,6 +3,7 @@
 use veeksha_stats::{duration, number};
 
 use super::Plot;
+use super::scale;
 use super::table::{cell, csv};
 use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
 
@@ -56,23 +57,12 @@ pub fn cdf_csv(data: &CdfData) -> String {
     )
 }
 
-/// How many samples a copy with a log axis needs, and how many times the 95th percentile must be the 5th: Veeksha's rule.
-const LOG_SAMPLES: u64 = 10;
-const LOG_RATIO: f64 = 50.0;
-
-/// Whether a metric has a second plot with a log axis, `<metric>_log_x.png`: at least 10 samples, P95 at least 50 times P5, and no ratio.
-/// Veeksha takes every metric within 0 and 1 for a ratio, also times of less than a second; here the unit says what is one.
-/// Where P5 is not above 0 the smallest value above 0 stands in for it.
-pub fn spans_decades(data: &CdfData) -> bool {
-    if data.count < LOG_SAMPLES || data.unit == "1" {
-        return false;
-    }
-    let (Some(low), Some(high)) = (data.at(0.05), data.at(0.95)) else {
-        return false;
-    };
-    let positive = data.points.iter().map(|point| point.0).find(|value| *value > 0.0);
-    let low = if low > 0.0 { Some(low) } else { positive };
-    low.is_some_and(|low| high >= LOG_RATIO * low)
+/// Whether a metric has a second plot with a log axis, `<metric>_log_x.png`: where a linear one would press its samples together
+/// ([`super::scale`]), and never of shares. Veeksha has it where P95 is at least 50 times P5, and takes every metric within 0 and 1 for a
+/// ratio, also times of less than a second; here the unit says what is one.
+pub fn wants_log_axis(data: &CdfData) -> bool {
+    let values: Vec<f64> = data.points.iter().map(|point| point.0).collect();
+    data.unit != "1" && scale::suiting(data.count, &values) == Scale::Log
 }
 
 /// `metrics/<metric>.png`.
@@ -80,7 +70,7 @@ pub fn cdf_plot(data: &CdfData) -> Plot {
     plot(data, Scale::Linear)
 }
 
-/// `metrics/<metric>_log_x.png`, where [`spans_decades`] says so.
+/// `metrics/<metric>_log_x.png`, where [`wants_log_axis`] says so.
 pub fn cdf_log_plot(data: &CdfData) -> Plot {
     plot(data, Scale::Log)
 }
@@ -189,33 +179,27 @@ mod tests {
     }
 
     #[test]
-    fn a_log_axis_is_for_what_spans_a_factor_of_fifty() {
-        // 101 values 1..=101: P5 = 6, P95 = 96. Times ten thousand at the top: P95 = 960 000.
+    fn a_log_axis_is_for_what_a_linear_one_presses_together() {
+        // 101 values 1..=101: P25 = 26, and the largest is not ten times that.
         let even: Vec<f64> = (1..=101).map(f64::from).collect();
-        assert!(!spans_decades(&data("s", &even)));
+        assert!(!wants_log_axis(&data("s", &even)));
+        // The largest is 10^(75 / 45) = 46 times P25.
         let steep: Vec<f64> = (0..=100)
             .map(|place| 10f64.powf(f64::from(place) / 45.0))
             .collect();
-        // P95 / P5 = 10^(90 / 45) = 100.
-        assert!(spans_decades(&data("s", &steep)));
+        assert!(wants_log_axis(&data("s", &steep)));
         let small: Vec<f64> = steep.iter().map(|value| value / 1e4).collect();
         assert!(
-            spans_decades(&data("s", &small)),
+            wants_log_axis(&data("s", &small)),
             "seconds below one are no ratio"
         );
-        assert!(!spans_decades(&data("1", &small)));
+        assert!(!wants_log_axis(&data("1", &small)));
         let few = CdfData {
             count: 9,
             ..data("s", &steep)
         };
-        assert!(!spans_decades(&few));
-        // Zeros at the lower end: the smallest value above them counts.
-        let mut zeros = vec![0.0; 50];
-        zeros.extend((1..=51).map(f64::from));
-        assert!(!spans_decades(&data("s", &zeros)));
-        zeros[49] = 0.1;
-        assert!(spans_decades(&data("s", &zeros)));
-        assert!(!spans_decades(&data("s", &[0.0; 101])));
+        assert!(!wants_log_axis(&few));
+        assert!(!wants_log_axis(&data("s", &[0.0; 101])));
     }
 
     #[test]

@@ -5,11 +5,12 @@ mod cdf;
 mod curves;
 mod portrait;
 mod prefill;
+mod scale;
 mod table;
 mod timeline;
 
 pub use boxes::{BoxGroup, BoxPlotData, BoxStats, box_plot, length_groups};
-pub use cdf::{CdfData, cdf_csv, cdf_log_plot, cdf_plot, spans_decades};
+pub use cdf::{CdfData, cdf_csv, cdf_log_plot, cdf_plot, wants_log_axis};
 pub use curves::{
     ConcurrencyData, Curve, DecodeWindowData, Level, SliceData, ThroughputData, concurrency_plot,
     decode_window_plot, slices_plot, throughput_plot,

@@ -5,8 +5,9 @@ use veeksha_stats::percentile;
 use super::Plot;
 use super::boxes::picked;
 use super::cdf::{grouped, samples};
+use super::scale;
 use super::table::{cell, csv};
-use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
+use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Marker, Shape, Span};
 
 /// Times to first chunk by the tokens of new messages.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,8 +20,6 @@ pub struct PrefillData {
 const DRAWN: usize = 3_000;
 /// Points of the median line: with more lengths than this, ranges of lengths with about as many samples each are put together.
 const MEDIANS: usize = 40;
-/// Values that span more than this factor are shown on a log axis.
-const LOG_RATIO: f64 = 50.0;
 
 /// `metrics/prefill_by_length.png`: a point for each request, a line through the medians.
 pub fn prefill_plot(data: &PrefillData) -> Plot {
@@ -36,13 +35,9 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
         subtitle.push_str(&format!(" · {} of them drawn", grouped(drawn.len() as u64)));
     }
     let scale_of = |axis: fn(&(f64, f64)) -> f64| {
-        let least = points.iter().map(axis).fold(f64::INFINITY, f64::min);
-        let most = points.iter().map(axis).fold(0.0, f64::max);
-        if least > 0.0 && most >= LOG_RATIO * least {
-            Scale::Log
-        } else {
-            Scale::Linear
-        }
+        let mut values: Vec<f64> = points.iter().map(axis).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        scale::suiting(count as u64, &values)
     };
     let median_line = Element::Line {
         name: "median".into(),
