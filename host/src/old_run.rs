@@ -27,8 +27,10 @@ pub(crate) struct OldRun {
     pub(crate) notes: Vec<String>,
     /// What the user should know of the scenario: why it is not known.
     pub(crate) about_scenario: Vec<String>,
-    /// What of it is not called again.
-    pub(crate) not_called: Vec<String>,
+    /// Why the scenario is not known, and with it what was asked of the run, if so: defaults stand in its place.
+    pub(crate) unknown: Option<String>,
+    /// The Lua evaluators, whose functions are not there to be called again.
+    pub(crate) lua_evaluators: Vec<String>,
     /// `config.yml` as it is; empty if it cannot be read.
     pub(crate) config: String,
     /// Whether a request was among the events that were shown last.
@@ -69,7 +71,8 @@ impl OldRun {
             lua_checks: told.lua_checks,
             notes,
             about_scenario: told.about_scenario,
-            not_called: told.not_called,
+            unknown: told.unknown,
+            lua_evaluators: told.lua_evaluators,
             config: told.config,
             request_seen: false,
         })
@@ -131,11 +134,21 @@ impl OldRun {
 #[derive(Default)]
 struct Told {
     about_scenario: Vec<String>,
-    not_called: Vec<String>,
+    unknown: Option<String>,
+    lua_evaluators: Vec<String>,
     lua_judges: Vec<String>,
     lua_checks: Vec<String>,
     config: String,
 }
+
+impl Told {
+    fn is_unknown(&mut self, why: String) {
+        self.about_scenario.push(why.clone());
+        self.unknown = Some(why);
+    }
+}
+
+const UNKNOWN: &str = "what the scenario asked for is not known, and defaults stand in its place";
 
 /// The scenario in `config.yml`. What cannot be read leaves the defaults: a record is worth evaluating without it.
 fn scenario(folder: &Path, no_cache: bool, told: &mut Told) -> Result<Loaded, Failure> {
@@ -143,22 +156,10 @@ fn scenario(folder: &Path, no_cache: bool, told: &mut Told) -> Result<Loaded, Fa
         let nothing = Document::from_yaml("", "config.yml").map_err(Failure::internal)?;
         Source::of(nothing, folder.to_owned()).settle(&[], &[], no_cache)
     };
-    let unknown = "what the scenario asked for is not known, and defaults stand in its place";
-    let text = match read(&folder.join("config.yml")).map(String::from_utf8) {
-        Ok(Ok(text)) if !text.trim().is_empty() => text,
-        Ok(Ok(_)) => {
-            told.about_scenario
-                .push(format!("config.yml is empty: {unknown}"));
-            return defaults();
-        }
-        Ok(Err(_)) => {
-            told.about_scenario
-                .push(format!("config.yml is not UTF-8: {unknown}"));
-            return defaults();
-        }
-        Err(reason) => {
-            told.about_scenario
-                .push(format!("config.yml cannot be read ({reason}): {unknown}"));
+    let text = match config_text(folder) {
+        Ok(text) => text,
+        Err(why) => {
+            told.is_unknown(format!("{why}: {UNKNOWN}"));
             return defaults();
         }
     };
@@ -177,12 +178,22 @@ fn scenario(folder: &Path, no_cache: bool, told: &mut Told) -> Result<Loaded, Fa
             Ok(loaded)
         }
         Err(failure) => {
-            told.about_scenario.push(format!(
-                "config.yml is not a scenario of this version, so {unknown}: {}",
+            told.is_unknown(format!(
+                "config.yml is not a scenario of this version, so {UNKNOWN}: {}",
                 failure.message
             ));
             defaults()
         }
+    }
+}
+
+/// The text of `config.yml`, or why there is none.
+fn config_text(folder: &Path) -> Result<String, String> {
+    match read(&folder.join("config.yml")).map(String::from_utf8) {
+        Ok(Ok(text)) if !text.trim().is_empty() => Ok(text),
+        Ok(Ok(_)) => Err("config.yml is empty".to_owned()),
+        Ok(Err(_)) => Err("config.yml is not UTF-8".to_owned()),
+        Err(reason) => Err(format!("config.yml cannot be read ({reason})")),
     }
 }
 
@@ -216,11 +227,7 @@ fn without_functions(mut document: Document, told: &mut Told) -> Document {
                 if evaluator.get("check").is_some() {
                     told.lua_checks.push(name_of(evaluator));
                 }
-                told.not_called.push(format!(
-                    "the Lua functions of `{}` are not called again: what they measured and judged is in the record; \
-                     `--plugin FILE.lua` calls those of a file",
-                    name_of(evaluator)
-                ));
+                told.lua_evaluators.push(name_of(evaluator));
             }
             !is_lua(evaluator)
         });

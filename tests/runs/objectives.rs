@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::results::{json, lines};
-use crate::simulated::{ends_with, labelled, path, simulated};
+use crate::simulated::{ends_with, evaluate, labelled, path, simulated};
 use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
 
 fn figure(run: &std::path::Path, name: &str) -> f64 {
@@ -63,12 +63,20 @@ fn failures_and_what_they_withhold_count_against_goodput() {
     );
     let asked = r#"{ type = "performance", goodput = { "ttfc <= 1h" }, slos = { "goodput > 0.99", "error_rate < 90%" } }"#;
     let more = ["--profile", &profile];
-    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(60, asked, ""), &more, 3);
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(60, asked, ""), &more, 3);
     let summary = json(&run, "metrics/summary_stats.json");
     let count = |key: &str| summary[key].as_u64().unwrap_or_else(|| panic!("{key}"));
     assert_eq!(count("Number of Intended Requests"), 120);
     let withheld = count("Number of Never Sent Requests");
     assert!(withheld > 0, "a session whose first request failed has no second");
+    let table = stdout(&output);
+    let why = table
+        .lines()
+        .find(|line| line.trim().starts_with("withdrawn after a failure"));
+    assert!(
+        why.is_some_and(|line| line.ends_with(&format!(" {withheld}"))),
+        "{table}"
+    );
     assert_eq!(count("Number of Requests") + withheld, 120);
     let expected = count("Number of Completed Requests") as f64 / 120.0;
     assert!((figure(&run, "goodput") - expected).abs() < 1e-12);
@@ -198,6 +206,9 @@ fn the_last_time_slice_has_the_rate_of_the_time_it_covers() {
     }
     let csv = std::fs::read_to_string(run.join("metrics/time_slices.csv")).expect("a table");
     assert_eq!(csv.lines().count(), slices.len() + 1);
+    assert!(
+        csv.starts_with("from,to,complete,requests,completed,errored,cancelled,unfinished,good,error_rate,")
+    );
 }
 
 #[test]
@@ -308,7 +319,7 @@ fn objectives_are_checked_before_the_run() {
         ),
         (
             r#"slos = { "error_rate < 150%" }"#,
-            "give a bound from 0% to 100%",
+            "give a bound above 0%, up to 100%",
         ),
         (r#"goodput = { "ttfc < -1s" }"#, "`max(ttfc)` is never below 0"),
     ];
@@ -332,4 +343,75 @@ fn objectives_are_checked_before_the_run() {
             assert!(!out.exists(), "{command} made a folder");
         }
     }
+}
+
+/// What is named in the place of a scenario's Lua evaluator is called; of one that failed, the record has what came before.
+#[test]
+fn only_functions_that_are_not_called_again_are_said_not_to_be() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plugins = r#"
+{ type = "lua", name = "v", metrics = { v = { unit = "1", better = "less", summary = "one", observe = function() return 1 end } } },
+{ type = "lua", name = "w", metrics = { w = { unit = "1", better = "less", summary = "none", observe = function() error("no") end } } },
+"#;
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(10, plugins, ""), &[], 4);
+    let says = stderr(&evaluate(&run, &["--json"]));
+    let of = |name: &str| format!("the Lua functions of `{name}` are not called again");
+    assert!(
+        says.contains(&format!(
+            "{}: what they measured and judged is in the record",
+            of("v")
+        )),
+        "{says}"
+    );
+    assert!(
+        says.contains(&format!(
+            "{}: what they measured and judged until it failed is in the record",
+            of("w")
+        )),
+        "{says}"
+    );
+    let file = scenario(
+        folder.path(),
+        "v.lua",
+        r#"return { name = "v", metrics = { v = { unit = "1", better = "less", summary = "two", observe = function() return 2 end } } }"#,
+    );
+    let says = stderr(&evaluate(&run, &["--json", "--plugin", &file]));
+    assert!(!says.contains(&of("v")) && says.contains(&of("w")), "{says}");
+}
+
+/// In some windows every request fails: a floor on what each has is missed, and a figure that does not exist there says so.
+#[test]
+fn an_outage_misses_a_floor_and_is_told_where_nothing_can_be_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", slos = {
+      "count(ttfc, window = 20ms) >= 1", "sum(num_output_tokens, window = 20ms) >= 1", "p99(ttfc, window = 20ms) < 1h",
+    } }"#;
+    let fails = ["--profile", "faulty"];
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(300, asked, ""), &fails, 3);
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
+    let seconds = |row: &Value| row["scheduler_ready_at"].as_f64().expect("an instant");
+    let begin = rows.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    let mut windows = std::collections::BTreeMap::<u64, u64>::new();
+    for row in &rows {
+        let window = ((seconds(row) - begin) / 0.02) as u64;
+        *windows.entry(window).or_default() += u64::from(row["success"] == true);
+    }
+    let dark = windows.values().filter(|answered| **answered == 0).count();
+    assert!(dark > 0, "some window has no answer: {windows:?}");
+    let results = results(&run);
+    for floor in &results[..2] {
+        assert_eq!(
+            (&floor["met"], &floor["observed_value"]),
+            (&Value::from(false), &Value::from(0.0)),
+            "{floor}"
+        );
+    }
+    let told = format!(
+        "in {dark} of {} windows no request was answered: they are not judged",
+        windows.len()
+    );
+    assert_eq!(results[2]["detail"], told.as_str());
+    assert!(stdout(&output).contains(&told), "{}", stdout(&output));
+    let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
+    assert!(page.contains(&told));
 }

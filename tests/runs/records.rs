@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::results::{json, latest};
 use crate::server::interrupt;
-use crate::simulated::{evaluate, labelled, path, simulated};
+use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, simulated};
 use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, stdout, veeksha};
 
 /// Starts a long run against the simulated engine.
@@ -177,6 +177,46 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     }
 }
 
+/// What the run missed is not known without its scenario: nobody may read from the evaluation that all was met.
+#[test]
+fn without_the_scenario_it_is_not_known_whether_all_was_met() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", slos = { "p99(ttfc) < 1us" } }"#;
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(10, asked, ""), &[], 3);
+    let config = run.join("config.yml");
+    let anew = |name: &str, more: &[&str], code: i32| {
+        json(
+            &evaluated(&run, &folder.path().join(name), more, code),
+            "metrics/slo_results.json",
+        )
+    };
+    for (name, text, why) in [
+        ("another", "key_of_the_future: 1\n", "key_of_the_future"),
+        ("empty", "", "config.yml is empty"),
+    ] {
+        std::fs::write(&config, text).expect("a file");
+        let slos = anew(name, &[], 0);
+        assert_eq!(slos["all_slos_met"], Value::Null, "{slos}");
+        let remark = slos["remarks"][0].as_str().expect("a remark");
+        assert!(
+            remark.contains("are not known") && remark.contains(why),
+            "{remark}"
+        );
+    }
+    std::fs::remove_file(&config).expect("removed");
+    assert_eq!(anew("gone", &[], 0)["all_slos_met"], Value::Null);
+    // Conditions of goodput are no objectives; those of the command line decide.
+    let conditions = anew("conditions", &["--goodput", "ttfc <= 1h"], 0);
+    assert_eq!(conditions["all_slos_met"], Value::Null);
+    let decided = anew("decided", &["--slo", "p99(ttfc) < 1h"], 0);
+    assert_eq!(decided["all_slos_met"], true);
+    assert_eq!(decided["remarks"], Value::Array(Vec::new()));
+    assert_eq!(
+        anew("missed", &["--slo", "p99(ttfc) < 1us"], 3)["all_slos_met"],
+        false
+    );
+}
+
 /// The first part is written within about a second of the first event, and what is cut does not pass.
 #[test]
 fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
@@ -189,7 +229,16 @@ fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
     // Two parts of an age of half a second and more each: younger than the five seconds of earlier versions.
     let parts = std::fs::read_dir(run.join("record")).expect("the record").count();
     assert!(parts <= 8, "{parts} files");
-    assert_code(&veeksha(["health", path(&run)]), 0);
+    let health = veeksha(["health", path(&run)]);
+    assert_code(&health, 0);
+    assert!(
+        stdout(&health).starts_with("The record is not whole"),
+        "{}",
+        stdout(&health)
+    );
+    let health: Value =
+        serde_json::from_str(&stdout(&veeksha(["health", path(&run), "--json"]))).expect("JSON");
+    assert_eq!(health["record_is_whole"], false);
     let strict = veeksha(["health", path(&run), "--strict"]);
     assert_code(&strict, 6);
     assert!(

@@ -118,9 +118,17 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
     let taken_over = taken_over(evaluation, &run.lua_checks, &judges);
     let failed_then: Vec<String> = evaluation.failed.iter().map(failed_in_the_run).collect();
     failures.extend(judges::judge_run(evaluation, &judges.slo_checks));
+    let not_called: Vec<String> = not_called(evaluation, &run.lua_evaluators, &judges).collect();
+    if args.slos.is_empty()
+        && let Some(why) = &run.unknown
+    {
+        evaluation.slos.not_asked.push(format!(
+            "the objectives of the scenario are not known, so that nothing is judged by them (`--slo` names others): {why}"
+        ));
+    }
     let remarks = run.notes.iter().chain(&run.about_scenario).chain(&taken_over);
     analysed.about.remarks = remarks.clone().cloned().collect();
-    for note in remarks.chain(&failed_then).chain(&run.not_called) {
+    for note in remarks.chain(&failed_then).chain(&not_called) {
         say::err(format!("note: {note}"));
     }
     let judged = Judged {
@@ -155,6 +163,23 @@ fn taken_over(evaluation: &Evaluation, lua_checks: &[String], judges: &Judges) -
         format!("the verdicts of `{plugin}` on the run are the run's own: its check is not asked again")
     });
     own.chain(silent).collect()
+}
+
+/// Of which Lua evaluators of the scenario the functions are not called again: of those in whose place none was named.
+fn not_called(
+    evaluation: &Evaluation,
+    lua_evaluators: &[String],
+    judges: &Judges,
+) -> impl Iterator<Item = String> {
+    let left = lua_evaluators.iter().filter(|name| !judges.has(name));
+    left.map(|name| {
+        let failed = evaluation.failed.iter().any(|failed| failed.plugin == *name);
+        let until = if failed { " until it failed" } else { "" };
+        format!(
+            "the Lua functions of `{name}` are not called again: what they measured and judged{until} is in the record; \
+             `--plugin FILE.lua` calls those of a file"
+        )
+    })
 }
 
 fn failed_in_the_run(failed: &FailedPlugin) -> String {

@@ -185,6 +185,7 @@ impl Evaluation {
             goodput,
             good_requests_per_second,
             remarks: samples.idle_conditions(&setup.objectives),
+            not_asked: Vec::new(),
         };
         let course = Course {
             unfinished: &unfinished,

@@ -76,10 +76,12 @@ pub struct SloResults {
     pub good_requests_per_second: Option<f64>,
     /// What a reader of goodput must know, in words: conditions that are about no request.
     pub remarks: Vec<String>,
+    /// Why it is not known what else was asked of the run, in words: then it is not known either that all was met.
+    pub not_asked: Vec<String>,
 }
 
 impl SloResults {
-    /// Whether every objective was met and every verdict of a plugin is good; true if nothing was asked for.
+    /// Whether every objective was met and every verdict of a plugin is good, of those that are known; true if there is none.
     pub fn all_met(&self) -> bool {
         self.results.iter().all(|result| result.met) && self.verdicts.iter().all(|said| said.verdict.met)
     }
@@ -89,16 +91,18 @@ impl SloResults {
     /// Of plugins that `failed` while they judged nobody knows what they would have said: then it is not known that all are met.
     pub(crate) fn json<'a>(&self, failed: impl Iterator<Item = &'a FailedPlugin>) -> Value {
         let failed: Vec<Value> = failed.map(shapes::failed_plugin).collect();
-        let all_met = match (self.all_met(), failed.is_empty()) {
+        let all_asked = failed.is_empty() && self.not_asked.is_empty();
+        let all_met = match (self.all_met(), all_asked) {
             (true, false) => None,
             (met, _) => Some(met),
         };
+        let remarks: Vec<&String> = self.remarks.iter().chain(&self.not_asked).collect();
         let results = self.results.iter().map(SloResult::json);
         let verdicts = self.verdicts.iter().map(PluginVerdict::json);
         json!({
             "all_slos_met": all_met,
             "results": results.chain(verdicts).collect::<Vec<_>>(),
-            "remarks": self.remarks,
+            "remarks": remarks,
             "failed_plugins": failed,
         })
     }
