@@ -5,6 +5,8 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
+use veeksha_model::printable_lines;
+
 use crate::failure::Failure;
 
 /// Why nothing more is written to standard output.
@@ -40,12 +42,7 @@ pub(crate) fn all_is_out() -> Result<(), Failure> {
 
 /// A line on standard error. It may repeat names and texts from files: what would steer the terminal is taken out.
 pub(crate) fn err(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));
-}
-
-fn harmless(text: &str) -> String {
-    let steers = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
-    text.replace(steers, "\u{fffd}")
+    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&line.to_string()));
 }
 
 /// `1 request`, `2 requests`.
@@ -54,15 +51,5 @@ pub(crate) fn counted(count: u64, thing: &str) -> String {
         format!("1 {thing}")
     } else {
         format!("{count} {thing}s")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_steers_the_terminal() {
-        assert_eq!(harmless("a\u{1b}[2Jb\nc\td"), "a\u{fffd}[2Jb\nc\td");
     }
 }

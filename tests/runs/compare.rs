@@ -1,5 +1,7 @@
 //! Runs against runs: the same twice, a slower one, another workload, several to a side, and what pipelines read.
 
+mod hostile_names;
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 

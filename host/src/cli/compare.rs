@@ -13,6 +13,7 @@ use veeksha_compare::{
     CandidateDecision, Comparison, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell, join,
 };
 use veeksha_evaluate::Catalogue;
+use veeksha_model::{printable, steers};
 
 use crate::cli::args::CompareArgs;
 use crate::failure::Failure;
@@ -66,9 +67,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
                 .iter()
                 .filter(|candidate| !candidate.reasons.is_empty())
             {
-                say::err(format!("{}: {}", called(candidate), candidate.reasons.join("; ")));
+                let why = format!("{}: {}", called(candidate), candidate.reasons.join("; "));
+                say::err(printable(&why));
             }
-            say::err(format!("--fail-if {}: fails", decision.expression));
+            let what = format!("--fail-if {}: fails", decision.expression);
+            say::err(printable(&what));
             Ok(exit::SLO_FAILED)
         }
         _ => Ok(exit::DONE),
@@ -101,9 +104,10 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
     for cell in cells {
         if let Some(name) = &cell.name {
             say::err(format!(
-                "cell {} of {}: {name}",
+                "cell {} of {}: {}",
                 comparisons.len() + 1,
-                cells.len()
+                cells.len(),
+                printable(name)
             ));
         }
         let sides = read_all(cell, &mut wanted)?;
@@ -140,8 +144,22 @@ fn not_an_expression(error: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("--fail-if: {error}"))
 }
 
+/// The value as text that steers no terminal: what JSON lets stand as it is and may do so is written as an escape, which is the same string.
 fn pretty(value: &Value) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(Failure::internal)
+    let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match steers(character) && character != '\n' {
+            true => escaped += &format!("\\u{:04x}", u32::from(character)),
+            false => escaped.push(character),
+        }
+    }
+    Ok(escaped)
+}
+
+/// A path within a line.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// What an expression may name: what is built in, whether these runs have it or not, and what the runs have.

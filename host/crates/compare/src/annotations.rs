@@ -3,6 +3,8 @@
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>; the escapes are those of the official toolkit
 //! (`@actions/core`, `command.ts`).
 
+use veeksha_model::{printable, printable_lines};
+
 use crate::comparison::Comparison;
 use crate::junit::sentence;
 use crate::text::figure_text;
@@ -60,12 +62,12 @@ impl Comparison {
     }
 }
 
-/// One workflow command with its line break.
+/// One workflow command with its line break. Names of folders and plugins are in both texts.
 fn command(kind: &str, title: &str, message: &str) -> String {
     format!(
         "::{kind} title={}::{}\n",
-        escaped_property(title),
-        escaped(message)
+        escaped_property(&printable(title)),
+        escaped(&printable_lines(message))
     )
 }
 
@@ -85,10 +87,10 @@ mod tests {
 
     #[test]
     fn nothing_in_a_text_is_taken_for_a_command() {
-        let line = command("error", "a:b,c%\n::x", "50%: a,\r\n::error::no");
+        let line = command("error", "a:b,c%\n::x\u{1b}[m", "50%: a,\n::error::no\u{202e}");
         assert_eq!(
             line,
-            "::error title=a%3Ab%2Cc%25%0A%3A%3Ax::50%25: a,%0D%0A::error::no\n"
+            "::error title=a%3Ab%2Cc%25\u{fffd}%3A%3Ax\u{fffd}[m::50%25: a,%0A::error::no\u{fffd}\n"
         );
         assert_eq!(line.lines().count(), 1);
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use veeksha_model::steers;
+
 use crate::comparison::{Candidate, Comparison};
 use crate::forest::forests;
 use crate::table::{Table, TableRow, setting_text};
@@ -236,7 +238,7 @@ fn list(items: &[String]) -> String {
     format!("<ul>\n{items}</ul>\n")
 }
 
-/// Text as it may stand in elements and in quoted attributes.
+/// Text as it may stand in elements and in quoted attributes, without what would turn its direction.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -246,6 +248,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
             '\'' => safe += "&#39;",
+            c if steers(c) => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
     }

@@ -1,6 +1,7 @@
 //! A comparison as JUnit XML.
 
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
+use veeksha_model::printable;
 
 use crate::comparison::{Candidate, Comparison};
 use crate::text::{change_text, figure_text, interval_text, value_text};
@@ -14,7 +15,7 @@ impl Comparison {
     pub fn junit(&self, decision: Option<&Decision>) -> Result<String, SerializeError> {
         let mut report = Report::new("veeksha-host compare");
         for (place, candidate) in self.candidates.iter().enumerate() {
-            let mut suite = TestSuite::new(candidate.title());
+            let mut suite = TestSuite::new(printable(&candidate.title()));
             suite.add_test_case(comparable(candidate, decision));
             for row in &candidate.rows {
                 suite.add_test_case(figure(row, decision));
@@ -30,7 +31,13 @@ impl Comparison {
 
 fn failed(kind: NonSuccessKind, message: String) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
-    status.set_message(message);
+    status.set_message(printable(&message));
+    status
+}
+
+fn skipped(message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(printable(message));
     status
 }
 
@@ -38,17 +45,16 @@ fn comparable(candidate: &Candidate, decision: Option<&Decision>) -> TestCase {
     let status = if candidate.obstacles.is_empty() {
         TestCaseStatus::success()
     } else if decision.is_some() {
-        let mut status = TestCaseStatus::skipped();
-        status.set_message(candidate.obstacles.join("; "));
-        status
+        skipped(&candidate.obstacles.join("; "))
     } else {
         failed(NonSuccessKind::Error, candidate.obstacles.join("; "))
     };
     let mut case = TestCase::new("the runs can be compared", status);
     case.set_classname("compare");
-    let mut said = candidate.remarks.clone();
-    said.extend(candidate.settings.iter().map(crate::table::setting_text));
-    case.set_system_out(said.join("\n"));
+    let settings = candidate.settings.iter().map(crate::table::setting_text);
+    let said = candidate.remarks.iter().cloned().chain(settings);
+    let lines: Vec<String> = said.map(|said| printable(&said)).collect();
+    case.set_system_out(lines.join("\n"));
     case
 }
 
@@ -56,16 +62,12 @@ fn figure(row: &Row, decision: Option<&Decision>) -> TestCase {
     let said = sentence(row);
     let status = match row.verdict {
         Verdict::Worse if decision.is_none() => failed(NonSuccessKind::Failure, said.clone()),
-        Verdict::NotEnoughData | Verdict::TooFewRuns | Verdict::NotComparable => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(said.clone());
-            status
-        }
+        Verdict::NotEnoughData | Verdict::TooFewRuns | Verdict::NotComparable => skipped(&said),
         _ => TestCaseStatus::success(),
     };
-    let mut case = TestCase::new(figure_text(row), status);
-    case.set_classname(format!("compare.{}", row.name));
-    case.set_system_out(said);
+    let mut case = TestCase::new(printable(&figure_text(row)), status);
+    case.set_classname(printable(&format!("compare.{}", row.name)));
+    case.set_system_out(printable(&said));
     case
 }
 

@@ -28,7 +28,7 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
         if let Some((other, _)) = taken.iter().find(|(_, known)| *known == place) {
             return Err(Failure::usage(format!(
                 "{other} and {flag} both name {}: each needs a file of its own",
-                path.display()
+                super::shown(path)
             )));
         }
         taken.push((flag, place));

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use veeksha_compare::{ClientError, FigureData, MetricData, Parts, RunData, TimedSamples, Trust, Validity};
 use veeksha_evaluate::{Certificate, Evaluation, Evaluator, Figure, Metric, Verdict, certify};
+use veeksha_model::printable;
 use veeksha_scenario::Document;
 
 use crate::failure::Failure;
@@ -35,7 +36,8 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
         evaluator.on(event);
     })?;
     for note in run.notes.iter().chain(&run.about_scenario) {
-        say::err(format!("note: {}: {note}", path.display()));
+        let note = format!("note: {}: {note}", path.display());
+        say::err(printable(&note));
     }
     let mut evaluation = evaluator.finish();
     if run.is_damaged() {

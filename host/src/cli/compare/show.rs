@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use veeksha_compare::{Comparison, SideLabels, Table, TableRow, Verdict};
 use veeksha_evaluate::Catalogue;
+use veeksha_model::printable;
 use veeksha_report::{Colour, Mark, Row, Section, summary_table};
 
 use crate::cli::args::CompareArgs;
@@ -83,13 +84,15 @@ fn whole_width(section: &Section) -> usize {
     names.max(length(&section.title)) + widths + 2
 }
 
-/// A title, and a line for each text, whole however long it is.
+/// A title, and a line for each text, whole however long it is. Names of folders and plugins are in them.
 fn lines(title: &str, texts: &[String]) {
     if texts.is_empty() {
         return;
     }
-    say::out(title);
-    texts.iter().for_each(|text| say::out(format!("  {text}")));
+    say::out(printable(title));
+    texts
+        .iter()
+        .for_each(|text| say::out(format!("  {}", printable(text))));
     say::out("");
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use veeksha_model::printable;
 
 use crate::failure::Failure;
 use crate::old_run::OldRun;
@@ -135,15 +136,16 @@ fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
             let settings: Vec<String> = run
                 .settings
                 .iter()
-                .map(|(key, value)| format!("{key} = {value}"))
+                .map(|(key, value)| printable(&format!("{key} = {value}")))
                 .collect();
-            let folder = run.folder.as_ref()?.display();
+            let folder = super::shown(run.folder.as_ref()?);
             Some(format!("  {folder}  ({})", settings.join(", ")))
         })
         .collect();
     Failure::usage(format!(
-        "{} is a sweep and {other} is not: the cells of a sweep are no repeats of one another",
-        path.display()
+        "{} is a sweep and {} is not: the cells of a sweep are no repeats of one another",
+        super::shown(path),
+        printable(other)
     ))
     .hinted(format!(
         "give a sweep on both sides, which is compared cell by cell, or one of its {}:\n{}",
@@ -198,7 +200,7 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
         }
         (false, false) => Err(Failure::usage(format!(
             "{} holds runs and sweeps: a side is one or several of one kind",
-            path.display()
+            super::shown(path)
         ))
         .hinted("name the folder of a run or of a sweep")),
         (true, true) => {
@@ -230,7 +232,7 @@ fn within(path: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
 /// The runs of a sweep. They lie in its folder, wherever that was moved to.
 fn swept(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
     let path = sweep.join(MANIFEST);
-    let wrong = |why: String| Failure::usage(format!("{}: {why}", path.display()));
+    let wrong = |why: String| Failure::usage(format!("{}: {why}", super::shown(&path)));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
     let manifest: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let runs = manifest.get("runs").and_then(Value::as_array);

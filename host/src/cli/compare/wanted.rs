@@ -64,7 +64,7 @@ impl Wanted {
         let Some((written, meant)) = self.unknown.first() else {
             return Ok(());
         };
-        let mut runs: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
+        let mut runs: Vec<String> = runs.iter().map(|run| super::shown(run)).collect();
         runs.dedup();
         let failure = Failure::usage(format!(
             "--metrics: there is no metric or figure `{written}` in {}",

@@ -1,0 +1,53 @@
+//! Names and texts from elsewhere (folders, plugins, servers, files) on their way to a terminal or a log: without what would steer it.
+
+/// What stands for a character that was taken out.
+const TAKEN_OUT: char = '\u{fffd}';
+
+/// Whether a character does something to the terminal or to the text around it, instead of being seen: controls (ESC and the C1 ones among them), what
+/// ends a line or a paragraph, and what turns the direction of writing (the `Bidi_Control` characters of Unicode, annex 9), with which a
+/// text can be shown in another order than it has.
+pub fn steers(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{2028}' | '\u{2029}' | '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// A text within a line: nothing in it steers, and no line of its own begins in it. As many characters as it had.
+pub fn printable(text: &str) -> String {
+    text.replace(steers, TAKEN_OUT.encode_utf8(&mut [0; 4]))
+}
+
+/// A text of several lines: as [`printable`], but its line breaks and tabs stay.
+pub fn printable_lines(text: &str) -> String {
+    let taken_out = |character: char| steers(character) && !matches!(character, '\n' | '\t');
+    text.replace(taken_out, TAKEN_OUT.encode_utf8(&mut [0; 4]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_a_terminal_or_a_log() {
+        let hostile = "a\u{1b}[2J\u{9b}1m\r\n::error::b\u{202e}c\u{2066}d\u{2028}e\u{7f}\tf";
+        assert_eq!(
+            printable(hostile),
+            "a\u{fffd}[2J\u{fffd}1m\u{fffd}\u{fffd}::error::b\u{fffd}c\u{fffd}d\u{fffd}e\u{fffd}\u{fffd}f"
+        );
+        assert_eq!(
+            printable_lines(hostile),
+            "a\u{fffd}[2J\u{fffd}1m\u{fffd}\n::error::b\u{fffd}c\u{fffd}d\u{fffd}e\u{fffd}\tf"
+        );
+    }
+
+    /// Letters of every script, joiners of emoji and of Indic scripts, and right-to-left letters themselves are only seen.
+    #[test]
+    fn what_is_only_seen_stays() {
+        for seen in ["größe µs … →", "模型", "مرحبا", "שלום", "क्‍ष", "👩‍🚀"]
+        {
+            assert_eq!(printable(seen), seen);
+        }
+    }
+}
