@@ -245,7 +245,8 @@ impl Analysis {
                     windows.on(record);
                 }
                 if let Status::Failed { class, message } = &record.status
-                    // What was given up at the end is no failure of the server; the table counts it.
+                    // The table counts what was measured, and what was given up at the end is no failure of the server.
+                    && record.measured
                     && *class != ErrorClass::Cancelled
                 {
                     let first = || FirstFailure {

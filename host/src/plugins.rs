@@ -67,8 +67,14 @@ pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokeniz
 /// A third party's component says in its schema what its configuration, at `key` of the scenario, may hold; it is checked before
 /// the component sees it.
 pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(), Failure> {
-    if let Err(error) = serde_json::from_str::<serde_json::Value>(config) {
-        return Err(Failure::usage(format!("{key}: not valid JSON: {error}")));
+    match serde_json::from_str::<serde_json::Value>(config) {
+        Ok(serde_json::Value::Object(_) | serde_json::Value::Null) => {}
+        Ok(_) => {
+            return Err(Failure::usage(format!(
+                "{key}: expected an object, as in {{\"key\": 1}}"
+            )));
+        }
+        Err(error) => return Err(Failure::usage(format!("{key}: not valid JSON: {error}"))),
     }
     let schema = plugin.describe()?.config_schema;
     let Ok(schema) = serde_json::from_str(&schema) else {

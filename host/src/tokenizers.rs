@@ -129,14 +129,13 @@ pub(crate) fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Foun
             if let Some(path) = beside(Path::new(model)).or_else(|| on_this_machine(model)) {
                 return open(&path);
             }
-            let named = if model.is_empty() {
-                "the model's own is not known"
-            } else {
-                model
+            let why = match model {
+                "" => "the model is not known (a run asks the server, and takes the model's own if it is on this machine)".to_owned(),
+                model => format!("that of {model} is not on this machine"),
             };
             notes.push(format!(
-                "prompts are measured with the embedded tokenizer, not with that of the model ({named}); \
-                 --client.tokenizer names a tokenizer.json, a model's folder or a hub name"
+                "prompts are measured with the embedded tokenizer: {why}; --client.tokenizer names a tokenizer.json, a model's \
+                 folder or a hub name"
             ));
             embedded()
         }

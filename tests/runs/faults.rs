@@ -249,7 +249,7 @@ fn a_limit_on_the_size_of_files_is_told_like_a_full_disk() {
         .arg(crate::support::program().get_program())
         .args([
             "simulate",
-            "scenarios/quickstart.lua",
+            "scenarios/agent.lua",
             "--output_dir",
             folder.path().to_str().expect("UTF-8"),
         ])

@@ -16,8 +16,13 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
     }
     let report = health.finish();
     if args.json {
-        say::out(serde_json::to_string_pretty(&report.json()).map_err(Failure::internal)?);
+        let mut json = report.json();
+        json["record_is_whole"] = run.is_whole().into();
+        say::out(serde_json::to_string_pretty(&json).map_err(Failure::internal)?);
     } else {
+        if !run.is_whole() {
+            say::out("The record is not whole: the checks are of what is there.");
+        }
         say::out(report.text().trim_end());
     }
     if !args.strict || (report.passed() && run.is_whole()) {

@@ -1,6 +1,7 @@
 //! The closing table of a run.
 
 use veeksha_evaluate::{Certificate, Evaluation, Metric, PluginVerdict, SloResult, Stated};
+use veeksha_events::NeverSentReason;
 use veeksha_health::{HealthReport, Outcome};
 use veeksha_model::ErrorClass;
 use veeksha_report::{Mark, Row, Section, duration, number, share};
@@ -63,6 +64,9 @@ fn requests(evaluation: &Evaluation) -> Section {
     }
     bad("Requests given up", counts.cancelled, Mark::Warning);
     bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
+    for (reason, count) in &counts.never_sent {
+        bad(&format!("  {}", why_never_sent(*reason)), *count, Mark::Plain);
+    }
     bad(
         "Sessions that never began although they were due",
         counts.arrivals_missed,
@@ -171,6 +175,16 @@ fn shown(value: f64, unit: &str) -> String {
             Some(per) => format!("{}/{per}", duration(value)),
             None => format!("{} {unit}", number(value)),
         },
+    }
+}
+
+fn why_never_sent(reason: NeverSentReason) -> &'static str {
+    match reason {
+        NeverSentReason::SessionCancelled => "withdrawn after a failure",
+        NeverSentReason::RunEnded => "not due before the end",
+        NeverSentReason::PluginFailed => "their plugin failed",
+        NeverSentReason::Held => "held back by a limit",
+        NeverSentReason::Missed => "missed by the host",
     }
 }
 

@@ -149,7 +149,7 @@ impl TimeSlices {
 
     /// A table for a CSV file: the names of the columns, and a row for each slice; `None` where a figure does not exist.
     pub fn table(&self) -> (Vec<String>, Vec<Vec<Option<f64>>>) {
-        const COUNTS: [&str; 13] = [
+        const COUNTS: [&str; 14] = [
             "from",
             "to",
             "complete",
@@ -159,6 +159,7 @@ impl TimeSlices {
             "cancelled",
             "unfinished",
             "good",
+            "error_rate",
             "input_tokens",
             "output_tokens",
             "requests_per_second",
@@ -181,6 +182,7 @@ impl TimeSlices {
                 count(slice.cancelled),
                 count(slice.unfinished),
                 slice.good.map(|good| good as f64),
+                slice.error_rate(),
                 count(slice.input_tokens),
                 count(slice.output_tokens),
                 slice.requests_per_second(),

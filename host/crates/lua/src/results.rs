@@ -53,7 +53,7 @@ impl UserData for Results {
             let length = match number_of(&given) {
                 Some(seconds) if (SHORTEST..=LONGEST).contains(&seconds) => (seconds * 1e9).round() as Nanos,
                 _ => {
-                    let expected = format!("a number of seconds, {SHORTEST} or more");
+                    let expected = format!("a number of seconds from {SHORTEST} to {LONGEST}");
                     return Err(At::Key(&at, "seconds").expected(&expected, &given).into());
                 }
             };

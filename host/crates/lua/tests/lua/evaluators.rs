@@ -827,11 +827,11 @@ fn what_results_cannot_be_asked() {
         ),
         (
             "results:windows('ttfc', {}, 0.01)",
-            "seconds: expected a number of seconds, 0.1 or more, found the number 0.01",
+            "seconds: expected a number of seconds from 0.1 to 1000000000, found the number 0.01",
         ),
         (
             "results:windows('ttfc', {})",
-            "seconds: expected a number of seconds, 0.1 or more, found nothing (nil)",
+            "seconds: expected a number of seconds from 0.1 to 1000000000, found nothing (nil)",
         ),
         (
             "results:figure(1)",
