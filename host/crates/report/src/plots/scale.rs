@@ -1,0 +1,89 @@
+//! On which scale samples are shown. `report.html` chooses by the same rule (`scale.js` of the page).
+
+use veeksha_stats::percentile;
+
+use crate::figure::Scale;
+
+/// Fewer samples have a linear axis: a quarter of them is next to nothing.
+const SAMPLES: u64 = 10;
+
+/// How many times the lower quartile the largest sample is at least, where the axis is a log one.
+const RATIO: f64 = 10.0;
+
+/// The scale that suits `count` samples, given as their values, or as quantiles at equal distances, in ascending order: a log one where an
+/// axis from 0 to the largest would press a quarter of the samples above 0, or more, into its lowest tenth. One slow answer can do
+/// that, which no ratio of inner percentiles sees. Samples below 0 have no place on a log axis.
+pub(super) fn suiting(count: u64, ascending: &[f64]) -> Scale {
+    let above = &ascending[ascending.partition_point(|value| *value <= 0.0)..];
+    let quartile = percentile(above, 0.25);
+    match (ascending.first(), quartile, above.last()) {
+        (Some(least), Some(quartile), Some(largest)) if *least >= 0.0 => {
+            suiting_quartile(count, quartile, *largest)
+        }
+        _ => Scale::Linear,
+    }
+}
+
+/// The same of samples of which only the lower quartile and the largest are known.
+pub(super) fn suiting_quartile(count: u64, lower_quartile: f64, largest: f64) -> Scale {
+    if count >= SAMPLES && lower_quartile > 0.0 && largest >= RATIO * lower_quartile {
+        Scale::Log
+    } else {
+        Scale::Linear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[f64]) -> Scale {
+        let mut ascending = values.to_vec();
+        ascending.sort_by(f64::total_cmp);
+        suiting(values.len() as u64, &ascending)
+    }
+
+    #[test]
+    fn one_slow_answer_is_enough() {
+        // 18 to 64 ms, and one answer of 561: the lower quartile is about 29.5.
+        let mut times: Vec<f64> = (0..100)
+            .map(|place| 0.018 + 0.000_46 * f64::from(place))
+            .collect();
+        assert_eq!(of(&times), Scale::Linear);
+        times.push(0.561);
+        assert_eq!(of(&times), Scale::Log);
+    }
+
+    #[test]
+    fn the_largest_is_ten_times_the_lower_quartile() {
+        // Of 1, 1, ... and one more the lower quartile is 1.
+        let with = |largest: f64| {
+            let mut values = vec![1.0; 12];
+            values.push(largest);
+            of(&values)
+        };
+        assert_eq!(with(9.9), Scale::Linear);
+        assert_eq!(with(10.0), Scale::Log);
+        // Three tenths of the prompts were cached.
+        let mut cached = vec![0.005; 30];
+        cached.extend([0.5; 70]);
+        assert_eq!(of(&cached), Scale::Log);
+        // Even from 1 to 101: the quartile is 26.
+        let even: Vec<f64> = (1..=101).map(f64::from).collect();
+        assert_eq!(of(&even), Scale::Linear);
+    }
+
+    #[test]
+    fn few_samples_and_those_not_above_zero() {
+        assert_eq!(of(&[]), Scale::Linear);
+        assert_eq!(of(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0]), Scale::Linear);
+        assert_eq!(of(&[0.0; 20]), Scale::Linear);
+        // Gaps of 0 count for nothing: of 1, ..., 1, 50 the quartile is 1.
+        let mut gaps = vec![0.0; 60];
+        gaps.extend([1.0; 20]);
+        gaps.push(50.0);
+        assert_eq!(of(&gaps), Scale::Log);
+        gaps.push(-1.0);
+        assert_eq!(of(&gaps), Scale::Linear);
+    }
+}
