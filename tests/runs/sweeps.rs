@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::results::json;
 use crate::server::interrupt;
-use crate::simulated::path;
+use crate::simulated::{labelled, path};
 use crate::support::{assert_code, program, root, scenario, stderr, stdout, veeksha};
 
 /// Six requests of a fixed size; what is swept is put in.
@@ -288,6 +288,39 @@ fn one_run_that_fails_stops_no_other() {
             .as_array()
             .is_some_and(|runs| runs.len() == 3)
     );
+}
+
+/// In the first run the plugin that judges it fails: whether all is met is as open in the overview as in the run's own file.
+#[test]
+fn where_a_plugin_failed_the_overview_does_not_say_that_all_is_met() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "v", check = function(results)
+      if results:stats("ttfc", {}).count < 30 then error("too few") end
+      return { { name = "enough", met = true, threshold = 30 } }
+    end }"#;
+    let one = labelled(10, asked, "");
+    let text = format!(
+        "local function one() {one} end\nlocal few, many = one(), one()\nmany.runtime.max_sessions = 20\nreturn {{ few, many }}\n"
+    );
+    let output = simulate(folder.path(), &scenario(folder.path(), "s.lua", &text), &[]);
+    assert_code(&output, 4);
+    let sweep = sweep_folder(folder.path());
+    let runs = runs(&json(&sweep, "sweep_summary.json"));
+    assert_eq!(runs[0].get("all_slos_met"), Some(&Value::Null));
+    assert_eq!(runs[1]["all_slos_met"], true);
+    let (header, rows) = table(&sweep);
+    let met = header
+        .iter()
+        .position(|column| column == "all_slos_met")
+        .expect("a column");
+    assert_eq!((rows[0][met].as_str(), rows[1][met].as_str()), ("", "True"));
+    // The terminal's number is in the files.
+    assert!(
+        stdout(&output).contains("run 1") && runs[0]["run"] == 1,
+        "{}",
+        stdout(&output)
+    );
+    assert_eq!((&runs[1]["run_index"], &runs[1]["run"]), (&1.into(), &2.into()));
 }
 
 /// A run that cannot be carried out at all is a row as well.

@@ -83,6 +83,7 @@ fn manifest(folder: &Path, cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> 
                     "metrics/decode_window_metrics.json",
                 ),
                 "run_index": cell.run_index,
+                "run": cell.number,
                 "exit_code": outcome.exit_code,
                 "settings": settings(cell),
             })
@@ -123,6 +124,7 @@ fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
         .collect();
     let mut run = json!({
         "run_index": cell.run_index,
+        "run": cell.number,
         "run_dir": path_text(outcome.run_dir.as_deref()),
         "context_length": shape.context_length,
         "batch_size": shape.batch_size,
@@ -142,23 +144,18 @@ fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
     });
     // As Veeksha: no objectives, no keys.
     if let Some(met) = all_slos_met(outcome) {
-        run["all_slos_met"] = met.into();
+        run["all_slos_met"] = met.clone();
         run["slo_results"] = outcome.slo_results.clone();
     }
     run
 }
 
-/// Whether all objectives were met; `None` where there were none.
-fn all_slos_met(outcome: &CellOutcome) -> Option<bool> {
-    let none = outcome
-        .slo_results
-        .get("results")
-        .and_then(Value::as_array)
-        .is_some_and(Vec::is_empty);
-    match none {
-        true => None,
-        false => outcome.slo_results.get("all_slos_met")?.as_bool(),
-    }
+/// Whether all objectives were met; `None` where there were none, `null` where it is not known (a plugin that judges failed).
+fn all_slos_met(outcome: &CellOutcome) -> Option<&Value> {
+    let met = outcome.slo_results.get("all_slos_met")?;
+    let results = outcome.slo_results.get("results").and_then(Value::as_array);
+    let nothing_asked = !met.is_null() && results.is_some_and(Vec::is_empty);
+    (!nothing_asked).then_some(met)
 }
 
 /// Veeksha writes an empty object for a file that there is none of.
@@ -226,7 +223,7 @@ fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
     let figures = KeyFigures::default().named().map(|(name, _)| name);
     let heading = COLUMNS
         .into_iter()
-        .chain(["exit_code", "verdict", "duration_s"])
+        .chain(["run", "exit_code", "verdict", "duration_s"])
         .chain(figures)
         .chain(["failure"])
         .map(str::to_owned)
@@ -235,6 +232,7 @@ fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = vec![heading];
     for (cell, outcome) in ended {
         let mut row: Vec<String> = COLUMNS.iter().map(|name| veekshas(name, cell, outcome)).collect();
+        row.push(cell.number.to_string());
         row.push(outcome.exit_code.to_string());
         row.push(outcome.verdict.clone().unwrap_or_default());
         row.push(csv_text::number(outcome.duration_seconds));
@@ -264,7 +262,7 @@ fn veekshas(column: &str, cell: &Cell, outcome: &CellOutcome) -> String {
         "num_requests" => text(&outcome.summary_stats["Number of Requests"]),
         "num_completed_requests" => text(&outcome.summary_stats["Number of Completed Requests"]),
         "error_rate" => text(&outcome.summary_stats["Error Rate"]),
-        "all_slos_met" => text(&all_slos_met(outcome).into()),
+        "all_slos_met" => all_slos_met(outcome).map(text).unwrap_or_default(),
         "tpot_based_throughput" | "tbc_based_throughput" => text(&outcome.throughput_metrics[column]),
         other => text(
             cell.config

@@ -15,8 +15,10 @@ pub struct Cell {
     pub config: CellConfig,
     /// Which group it belongs to.
     pub group: usize,
-    /// Its number within the group, from 0: `run_index`.
+    /// Its number within the group, from 0: Veeksha's `run_index`.
     pub run_index: usize,
+    /// Its number within the sweep, from 1, as people count: `run`.
+    pub number: usize,
     /// What came of it, once it has ended.
     pub outcome: Option<CellOutcome>,
 }
@@ -62,6 +64,7 @@ impl Sweep {
         });
         self.cells.push(Cell {
             run_index: self.cells.iter().filter(|cell| cell.group == group).count(),
+            number: self.cells.len() + 1,
             settings,
             config,
             group,

@@ -2,6 +2,7 @@
 
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
+use crate::CellOutcome;
 use crate::figures::KeyFigures;
 use crate::sweep::{Cell, Sweep, setting_paths};
 
@@ -30,9 +31,7 @@ impl Sweep {
         let mut rows: Vec<Row> = self
             .cells()
             .iter()
-            .enumerate()
-            .filter(|(_, cell)| cell.outcome.is_some())
-            .map(|(index, cell)| row(index, cell, &paths, rest))
+            .filter_map(|cell| Some(row(cell, cell.outcome.as_ref()?, &paths, rest)))
             .collect();
         let left = self.cells().iter().filter(|cell| cell.outcome.is_none()).count();
         if left > 0 {
@@ -90,9 +89,8 @@ impl Sweep {
             .iter()
             .zip(takes)
             .take(MOST_ROWS)
-            .enumerate()
-            .map(|(index, (cell, takes))| Row {
-                name: format!("run {}", index + 1),
+            .map(|(cell, takes)| Row {
+                name: format!("run {}", cell.number),
                 cells: paths
                     .iter()
                     .map(|path| value(cell, path).unwrap_or_else(|| "-".to_owned()))
@@ -123,10 +121,7 @@ fn value(cell: &Cell, path: &str) -> Option<String> {
 }
 
 /// `rest` are the names of the settings beyond the columns.
-fn row(index: usize, cell: &Cell, paths: &[&str], rest: &[String]) -> Row {
-    let Some(outcome) = &cell.outcome else {
-        return Row::default();
-    };
+fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> Row {
     let value = |path: &str| value(cell, path);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let figures = KeyFigures::of(outcome);
@@ -155,7 +150,7 @@ fn row(index: usize, cell: &Cell, paths: &[&str], rest: &[String]) -> Row {
     });
     let notes: Vec<String> = settings.chain(verdict.clone()).chain(failure).collect();
     Row {
-        name: format!("run {}", index + 1),
+        name: format!("run {}", cell.number),
         cells,
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         mark: match outcome.exit_code {

@@ -240,7 +240,8 @@ fn veekshas_files_have_veekshas_keys() {
     assert_eq!(summary["base_output_dir"], folder.display().to_string());
     assert_eq!(summary["num_runs"], 1);
     let run = &summary["runs"][0];
-    assert_eq!(run["run_index"], 0);
+    // Veeksha counts from 0, and the terminal from 1: both are there.
+    assert_eq!((&run["run_index"], &run["run"]), (&json!(0), &json!(1)));
     assert_eq!(
         (&run["context_length"], &run["batch_size"], &run["output_length"]),
         (&json!(128), &json!(4), &json!(32))
@@ -272,7 +273,7 @@ fn veekshas_files_have_veekshas_keys() {
     assert!(text.starts_with(
         "run_index,run_dir,traffic_type,target_concurrent_sessions,arrival_rate,context_length,output_length,max_sessions,\
          benchmark_timeout_s,num_requests,num_completed_requests,error_rate,all_slos_met,tpot_based_throughput,\
-         tbc_based_throughput,exit_code,"
+         tbc_based_throughput,run,exit_code,"
     ));
     let row = &csv_file(&folder, "sweep_summary.csv")[0];
     for (column, cell) in [
@@ -291,6 +292,7 @@ fn veekshas_files_have_veekshas_keys() {
         ("tpot_based_throughput", "90.5"),
         ("tbc_based_throughput", "50.0"),
         // Ours.
+        ("run", "1"),
         ("exit_code", "0"),
         ("verdict", "VALID"),
         ("duration_s", "61.25"),
@@ -523,8 +525,15 @@ fn a_run_without_objectives_says_nothing_of_them() {
         slo_results: json!({"all_slos_met": false, "results": [{"met": false}]}),
         ..good(Path::new("b"))
     };
+    // The plugin that judges failed: what it would have said is not known.
+    let not_known = CellOutcome {
+        slo_results: json!({"all_slos_met": null, "results": [], "failed_plugins": [{"plugin": "v"}]}),
+        exit_code: 4,
+        ..good(Path::new("c"))
+    };
     sweep.record(0, without).unwrap();
     sweep.record(1, missed).unwrap();
+    sweep.record(2, not_known).unwrap();
     let folder = sweep.run_folder(0).unwrap();
     let runs = json_file(folder, "sweep_summary.json")["runs"].clone();
     assert_eq!(
@@ -532,11 +541,13 @@ fn a_run_without_objectives_says_nothing_of_them() {
         (None, None)
     );
     assert_eq!(runs[1]["all_slos_met"], false);
+    assert_eq!(runs[2].get("all_slos_met"), Some(&Value::Null));
+    assert_eq!(runs[2]["slo_results"]["failed_plugins"][0]["plugin"], "v");
     let met: Vec<String> = csv_file(folder, "sweep_summary.csv")
         .iter()
         .map(|row| row["all_slos_met"].clone())
         .collect();
-    assert_eq!(met, ["", "False"]);
+    assert_eq!(met, ["", "False", ""]);
 }
 
 /// Texts with commas, quotes and line breaks stay one cell.
