@@ -20,6 +20,25 @@ pub(crate) struct Requests {
     pub(crate) deadlines: Deadlines,
     /// Whether some gap's chunk has another number of tokens than one, or an unknown one.
     itl_differs: bool,
+    /// Output tokens of answers whose chunks the host counted and whose total the server told.
+    pub(crate) told_twice: ToldTwice,
+}
+
+/// Tokens of the same answers by two who count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ToldTwice {
+    pub(crate) by_host: u64,
+    pub(crate) by_server: u64,
+}
+
+impl ToldTwice {
+    fn add(&mut self, record: &RequestRecord) {
+        if record.output_tokens_from_usage && !record.chunk_tokens.is_empty() {
+            let counted: u64 = record.chunk_tokens.iter().map(|tokens| u64::from(*tokens)).sum();
+            self.by_host = self.by_host.saturating_add(counted);
+            self.by_server += u64::from(record.output_tokens);
+        }
+    }
 }
 
 impl Requests {
@@ -31,6 +50,7 @@ impl Requests {
             parents: Vec::new(),
             deadlines,
             itl_differs: false,
+            told_twice: ToldTwice::default(),
         }
     }
 
@@ -42,6 +62,7 @@ impl Requests {
         row.parents = (self.parents.len() as u32, parents);
         self.parents.extend_from_slice(&record.parents);
         if row.counts() {
+            self.told_twice.add(record);
             self.add_gaps(&mut row, record);
         }
         let place = self.rows.len();

@@ -40,6 +40,9 @@ fn counted(count: u64, what: &str) -> String {
     }
 }
 
+/// Counts of output tokens that differ by more than this share are by other tokenizers.
+const OTHER_TOKENS: f64 = 0.05;
+
 fn remark(what: String) -> CertFinding {
     CertFinding {
         metric: None,
@@ -236,6 +239,7 @@ pub(crate) fn findings_of_host(
     findings.extend(openings(host, bounds));
     findings.extend(clock_steps(host));
     findings.extend(starved(host));
+    findings.extend(other_tokens(evaluation));
     findings.extend(self_test.and_then(test_itself));
     findings
 }
@@ -370,6 +374,22 @@ fn lag(host: &HostFigures) -> Option<CertFinding> {
         "the client read chunks up to {} (P99) after the kernel had them; the kernel's own times were used, so by itself that is no error",
         duration(lag.p99)
     )))
+}
+
+/// `itl` divides gaps by the host's count of each chunk's tokens, and every other figure of tokens goes by the server's.
+fn other_tokens(evaluation: &Evaluation) -> Option<CertFinding> {
+    let told = evaluation.samples.requests.told_twice;
+    let (host, server) = (told.by_host as f64, told.by_server as f64);
+    let differ = told.by_server > 0 && (host - server).abs() > OTHER_TOKENS * server;
+    differ.then(|| CertFinding {
+        metric: Some(Metric::Itl),
+        remedy: Some("name the model's own tokenizer (`client.tokenizer`)".into()),
+        ..remark(format!(
+            "itl counts the tokens of chunks with the host's tokenizer, which finds {} in answers of {} by the server's usage: it is \
+             of other tokens than the rest",
+            told.by_host, told.by_server
+        ))
+    })
 }
 
 fn openings(host: &HostFigures, bounds: &[ErrorBound]) -> Option<CertFinding> {

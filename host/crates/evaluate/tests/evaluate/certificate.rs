@@ -111,6 +111,30 @@ fn errors(certificate: &Certificate, metric: Metric, mean: f64, p99: f64) {
     );
 }
 
+/// `itl` is of the host's tokens; where the server counts clearly others, that is told.
+#[test]
+fn tokens_that_host_and_server_count_differently_are_told() {
+    let with = |tokens: u32| {
+        let counted = |number| {
+            let mut record = request(number, QUIET);
+            record.chunk_tokens = vec![tokens; 5];
+            record.output_tokens = 20;
+            finished(record)
+        };
+        let certificate = judge((0..40).map(counted).collect());
+        let about_itl = certificate
+            .findings
+            .iter()
+            .find(|finding| finding.metric == Some(Metric::Itl));
+        about_itl.map(|finding| (finding.verdict, finding.what.clone()))
+    };
+    assert_eq!(with(4), None);
+    let (verdict, what) = with(5).expect("a remark");
+    assert_eq!(verdict, Verdict::Valid);
+    assert!(what.contains("finds 1000 in answers of 800"), "{what}");
+    assert!(with(3).is_some());
+}
+
 /// What is missing of a record is not known, whatever the rest looks like: in virtual time too.
 #[test]
 fn a_record_that_is_not_whole_vouches_for_less() {
