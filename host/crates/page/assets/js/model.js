@@ -32,6 +32,7 @@ function leb128(text) {
 
 // The chunks of all requests in one row: those of request i are from start[i] to start[i + 1]. The tokens of an answer's chunks add up to
 // its output tokens, which are the server's count where it has one: what the host counts in pieces of text can be more or less.
+// An answer that broke has no count of its own, and keeps that of its chunks.
 function decodeChunks(columns, rows, intended) {
   const coded = columns.chunks || [];
   const start = new Uint32Array(rows + 1);
@@ -56,7 +57,7 @@ function decodeChunks(columns, rows, intended) {
       time += step;
       counted += told ? tokens[index] : 1;
       at[start[row] + index] = intended[row] + time / 1e6;
-      token[start[row] + index] = (counted / all) * columns.output_tokens[row];
+      token[start[row] + index] = (counted / all) * (columns.output_tokens[row] || all);
     });
   });
   return { start, at, token, thinned };

@@ -167,6 +167,8 @@ fn tokens_of_chunks_add_up_to_the_answer() {
         // Nobody counted the chunks, or there was nothing to count: each has the same.
         (vec![], 6, [2, 4, 6]),
         (vec![0, 0, 0], 3, [1, 2, 3]),
+        // A broken answer.
+        (vec![1, 1, 2], 0, [1, 2, 4]),
     ] {
         let mut record = sample::run::record(0, 0, 0, &[100 * MILLI, 200 * MILLI, 300 * MILLI]);
         record.chunk_tokens = chunk_tokens;
@@ -178,14 +180,15 @@ fn tokens_of_chunks_add_up_to_the_answer() {
         let browser = &mut opened.browser;
         let told =
             browser.eval("document.querySelector('#plot-tokens .plot-area').getAttribute('aria-label')");
-        let most = format!("at most {output_tokens}.");
+        let last = chunks[2];
+        let most = format!("at most {last}.");
         assert!(told.as_str().unwrap().ends_with(&most), "{told}");
         // The chart has 58 pixels left of its axis, 12 right, 8 above and 24 below; a fiftieth more than the longest answer, a twenty-fifth
         // more than its tokens.
         let [x, y, width, height] = browser.place("#plot-tokens .plot-area");
         for (place, expected) in chunks.into_iter().enumerate() {
             let right = (place + 1) as f64 / (3.0 * 1.02);
-            let up = f64::from(expected) / (f64::from(output_tokens) * 1.04);
+            let up = f64::from(expected) / (f64::from(last) * 1.04);
             browser.hover((
                 x + 58.0 + right * (width - 70.0),
                 y + height - 24.0 - up * (height - 32.0),
