@@ -168,6 +168,7 @@ fn against(
     candidate
         .remarks
         .push(noise((baseline, of_baseline.len()), (side, of_side.len())));
+    candidate.remarks.extend(spreads(&rows));
     candidate.remarks.extend(of_rows);
     candidate.settings = settings(baseline, side);
     candidate.rows = rows;
@@ -179,6 +180,16 @@ fn labels(side: &Side) -> SideLabels {
         label: side.label.clone(),
         runs: side.runs.iter().map(|run| run.label.clone()).collect(),
     }
+}
+
+/// What stands behind the sign ±, if it is there.
+fn spreads(rows: &[Row]) -> Option<String> {
+    let sides = rows.iter().flat_map(|row| [row.baseline, row.candidate]);
+    let is_told = sides.flatten().any(|side| side.spread.is_some());
+    is_told.then(|| {
+        "a value with ± is that of several runs and how far single ones lie from it (their standard deviation): it is no interval; that of the difference is in its own column"
+            .into()
+    })
 }
 
 /// What is known of the noise between so many runs of each side.

@@ -101,6 +101,7 @@ mod comparable;
 mod comparison;
 mod copies;
 mod effect;
+mod ends;
 mod error;
 mod fail_if;
 mod forest;

@@ -2,6 +2,7 @@
 
 use veeksha_stats::{duration, number, share};
 
+use crate::ends::{ends_text, percent, plain, seconds};
 use crate::{Row, Scale, Statistic};
 
 /// A value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
@@ -24,19 +25,20 @@ pub(crate) fn spread_text(value: f64, spread: f64, unit: &str) -> String {
 
 /// A difference of shares: `+2.5 points`, of a hundred.
 pub(crate) fn points_text(difference: f64) -> String {
-    let points = difference * 100.0;
-    let name = if points.abs() == 1.0 { "point" } else { "points" };
-    signed(
-        difference,
-        format!("{} {name}", number((points * 1e6).round() / 1e6)),
-    )
+    points_to(difference, 0)
 }
 
-/// A difference of a row with its sign and unit: `+1.2 ms`, of shares in points.
-fn row_difference_text(row: &Row, difference: f64) -> String {
+fn points_to(difference: f64, more: usize) -> String {
+    let points = (difference * 1e8).round() / 1e6;
+    let name = if points.abs() == 1.0 { "point" } else { "points" };
+    signed(difference, format!("{} {name}", plain(points, more)))
+}
+
+/// A difference of a row with its sign and unit: `+1.2 ms`, of shares in points; with some digits more than usual.
+fn row_difference_to(row: &Row, difference: f64, more: usize) -> String {
     match (row.scale, row.unit.as_str()) {
-        (Scale::Difference, "1" | "") if is_share(row) => points_text(difference),
-        (_, unit) => difference_text(difference, unit),
+        (Scale::Difference, "1" | "") if is_share(row) => points_to(difference, more),
+        (_, unit) => difference_to(difference, unit, more),
     }
 }
 
@@ -49,19 +51,24 @@ fn is_share(row: &Row) -> bool {
 
 /// A difference with its sign and unit: `+1.2 ms`.
 pub(crate) fn difference_text(difference: f64, unit: &str) -> String {
+    difference_to(difference, unit, 0)
+}
+
+fn difference_to(difference: f64, unit: &str, more: usize) -> String {
     let text = match unit {
-        "s" => duration(difference),
-        "1" | "" => number(difference),
-        unit => format!("{} {unit}", number(difference)),
+        "s" => seconds(difference, more),
+        "1" | "" => plain(difference, more),
+        unit => format!("{} {unit}", plain(difference, more)),
     };
     signed(difference, text)
 }
 
-/// From this relative change on the factor is easier to read.
-const MANY_TIMES: f64 = 9.0;
-
-/// A relative change: `+5.1 %`, and `×21` of what became many times as much.
+/// A relative change in percent, whatever its size, so that all of a table are read alike: `+5.1 %`, `+2030 %`.
 pub(crate) fn relative_text(relative: f64) -> String {
+    relative_to(relative, 0)
+}
+
+fn relative_to(relative: f64, more: usize) -> String {
     if relative.is_infinite() {
         return if relative > 0.0 {
             "from nothing".into()
@@ -69,38 +76,7 @@ pub(crate) fn relative_text(relative: f64) -> String {
             "to below nothing".into()
         };
     }
-    if relative >= MANY_TIMES {
-        return factor_text(relative);
-    }
-    signed(relative, format!("{} %", percent(relative * 100.0)))
-}
-
-fn factor_text(relative: f64) -> String {
-    format!("×{}", number(1.0 + relative))
-}
-
-/// An interval of relative changes, both ends written alike: `+2.1 % … +8 %`, `×9.58 … ×11.9`.
-fn relative_interval_text((low, high): (f64, f64)) -> String {
-    let text = match high >= MANY_TIMES {
-        true => factor_text,
-        false => relative_text,
-    };
-    format!("{} … {}", text(low), text(high))
-}
-
-/// To hundredths, or tenths from 10 on; what is smaller, to three digits.
-fn percent(value: f64) -> String {
-    let decimals = match value.abs() {
-        size if size >= 100.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 0.01 => 2,
-        _ => return number(value),
-    };
-    let text = format!("{value:.decimals$}");
-    if decimals == 0 {
-        return text;
-    }
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    signed(relative, format!("{} %", percent(relative * 100.0, more)))
 }
 
 fn signed(value: f64, text: String) -> String {
@@ -113,11 +89,11 @@ pub(crate) fn change_text(row: &Row) -> String {
         (Some(difference), Some(relative)) => {
             format!(
                 "{} ({})",
-                row_difference_text(row, difference),
+                row_difference_to(row, difference, 0),
                 relative_text(relative)
             )
         }
-        (Some(difference), None) => row_difference_text(row, difference),
+        (Some(difference), None) => row_difference_to(row, difference, 0),
         _ => String::new(),
     }
 }
@@ -125,11 +101,8 @@ pub(crate) fn change_text(row: &Row) -> String {
 /// `+2.1 % … +8 %`, or in the unit where there is no relative change.
 pub(crate) fn interval_text(row: &Row) -> String {
     match (row.relative_interval, row.interval) {
-        (Some(interval), _) => relative_interval_text(interval),
-        (None, Some((low, high))) => {
-            let text = |value| row_difference_text(row, value);
-            format!("{} … {}", text(low), text(high))
-        }
+        (Some(ends), _) => ends_text(ends, relative_to),
+        (None, Some(ends)) => ends_text(ends, |end, more| row_difference_to(row, end, more)),
         _ => String::new(),
     }
 }
@@ -162,10 +135,13 @@ mod tests {
         assert_eq!(relative_text(0.000_012_34), "+0.00123 %");
         assert_eq!(relative_text(f64::INFINITY), "from nothing");
         assert_eq!(relative_text(8.9), "+890 %");
-        assert_eq!(relative_text(20.26), "×21.3");
-        assert_eq!(relative_interval_text((-0.2, 0.5)), "-20 % … +50 %");
-        assert_eq!(relative_interval_text((8.58, 10.9)), "×9.58 … ×11.9");
-        assert_eq!(relative_interval_text((-0.2, 10.9)), "×0.8 … ×11.9");
+        assert_eq!(relative_text(20.26), "+2026 %");
+        assert_eq!(ends_text((-0.705, 7.29), relative_to), "-70.5 % … +729 %");
+        assert_eq!(ends_text((-0.762, 12.7), relative_to), "-76.2 % … +1270 %");
+        assert_eq!(
+            ends_text((0.0250101, 0.0250102), points_to),
+            "+2.50101 points … +2.50102 points"
+        );
         assert_eq!(points_text(0.025), "+2.5 points");
         assert_eq!(points_text(-0.01), "-1 point");
     }
