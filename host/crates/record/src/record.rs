@@ -60,6 +60,10 @@ impl Record {
         if requests.files.is_empty() && events.files.is_empty() {
             let run = run.to_owned();
             return Err(match damaged.is_empty() {
+                true if has_ended(&run) => RecordError::Missing {
+                    hint: hint(&run),
+                    run,
+                },
                 true => RecordError::Empty { run },
                 false => RecordError::Unreadable {
                     run,
@@ -255,9 +259,17 @@ fn info(requests: &Files, events: &Files, mut damaged: Vec<String>) -> RecordInf
     }
 }
 
+/// Whether it has what this host writes at the end of a run, and at no other time. Veeksha has the same metrics, and none of these.
+fn has_ended(run: &Path) -> bool {
+    let written = ["certificate.json", "report.html"];
+    written.iter().any(|name| run.join(name).exists())
+}
+
 /// What a folder without a record looks like, and what to do about it.
 fn hint(run: &Path) -> &'static str {
-    if run.join("metrics/request_level_metrics.jsonl").exists() {
+    if has_ended(run) {
+        "its record is gone: its results can be read, but not computed anew; of an evaluation, give the folder of its run"
+    } else if run.join("metrics/request_level_metrics.jsonl").exists() {
         "it looks like a run of Veeksha, which keeps no record: its metrics can be read, but not computed anew"
     } else if run.join("requests.parquet").exists() || run.join("events.parquet").exists() {
         "it looks like the record itself; give the folder above it"

@@ -355,6 +355,23 @@ fn a_folder_without_a_record_says_what_is_missing() {
         );
     }
 
+    // One of ours that ended: its record was taken away, all of it or what was in it.
+    for (name, whole) in [("certificate.json", true), ("report.html", false)] {
+        let (run, _) = finished_run();
+        fs::create_dir(run.path().join("metrics")).unwrap();
+        fs::write(run.path().join("metrics/request_level_metrics.jsonl"), "{}\n").unwrap();
+        fs::write(run.path().join(name), "").unwrap();
+        fs::remove_dir_all(run.path().join("record")).unwrap();
+        if !whole {
+            fs::create_dir(run.path().join("record")).unwrap();
+        }
+        let error = text(run.path());
+        assert!(
+            error.contains("its record is gone") && !error.contains("Veeksha") && !error.contains("killed"),
+            "{error}"
+        );
+    }
+
     let (run, _) = finished_run();
     let error = text(&run.path().join("record"));
     assert!(error.contains("give the folder above it"), "{error}");
