@@ -225,23 +225,12 @@ fn plots() -> Vec<(&'static str, Plot)> {
 /// The trace of 1,500 answers of 64 chunks.
 fn chrome_trace(folder: &Path) {
     let answer = |session: u64| RequestRecord {
-        id: RequestId {
-            session: SessionId(session),
-            node: NodeId(0),
-        },
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended: session * 10_000_000,
-        held: Held::default(),
         dispatched_at: session * 10_000_000 + 12_345,
         picked_up_at: None,
         sent_at: None,
-        first_byte_at: None,
         completed_at: session * 10_000_000 + 900_000_000,
         processed_at: session * 10_000_000 + 900_000_000,
-        stamps: StampSource::Kernel,
         chunks: (0..64)
             .map(|chunk| Chunk {
                 at: session * 10_000_000 + 200_000_000 + chunk * 10_123_457,
@@ -251,30 +240,15 @@ fn chrome_trace(folder: &Path) {
                 merged: false,
             })
             .collect(),
-        chunk_tokens: Vec::new(),
-        status: Status::Ok {
-            finish_reason: "stop".into(),
-        },
-        http_status: Some(200),
         target_prompt_tokens: 128,
         prompt_tokens: 128,
         total_prompt_tokens: 128,
         target_output_tokens: Some(64),
         output_tokens: 64,
-        output_tokens_from_usage: true,
-        usage: None,
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        })
     };
     let events: Vec<Event> = (0..1_500)
         .map(|session| Event::Finished(Box::new(answer(session))))

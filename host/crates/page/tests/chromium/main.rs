@@ -16,6 +16,7 @@ mod live;
 mod look;
 #[path = "../sample/mod.rs"]
 mod sample;
+mod values;
 
 use std::path::PathBuf;
 

@@ -50,23 +50,13 @@ pub(crate) fn nanos(seconds: f64) -> Nanos {
 pub(crate) fn record(session: u64, node: u32, dispatched: Nanos, chunks: &[Nanos]) -> RequestRecord {
     let completed = chunks.last().copied().unwrap_or(dispatched) + 200_000;
     RequestRecord {
-        id: RequestId {
-            session: SessionId(session),
-            node: NodeId(node),
-        },
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended: dispatched.saturating_sub(40_000),
-        held: Default::default(),
         dispatched_at: dispatched,
         picked_up_at: Some(dispatched + 8_000),
         sent_at: Some(dispatched + 60_000),
         first_byte_at: chunks.first().map(|at| at.saturating_sub(300_000)),
         completed_at: completed,
         processed_at: completed + 30_000,
-        stamps: StampSource::Kernel,
         chunks: chunks
             .iter()
             .map(|&at| Chunk {
@@ -77,35 +67,24 @@ pub(crate) fn record(session: u64, node: u32, dispatched: Nanos, chunks: &[Nanos
                 merged: false,
             })
             .collect(),
-        chunk_tokens: Vec::new(),
         status: Status::Ok {
             finish_reason: "length".into(),
         },
-        http_status: Some(200),
         target_prompt_tokens: 512,
         prompt_tokens: 512,
         total_prompt_tokens: 512,
         target_output_tokens: Some(chunks.len() as u32),
         output_tokens: chunks.len() as u32,
-        output_tokens_from_usage: true,
         usage: Some(Usage {
             prompt: 512,
             completion: chunks.len() as u32,
             cached: Some(0),
             reasoning: None,
         }),
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(session),
+            node: NodeId(node),
+        })
     }
 }
 

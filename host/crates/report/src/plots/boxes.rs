@@ -150,7 +150,7 @@ pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) 
 }
 
 /// `metrics/ttfc_violin_plot.png` (Veeksha's name for its box plot). The axis is a log one where a linear one would
-/// press the lowest box together ([`super::scale`]).
+/// press the lowest box together (`scale.rs`).
 pub fn box_plot(data: &BoxPlotData) -> Plot {
     let stats = || data.groups.iter().map(|group| &group.stats);
     let count: u64 = stats().map(|stats| stats.count).sum();

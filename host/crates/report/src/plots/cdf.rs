@@ -58,7 +58,7 @@ pub fn cdf_csv(data: &CdfData) -> String {
 }
 
 /// Whether a metric has a second plot with a log axis, `<metric>_log_x.png`: where a linear one would press its samples together
-/// ([`super::scale`]), and never of shares. Veeksha has it where P95 is at least 50 times P5, and takes every metric within 0 and 1 for a
+/// (`scale.rs`), and never of shares. Veeksha has it where P95 is at least 50 times P5, and takes every metric within 0 and 1 for a
 /// ratio, also times of less than a second; here the unit says what is one.
 pub fn wants_log_axis(data: &CdfData) -> bool {
     let values: Vec<f64> = data.points.iter().map(|point| point.0).collect();

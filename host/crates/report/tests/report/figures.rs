@@ -27,7 +27,7 @@ fn ttfc() -> CdfData {
 }
 
 /// The words of a drawing, in order.
-fn words(svg: &str) -> Vec<&str> {
+pub(crate) fn words(svg: &str) -> Vec<&str> {
     svg.split("<text")
         .skip(1)
         .filter_map(|rest| rest.split_once('>')?.1.split_once("</text>"))
@@ -249,39 +249,6 @@ fn axes_say_their_units() {
             assert!(words(&svg).contains(&word), "{name}: {word} in {:?}", words(&svg));
         }
     }
-}
-
-/// Of a slow request one wants the id, to look it up.
-#[test]
-fn lanes_have_the_ids_of_their_requests() {
-    let plot = |count: u32, choice| {
-        let request = |index: u32| TimelineRequest {
-            request: format!("{index}/0"),
-            dispatched: f64::from(index),
-            completed: f64::from(index) + f64::from(index % 7 + 1),
-            answered: true,
-            measured: true,
-            ..TimelineRequest::default()
-        };
-        timeline_plot(&TimelineData {
-            requests: (0..count).map(request).collect(),
-            total: u64::from(count),
-            choice,
-            most: count as usize,
-        })
-    };
-    let ids = |plot: &Plot| {
-        let svg = plot.figure.svg().unwrap();
-        let words = words(&svg).into_iter().filter(|word| word.ends_with("/0"));
-        words.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let slowest = ids(&plot(25, TimelineChoice::Slowest));
-    assert_eq!(slowest.len(), 25, "{slowest:?}");
-    // From the bottom: those of one second, the last dispatched of them first; on top one of seven seconds.
-    assert_eq!((&*slowest[0], &*slowest[24]), ("21/0", "6/0"));
-    // Some of many, evenly spaced.
-    let first = ids(&plot(60, TimelineChoice::First));
-    assert!((15..=30).contains(&first.len()), "{first:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod chrome;
 mod figures;
 mod folder;
+mod lanes;
 mod plot;
 mod record;
 mod table;

@@ -27,27 +27,13 @@ fn latencies(_: &RequestRecord) -> Latencies {
 
 pub(crate) fn record(session: u64) -> RequestRecord {
     RequestRecord {
-        held: Default::default(),
         stamps: Default::default(),
-        server: 0,
-        resolve: None,
-        id: RequestId {
-            session: SessionId(session),
-            node: NodeId(0),
-        },
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended: 1_000_000_000,
         dispatched_at: 1_000_000_001,
         picked_up_at: None,
         sent_at: None,
-        first_byte_at: None,
         completed_at: 2_000_000_000,
         processed_at: 2_000_000_000,
-        chunk_tokens: Vec::new(),
-        chunks: Vec::new(),
         status: Status::Failed {
             class: ErrorClass::Connect,
             message: "connection refused".into(),
@@ -56,20 +42,13 @@ pub(crate) fn record(session: u64) -> RequestRecord {
         target_prompt_tokens: 1,
         prompt_tokens: 1,
         total_prompt_tokens: 1,
-        target_output_tokens: None,
-        output_tokens: 0,
         output_tokens_from_usage: false,
-        usage: None,
         connection_reused: false,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        labels: Vec::new(),
-        template_tokens: 0,
         history_mode: veeksha_model::HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        })
     }
 }
 

@@ -1,0 +1,132 @@
+//! Charts of values: of which requests, in which count, on which scale.
+
+use crate::{open, sample};
+
+/// With nothing selected a card and the key figure of its metric are of the same requests: those that were measured and answered. What is
+/// known of one that broke stays in its row.
+#[test]
+fn charts_of_values_are_of_the_requests_that_count() {
+    use veeksha_events::{Event, Status};
+    use veeksha_model::ErrorClass;
+    const MILLI: u64 = 1_000_000;
+    // Ten answers: first chunks after 20, 21, ... 29 ms, then gaps of 5 ms.
+    let record = |session: u64, first: u64, gap: u64| {
+        let at = session * 1_000 * MILLI;
+        let chunks = [first, first + gap, first + 2 * gap].map(|after| at + after * MILLI);
+        sample::run::record(session, 0, at, &chunks)
+    };
+    let mut records: Vec<_> = (0..10).map(|session| record(session, 20 + session, 5)).collect();
+    let mut broken = record(10, 900, 400);
+    broken.status = Status::Failed {
+        class: ErrorClass::Truncated,
+        message: "no finish reason".into(),
+    };
+    let mut drained = record(11, 800, 300);
+    drained.measured = false;
+    // Answered, and nothing generated: an answer of 0 tokens.
+    let mut empty = record(12, 0, 0);
+    empty.chunks.clear();
+    empty.output_tokens = 0;
+    records.extend([broken, drained, empty]);
+    let events: Vec<Event> = records
+        .into_iter()
+        .map(|record| Event::Finished(Box::new(record)))
+        .collect();
+    let Some(mut opened) = open(1400, 950, &sample::page_data::data(&events, 100)) else {
+        return;
+    };
+    let browser = &mut opened.browser;
+    let note = |browser: &mut crate::browser::Browser, plot: &str| {
+        browser
+            .text(&format!("#plot-{plot} .plot-note"))
+            .replace('\u{202f}', " ")
+    };
+    // The median of 20..=29 is 24.5, the 99th percentile 28 + 0.91.
+    assert_eq!(note(browser, "cdf-ttfc"), "P50 24.5 ms · P99 28.9 ms · n 10");
+    assert_eq!(
+        note(browser, "gaps"),
+        "P50 5.00 ms · P99 5.00 ms · 20 gaps of 10 requests"
+    );
+    assert!(note(browser, "cdf-num_output_tokens").ends_with("n 11"));
+    let row = browser.text("#requests-table tr[data-name=\"10/0\"]");
+    assert!(row.contains("900"), "its time to first chunk was seen: {row}");
+    let row = browser.text("#requests-table tr[data-name=\"11/0\"]");
+    assert!(!row.contains("800"), "{row}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// The host counts pieces of text; how long an answer is says the server. The last chunk of an answer stands at its output tokens.
+#[test]
+fn tokens_of_chunks_add_up_to_the_answer() {
+    const MILLI: u64 = 1_000_000;
+    for (chunk_tokens, output_tokens, chunks) in [
+        // Six by the host and four by the server: two thirds of each.
+        (vec![3, 1, 2], 4, [2u32, 3, 4]),
+        // Nobody counted the chunks, or there was nothing to count: each has the same.
+        (vec![], 6, [2, 4, 6]),
+        (vec![0, 0, 0], 3, [1, 2, 3]),
+        // A broken answer.
+        (vec![1, 1, 2], 0, [1, 2, 4]),
+    ] {
+        let mut record = sample::run::record(0, 0, 0, &[100 * MILLI, 200 * MILLI, 300 * MILLI]);
+        record.chunk_tokens = chunk_tokens;
+        record.output_tokens = output_tokens;
+        let events = [veeksha_events::Event::Finished(Box::new(record))];
+        let Some(mut opened) = open(1400, 950, &sample::page_data::data(&events, 100)) else {
+            return;
+        };
+        let browser = &mut opened.browser;
+        let told =
+            browser.eval("document.querySelector('#plot-tokens .plot-area').getAttribute('aria-label')");
+        let last = chunks[2];
+        let most = format!("at most {last}.");
+        assert!(told.as_str().unwrap().ends_with(&most), "{told}");
+        // The chart has 58 pixels left of its axis, 12 right, 8 above and 24 below; a fiftieth more than the longest answer, a twenty-fifth
+        // more than its tokens.
+        let [x, y, width, height] = browser.place("#plot-tokens .plot-area");
+        for (place, expected) in chunks.into_iter().enumerate() {
+            let right = (place + 1) as f64 / (3.0 * 1.02);
+            let up = f64::from(expected) / (f64::from(last) * 1.04);
+            browser.hover((
+                x + 58.0 + right * (width - 70.0),
+                y + height - 24.0 - up * (height - 32.0),
+            ));
+            let tip = browser.text("#plot-tokens .tip");
+            assert!(
+                tip.contains(&format!("token{expected}since")),
+                "{expected}: {tip}"
+            );
+        }
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}
+
+/// One slow answer presses all others together on a linear axis; more of them alike do not.
+#[test]
+fn an_axis_is_logarithmic_where_a_linear_one_presses_values_together() {
+    const MICRO: u64 = 1_000;
+    for (slowest, scale) in [(64_000, "linear"), (561_000, "logarithmic")] {
+        // 18 to 64 ms: a quarter of them is below 29.5.
+        let mut first: Vec<u64> = (0..100).map(|place| 18_000 + 460 * place).collect();
+        first.push(slowest);
+        let events: Vec<_> = (0u64..)
+            .zip(first)
+            .map(|(session, first)| {
+                let at = session * 1_000_000 * MICRO;
+                let chunks = [first, first + 10_000].map(|after| at + after * MICRO);
+                veeksha_events::Event::Finished(Box::new(sample::run::record(session, 0, at, &chunks)))
+            })
+            .collect();
+        let Some(mut opened) = open(1400, 950, &sample::page_data::data(&events, 1000)) else {
+            return;
+        };
+        let browser = &mut opened.browser;
+        let told = "document.querySelector('#plot-cdf-ttfc .plot-area').getAttribute('aria-label')";
+        let told = browser.eval(told);
+        assert!(
+            told.as_str().unwrap().contains(&format!("on a {scale} axis")),
+            "{slowest}: {told}"
+        );
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}
