@@ -1,5 +1,6 @@
 //! Runs against runs: the same twice, a slower one, another workload, several to a side, and what pipelines read.
 
+mod caches;
 mod hostile_names;
 
 use std::path::{Path, PathBuf};

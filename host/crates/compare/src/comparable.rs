@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::copies;
 use crate::{Invalid, MetricData, RunData, Side, Trust, Validity};
+use crate::{caches, copies};
 
 /// A setting that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +48,10 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
             Work::Same { sessions, more } => {
                 if let Some(more) = more {
                     found.remarks.push(format!(
-                        "{} and {} want the same of their first {sessions} sessions; {more} goes on after them",
-                        reference.label, run.label
+                        "{} and {} want the same of {}; {more} goes on after that",
+                        reference.label,
+                        run.label,
+                        first_of("their", sessions)
                     ));
                 }
             }
@@ -77,6 +79,7 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
     }
     certificates(baseline, candidate, &mut found);
     found.remarks.extend(lengths(baseline, candidate));
+    found.remarks.extend(caches::remark(baseline, candidate));
     found
 }
 
@@ -224,11 +227,16 @@ fn same_work(one: &RunData, other: &RunData) -> Work {
         .unwrap_or(*longest);
     Work::Different(format!(
         "the workloads of {pair} differ within {}",
-        match differs {
-            1 => "the first session".to_owned(),
-            _ => format!("the first {differs} sessions"),
-        }
+        first_of("the", differs)
     ))
+}
+
+/// `the first session`, `the first 8 sessions`.
+fn first_of(whose: &str, sessions: u64) -> String {
+    match sessions {
+        1 => format!("{whose} first session"),
+        _ => format!("{whose} first {sessions} sessions"),
+    }
 }
 
 /// The settings in which two sides differ, by name.

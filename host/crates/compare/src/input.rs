@@ -28,6 +28,8 @@ pub struct RunData {
     pub place: Option<String>,
     /// The name that its record bears, which a copy of it bears too and no other run.
     pub recorded_as: Option<String>,
+    /// Of the prompt tokens, as the server counts them, the share that it had in its prefix cache; `None` if it does not tell.
+    pub cached_share: Option<f64>,
     /// What its certificate says of the run as a whole.
     pub trust: Trust,
     /// Figures of the whole run.

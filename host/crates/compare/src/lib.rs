@@ -97,6 +97,7 @@ mod axis;
 mod binned;
 mod block_length;
 mod bootstrap;
+mod caches;
 mod comparable;
 mod comparison;
 mod copies;

@@ -58,6 +58,10 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
         settings: settings(&run.config),
         window: evaluation.curves.window,
         place: path.canonicalize().ok().map(|path| path.display().to_string()),
+        cached_share: evaluation
+            .figures
+            .iter()
+            .find_map(|(figure, value)| (*figure == Figure::OverallCachedTokenShare).then_some(*value)),
         recorded_as: run.record.info().run.clone(),
         trust: trust(&certificate, None),
         figures: figures(&evaluation, wanted),

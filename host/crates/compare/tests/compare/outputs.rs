@@ -54,6 +54,47 @@ fn shortened(text: String) -> String {
     out.trim_end_matches('\0').to_owned()
 }
 
+/// What one format says of the comparison, all say: that ± is no interval, that copies are on both sides, and in which state the caches were.
+#[test]
+fn every_format_has_the_remarks() {
+    let of = |label: &str, cached: f64| {
+        let run = |centre: f64| veeksha_compare::RunData {
+            recorded_as: Some(centre.to_string()),
+            cached_share: Some(cached),
+            ..run(label, vec![metric("ttfc", Better::Less, even(centre))])
+        };
+        Side {
+            label: label.into(),
+            runs: vec![run(1.0), run(1.1)],
+        }
+    };
+    let comparison = compare(&[of("A", 0.0), of("B", 0.9)], &[], &Options::default()).unwrap();
+    let table = &comparison.tables()[0];
+    assert!(table.rows[0].cells[0].contains('±'), "{table:?}");
+    let formats = [
+        table.remarks.join("\n"),
+        comparison.json(None).to_string(),
+        comparison.html(None),
+        comparison.junit(None).unwrap(),
+    ];
+    for text in &formats {
+        for said in [
+            "a value with ± is that of several runs",
+            "are copies of one run, which is on both sides",
+            "in its prefix cache",
+        ] {
+            assert_eq!(
+                text.matches(said).count(),
+                if said.starts_with("are") { 2 } else { 1 },
+                "{said}: {text}"
+            );
+        }
+    }
+    // Without several runs there is no such sign.
+    let single = self::comparison("B", "odd").tables();
+    assert!(single[0].remarks.iter().all(|remark| !remark.contains('±')));
+}
+
 #[test]
 fn tables() {
     let tables = comparison("B", "odd").tables();

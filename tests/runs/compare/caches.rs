@@ -1,0 +1,116 @@
+//! Runs of one workload on one server: whether the second finds its prompts in the cache is told, and how to keep it from doing so.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::compared;
+use crate::results::latest;
+use crate::server::Sim;
+use crate::support::{assert_code, scenario, veeksha};
+
+/// Sixty sessions of one request, of this generator.
+fn scenario_of(generator: &str) -> String {
+    format!(
+        r#"return {{
+            seed = 5,
+            session_generator = {generator},
+            traffic_scheduler = {{ type = "rate", interval_generator = {{ type = "poisson", arrival_rate = 60 }} }},
+            runtime = {{ max_sessions = 60, benchmark_timeout = 60 }},
+            evaluators = {{ {{ type = "performance" }} }},
+        }}"#
+    )
+}
+
+/// Prompts of 200 to 600 tokens, which fill some blocks of the cache each.
+const SYNTHETIC: &str = r#"{
+    type = "synthetic", session_graph = { type = "single_request" },
+    channels = { { type = "text", body_length_generator = { type = "uniform", min = 200, max = 600 } } },
+    output_spec = { text = { output_length_generator = { type = "fixed", value = 4 } } },
+}"#;
+
+fn run_on(server: &Sim, folder: &Path, scenario: &str, name: &str) -> PathBuf {
+    let output_dir = folder.join(name);
+    let output = veeksha([
+        "run",
+        scenario,
+        "-q",
+        "--client.api_base",
+        &server.api_base,
+        "--client.model",
+        "sim",
+        "--output_dir",
+        &output_dir.display().to_string(),
+    ]);
+    assert_code(&output, 0);
+    latest(&output_dir)
+}
+
+/// What is said of the cache.
+fn said(comparison: &Value) -> Option<String> {
+    let remarks = comparison["candidates"][0]["remarks"]
+        .as_array()
+        .expect("remarks");
+    let mut said = remarks.iter().filter_map(Value::as_str);
+    said.find(|remark| remark.contains("prefix cache"))
+        .map(str::to_owned)
+}
+
+#[test]
+fn the_same_prompts_again_find_a_warm_cache_and_that_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = scenario(folder.path(), "s.lua", &scenario_of(SYNTHETIC));
+    let run = |server: &Sim, name| run_on(server, folder.path(), &scenario, name);
+    let server = Sim::start(&[]);
+    let (cold, warm) = (run(&server, "repeats"), run(&server, "repeats"));
+    let again = run(&Sim::start(&[]), "restarted");
+    // Whatever else is asked for.
+    let seen = said(&compared(
+        &[&cold, &warm],
+        &["--metrics", "ttfc", "--allow-invalid"],
+        0,
+    ));
+    let seen = seen.expect("the cache is spoken of");
+    assert!(
+        seen.starts_with("the server had 0 % of the prompt tokens of "),
+        "{seen}"
+    );
+    // The repeats of a side are not alike either.
+    let repeats = folder.path().join("repeats");
+    let seen = said(&compared(
+        &[&repeats, &again],
+        &["--metrics", "ttfc", "--allow-invalid"],
+        0,
+    ));
+    let seen = seen.expect("the cache is spoken of");
+    assert!(seen.starts_with("the server had 0 % to 9"), "{seen}");
+    let restarted = said(&compared(&[&cold, &again], &["--allow-invalid"], 0));
+    assert_eq!(restarted, None);
+}
+
+/// A trace's text has a salt of its own in each run: the same work, other words.
+#[test]
+fn salted_traces_find_no_run_before_them_in_the_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows: String = (0..60)
+        .map(|row| {
+            let length = 300 + row * 37 % 200;
+            format!("{{\"timestamp\": {row}, \"input_length\": {length}, \"output_length\": 4, \"hash_ids\": [{row}]}}\n")
+        })
+        .collect();
+    std::fs::write(folder.path().join("t.jsonl"), rows).expect("a trace");
+    let server = Sim::start(&[]);
+    let compared = |salt: &str| {
+        let generator = format!(
+            r#"{{ type = "trace", trace_file = "t.jsonl", flavor = {{ type = "mooncake", block_size = 512 }}, salt = {salt} }}"#
+        );
+        let scenario = scenario(folder.path(), "t.lua", &scenario_of(&generator));
+        let run = |name: &str| run_on(&server, folder.path(), &scenario, name);
+        let sides = [run(&format!("{salt} one")), run(&format!("{salt} two"))];
+        compared(&[&sides[0], &sides[1]], &["--allow-invalid"], 0)
+    };
+    let salted = compared("\"run\"");
+    assert_eq!(salted["candidates"][0]["comparable"], true, "{salted}");
+    assert_eq!(said(&salted), None);
+    assert!(said(&compared("7")).is_some());
+}
