@@ -229,11 +229,12 @@ fn remarks(rows: &[Row], judged: usize, options: &Options) -> Vec<String> {
             .into()
     });
     let figures = match judged {
+        0 => "no figure with a better side could be judged".to_owned(),
         1 => "1 figure with a better side was judged".to_owned(),
         _ => format!("{judged} figures with a better side were judged"),
     };
     let counted = match options.correction {
-        _ if judged == 1 => figures,
+        _ if judged <= 1 => figures,
         Correction::Holm => format!(
             "{figures}; verdicts allow for their number (Holm), intervals are those of each figure by itself"
         ),
