@@ -1,15 +1,17 @@
 //! What can go wrong with a record.
 
-use std::{io, path::PathBuf};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
 use thiserror::Error;
+use veeksha_model::printable;
 
 /// Why a record could not be written or read.
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// A file could not be written, made or removed.
-    #[error("cannot write the record at {}: {source}", path.display())]
+    #[error("cannot write the record at {}: {source}", shown(path))]
     Write {
         /// Which one.
         path: PathBuf,
@@ -17,7 +19,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file could not be read.
-    #[error("cannot read the record at {}: {source}", path.display())]
+    #[error("cannot read the record at {}: {source}", shown(path))]
     Read {
         /// Which one.
         path: PathBuf,
@@ -25,7 +27,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// Columns could not be encoded.
-    #[error("cannot encode {}: {reason}", path.display())]
+    #[error("cannot encode {}: {reason}", shown(path))]
     Encode {
         /// The file that they were meant for.
         path: PathBuf,
@@ -33,13 +35,16 @@ pub enum RecordError {
         reason: String,
     },
     /// There is a record already.
-    #[error("{} already holds a record: give the run a folder of its own", path.display())]
+    #[error("{} already holds a record: give the run a folder of its own", shown(path))]
     Occupied {
         /// The folder.
         path: PathBuf,
     },
     /// There is no record.
-    #[error("{} holds no record (record/requests.parquet, record/events.parquet): {hint}", run.display())]
+    #[error(
+        "{} holds no record (record/requests.parquet, record/events.parquet): {hint}",
+        shown(run)
+    )]
     Missing {
         /// The folder that should be a run's.
         run: PathBuf,
@@ -50,7 +55,7 @@ pub enum RecordError {
     #[error(
         "the record of {} is empty: the run was killed before anything of it was recorded, so there is nothing to read; start it \
          again",
-        run.display()
+        shown(run)
     )]
     Empty {
         /// The run's folder.
@@ -60,7 +65,7 @@ pub enum RecordError {
     #[error(
         "{} has version {found} of the record's format, and this program reads version {known}: evaluate it with the program that \
          wrote it ({program})",
-        path.display()
+        shown(path)
     )]
     Version {
         /// Which file.
@@ -73,7 +78,7 @@ pub enum RecordError {
         program: String,
     },
     /// There are files, and none can be read.
-    #[error("nothing of the record in {} can be read: {}", run.display(), reasons.join("; "))]
+    #[error("nothing of the record in {} can be read: {}", shown(run), reasons.join("; "))]
     Unreadable {
         /// The run's folder.
         run: PathBuf,
@@ -88,4 +93,9 @@ pub(crate) fn words(error: ParquetError) -> String {
         ParquetError::General(words) | ParquetError::EOF(words) => words,
         other => other.to_string(),
     }
+}
+
+/// A path within a line: the name of a folder may hold what would steer a terminal.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
