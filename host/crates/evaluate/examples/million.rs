@@ -7,8 +7,8 @@
 
 use veeksha_clock::RunClock;
 use veeksha_evaluate::{Catalogue, Evaluator, Objectives, Setup, Stated};
-use veeksha_events::{Event, RequestRecord, SessionEnd, Status};
-use veeksha_model::{Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, SessionId, StampSource, Usage};
+use veeksha_events::{Event, RequestRecord, SessionEnd};
+use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId, Usage};
 use veeksha_slo::Objective;
 use veeksha_stats::RandomStream;
 
@@ -101,54 +101,30 @@ fn events(session: u64, chunks: u64, tokens: u32) -> [Event; 4] {
     };
     let output_tokens = chunks.len() as u32 * tokens;
     let record = RequestRecord {
-        id,
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended,
-        held: Held::default(),
         dispatched_at: dispatched,
         picked_up_at: Some(dispatched + 5_000),
         sent_at: Some(dispatched + 30_000),
         first_byte_at: Some(dispatched + 90_000_000),
         completed_at: at + 50_000,
         processed_at: at + 90_000,
-        stamps: StampSource::Kernel,
         chunk_tokens: if tokens == 1 {
             Vec::new()
         } else {
             vec![tokens; chunks.len()]
         },
         chunks,
-        status: Status::Ok {
-            finish_reason: "stop".into(),
-        },
-        http_status: Some(200),
         target_prompt_tokens: 500,
         prompt_tokens: 500,
         total_prompt_tokens: 500 + draws.below(1000),
-        target_output_tokens: None,
         output_tokens,
-        output_tokens_from_usage: true,
         usage: Some(Usage {
             prompt: 1000,
             completion: output_tokens,
             cached: Some(100),
             reasoning: None,
         }),
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(id)
     };
     let session = id.session;
     [

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use veeksha_clock::RunClock;
 use veeksha_evaluate::{Evaluator, latencies};
 use veeksha_events::{Event, RequestRecord, Status, request_line};
-use veeksha_model::{Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, SessionId, StampSource};
+use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
 
 const RECORDS: u64 = 20_000;
 const CHUNKS: u64 = 64;
@@ -71,47 +71,25 @@ fn record(session: u64) -> RequestRecord {
     let chunks: Vec<Chunk> = (0..CHUNKS).map(chunk).collect();
     let completed_at = chunks.last().map_or(dispatched_at, |last| last.at);
     RequestRecord {
-        id: RequestId {
-            session: SessionId(session),
-            node: NodeId(0),
-        },
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended: dispatched_at,
-        held: Held::default(),
         dispatched_at,
         picked_up_at: Some(dispatched_at + 9_001),
         sent_at: Some(dispatched_at + 40_007),
         first_byte_at: Some(dispatched_at + 150_000_000),
         completed_at,
         processed_at: completed_at + 50_000,
-        stamps: StampSource::Kernel,
         chunks,
-        chunk_tokens: Vec::new(),
         status: Status::Ok {
             finish_reason: "length".into(),
         },
-        http_status: Some(200),
         target_prompt_tokens: 512,
         prompt_tokens: 512,
         total_prompt_tokens: 512,
         target_output_tokens: Some(64),
         output_tokens: 64,
-        output_tokens_from_usage: true,
-        usage: None,
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        })
     }
 }

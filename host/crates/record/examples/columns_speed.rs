@@ -14,9 +14,7 @@ use std::{
 
 use veeksha_clock::RunClock;
 use veeksha_events::Event;
-use veeksha_model::{
-    Chunk, ChunkKind, Nanos, NodeId, RequestId, RequestRecord, SessionId, StampSource, Status, Usage,
-};
+use veeksha_model::{Chunk, ChunkKind, Nanos, NodeId, RequestId, RequestRecord, SessionId, Status, Usage};
 use veeksha_record::{Record, Recorder};
 use veeksha_stats::RandomStream;
 
@@ -141,53 +139,25 @@ fn generate(
 
 fn first() -> RequestRecord {
     RequestRecord {
-        id: RequestId {
-            session: SessionId(0),
-            node: NodeId(0),
-        },
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
-        intended: 0,
-        held: Default::default(),
-        dispatched_at: 0,
         picked_up_at: None,
         sent_at: None,
-        first_byte_at: None,
-        completed_at: 0,
-        processed_at: 0,
-        stamps: StampSource::Kernel,
-        chunks: Vec::new(),
-        chunk_tokens: Vec::new(),
         status: Status::Ok {
             finish_reason: "length".into(),
         },
-        http_status: Some(200),
-        target_prompt_tokens: 0,
-        prompt_tokens: 0,
-        total_prompt_tokens: 0,
         target_output_tokens: Some(126),
         output_tokens: 126,
-        output_tokens_from_usage: true,
         usage: Some(Usage {
             prompt: 700,
             completion: 126,
             cached: Some(64),
             reasoning: None,
         }),
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: Default::default(),
-        recorded: None,
         ideal_cached_tokens: Some(64),
         labels: vec![("tier".into(), "gold".into())],
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(0),
+            node: NodeId(0),
+        })
     }
 }
 

@@ -283,48 +283,21 @@ fn hint(run: &Path) -> &'static str {
 /// A record to be filled.
 fn nothing() -> RequestRecord {
     RequestRecord {
-        id: RequestId {
-            session: SessionId(0),
-            node: NodeId(0),
-        },
         session_requests: 0,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
-        intended: 0,
-        held: Default::default(),
-        dispatched_at: 0,
         picked_up_at: None,
         sent_at: None,
-        first_byte_at: None,
-        completed_at: 0,
-        processed_at: 0,
         stamps: Default::default(),
-        chunks: Vec::new(),
-        chunk_tokens: Vec::new(),
         status: Status::Ok {
             finish_reason: String::new(),
         },
         http_status: None,
-        target_prompt_tokens: 0,
-        prompt_tokens: 0,
-        total_prompt_tokens: 0,
-        target_output_tokens: None,
-        output_tokens: 0,
         output_tokens_from_usage: false,
-        usage: None,
         connection_reused: false,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
         measured: false,
-        template_tokens: 0,
-        history_mode: Default::default(),
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(0),
+            node: NodeId(0),
+        })
     }
 }
 

@@ -9,8 +9,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use veeksha_events::{Event, RequestRecord, Status};
-use veeksha_model::{Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, SessionId, StampSource};
+use veeksha_events::{Event, RequestRecord};
+use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
 use veeksha_report::{
     BoxPlotData, CdfData, ChromeTrace, ChromeTraceLimits, ConcurrencyData, Curve, DecodeWindowData, Level,
     Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot,

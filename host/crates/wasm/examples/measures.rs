@@ -9,10 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_model::{
-    Chunk, ChunkKind, Held, HistoryMode, NodeId, RequestId, RequestRecord, SessionId, StampSource, Status,
-    Usage,
-};
+use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, RequestRecord, SessionId, Usage};
 use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
 
 /// How long each figure is measured.
@@ -62,51 +59,29 @@ fn record(index: u64, chunks: u64) -> RequestRecord {
     events.extend((1..=chunks).map(|place| chunk(place, ChunkKind::Content)));
     events.push(chunk(chunks + 1, ChunkKind::Finish));
     RequestRecord {
-        id: RequestId {
-            session: SessionId(index),
-            node: NodeId(1),
-        },
         session_requests: 2,
         parents: vec![NodeId(0)],
         history_parent: Some(NodeId(0)),
-        wait_after_ready: 0,
         intended: 100,
-        held: Held::default(),
         dispatched_at: 200,
         picked_up_at: Some(300),
         sent_at: Some(400),
         first_byte_at: Some(500),
         completed_at: 1_000_000_000,
         processed_at: 1_000_000_100,
-        stamps: StampSource::Kernel,
         chunks: events,
-        chunk_tokens: Vec::new(),
-        status: Status::Ok {
-            finish_reason: "stop".into(),
-        },
-        http_status: Some(200),
         target_prompt_tokens: 500,
         prompt_tokens: 500,
         total_prompt_tokens: 900,
         target_output_tokens: Some(128),
         output_tokens: u32::try_from(chunks).unwrap_or(u32::MAX),
-        output_tokens_from_usage: true,
         usage: Some(Usage {
             prompt: 900,
             completion: 128,
             cached: Some(400),
             reasoning: None,
         }),
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
         template_tokens: 12,
-        history_mode: HistoryMode::Live,
-        recorded: None,
         ideal_cached_tokens: Some(400),
         labels: vec![
             (
@@ -115,6 +90,10 @@ fn record(index: u64, chunks: u64) -> RequestRecord {
             ),
             ("user".into(), (index % 1000).to_string()),
         ],
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(index),
+            node: NodeId(1),
+        })
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use veeksha_events::{Event, RequestRecord, RunInfo, SessionEnd, Status};
-use veeksha_model::{
-    Chunk, ChunkKind, Held, HistoryMode, Nanos, NodeId, RequestId, SessionId, StampSource, Usage,
-};
+use veeksha_events::{Event, RequestRecord, RunInfo, SessionEnd};
+use veeksha_model::{Chunk, ChunkKind, Nanos, NodeId, RequestId, SessionId, Usage};
 use veeksha_record::Recorder;
 use veeksha_stats::RandomStream;
 
@@ -100,50 +98,26 @@ fn events(session: u64) -> [Event; 4] {
     };
     let total_prompt_tokens = 500 + draws.below(1000);
     let record = RequestRecord {
-        id,
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended,
-        held: Held::default(),
         dispatched_at,
         picked_up_at: Some(dispatched_at + 5_000),
         sent_at: Some(dispatched_at + 30_000),
         first_byte_at: Some(dispatched_at + 90_000_000),
         completed_at: at + 50_000,
         processed_at: at + 90_000,
-        stamps: StampSource::Kernel,
         chunks,
-        chunk_tokens: Vec::new(),
-        status: Status::Ok {
-            finish_reason: "stop".into(),
-        },
-        http_status: Some(200),
         target_prompt_tokens: total_prompt_tokens,
         prompt_tokens: total_prompt_tokens,
         total_prompt_tokens,
         target_output_tokens: Some(CHUNKS as u32),
         output_tokens: CHUNKS as u32,
-        output_tokens_from_usage: true,
         usage: Some(Usage {
             prompt: total_prompt_tokens + 12,
             completion: CHUNKS as u32,
             cached: Some(0),
             reasoning: None,
         }),
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(id)
     };
     [
         Event::SessionStarted {

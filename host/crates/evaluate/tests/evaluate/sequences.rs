@@ -19,45 +19,19 @@ pub(crate) fn id(session: u64, node: u32) -> RequestId {
 /// An answered request without chunks; `intended`, dispatched one millisecond later.
 pub(crate) fn answered(session: u64, node: u32, intended: u64, completed: u64) -> RequestRecord {
     RequestRecord {
-        id: id(session, node),
-        held: Default::default(),
         stamps: Default::default(),
-        server: 0,
-        resolve: None,
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended: ms(intended),
         dispatched_at: ms(intended + 1),
         picked_up_at: Some(ms(intended + 2)),
         sent_at: Some(ms(intended + 4)),
-        first_byte_at: None,
         completed_at: ms(completed),
         processed_at: ms(completed + 3),
-        chunks: Vec::new(),
-        chunk_tokens: Vec::new(),
-        status: Status::Ok {
-            finish_reason: "stop".into(),
-        },
-        http_status: Some(200),
         target_prompt_tokens: 10,
         prompt_tokens: 10,
         total_prompt_tokens: 30,
-        target_output_tokens: None,
-        output_tokens: 0,
-        output_tokens_from_usage: true,
-        usage: None,
         connection_reused: false,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        labels: Vec::new(),
-        template_tokens: 0,
         history_mode: veeksha_model::HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
+        ..RequestRecord::answered(id(session, node))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Runs made by hand: requests, sessions, and what is asked of a report.
 
-use veeksha_events::{Event, RequestRecord, SessionEnd, Status, ThreadSample};
+use veeksha_events::{Event, RequestRecord, SessionEnd, ThreadSample};
 use veeksha_health::{Check, ColdCache, Expected, Gaps, Health, HealthReport, Outcome, Traffic};
-use veeksha_model::{Held, Nanos, NodeId, RequestId, SessionId};
+use veeksha_model::{Nanos, NodeId, RequestId, SessionId};
 
 pub(crate) const MS: Nanos = 1_000_000;
 pub(crate) const S: Nanos = 1_000_000_000;
@@ -17,45 +17,19 @@ pub(crate) fn id(session: u64, node: u32) -> RequestId {
 /// Dispatched 1 ms after it was due, picked up 1 ms later, sent 1 ms later, processed 1 ms after its end; as long as asked for.
 pub(crate) fn request(session: u64, node: u32, intended: Nanos, completed: Nanos) -> RequestRecord {
     RequestRecord {
-        id: id(session, node),
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended,
-        held: Held::default(),
         dispatched_at: intended + MS,
         picked_up_at: Some(intended + 2 * MS),
         sent_at: Some(intended + 3 * MS),
-        first_byte_at: None,
         completed_at: completed,
         processed_at: completed + MS,
         stamps: Default::default(),
-        chunks: Vec::new(),
-        chunk_tokens: Vec::new(),
-        status: Status::Ok {
-            finish_reason: "stop".into(),
-        },
-        http_status: Some(200),
         target_prompt_tokens: 100,
         prompt_tokens: 100,
         total_prompt_tokens: 100,
         target_output_tokens: Some(50),
         output_tokens: 50,
-        output_tokens_from_usage: true,
-        usage: None,
-        connection_reused: true,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: Default::default(),
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(id(session, node))
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use veeksha_lua::{LuaError, LuaEvaluator, LuaLimits, LuaScenario};
 use veeksha_model::{
-    Better, Chunk, ChunkKind, ErrorClass, Held, HistoryMode, Label, Nanos, NodeId, Recorded, RequestId,
-    RequestRecord, SessionId, StampSource, Status, Usage,
+    Better, Chunk, ChunkKind, ErrorClass, Held, Label, Nanos, NodeId, Recorded, RequestId, RequestRecord,
+    SessionId, Status, Usage,
 };
 use veeksha_ports::{
     OpenMetric, PluginFailure, PluginFailureKind, PluginSample, RunResults, SloVerdict, Stats, WindowStats,
@@ -30,10 +30,6 @@ fn request(node: u32) -> RequestRecord {
         merged: false,
     };
     RequestRecord {
-        id: RequestId {
-            session: SessionId(17),
-            node: NodeId(node),
-        },
         session_requests: 3,
         parents: vec![NodeId(1), NodeId(4)],
         history_parent: Some(NodeId(1)),
@@ -50,7 +46,6 @@ fn request(node: u32) -> RequestRecord {
         first_byte_at: Some(150 * MS),
         completed_at: 460 * MS,
         processed_at: 470 * MS,
-        stamps: StampSource::Kernel,
         chunks: vec![
             chunk(150, ChunkKind::Role),
             chunk(200, ChunkKind::Reasoning),
@@ -59,31 +54,20 @@ fn request(node: u32) -> RequestRecord {
             chunk(455, ChunkKind::Done),
         ],
         chunk_tokens: vec![1, 2, 2],
-        status: Status::Ok {
-            finish_reason: "stop".to_owned(),
-        },
-        http_status: Some(200),
         target_prompt_tokens: 30,
         prompt_tokens: 31,
         total_prompt_tokens: 64,
         target_output_tokens: Some(6),
         output_tokens: 5,
-        output_tokens_from_usage: true,
         usage: Some(Usage {
             prompt: 64,
             completion: 5,
             cached: Some(16),
             reasoning: None,
         }),
-        connection_reused: true,
         server: 2,
-        resolve: None,
         connect: Some(MS),
-        tls: None,
-        retried: false,
-        measured: true,
         template_tokens: 4,
-        history_mode: HistoryMode::Live,
         recorded: Some(Recorded {
             at: Some(5 * MS),
             latency: None,
@@ -95,6 +79,10 @@ fn request(node: u32) -> RequestRecord {
             ("tier".to_owned(), "gold".to_owned()),
             ("turn".to_owned(), "2".to_owned()),
         ],
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(17),
+            node: NodeId(node),
+        })
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use veeksha_events::{Event, NeverSentReason, RequestRecord, RunInfo, SessionEnd, Status};
 use veeksha_model::{
-    Better, Chunk, ChunkKind, ErrorClass, HistoryMode, MetricDefinition, MetricSample, Nanos, NodeId,
-    RequestId, SessionId, StampSource, Usage,
+    Better, Chunk, ChunkKind, ErrorClass, MetricDefinition, MetricSample, Nanos, NodeId, RequestId,
+    SessionId, Usage,
 };
 
 /// Numbers that look random and are the same each time (SplitMix64).

@@ -1,8 +1,7 @@
 //! Requests for tests, written in milliseconds.
 
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, HistoryMode, Nanos, NodeId, RequestId, RequestRecord, SessionId, Status,
-    Usage,
+    Chunk, ChunkKind, ErrorClass, Nanos, NodeId, RequestId, RequestRecord, SessionId, Status, Usage,
 };
 
 /// A request in milliseconds; everything has a plain default.
@@ -155,16 +154,7 @@ pub(crate) fn nanos(milliseconds: f64) -> Nanos {
 pub(crate) fn record(request: &Request) -> RequestRecord {
     let at = |milliseconds: Option<f64>| milliseconds.map(nanos);
     RequestRecord {
-        id: RequestId {
-            session: SessionId(request.session),
-            node: NodeId(request.node),
-        },
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended: nanos(request.intended),
-        held: Default::default(),
         dispatched_at: nanos(request.dispatched),
         picked_up_at: at(request.begun),
         sent_at: at(request.sent),
@@ -202,16 +192,14 @@ pub(crate) fn record(request: &Request) -> RequestRecord {
         output_tokens_from_usage: request.from_usage,
         usage: request.usage,
         connection_reused: request.reused,
-        server: 0,
         resolve: at(request.resolve),
         connect: at(request.connect),
         tls: at(request.tls),
-        retried: false,
         measured: request.measured,
         template_tokens: request.template,
-        history_mode: HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(request.session),
+            node: NodeId(request.node),
+        })
     }
 }

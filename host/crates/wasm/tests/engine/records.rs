@@ -1,8 +1,7 @@
 //! Finished requests.
 
 use veeksha_model::{
-    Chunk, ChunkKind, Held, HistoryMode, Nanos, NodeId, Recorded, RequestId, RequestRecord, SessionId,
-    StampSource, Status, Usage,
+    Chunk, ChunkKind, Held, Nanos, NodeId, Recorded, RequestId, RequestRecord, SessionId, StampSource, Usage,
 };
 
 /// An event of an answer.
@@ -19,20 +18,10 @@ pub(crate) fn chunk(at: Nanos, kind: ChunkKind) -> Chunk {
 /// A request that was answered with three tokens in as many chunks.
 pub(crate) fn plain(session: u64, node: u32) -> RequestRecord {
     RequestRecord {
-        id: RequestId {
-            session: SessionId(session),
-            node: NodeId(node),
-        },
-        session_requests: 1,
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         intended: 1_000,
-        held: Held::default(),
         dispatched_at: 2_000,
         picked_up_at: None,
         sent_at: None,
-        first_byte_at: None,
         completed_at: 9_000,
         processed_at: 9_500,
         stamps: StampSource::Read,
@@ -43,30 +32,17 @@ pub(crate) fn plain(session: u64, node: u32) -> RequestRecord {
             chunk(7_000, ChunkKind::Content),
             chunk(8_000, ChunkKind::Finish),
         ],
-        chunk_tokens: Vec::new(),
-        status: Status::Ok {
-            finish_reason: "stop".into(),
-        },
         http_status: None,
         target_prompt_tokens: 10,
         prompt_tokens: 10,
         total_prompt_tokens: 10,
-        target_output_tokens: None,
         output_tokens: 3,
         output_tokens_from_usage: false,
-        usage: None,
         connection_reused: false,
-        server: 0,
-        resolve: None,
-        connect: None,
-        tls: None,
-        retried: false,
-        measured: true,
-        template_tokens: 0,
-        history_mode: HistoryMode::Live,
-        recorded: None,
-        ideal_cached_tokens: None,
-        labels: Vec::new(),
+        ..RequestRecord::answered(RequestId {
+            session: SessionId(session),
+            node: NodeId(node),
+        })
     }
 }
 
