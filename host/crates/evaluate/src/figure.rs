@@ -155,7 +155,7 @@ const FIGURES: [FigureInfo; 20] = [
         "output_tokens_per_second",
         "tokens/s",
         Better::Higher,
-        "output tokens of answered requests (as the server reports them, else by the host's tokenizer) / measured window; the curve of the same name has them by when their chunks came, failed answers and what was sent after the timeout included, and within the window the same area for each answer",
+        "output tokens of answered requests (as the server reports them, else by the host's tokenizer) / measured window; the curve of the same name has them by when their chunks came, what was sent after the timeout included, and within the window the same area for each answer",
     ),
     info(
         Figure::TotalTokensPerSecond,
