@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use veeksha_compare::{
-    CandidateDecision, Comparison, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell, join,
+    CandidateDecision, Comparison, Decision, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell, join,
 };
 use veeksha_evaluate::Catalogue;
 use veeksha_model::{printable, steers};
@@ -60,22 +60,24 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     if args.github {
         say::out(comparison.annotations(decision.as_ref()).trim_end());
     }
-    match decision {
-        Some(decision) if decision.fails() => {
-            for candidate in decision
-                .candidates
-                .iter()
-                .filter(|candidate| !candidate.reasons.is_empty())
-            {
-                let why = format!("{}: {}", called(candidate), candidate.reasons.join("; "));
-                say::err(printable(&why));
-            }
-            let what = format!("--fail-if {}: fails", decision.expression);
-            say::err(printable(&what));
-            Ok(exit::SLO_FAILED)
+    Ok(decision.map_or(exit::DONE, |decision| told(&decision)))
+}
+
+/// Says what became of the gate, and why; the exit code.
+fn told(decision: &Decision) -> u8 {
+    let (outcome, code) = match decision.fails() {
+        true => ("fails", exit::SLO_FAILED),
+        false => ("passes", exit::DONE),
+    };
+    for candidate in &decision.candidates {
+        if !candidate.reasons.is_empty() {
+            let why = format!("{}: {}", called(candidate), candidate.reasons.join("; "));
+            say::err(printable(&why));
         }
-        _ => Ok(exit::DONE),
     }
+    let what = format!("--fail-if {}: {outcome}", decision.expression);
+    say::err(printable(&what));
+    code
 }
 
 fn called(candidate: &CandidateDecision) -> String {
