@@ -10,7 +10,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use veeksha_compare::{
-    CandidateDecision, Comparison, Decision, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell, join,
+    CandidateDecision, Comparison, Decision, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell,
+    join,
 };
 use veeksha_evaluate::Catalogue;
 use veeksha_model::{printable, steers};

@@ -1,4 +1,8 @@
 //! Certificates worked out by hand. Times are in microseconds.
+
+mod client;
+mod late_reads;
+
 use proptest::prelude::*;
 use serde_json::Value;
 use veeksha_evaluate::{
@@ -109,6 +113,16 @@ fn errors(certificate: &Certificate, metric: Metric, mean: f64, p99: f64) {
         (bound.p99_error * 1e6 - p99).abs() <= 1e-3 * p99,
         "{metric}: {bound:?}"
     );
+}
+
+fn thread(name: &str, busy_ms: u64, waiting_ms: u64) -> Event {
+    Event::ThreadSampled(ThreadSample {
+        thread: name.into(),
+        at: 0,
+        span: 1_000_000 * US,
+        busy: busy_ms * 1_000 * US,
+        waiting: waiting_ms * 1_000 * US,
+    })
 }
 
 /// `itl` is of the host's tokens; where the server counts clearly others, that is told.
@@ -303,280 +317,6 @@ fn the_opening_of_a_connection_is_the_networks() {
     close(host.send_lateness.map(|send| send.max), 53e-6);
     close(host.send_lateness_with_opening.map(|send| send.max), 6_053e-6);
     close(host.resolve_time.map(|time| time.p50), 1e-3);
-}
-
-/// Chunks 2, 3 and 4 of 5 came out of one read, 7 ms after the last of them.
-fn overslept(number: u64) -> RequestRecord {
-    let mut record = request(number, QUIET);
-    let at = record.chunks[3].at;
-    for place in 1..4 {
-        record.chunks[place].at = at;
-        record.chunks[place].lag = 7_000_000;
-        record.chunks[place].merged = place > 1;
-    }
-    record
-}
-
-#[test]
-fn late_reads_falsify_gaps() {
-    // Four gaps of 10 ms each: seen as 30, 0, 0, 10. A pace of 10 ms, of which 1 ms in 10 is not seen: 11.111 each in the two
-    // gaps within, 22.222 in the one before, in one request of 40.
-    let mut events = requests(39, QUIET);
-    events.push(finished(overslept(39)));
-    let certificate = judge(events);
-    let bound = certificate.bound(Metric::Tbc).unwrap();
-    let expected = (2.0 * 11_111.111 + 22_222.222) / 160.0 + 2.0;
-    assert!((bound.mean_error * 1e6 - expected).abs() < 0.001, "{bound:?}");
-    // 277 + 2 µs of 10 ms.
-    let finding = about(&certificate, Metric::Tbc);
-    assert_eq!(finding.verdict, Verdict::Degraded);
-    assert!(
-        finding
-            .what
-            .ends_with("due to reads so late that arrival times were lost"),
-        "{}",
-        finding.what
-    );
-    assert_eq!(about(&certificate, Metric::Ttfc).verdict, Verdict::Valid);
-    // Two of 200 are flagged.
-    close(certificate.host.merged_chunk_share, 0.01);
-    close(certificate.host.late_merged_chunk_share, 0.01);
-    saying(
-        &certificate,
-        "1 % of the chunks were merged by late reads of the client",
-    );
-}
-
-#[test]
-fn what_the_server_sent_together_is_no_error() {
-    let together = |number| {
-        let mut record = overslept(number);
-        record.chunks.iter_mut().for_each(|chunk| chunk.lag = 30_000);
-        record
-    };
-    let certificate = judge((0..40).map(|number| finished(together(number))).collect());
-    close(certificate.host.merged_chunk_share, 0.4);
-    close(certificate.host.late_merged_chunk_share, 0.0);
-    // Gaps of 30, 0, 0 and 10 ms: half of them are 0, the P50 is 5 ms.
-    assert_eq!(
-        about(&certificate, Metric::Tbc).what,
-        "TBC: error 0.04 % of its P50 (2 µs of 5 ms)"
-    );
-}
-
-#[test]
-fn a_late_read_of_the_first_chunk_falsifies_the_time_to_it() {
-    let first = |number| {
-        let mut record = request(number, QUIET);
-        // The first two came out of one read, 4 ms after the second.
-        record.chunks[0].at = record.chunks[1].at;
-        for chunk in &mut record.chunks[..2] {
-            chunk.lag = 4_000_000;
-        }
-        record.chunks[1].merged = true;
-        record
-    };
-    let certificate = judge((0..40).map(|number| finished(first(number))).collect());
-    // A pace of 30 / 4 = 7.5 ms, of which 1 ms is not seen: the first may have come 7.5 * 7.5 / 6.5 = 8.654 ms earlier.
-    let bound = certificate.bound(Metric::Ttfc).unwrap();
-    assert!(
-        (bound.mean_error * 1e6 - (58.0 + 8_653.846)).abs() < 0.001,
-        "{bound:?}"
-    );
-    assert_eq!(certificate.host.errors[1].main, ErrorPart::LateReads);
-    // The last chunk was read in time.
-    errors(&certificate, Metric::EndToEnd, 58.0, 73.0);
-}
-
-#[test]
-fn bursts_are_set_against_the_mean_gap() {
-    let bursts = |number| {
-        let mut record = request(number, QUIET);
-        let at = record.chunks[0].at;
-        // 10 µs within a burst of four, then 40 ms.
-        for (chunk, after) in record.chunks.iter_mut().zip([0, 10, 20, 30, 40_030]) {
-            chunk.at = at + after * US;
-        }
-        record
-    };
-    let certificate = judge((0..40).map(|number| finished(bursts(number))).collect());
-    // 2 µs of 10 µs would be a fifth; of the mean, 40030 / 4, they are nothing.
-    let tbc = about(&certificate, Metric::Tbc);
-    assert_eq!(tbc.verdict, Verdict::Valid);
-    assert_eq!(
-        tbc.what,
-        "TBC: error 0.02 % of its mean, because chunks come in bursts (2 µs of 10 ms)"
-    );
-}
-
-#[test]
-fn reads_whose_lateness_nobody_knows_are_not_vouched_for() {
-    let read = Way {
-        stamps: StampSource::Read,
-        ..QUIET
-    };
-    let certificate = judge(requests(40, read));
-    assert_eq!(certificate.verdict, Verdict::Degraded);
-    let ttfc = about(&certificate, Metric::Ttfc);
-    assert_eq!(
-        ttfc.what,
-        "TTFC: error 0.29 % of its P50 (58 µs of 20 ms); 40 of 40 have arrival times of reads, and how late these were is not known"
-    );
-    assert_eq!(ttfc.remedy.as_deref(), Some("measure it with --self-test"));
-    assert_eq!(
-        (certificate.host.client_lag, certificate.host.read_stamped),
-        (None, 40)
-    );
-    assert_eq!(certificate.host.late_merged_chunk_share, None);
-    // A self-test knows.
-    let test = self_test(60.0, 100.0);
-    let tested = certify(&run(requests(40, read)), &Thresholds::default(), Some(&test));
-    assert_eq!(tested.verdict, Verdict::Valid, "{:#?}", tested.findings);
-}
-
-#[test]
-fn lags_that_were_observed_speak_for_those_that_were_not() {
-    // 30 kernel-stamped answers lagged by 250 µs; 10 more fell back on the times of reads.
-    let mut events = requests(30, Way { lag: 250, ..QUIET });
-    events.extend((30..40).map(|number| {
-        finished(request(
-            number,
-            Way {
-                stamps: StampSource::Read,
-                ..QUIET
-            },
-        ))
-    }));
-    events.push(Event::ClockStepped {
-        at: 1,
-        by: -1_500_000_000,
-    });
-    let certificate = judge(events);
-    // A quarter of the samples has another 250 µs.
-    errors(&certificate, Metric::Ttfc, 58.0 + 62.5, 323.0);
-    assert_eq!(
-        saying(&certificate, "clock").what,
-        "the wall clock was set 1 time (by 1.5 s at the most): kernel timestamps that it spoilt were refused, and 10 of 40 answers have the times of reads"
-    );
-    close(certificate.host.largest_clock_step, -1.5);
-}
-
-fn thread(name: &str, busy_ms: u64, waiting_ms: u64) -> Event {
-    Event::ThreadSampled(ThreadSample {
-        thread: name.into(),
-        at: 0,
-        span: 1_000_000 * US,
-        busy: busy_ms * 1_000 * US,
-        waiting: waiting_ms * 1_000 * US,
-    })
-}
-
-#[test]
-fn without_any_observed_lag_the_client_threads_tell_of_it() {
-    let mut events = requests(
-        40,
-        Way {
-            stamps: StampSource::Read,
-            ..QUIET
-        },
-    );
-    // 200 chunks. Half busy: 500 ms * 0.5 / (2 * 0.5) = 250 ms behind its own work, and 150 ms without a processor: 2 ms each.
-    events.push(thread("client-0", 500, 150));
-    let certificate = judge(events);
-    errors(
-        &certificate,
-        Metric::Ttfc,
-        58.0 + 25.0 + 2_000.0,
-        73.0 + 2_025.0 * 100f64.ln(),
-    );
-    let ttfc = about(&certificate, Metric::Ttfc);
-    assert_eq!(ttfc.verdict, Verdict::Invalid);
-    assert!(
-        ttfc.what
-            .contains("the lag of reads, whose times stand for the arrivals")
-    );
-}
-
-#[test]
-fn a_client_thread_without_time_to_spare_degrades_and_with_lag_invalidates() {
-    let with = |busy, lag| {
-        let mut events = requests(40, Way { lag, ..QUIET });
-        events.extend([thread("client-0", busy, 0), thread("dispatcher-0", 1_000, 0)]);
-        judge(events)
-    };
-    assert_eq!(with(690, 25).verdict, Verdict::Valid);
-    let nearly = with(700, 25);
-    assert_eq!(nearly.verdict, Verdict::Degraded);
-    assert_eq!(
-        saying(&nearly, "client-0").what,
-        "client-0 was on a processor for 70 % of a second: the client was nearly the bottleneck"
-    );
-    // Kernel timestamps make lag harmless, but not a client that reads no faster than it can.
-    assert_eq!(with(960, 25).verdict, Verdict::Degraded);
-    assert_eq!(with(940, 1_500).verdict, Verdict::Degraded);
-    let saturated = with(960, 1_500);
-    assert_eq!(saturated.verdict, Verdict::Invalid);
-    saying(&saturated, "the client was the bottleneck");
-    saying(
-        &saturated,
-        "the client read chunks up to 1.5 ms (P99) after the kernel had them",
-    );
-}
-
-#[test]
-fn a_thread_kept_from_running_is_a_remark() {
-    let mut events = requests(40, QUIET);
-    events.push(thread("dispatcher-0", 100, 250));
-    let certificate = judge(events);
-    assert_eq!(certificate.verdict, Verdict::Valid);
-    let finding = saying(&certificate, "dispatcher-0");
-    assert_eq!(
-        finding.what,
-        "dispatcher-0 was ready to run and had no processor for 25 % of a second"
-    );
-}
-
-#[test]
-fn what_the_host_failed_to_send_counts_and_what_others_withheld_is_told() {
-    let of = |reason, count: u64| {
-        let mut events = requests(98, QUIET);
-        events.extend((0..count).map(|number| never_sent(1000 + number, 0, reason)));
-        judge(events)
-    };
-    assert_eq!(of(NeverSentReason::Missed, 0).verdict, Verdict::Valid);
-    // 2 of 100, 6 of 104.
-    let missed = of(NeverSentReason::Missed, 2);
-    assert_eq!(missed.verdict, Verdict::Degraded);
-    assert_eq!(
-        saying(&missed, "never sent").what,
-        "2 of 100 requests that were due (2 %) were never sent: 2 because the run ended before the host came to them; the load was lower than asked"
-    );
-    assert_eq!(of(NeverSentReason::PluginFailed, 6).verdict, Verdict::Invalid);
-    let held = of(NeverSentReason::Held, 50);
-    assert_eq!(held.verdict, Verdict::Valid);
-    saying(&held, "50 of 148 requests that were due: held back by a limit");
-    let cancelled = of(NeverSentReason::SessionCancelled, 50);
-    assert_eq!(cancelled.verdict, Verdict::Valid);
-    saying(&cancelled, "50 of 148 requests that were due: withdrawn");
-    // What the end of the run overtook was not due.
-    assert!(
-        of(NeverSentReason::RunEnded, 50)
-            .findings
-            .iter()
-            .all(|finding| finding.metric.is_some())
-    );
-}
-
-#[test]
-fn sessions_that_were_not_made_in_time_were_due() {
-    let mut events = requests(90, QUIET);
-    events.push(Event::ArrivalsMissed { sessions: 10, at: 1 });
-    let certificate = judge(events);
-    assert_eq!(certificate.verdict, Verdict::Invalid);
-    saying(
-        &certificate,
-        "10 of 100 requests that were due (10 %) were never sent: 10 because the plugin had not made",
-    );
 }
 
 #[test]

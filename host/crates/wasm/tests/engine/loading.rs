@@ -1,6 +1,7 @@
 //! What is no plugin is refused in plain words, before anything is compiled.
 
 use std::fs;
+use std::path::Path;
 
 use proptest::prelude::*;
 use veeksha_ports::PluginFailureKind;
@@ -129,13 +130,20 @@ fn a_patch_release_of_the_contract_is_taken() {
     assert_eq!(plugin.describe().unwrap().name, "planned");
 }
 
+/// The text of every file within a folder.
+fn sources(path: &Path) -> String {
+    if path.is_dir() {
+        let entries = fs::read_dir(path).unwrap();
+        entries.map(|entry| sources(&entry.unwrap().path())).collect()
+    } else {
+        fs::read_to_string(path).unwrap()
+    }
+}
+
 /// Every committed component is used by one of these tests.
 #[test]
 fn no_fixture_is_idle() {
-    let sources: String = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine"))
-        .unwrap()
-        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
-        .collect();
+    let sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine")));
     let mut seen = 0;
     for entry in fs::read_dir(dist()).unwrap() {
         let path = entry.unwrap().path();

@@ -1,0 +1,111 @@
+//! What the client's threads and the host did, or failed to do.
+
+use super::*;
+
+#[test]
+fn without_any_observed_lag_the_client_threads_tell_of_it() {
+    let mut events = requests(
+        40,
+        Way {
+            stamps: StampSource::Read,
+            ..QUIET
+        },
+    );
+    // 200 chunks. Half busy: 500 ms * 0.5 / (2 * 0.5) = 250 ms behind its own work, and 150 ms without a processor: 2 ms each.
+    events.push(thread("client-0", 500, 150));
+    let certificate = judge(events);
+    errors(
+        &certificate,
+        Metric::Ttfc,
+        58.0 + 25.0 + 2_000.0,
+        73.0 + 2_025.0 * 100f64.ln(),
+    );
+    let ttfc = about(&certificate, Metric::Ttfc);
+    assert_eq!(ttfc.verdict, Verdict::Invalid);
+    assert!(
+        ttfc.what
+            .contains("the lag of reads, whose times stand for the arrivals")
+    );
+}
+
+#[test]
+fn a_client_thread_without_time_to_spare_degrades_and_with_lag_invalidates() {
+    let with = |busy, lag| {
+        let mut events = requests(40, Way { lag, ..QUIET });
+        events.extend([thread("client-0", busy, 0), thread("dispatcher-0", 1_000, 0)]);
+        judge(events)
+    };
+    assert_eq!(with(690, 25).verdict, Verdict::Valid);
+    let nearly = with(700, 25);
+    assert_eq!(nearly.verdict, Verdict::Degraded);
+    assert_eq!(
+        saying(&nearly, "client-0").what,
+        "client-0 was on a processor for 70 % of a second: the client was nearly the bottleneck"
+    );
+    // Kernel timestamps make lag harmless, but not a client that reads no faster than it can.
+    assert_eq!(with(960, 25).verdict, Verdict::Degraded);
+    assert_eq!(with(940, 1_500).verdict, Verdict::Degraded);
+    let saturated = with(960, 1_500);
+    assert_eq!(saturated.verdict, Verdict::Invalid);
+    saying(&saturated, "the client was the bottleneck");
+    saying(
+        &saturated,
+        "the client read chunks up to 1.5 ms (P99) after the kernel had them",
+    );
+}
+
+#[test]
+fn a_thread_kept_from_running_is_a_remark() {
+    let mut events = requests(40, QUIET);
+    events.push(thread("dispatcher-0", 100, 250));
+    let certificate = judge(events);
+    assert_eq!(certificate.verdict, Verdict::Valid);
+    let finding = saying(&certificate, "dispatcher-0");
+    assert_eq!(
+        finding.what,
+        "dispatcher-0 was ready to run and had no processor for 25 % of a second"
+    );
+}
+
+#[test]
+fn what_the_host_failed_to_send_counts_and_what_others_withheld_is_told() {
+    let of = |reason, count: u64| {
+        let mut events = requests(98, QUIET);
+        events.extend((0..count).map(|number| never_sent(1000 + number, 0, reason)));
+        judge(events)
+    };
+    assert_eq!(of(NeverSentReason::Missed, 0).verdict, Verdict::Valid);
+    // 2 of 100, 6 of 104.
+    let missed = of(NeverSentReason::Missed, 2);
+    assert_eq!(missed.verdict, Verdict::Degraded);
+    assert_eq!(
+        saying(&missed, "never sent").what,
+        "2 of 100 requests that were due (2 %) were never sent: 2 because the run ended before the host came to them; the load was lower than asked"
+    );
+    assert_eq!(of(NeverSentReason::PluginFailed, 6).verdict, Verdict::Invalid);
+    let held = of(NeverSentReason::Held, 50);
+    assert_eq!(held.verdict, Verdict::Valid);
+    saying(&held, "50 of 148 requests that were due: held back by a limit");
+    let cancelled = of(NeverSentReason::SessionCancelled, 50);
+    assert_eq!(cancelled.verdict, Verdict::Valid);
+    saying(&cancelled, "50 of 148 requests that were due: withdrawn");
+    // What the end of the run overtook was not due.
+    assert!(
+        of(NeverSentReason::RunEnded, 50)
+            .findings
+            .iter()
+            .all(|finding| finding.metric.is_some())
+    );
+}
+
+#[test]
+fn sessions_that_were_not_made_in_time_were_due() {
+    let mut events = requests(90, QUIET);
+    events.push(Event::ArrivalsMissed { sessions: 10, at: 1 });
+    let certificate = judge(events);
+    assert_eq!(certificate.verdict, Verdict::Invalid);
+    saying(
+        &certificate,
+        "10 of 100 requests that were due (10 %) were never sent: 10 because the plugin had not made",
+    );
+}

@@ -1,0 +1,128 @@
+//! What is refused before the run.
+
+use super::*;
+
+fn problems(slos: &[&str], goodput: &[&str]) -> Vec<String> {
+    let errors = check_in(&Catalogue::built_in(), slos, goodput, &[]).unwrap_err();
+    errors.iter().map(ObjectiveError::to_string).collect()
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_with_its_place_and_the_remedy() {
+    let errors = problems(
+        &[
+            "p99(ttcf) < 500ms",
+            "p99(ttfc) < 5%",
+            "error_rate < 3s",
+            "p99(num_output_tokens) < 500ms",
+            "p99(error_rate) < 0.1",
+            "ttfc < 500ms",
+            "errorrate < 0.1",
+            "count(ttfc) > 5s",
+            "qwertz > 1",
+        ],
+        &[],
+    );
+    let expected = [
+        "the objective `p99(ttcf) < 500ms`: there is no metric `ttcf`; did you mean `ttfc`?",
+        "the objective `p99(ttfc) < 5%`: `5%` is a share, and the unit of what it bounds is `s`; give a number in that unit",
+        "the objective `error_rate < 3s`: `3s` is a time, and the unit of what it bounds is a plain ratio; leave `s` out or bound another metric",
+        "the objective `p99(num_output_tokens) < 500ms`: `500ms` is a time, and the unit of what it bounds is `tokens`; leave `ms` out or bound another metric",
+        "the objective `p99(error_rate) < 0.1`: `error_rate` is one figure of the whole run: it has no aggregate, labels or window; write it alone",
+        "the objective `ttfc < 500ms`: `ttfc` is a metric with many samples; say which figure of them, such as p99(ttfc)",
+        "the objective `errorrate < 0.1`: there is no figure `errorrate`; did you mean `error_rate`?",
+        "the objective `count(ttfc) > 5s`: a number of samples has no unit; write the bound as a number",
+        "the objective `qwertz > 1`: there is no figure `qwertz`; `veeksha-host metrics` lists them",
+    ];
+    assert_eq!(errors, expected);
+    let errors = problems(&["p99(ttfc) < 1", "p99(ttcf) < 1"], &[]);
+    assert_eq!(errors.len(), 1);
+}
+
+#[test]
+fn conditions_are_about_requests() {
+    let errors = problems(&[], &["session_duration <= 3s", "ttcf <= 1s"]);
+    assert_eq!(
+        errors,
+        [
+            "the condition `session_duration <= 3s`: `session_duration` is not a metric of requests, so no request can keep it by itself",
+            "the condition `ttcf <= 1s`: there is no metric `ttcf`; did you mean `ttfc`?",
+        ]
+    );
+    // Not from text, but from whoever builds them.
+    let mut windowed = Objective::parse_condition("ttfc <= 1s").unwrap();
+    if let Quantity::Samples { window, .. } = &mut windowed.quantity {
+        *window = Some(std::time::Duration::from_secs(1));
+    }
+    let catalogue = Catalogue::built_in();
+    let figure = Objective::parse("error_rate < 0.1").unwrap();
+    let errors = Objectives::check(Vec::new(), vec![windowed, figure], Vec::new(), &catalogue).unwrap_err();
+    assert_eq!(errors[0].problem, ObjectiveProblem::ConditionWithWindow);
+    assert!(matches!(
+        errors[1].problem,
+        ObjectiveProblem::NotOfRequests { .. }
+    ));
+    assert!(errors.iter().all(|error| error.is_condition));
+}
+
+#[test]
+fn goodput_needs_something_that_a_good_request_keeps() {
+    let built_in = Catalogue::built_in();
+    let check =
+        |slos: &[&str], goodput: &[&str], judges: &[&str]| check_in(&built_in, slos, goodput, judges).is_ok();
+    assert!(!check(&["goodput > 0.9"], &[], &[]));
+    assert!(!check(
+        &["good_requests_per_second > 1", "error_rate < 0.1"],
+        &[],
+        &[]
+    ));
+    assert!(!check(&["goodput > 0.9", "p99(session_duration) < 3"], &[], &[]));
+    // A sum over all requests asks nothing of one.
+    assert!(!check(&["goodput > 0.9", "sum(num_output_tokens) > 3"], &[], &[]));
+    assert!(check(&["goodput > 0.9", "p99(ttfc) < 3"], &[], &[]));
+    assert!(check(&["goodput > 0.9"], &["ttfc <= 1s"], &[]));
+    assert!(check(&["goodput > 0.9"], &[], &["judge"]));
+}
+
+#[test]
+fn what_cannot_exist_in_this_run_is_refused() {
+    let mut catalogue = Catalogue::built_in();
+    catalogue.exclude("tbc", "answers are not streamed (`client.stream: false`)");
+    let errors = check_in(&catalogue, &["p99(tbc) < 1", "p99(ttfc) < 1"], &["tbc < 1"], &[]).unwrap_err();
+    assert_eq!(
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "the objective `p99(tbc) < 1`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
+            "the condition `tbc < 1`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
+        ]
+    );
+    let constant = Slo {
+        name: None,
+        metric: Metric::Tbc,
+        percentile: 0.99,
+        value: 1.0,
+    };
+    assert!(Objectives::check(vec![constant.into()], Vec::new(), Vec::new(), &catalogue).is_err());
+}
+
+#[test]
+fn constants_are_checked_too() {
+    let slo = |percentile, value| {
+        let slo = Slo {
+            name: None,
+            metric: Metric::Ttfc,
+            percentile,
+            value,
+        };
+        Objectives::check(vec![slo.into()], Vec::new(), Vec::new(), &Catalogue::built_in())
+    };
+    assert!(slo(0.99, 1.0).is_ok());
+    assert_eq!(
+        slo(99.0, 1.0).unwrap_err()[0].problem,
+        ObjectiveProblem::Percentile
+    );
+    assert_eq!(
+        slo(0.99, f64::NAN).unwrap_err()[0].problem,
+        ObjectiveProblem::Bound
+    );
+}

@@ -1,0 +1,207 @@
+//! What a comparison writes: for people, pipelines and workflows, whole or not at all.
+
+use super::*;
+
+/// A log or a file cannot be made wider: every figure stands there by its whole name, whatever `COLUMNS` says.
+#[test]
+fn a_log_has_every_figure_by_its_whole_name() {
+    let runs = runs();
+    let said = |columns: &str| {
+        let mut program = crate::support::program();
+        let arguments = [
+            "compare",
+            path(&runs.first),
+            path(&runs.slower),
+            "--metrics",
+            "ttfc_from_intended",
+        ];
+        let output = program
+            .args(arguments)
+            .env("COLUMNS", columns)
+            .output()
+            .expect("it runs");
+        assert_code(&output, 0);
+        stdout(&output)
+    };
+    for columns in ["60", "100", "300", "none", ""] {
+        let said = said(columns);
+        for statistic in ["mean", "p50", "p90", "p99"] {
+            let name = format!("ttfc_from_intended {statistic} ");
+            assert!(said.contains(&name), "{columns}: {name} in {said}");
+        }
+        assert!(
+            !said.contains('\u{2026}') || !said.contains("inten\u{2026}"),
+            "{said}"
+        );
+    }
+    // Where there is more room, notes stand beside their figures.
+    assert!(said("400").lines().count() < said("100").lines().count());
+}
+
+#[test]
+fn pipelines_read_json_html_junit_and_annotations() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let (json, html, junit) = (at("c.json"), at("c.html"), at("c.xml"));
+    let files = [
+        "--json",
+        path(&json),
+        "--html",
+        path(&html),
+        "--junit",
+        path(&junit),
+        "--github",
+    ];
+    let output = compare(
+        &[&runs.first, &runs.slower],
+        &[&files[..], &["--fail-if", "worse(ttfc)"]].concat(),
+    );
+    assert_code(&output, 3);
+    let read = |path: &Path| std::fs::read_to_string(path).expect("a file");
+
+    let comparison: Value = serde_json::from_str(&read(&json)).expect("strict JSON");
+    assert_eq!(comparison["fail_if"]["expression"], "worse(ttfc)");
+
+    let html = read(&html);
+    assert!(
+        html.starts_with("<!DOCTYPE html>") || html.starts_with("<!doctype html>"),
+        "{}",
+        &html[..60]
+    );
+    for outside in ["src=\"http", "href=\"http", "@import", "url(http"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert!(html.contains("worse"));
+
+    let junit = crate::reports::elements(&read(&junit));
+    assert_eq!(junit.first().map(String::as_str), Some("testsuites"));
+    assert!(junit.iter().filter(|name| *name == "testcase").count() > 20);
+    assert_eq!(
+        junit.iter().filter(|name| *name == "failure").count(),
+        1,
+        "the decision alone fails"
+    );
+
+    let said = stdout(&output);
+    let annotations: Vec<&str> = said.lines().filter(|line| line.starts_with("::")).collect();
+    assert!(
+        annotations.iter().any(|line| line.starts_with("::error title=")),
+        "{annotations:?}"
+    );
+    assert!(
+        annotations
+            .iter()
+            .any(|line| line.starts_with("::warning title=")),
+        "{annotations:?}"
+    );
+    assert!(
+        annotations.iter().any(|line| line.starts_with("::notice title=")),
+        "{annotations:?}"
+    );
+}
+
+/// The names of sides and their runs stand whole, however long and however many they are.
+#[test]
+fn names_are_not_cut() {
+    let runs = runs();
+    let long = runs.folder.join("x".repeat(150));
+    std::fs::create_dir_all(&long).expect("a folder");
+    for run in [&runs.first, &runs.second] {
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(run, long.join(run.file_name().expect("a name"))).expect("a link");
+    }
+    let output = compare(&[&long, &runs.slower], &["--metrics", "ttfc"]);
+    assert_code(&output, 0);
+    let said = stdout(&output);
+    assert!(said.contains(&"x".repeat(150)), "{said}");
+    for run in [&runs.first, &runs.second] {
+        assert!(
+            said.contains(run.file_name().and_then(|name| name.to_str()).expect("a name")),
+            "{said}"
+        );
+    }
+}
+
+/// Whoever reads an output that is cut must not take it for whole.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_no_success() {
+    let runs = runs();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let mut program = crate::support::program();
+    let output = program
+        .args([
+            "compare",
+            path(&runs.first),
+            path(&runs.second),
+            "--metrics",
+            "ttfc",
+        ])
+        .stdout(full)
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+}
+
+/// A disk that is full takes none of a file's bytes, and must not take the old file with it. Here a limit on the size of files stands for
+/// it: the signal that comes with the limit is ignored, so that a write beyond it fails as one to a full disk does.
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_written_whole_stays_as_it_was() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    for flag in ["--json", "--html", "--junit"] {
+        let file = folder.path().join("old");
+        std::fs::write(&file, "what was there").expect("a file");
+        let output = std::process::Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"])
+            .arg(crate::support::program().get_program())
+            .args([
+                "compare",
+                path(&runs.first),
+                path(&runs.second),
+                flag,
+                path(&file),
+            ])
+            .output()
+            .expect("it runs");
+        assert_code(&output, 1);
+        assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
+        let left = std::fs::read_to_string(&file).expect("the old file");
+        assert_eq!(left, "what was there", "{flag}");
+        let names = std::fs::read_dir(folder.path()).expect("a folder");
+        assert_eq!(names.count(), 1, "{flag} leaves nothing beside it");
+    }
+    let nowhere = folder.path().join("missing/page.html");
+    let output = compare(&[&runs.first, &runs.second], &["--html", path(&nowhere)]);
+    assert_code(&output, 1);
+}
+
+#[test]
+fn two_outputs_are_two_files() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("out");
+    let same = folder.path().join(".").join("out");
+    for existing in [false, true] {
+        if existing {
+            std::fs::write(&file, "old").expect("a file");
+        }
+        let output = compare(
+            &[&runs.first, &runs.second],
+            &["--json", path(&file), "--junit", path(&same)],
+        );
+        assert_code(&output, 2);
+        assert!(
+            stderr(&output).contains("--json and --junit both name"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("the old file"), "old");
+}

@@ -1,0 +1,107 @@
+//! Where an evaluation is written.
+
+use super::*;
+
+#[test]
+fn an_evaluation_is_kept_in_the_run_s_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
+    let before = figures(&run);
+    let output = evaluate(&run, &[]);
+    assert_code(&output, 0);
+    assert!(
+        stdout(&output).contains("Time to First Chunk"),
+        "{}",
+        stdout(&output)
+    );
+    let kept = latest(&run.join("evaluations"));
+    for file in [
+        "metrics/summary_stats.json",
+        "report.html",
+        "config.yml",
+        "metrics/ttfc.png",
+    ] {
+        assert!(kept.join(file).exists(), "{file}");
+    }
+    // The run itself is as it was.
+    assert_eq!(before, figures(&run));
+    let quiet = evaluate(&run, &["--quiet"]);
+    assert_code(&quiet, 0);
+    assert_eq!(stdout(&quiet), "");
+}
+
+/// Nothing can be made below a file, not by the superuser either.
+#[test]
+fn a_folder_that_cannot_be_made_is_told_with_how_to_name_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
+    let refused = |more: &[&str]| {
+        let output = evaluate(&run, more);
+        assert_code(&output, 1);
+        let said = stderr(&output);
+        assert!(
+            said.contains("hint: --to FOLDER") && !said.contains("output_dir"),
+            "{said}"
+        );
+    };
+    refused(&["--to", "/dev/null"]);
+    refused(&["--to", "/dev/null/below"]);
+    std::fs::write(run.join("evaluations"), "in the way").expect("a file");
+    refused(&[]);
+}
+
+/// The files go into the very folder that is named; nothing is written over, and nothing is left of what failed.
+#[test]
+fn the_folder_that_is_named_is_the_folder_that_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(6, "", ""), &[]);
+    let anew = folder.path().join("a/b/anew");
+    assert_code(&evaluate(&run, &["--to", path(&anew)]), 0);
+    for file in ["config.yml", "report.html", "metrics/summary_stats.json"] {
+        assert!(anew.join(file).is_file(), "{file}");
+    }
+    let beside: Vec<_> = std::fs::read_dir(folder.path().join("a/b"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    assert_eq!(beside, ["anew"], "no link, no other folder");
+    // One that was made for it is as good as none.
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    assert_code(&evaluate(&run, &["--to", path(&empty)]), 0);
+    assert!(empty.join("report.html").is_file());
+
+    let before = std::fs::read_to_string(anew.join("report.html")).expect("a page");
+    let again = evaluate(&run, &["--to", path(&anew), "--slo", "p99(ttfc) < 1h"]);
+    assert_code(&again, 2);
+    assert!(stderr(&again).contains("not empty"), "{}", stderr(&again));
+    assert_eq!(
+        std::fs::read_to_string(anew.join("report.html")).expect("a page"),
+        before
+    );
+    assert_code(&evaluate(&run, &["--to", path(&run)]), 2);
+
+    // What fails leaves no folder: neither for what was asked wrongly, nor at the very end.
+    let nowhere = folder.path().join("x/y");
+    assert_code(
+        &evaluate(&run, &["--slo", "p99(nothing) < 1s", "--to", path(&nowhere)]),
+        2,
+    );
+    assert!(!folder.path().join("x").exists());
+    assert!(!run.join("evaluations").exists());
+    std::fs::create_dir_all(run.join("evaluations/latest")).expect("a folder in the place of the link");
+    let at_the_end = evaluate(&run, &[]);
+    assert_code(&at_the_end, 1);
+    assert!(
+        stderr(&at_the_end).contains("is not a link"),
+        "{}",
+        stderr(&at_the_end)
+    );
+    let left = std::fs::read_dir(run.join("evaluations"))
+        .expect("a folder")
+        .count();
+    assert_eq!(left, 1, "only what was there before");
+    std::fs::remove_dir_all(run.join("evaluations")).expect("removed");
+    assert_code(&evaluate(&run, &[]), 0);
+    assert!(latest(&run.join("evaluations")).join("report.html").is_file());
+}

@@ -1,0 +1,187 @@
+//! What was judged then, and what failed to judge, is told again.
+
+use super::*;
+
+/// Checks that are functions of the scenario, and one that a component makes between them; two find fault with the run.
+fn judged() -> String {
+    let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
+    format!(
+        r#"
+{{ type = "performance", slos = {{ "p99(ttfc) < 1h" }} }},
+{{ type = "lua", name = "first", check = function(results)
+  local count = results:stats("ttfc", {{}}).count
+  return {{ {{ name = "too few", met = count >= 1000, observed = count, threshold = 1000, detail = "a thousand at least" }} }}
+end }},
+{{ type = "wasm", path = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }},
+{{ type = "lua", name = "last", check = function() return {{ {{ name = "all is well", met = true, threshold = 0 }} }} end }},
+"#,
+        path(&component)
+    )
+}
+
+/// What plugins said of a run: the plugin, the name and whether it is met.
+fn verdicts(run: &Path) -> Vec<(String, String, bool)> {
+    let slos = json(run, "metrics/slo_results.json");
+    let results = slos["results"].as_array().expect("results").iter();
+    let of_plugins = results.filter(|result| !result["plugin"].is_null());
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    of_plugins
+        .map(|said| (text(&said["plugin"]), text(&said["name"]), said["met"] == true))
+        .collect()
+}
+
+/// Functions of a scenario are not called again, and what they said of the run is no less true: the same verdicts in the same order, the
+/// same exit code.
+#[test]
+fn verdicts_of_functions_are_taken_from_the_record() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(60, &judged(), ""), &[], 3);
+    assert!(
+        stderr(&output).contains("too few (observed 120, threshold 1000)"),
+        "{}",
+        stderr(&output)
+    );
+    let anew = folder.path().join("anew");
+    let output = evaluate(&run, &["--to", path(&anew)]);
+    assert_code(&output, 3);
+    let says = stderr(&output);
+    assert!(says.contains("too few (observed 120, threshold 1000)"), "{says}");
+    assert!(
+        says.contains("the verdicts of `first` on the run are the run's own: its check is not asked again"),
+        "{says}"
+    );
+    assert_same_figures(&run, &anew);
+    let said = verdicts(&anew);
+    assert_eq!(said.first().map(|(plugin, ..)| plugin.as_str()), Some("first"));
+    assert_eq!(
+        said.last(),
+        Some(&("last".to_owned(), "all is well".to_owned(), true))
+    );
+    assert_eq!(said.len(), 4, "{said:?}");
+    let page = std::fs::read_to_string(anew.join("report.html")).expect("a page");
+    assert!(page.contains("a thousand at least") && page.contains("the run's own"));
+    let trace = lines(&run, "traces/trace.jsonl");
+    let told = trace.iter().filter(|line| line["event"] == "run_judged").count();
+    assert_eq!(told, 4, "the text of the events has them too");
+
+    // What is named in its place speaks for it.
+    let file = scenario(
+        folder.path(),
+        "first.lua",
+        r#"return { name = "first", check = function() return { { name = "enough", met = true, threshold = 1 } } end }"#,
+    );
+    let replaced = folder.path().join("replaced");
+    let output = evaluate(&run, &["--to", path(&replaced), "--plugin", &file]);
+    assert!(
+        !stderr(&output).contains("`first` on the run"),
+        "{}",
+        stderr(&output)
+    );
+    let said = verdicts(&replaced);
+    assert!(
+        said.contains(&("first".to_owned(), "enough".to_owned(), true)),
+        "{said:?}"
+    );
+    assert!(!said.iter().any(|(_, name, _)| name == "too few"), "{said:?}");
+}
+
+/// A real run asks its checks after the last answer, on another thread: the verdicts are in its record all the same.
+#[test]
+fn verdicts_of_a_real_run_are_in_its_record() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "strict", check = function(results)
+      return { { name = "never enough", met = false, observed = 1, threshold = 2 } }
+    end }"#;
+    let file = scenario(folder.path(), "s.lua", &labelled(10, asked, ""));
+    let out = folder.path().join("out");
+    let output = veeksha([
+        "run",
+        &file,
+        "--output_dir",
+        path(&out),
+        "--client.api_base",
+        "sim://fast",
+    ]);
+    assert_code(&output, 3);
+    let run = latest(&out);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
+    assert_eq!(
+        verdicts(&run),
+        [("strict".to_owned(), "never enough".to_owned(), false)]
+    );
+    assert_eq!(
+        json(&run, "metrics/slo_results.json"),
+        json(&anew, "metrics/slo_results.json")
+    );
+}
+
+/// A check that fails has no verdict: nobody knows whether all is met, in the run and in every evaluation of its record.
+#[test]
+fn a_check_that_failed_is_told_by_every_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "broken", check = function() error("no <idea>") end }"#;
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(4, asked, ""), &[], 4);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
+    for results in [&run, &anew] {
+        let slos = json(results, "metrics/slo_results.json");
+        assert!(slos["all_slos_met"].is_null(), "{slos}");
+        let failed = &slos["failed_plugins"][0];
+        assert_eq!(
+            (&failed["plugin"], &failed["part"]),
+            (&"broken".into(), &"slo_check".into())
+        );
+        assert!(failed["message"].to_string().contains("no <idea>"), "{failed}");
+        assert_eq!(
+            json(results, "metrics/summary_stats.json")["Failed Plugins"],
+            slos["failed_plugins"]
+        );
+        let page = std::fs::read_to_string(results.join("report.html")).expect("a page");
+        assert!(page.contains("the plugin `broken` failed"));
+    }
+    let trace = lines(&run, "traces/trace.jsonl");
+    assert!(trace.iter().any(|line| line["event"] == "plugin_failed"));
+
+    let output = evaluate(&run, &["--json"]);
+    assert!(
+        stderr(&output).contains("note: the plugin `broken` failed in the run, in `"),
+        "{}",
+        stderr(&output)
+    );
+    // What takes its place has not failed.
+    let file = scenario(
+        folder.path(),
+        "broken.lua",
+        r#"return { name = "broken", check = function() return { { name = "mended", met = true, threshold = 1 } } end }"#,
+    );
+    let mended = evaluated(&run, &folder.path().join("mended"), &["--plugin", &file], 0);
+    let slos = json(&mended, "metrics/slo_results.json");
+    assert_eq!(
+        (&slos["all_slos_met"], &slos["failed_plugins"]),
+        (&true.into(), &serde_json::json!([]))
+    );
+}
+
+/// What a metric and a judge of requests said before they failed stands, and that they failed is told with it.
+#[test]
+fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "half", metrics = { luck = { unit = "s", better = "less", summary = "of the first ten",
+        observe = function(request) if request.session_id >= 10 then error("out of it") end return 1 end } },
+      good = function(request) if request.session_id >= 10 then error("no more") end return true end }"#;
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(40, asked, ""), &[], 4);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
+    assert_same_figures(&run, &anew);
+    for results in [&run, &anew] {
+        let failed = json(results, "metrics/summary_stats.json")["Failed Plugins"].clone();
+        let parts: Vec<&str> = (0..2)
+            .filter_map(|index| failed[index]["part"].as_str())
+            .collect();
+        assert_eq!(parts, ["metric", "request_check"], "{failed}");
+        let slos = json(results, "metrics/slo_results.json");
+        assert_eq!(
+            slos["failed_plugins"].as_array().expect("a list").len(),
+            1,
+            "{slos}"
+        );
+    }
+}
