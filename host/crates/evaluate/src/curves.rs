@@ -1,22 +1,15 @@
 //! Curves over time: requests in flight, in prefill, in decode, sessions, output tokens per second.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
-use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 use veeksha_stats::{CurveSummary, Over, StepCurve};
 
 use crate::Figure;
 use crate::row::Row;
-use crate::token_times::token_times;
+use crate::token_bins::TokenBins;
 
 /// Points of a curve that are told; a curve with more steps is told in stretches of equal length.
 const POINTS: usize = 2000;
-/// Instants at which tokens are counted: beyond, stretches of twice the length.
-const BINS: usize = 16_384;
-/// A token is counted in parts, so that the sum is the same in any order.
-const PARTS: u64 = 1_000_000;
 
 /// The curves of a run. They show all requests that were sent: failed and drained ones are load too.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +25,9 @@ pub struct Curves {
     /// Sessions between their start and their end.
     pub sessions: Curve,
     /// Output tokens per second, by when their chunks came, in stretches of a second (longer in runs of more than four hours). All that
-    /// came of an answer together is its output tokens, as the server counts them, so that the area under the curve is the
-    /// number that the figures of throughput have; the chunks share them by the host's count, or, where there is none, alike.
+    /// came of an answer together is its output tokens, as the server counts them; the chunks share them by the host's count, or, where
+    /// there is none, alike. No stretch of measured requests reaches out of the window, so that the area under the curve within it is the
+    /// number that the figures of throughput have.
     pub output_tokens: Curve,
 }
 
@@ -50,7 +44,8 @@ pub struct Curve {
     pub while_active: Option<CurveSummary>,
     /// Its course.
     pub points: Vec<CurvePoint>,
-    /// Whether `points` are the steps of the curve; else they are means of stretches of equal length.
+    /// Whether `points` are all the instants at which the value changes; else they are means of stretches, of equal length but for the
+    /// first and the last.
     pub exact: bool,
 }
 
@@ -172,9 +167,13 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
         sessions: curve("sessions_active", "sessions", &|steps| {
             sessions.iter().for_each(|(from, to)| steps.add(*from, *to, 1.0));
         }),
-        output_tokens: curve("output_tokens_per_second", "tokens/s", &|steps| {
-            tokens.fill(steps, end)
-        }),
+        output_tokens: Curve {
+            // Steps they are, but of stretches.
+            exact: false,
+            ..curve("output_tokens_per_second", "tokens/s", &|steps| {
+                tokens.fill(steps, window, end)
+            })
+        },
     }
 }
 
@@ -225,67 +224,4 @@ fn stretches(steps: &StepCurve) -> Vec<CurvePoint> {
         max: 0.0,
     });
     points
-}
-
-/// Output tokens by when they came, in stretches of equal length: a second, or twice, four times, ... as much in a run of many.
-#[derive(Clone, Debug)]
-pub(crate) struct TokenBins {
-    length: Nanos,
-    /// In parts of a token, by number of the stretch.
-    bins: BTreeMap<u64, u64>,
-}
-
-impl Default for TokenBins {
-    fn default() -> Self {
-        TokenBins {
-            length: 1_000_000_000,
-            bins: BTreeMap::new(),
-        }
-    }
-}
-
-impl TokenBins {
-    /// Adds what came of a request.
-    pub(crate) fn add(&mut self, record: &RequestRecord) {
-        self.put_all(token_times(record, PARTS));
-        while self.bins.len() > BINS {
-            self.length *= 2;
-            let mut halved: BTreeMap<u64, u64> = BTreeMap::new();
-            for (number, parts) in std::mem::take(&mut self.bins) {
-                *halved.entry(number / 2).or_default() += parts;
-            }
-            self.bins = halved;
-        }
-    }
-
-    /// Successive chunks mostly lie in one stretch: they are put there together.
-    fn put_all(&mut self, chunks: impl Iterator<Item = (Nanos, u64)>) {
-        let mut stretch = 0..0;
-        let mut sum = 0;
-        for (at, parts) in chunks {
-            if !stretch.contains(&at) {
-                self.put(stretch.start, sum);
-                let from = at - at % self.length;
-                (stretch, sum) = (from..from + self.length, 0);
-            }
-            sum += parts;
-        }
-        self.put(stretch.start, sum);
-    }
-
-    fn put(&mut self, at: Nanos, parts: u64) {
-        if parts > 0 {
-            *self.bins.entry(at / self.length).or_default() += parts;
-        }
-    }
-
-    fn fill(&self, steps: &mut StepCurve, end: Nanos) {
-        for (number, parts) in &self.bins {
-            let from = number * self.length;
-            // The record may end within the last stretch; of a moment of it there is no rate.
-            let to = (from + self.length).min(end.max(from + self.length / 10));
-            let seconds = (to - from) as f64 / 1e9;
-            steps.add(from, to, *parts as f64 / PARTS as f64 / seconds);
-        }
-    }
 }

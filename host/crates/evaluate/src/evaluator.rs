@@ -6,7 +6,6 @@ use veeksha_events::{Event, FailedPlugin, RequestRecord};
 use veeksha_model::{Nanos, RequestId};
 use veeksha_ports::SloVerdict;
 
-use crate::curves::TokenBins;
 use crate::custom_samples::CustomSamples;
 use crate::evaluation::{Evaluation, RunEnd};
 use crate::host_figures::HostSamples;
@@ -15,6 +14,7 @@ use crate::objectives::Judgements;
 use crate::requests::Requests;
 use crate::sessions::Sessions;
 use crate::throughput::Totals;
+use crate::token_bins::TokenBins;
 use crate::workload::PlannedSessions;
 use crate::{Counts, Live, Setup};
 

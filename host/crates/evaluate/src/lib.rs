@@ -63,6 +63,7 @@ mod slices;
 mod threads;
 mod throughput;
 mod timed;
+mod token_bins;
 mod token_times;
 mod verdicts;
 mod windows;
