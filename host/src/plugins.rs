@@ -84,7 +84,9 @@ pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(
         ));
     };
     let document = Document::from_yaml(config, key).map_err(Failure::usage)?;
-    let problems = veeksha_scenario::check_value(&schema, &document.root, key);
+    let mut problems = veeksha_scenario::check_value(&schema, &document.root, key);
+    // Their paths begin with the key; a line within it says nothing more.
+    problems.iter_mut().for_each(|problem| problem.place = None);
     match problems.is_empty() {
         true => Ok(()),
         false => Err(Failure::usage(veeksha_scenario::Problems::from(problems))),

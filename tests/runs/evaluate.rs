@@ -190,7 +190,12 @@ fn a_component_measures_an_old_run_with_a_configuration_of_today() {
     ];
     let output = evaluate(&run, &wrong);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("decode_deadlin"), "{}", stderr(&output));
+    let told = stderr(&output);
+    assert!(
+        told.starts_with("error: --plugin-config.decode_deadlin: ")
+            && told.contains("did you mean `decode_deadline`?"),
+        "{told}"
+    );
 }
 
 #[test]

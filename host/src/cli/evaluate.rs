@@ -1,6 +1,7 @@
 //! `veeksha-host evaluate`: the figures of an old run, anew.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use veeksha_evaluate::Evaluation;
@@ -90,6 +91,8 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
     if judges.observe_requests() {
         observer = Some(Observer::open(&judges, |event| analysis.on(&event))?);
     }
+    // Of the record alone: what fails in this evaluation is told as its own failure.
+    let mut failed_then = Vec::new();
     run.for_each(|event| {
         let judged_anew = match event {
             Event::RunJudged { plugin, .. } => judges.has(plugin),
@@ -101,6 +104,9 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         };
         if !judged_anew && !anew.replaces(event) {
             analysis.on(event);
+            if let Event::PluginFailed(failed) = event {
+                failed_then.push(failed_in_the_run(failed));
+            }
         }
         if let (Some(observer), Event::Finished(_)) = (&mut observer, event) {
             observer.take(&Arc::new(event.clone()), &mut |said| analysis.on(&said));
@@ -116,7 +122,6 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         evaluation.record_is_damaged();
     }
     let taken_over = taken_over(evaluation, &run.lua_checks, &judges);
-    let failed_then: Vec<String> = evaluation.failed.iter().map(failed_in_the_run).collect();
     failures.extend(judges::judge_run(evaluation, &judges.slo_checks));
     let not_called: Vec<String> = not_called(evaluation, &run.lua_evaluators, &judges).collect();
     if args.slos.is_empty()
@@ -141,7 +146,9 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         threads: Threads::default(),
     };
     let code = results::conclude_again(folder, analysed, &failures, &judged, args.quiet)?;
-    destination.map_or(Ok(()), Destination::keep)?;
+    if let Some(destination) = destination {
+        destination.keep();
+    }
     Ok(code)
 }
 
@@ -239,13 +246,16 @@ impl Destination {
         })
     }
 
-    /// The results are whole.
-    fn keep(self) -> Result<(), Failure> {
-        let linked = self.finishing.keep(|| match self.place {
+    /// The results are whole. Where `latest` cannot lead to them they are what they are all the same.
+    fn keep(self) {
+        let link = || match self.place {
             Place::Given => Ok(()),
             Place::Dated => self.folder.link_as_latest(),
-        });
-        linked.map_err(Failure::internal)
+        };
+        let Ok(linked) = self.finishing.keep(|| Ok::<_, Infallible>(link()));
+        if let Err(error) = linked {
+            say::err(format!("note: no link leads to this evaluation: {error}"));
+        }
     }
 }
 

@@ -81,7 +81,7 @@ fn the_folder_that_is_named_is_the_folder_that_is_written() {
     );
     assert_code(&evaluate(&run, &["--to", path(&run)]), 2);
 
-    // What fails leaves no folder: neither for what was asked wrongly, nor at the very end.
+    // What fails leaves no folder.
     let nowhere = folder.path().join("x/y");
     assert_code(
         &evaluate(&run, &["--slo", "p99(nothing) < 1s", "--to", path(&nowhere)]),
@@ -89,19 +89,33 @@ fn the_folder_that_is_named_is_the_folder_that_is_written() {
     );
     assert!(!folder.path().join("x").exists());
     assert!(!run.join("evaluations").exists());
-    std::fs::create_dir_all(run.join("evaluations/latest")).expect("a folder in the place of the link");
-    let at_the_end = evaluate(&run, &[]);
-    assert_code(&at_the_end, 1);
-    assert!(
-        stderr(&at_the_end).contains("is not a link"),
-        "{}",
-        stderr(&at_the_end)
-    );
-    let left = std::fs::read_dir(run.join("evaluations"))
-        .expect("a folder")
-        .count();
-    assert_eq!(left, 1, "only what was there before");
-    std::fs::remove_dir_all(run.join("evaluations")).expect("removed");
     assert_code(&evaluate(&run, &[]), 0);
     assert!(latest(&run.join("evaluations")).join("report.html").is_file());
+}
+
+/// A run that was copied without its links: `evaluations/latest` is a folder then. What was evaluated is whole all the same, and says what
+/// it has to say.
+#[test]
+fn where_no_link_can_be_made_the_evaluation_is_kept_and_ends_as_it_would() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(6, "", ""), &[]);
+    let evaluations = run.join("evaluations");
+    std::fs::create_dir_all(evaluations.join("latest")).expect("a folder in the place of the link");
+    for (objective, code) in [("p99(ttfc) < 1h", 0), ("p99(ttfc) < 1us", 3)] {
+        let output = evaluate(&run, &["--slo", objective]);
+        assert_code(&output, code);
+        let told = stderr(&output);
+        assert!(
+            told.contains("note: no link leads to this evaluation: ")
+                && told.contains("latest is not a link"),
+            "{told}"
+        );
+        assert!(!told.contains("error:"), "{told}");
+        let said = stdout(&output);
+        let named = said.lines().find_map(|line| line.strip_prefix("results: "));
+        let results = Path::new(named.expect("where the results are"));
+        assert!(results.starts_with(&evaluations) && results.join("report.html").is_file());
+    }
+    let kept = std::fs::read_dir(&evaluations).expect("a folder").count();
+    assert_eq!(kept, 3, "two evaluations, and what was there before");
 }

@@ -185,3 +185,27 @@ fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
         );
     }
 }
+
+/// What failed in the run and what fails now are told apart: only of the former can it be said that it is not asked again.
+#[test]
+fn a_plugin_that_fails_in_the_evaluation_did_not_fail_in_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "lua", name = "then",
+      metrics = { gone = { unit = "s", better = "less", observe = function() error("no more") end } } }"#;
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(4, asked, ""), &[], 4);
+    let now = scenario(
+        folder.path(),
+        "now.lua",
+        r#"return { name = "now", metrics = { nan = { unit = "s", better = "less", observe = function() return 0 / 0 end } } }"#,
+    );
+    let output = evaluate(&run, &["--plugin", &now]);
+    assert_code(&output, 4);
+    let told = stderr(&output);
+    assert!(
+        told.contains("note: the plugin `then` failed in the run"),
+        "{told}"
+    );
+    assert!(!told.contains("`now` failed in the run"), "{told}");
+    let error = told.lines().find(|line| line.starts_with("error:"));
+    assert!(error.is_some_and(|error| error.contains("`now`")), "{told}");
+}

@@ -11,6 +11,7 @@ use saphyr::Scalar;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::include::{Includes, Refusal};
+use crate::nearest::nearest;
 use crate::{Node, Place, ScenarioError, Value};
 
 const LARGEST_TEXT: usize = 10 * 1024 * 1024;
@@ -20,6 +21,8 @@ const MOST_WEIGHT: usize = 1_000_000;
 const BYTES_OF_A_VALUE: usize = 64;
 /// Deeper than any schema; keeps everything that walks a tree well inside its stack.
 const DEEPEST: usize = 96;
+/// The tags of a scenario's own.
+const TAGS: [&str; 2] = ["!expand", "!include"];
 
 /// Reads one YAML document: a scenario, or what another one includes. An empty one is null. `file` is where it stands and
 /// how messages name it.
@@ -411,7 +414,10 @@ impl<'r, 'f> Reader<'r, 'f> {
         let message = match name.as_str() {
             "!expand" => "`!expand` takes a list of values: `!expand [1, 2, 4]`".to_owned(),
             "!include" => "`!include` takes the name of a file: `!include other.yml`".to_owned(),
-            _ => format!("the tag `{name}` is unknown; remove it"),
+            _ => match nearest(&name, TAGS) {
+                Some(meant) => format!("the tag `{name}` is unknown; did you mean `{meant}`?"),
+                None => format!("the tag `{name}` is unknown; remove it"),
+            },
         };
         self.form(span, &message)
     }

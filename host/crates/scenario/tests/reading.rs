@@ -85,6 +85,14 @@ fn forms_that_a_scenario_cannot_have() {
         ),
         ("~: 3", "s.yml:1: a key is missing before the colon"),
         ("a: !env HOME", "s.yml:1: the tag `!env` is unknown; remove it"),
+        (
+            "a: !expnd [1, 2]",
+            "s.yml:1: the tag `!expnd` is unknown; did you mean `!expand`?",
+        ),
+        (
+            "a:\n  <<: !Included x.yml",
+            "s.yml:2: the tag `!Included` is unknown; did you mean `!include`?",
+        ),
         ("a: !!int x", "s.yml:1: `x` does not fit its tag `!!int`"),
         (
             "a: !!set {b}",
