@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::judges::{self, Judges};
 use crate::mode::Mode;
 use crate::source::Loaded;
-use crate::{objectives, plan, plugins, prompts, say, shipped, tokenizers, traces};
+use crate::{impossible, objectives, plan, plugins, prompts, say, shipped, tokenizers, traces};
 
 /// What a run needs besides its target.
 pub(crate) struct Wired {
@@ -71,7 +71,8 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     };
     let judges = judges::of_scenario(loaded, &tokenizer)?;
     let definitions = judges.definitions()?;
-    let catalogue = objectives::catalogue(&definitions)?;
+    let mut catalogue = objectives::catalogue(&definitions)?;
+    impossible::exclude(&mut catalogue, &loaded.scenario);
     let objectives = objectives::of_scenario(loaded, judges.of_requests(), &catalogue)?;
     let mut plan = plan::plan(&loaded.scenario);
     plan.shard = mode.shard();
