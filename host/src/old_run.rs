@@ -12,6 +12,7 @@ use veeksha_scenario::{Document, Generator, LuaKind, Node, Value};
 use crate::failure::Failure;
 use crate::recording::digest_of_config;
 use crate::source::{Loaded, Source, read};
+use crate::swept;
 
 /// An earlier run.
 pub(crate) struct OldRun {
@@ -40,7 +41,10 @@ pub(crate) struct OldRun {
 impl OldRun {
     /// Opens the folder of a run.
     pub(crate) fn open(folder: &Path, no_cache: bool) -> Result<OldRun, Failure> {
-        let record = Record::open(folder).map_err(Failure::usage)?;
+        let record = Record::open(folder).map_err(|error| match swept::is_sweep(folder) {
+            true => swept::is_no_run(folder),
+            false => Failure::usage(error),
+        })?;
         let mut told = Told::default();
         let loaded = scenario(folder, no_cache, &mut told)?;
         let mut notes = Vec::new();

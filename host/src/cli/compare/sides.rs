@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use veeksha_model::printable;
 
 use crate::failure::Failure;
 use crate::old_run::OldRun;
 use crate::say;
-
-/// What a sweep says of its runs.
-const MANIFEST: &str = "sweep_manifest.json";
+use crate::swept::{self, SweptRun, is_run, is_sweep};
 
 /// A cell of a sweep, or all there is; with the folders of the runs that each side has of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,14 +30,6 @@ pub(super) struct Folders {
 enum Holds {
     Runs(Vec<PathBuf>),
     Sweep(Vec<SweptRun>),
-}
-
-/// A planned run of a sweep.
-struct SweptRun {
-    /// The swept keys with their values, in the order of the keys.
-    settings: Vec<(String, String)>,
-    /// `None` if it was not carried out.
-    folder: Option<PathBuf>,
 }
 
 /// The cells that the folders hold.
@@ -130,18 +119,7 @@ fn short<'a>(key: &'a str, keys: &BTreeSet<&str>) -> &'a str {
 }
 
 fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
-    let folders: Vec<String> = swept
-        .iter()
-        .filter_map(|run| {
-            let settings: Vec<String> = run
-                .settings
-                .iter()
-                .map(|(key, value)| printable(&format!("{key} = {value}")))
-                .collect();
-            let folder = super::shown(run.folder.as_ref()?);
-            Some(format!("  {folder}  ({})", settings.join(", ")))
-        })
-        .collect();
+    let folders = swept::lines(swept);
     Failure::usage(format!(
         "{} is a sweep and {} is not: the cells of a sweep are no repeats of one another",
         super::shown(path),
@@ -181,20 +159,17 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
     if is_run(path) {
         return Ok(Holds::Runs(vec![path.to_owned()]));
     }
-    if path.join(MANIFEST).is_file() {
-        return swept(path).map(Holds::Sweep);
+    if is_sweep(path) {
+        return swept::runs(path).map(Holds::Sweep);
     }
-    let (runs, sweeps) = (
-        within(path, is_run),
-        within(path, |path| path.join(MANIFEST).is_file()),
-    );
+    let (runs, sweeps) = (within(path, is_run), within(path, is_sweep));
     match (runs.is_empty(), sweeps.is_empty()) {
         (false, true) => Ok(Holds::Runs(runs)),
         // Repeats of a sweep: each cell has several runs.
         (true, false) => {
             let mut all = Vec::new();
             for sweep in &sweeps {
-                all.extend(swept(sweep)?);
+                all.extend(swept::runs(sweep)?);
             }
             Ok(Holds::Sweep(all))
         }
@@ -211,10 +186,6 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
     }
 }
 
-fn is_run(path: &Path) -> bool {
-    path.join("record").is_dir()
-}
-
 /// The folders within a folder that are something, each once: a link to one of the others (`latest`) is none of its own.
 fn within(path: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
@@ -227,36 +198,6 @@ fn within(path: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     found.retain(|path| real.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
     found.sort();
     found
-}
-
-/// The runs of a sweep. They lie in its folder, wherever that was moved to.
-fn swept(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
-    let path = sweep.join(MANIFEST);
-    let wrong = |why: String| Failure::usage(format!("{}: {why}", super::shown(&path)));
-    let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    let manifest: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let runs = manifest.get("runs").and_then(Value::as_array);
-    let runs = runs.ok_or_else(|| wrong("`runs` is no list".to_owned()))?;
-    let folder = |run: &Value| {
-        let name = Path::new(run.get("run_dir")?.as_str()?).file_name()?;
-        Some(sweep.join(name)).filter(|folder| is_run(folder))
-    };
-    let settings = |run: &Value| -> Vec<(String, String)> {
-        let settings = run.get("settings").and_then(Value::as_object);
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        settings
-            .into_iter()
-            .flatten()
-            .map(|(key, value)| (key.clone(), text(value)))
-            .collect()
-    };
-    Ok(runs
-        .iter()
-        .map(|run| SweptRun {
-            settings: settings(run),
-            folder: folder(run),
-        })
-        .collect())
 }
 
 #[cfg(test)]
