@@ -115,3 +115,13 @@ fn sweeps_and_live_pages() {
     );
     insta::assert_snapshot!("live-short-token", short);
 }
+
+#[test]
+fn what_a_workload_cannot_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let within = folder.path();
+    let slos = "evaluators: [ { type: performance, slos: [ 'p99(tbc) < 50ms', 'mean(session_think_time) < 1s', 'p99(ttfc) < 1s' ] } ]";
+    let text = format!("{SCENARIO}{slos}\n").replace("value: 4", "value: 1");
+    let file = scenario(within, "s.yml", &text);
+    insta::assert_snapshot!("check-slo-impossible", says(within, &["check", &file], 2));
+}
