@@ -381,12 +381,10 @@ fn other_tokens(evaluation: &Evaluation) -> Option<CertFinding> {
     let told = evaluation.samples.requests.told_twice;
     let (host, server) = (told.by_host as f64, told.by_server as f64);
     let differ = told.by_server > 0 && (host - server).abs() > OTHER_TOKENS * server;
-    differ.then(|| CertFinding {
-        metric: Some(Metric::Itl),
-        remedy: Some("name the model's own tokenizer (`client.tokenizer`)".into()),
-        ..remark(format!(
-            "itl counts the tokens of chunks with the host's tokenizer, which finds {} in answers of {} by the server's usage: it is \
-             of other tokens than the rest",
+    differ.then(|| {
+        remark(format!(
+            "itl is of other tokens than the rest: the host counts each chunk's, {} in answers that have {} by the server's usage, because its \
+             tokenizer is not the model's (`client.tokenizer` names one) or because chunks end within words",
             told.by_host, told.by_server
         ))
     })
