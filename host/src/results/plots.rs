@@ -29,9 +29,9 @@ pub(super) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
     Some(CdfData {
         metric: info.name.clone(),
         display: info.display.clone(),
-        // A plugin's number without a unit need not be a share.
-        unit: match (info.plugin.is_some(), info.unit.as_str()) {
-            (true, "1") => String::new(),
+        // A number without a unit need not be a share.
+        unit: match (info.metric.is_some_and(Metric::is_share), info.unit.as_str()) {
+            (false, "1") => String::new(),
             (_, unit) => unit.to_owned(),
         },
         count: samples.summary(name).map_or(0, |summary| summary.count as u64),

@@ -264,7 +264,7 @@ pub(crate) const ENTRIES: [Entry; 27] = [
         unit: "s",
         better: Better::Neither,
         scope: Scope::Session,
-        definition: "the instant the schedule asked for - the last completion among the request's parents, of each request that has parents",
+        definition: "the instant the schedule asked for - the last completion among the request's parents, of each request that has parents: a session has a value for each of them",
         source: "Veeksha, which takes the request finished last for the parent",
     },
     Entry {

@@ -208,7 +208,7 @@ function gapChart(page) {
   const plot = new Plot({
     id: 'plot-gaps', title: 'Gaps between chunks', height: 250, axis, crosshair: false, x: { unit: 's' },
     // Stalls are rare: on a linear scale they do not show.
-    controls: [selectBox('Scale of the shares', [['linear', 'linear'], ['log', 'logarithmic']], shape, (chosen) => {
+    controls: [selectBox('Scale of the shares', [['linear', 'shares: linear'], ['log', 'shares: logarithmic']], shape, (chosen) => {
       shape = chosen;
       plot.redraw();
     })],

@@ -105,19 +105,11 @@ fn plot(data: &CdfData, scale: Scale) -> Plot {
             .map(|(at, word)| (at, word.to_owned()))
             .collect(),
     };
-    let least = data.points.first().map_or(0.0, |point| point.0);
-    let most = data.points.last().map_or(0.0, |point| point.0);
-    // From zero, unless that would press what there is to see together at the right.
-    let span = if least >= 0.0 && least <= most / 2.0 {
-        Span::FromZero
-    } else {
-        Span::Values
-    };
     let figure = Figure {
         title: data.display.clone(),
         subtitle: subtitle.join(" · "),
         charts: vec![Chart {
-            x: Axis::new(&data.display, &data.unit).scaled(scale).spanning(span),
+            x: axis(data).scaled(scale),
             y: Axis::new("share of samples", "1").spanning(Span::Fixed(0.0, 1.0)),
             marks: vec![line, dots, words],
             empty: "no samples".into(),
@@ -146,6 +138,20 @@ pub(super) fn grouped(count: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// From zero, unless that would press what there is to see together at the right; shares that are all alike, over all that they can be.
+fn axis(data: &CdfData) -> Axis {
+    let least = data.points.first().map_or(0.0, |point| point.0);
+    let most = data.points.last().map_or(0.0, |point| point.0);
+    let span = if data.unit == "1" && least == most && (0.0..=1.0).contains(&least) {
+        Span::Fixed(0.0, 1.0)
+    } else if least >= 0.0 && least <= most / 2.0 {
+        Span::FromZero
+    } else {
+        Span::Values
+    };
+    Axis::new(&data.display, &data.unit).spanning(span)
 }
 
 #[cfg(test)]
@@ -200,6 +206,17 @@ mod tests {
         };
         assert!(!wants_log_axis(&few));
         assert!(!wants_log_axis(&data("s", &[0.0; 101])));
+    }
+
+    #[test]
+    fn axes_show_what_there_is_to_see() {
+        let span = |unit, values: &[f64]| axis(&data(unit, values)).span;
+        assert_eq!(span("s", &[1.0, 2.0, 9.0]), Span::FromZero);
+        assert_eq!(span("s", &[7.0, 8.0, 9.0]), Span::Values);
+        // No share is 150 %.
+        assert_eq!(span("1", &[1.0, 1.0, 1.0]), Span::Fixed(0.0, 1.0));
+        assert_eq!(span("1", &[0.9, 0.95, 1.0]), Span::Values);
+        assert_eq!(span("", &[3.0, 3.0]), Span::Values);
     }
 
     #[test]
