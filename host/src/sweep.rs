@@ -61,7 +61,9 @@ pub(crate) fn each(
         sweep.record(index, outcome).map_err(Failure::internal)?;
     }
     if !quiet {
-        say::out(summary_table(&[sweep.table()], WIDTH, Colour::of_stdout()));
+        let mut sections = vec![sweep.table()];
+        sections.extend(sweep.health());
+        say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
     }
     for group in sweep.groups() {
         if let Some(folder) = &group.folder {
@@ -91,6 +93,7 @@ fn outcome(concluded: Result<Concluded, Failure>, nanos: u64) -> CellOutcome {
                 slo_results: evaluation.slo_results(),
                 prefill_stats: concluded.prefill_stats,
                 decode_window_metrics: concluded.decode_windows.unwrap_or_default(),
+                health_checks: concluded.health.json(),
             }
         }
         Err(failure) => {

@@ -10,6 +10,7 @@ mod verdict;
 
 use serde_json::Value;
 use veeksha_evaluate::{Certificate, Evaluation, SelfTest, Thresholds, Verdict};
+use veeksha_health::HealthReport;
 use veeksha_page::PageData;
 use veeksha_pipeline::RunEnd;
 use veeksha_ports::PluginFailure;
@@ -75,6 +76,8 @@ pub(crate) struct Concluded {
     pub(crate) prefill_stats: Value,
     /// `decode_window_metrics.json`, if it is written.
     pub(crate) decode_windows: Option<Value>,
+    /// Whether it did what its scenario asks for.
+    pub(crate) health: HealthReport,
     /// Its page.
     pub(crate) page: PageData,
 }
@@ -142,6 +145,7 @@ pub(crate) fn conclude(
         prefill_stats: analysed.prefill_stats,
         decode_windows: analysed.decode_windows,
         page,
+        health: analysed.health,
         evaluation: analysed.evaluation,
     })
 }

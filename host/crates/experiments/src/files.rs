@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::figures::{KeyFigures, RunShape};
 use crate::sweep::setting_paths;
-use crate::{Cell, CellOutcome, SweepError, csv_text, decode};
+use crate::{Cell, CellOutcome, SweepError, csv_text, decode, health};
 
 /// Veeksha's columns, in its order.
 const COLUMNS: [&str; 15] = [
@@ -139,6 +139,7 @@ fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
         "key_figures": figures,
         "exit_code": outcome.exit_code,
         "failure": outcome.failure,
+        "failed_health_checks": health::failed(outcome),
         "verdict": outcome.verdict,
         "duration_s": outcome.duration_seconds,
     });
@@ -225,7 +226,7 @@ fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
         .into_iter()
         .chain(["run", "exit_code", "verdict", "duration_s"])
         .chain(figures)
-        .chain(["failure"])
+        .chain(["failure", "failed_health_checks"])
         .map(str::to_owned)
         .chain(paths.iter().map(|path| (*path).to_owned()))
         .collect();
@@ -242,6 +243,7 @@ fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
                 .map(|(_, value)| csv_text::number(value)),
         );
         row.push(outcome.failure.clone().unwrap_or_default());
+        row.push(health::failed(outcome).unwrap_or_default().join("; "));
         row.extend(paths.iter().map(|path| {
             let setting = cell.settings.iter().find(|setting| setting.path == *path);
             setting.map(|setting| setting.text()).unwrap_or_default()

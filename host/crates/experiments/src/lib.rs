@@ -2,7 +2,7 @@
 //!
 //! [`Sweep::plan`] groups the scenarios of a sweep; [`Sweep::begin`] makes the folder of each group; [`Sweep::record`] takes what
 //! came of a run and writes the group's files anew, so that a crash or Ctrl-C keeps everything up to the last run that ended.
-//! [`Sweep::table`] is the overview for the terminal. The files have Veeksha's names, keys and columns, and further ones.
+//! [`Sweep::table`] is the overview for the terminal, [`Sweep::health`] what it warns of. The files have Veeksha's names, keys and columns, and further ones.
 //!
 //! Nothing here runs anything, reads the clock or knows what a request is: a [`CellOutcome`] is plain data.
 #![forbid(unsafe_code)]
@@ -14,6 +14,7 @@ mod error;
 mod figures;
 mod files;
 mod folder;
+mod health;
 mod outcome;
 mod sweep;
 mod table;

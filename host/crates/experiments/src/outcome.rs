@@ -27,4 +27,6 @@ pub struct CellOutcome {
     pub prefill_stats: Value,
     /// `metrics/decode_window_metrics.json`.
     pub decode_window_metrics: Value,
+    /// `health_check_results.json`.
+    pub health_checks: Value,
 }

@@ -2,9 +2,9 @@
 
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
-use crate::CellOutcome;
 use crate::figures::KeyFigures;
 use crate::sweep::{Cell, Sweep, setting_paths};
+use crate::{CellOutcome, health};
 
 /// Settings that have columns of their own; further ones stand behind the row.
 const MOST_COLUMNS: usize = 4;
@@ -148,13 +148,14 @@ fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> R
         0 => None,
         code => Some(format!("exit code {code}")),
     });
+    let is_unhealthy = health::failed(outcome).is_some_and(|failed| !failed.is_empty());
     let notes: Vec<String> = settings.chain(verdict.clone()).chain(failure).collect();
     Row {
         name: format!("run {}", cell.number),
         cells,
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         mark: match outcome.exit_code {
-            0 if verdict.is_some() => Mark::Warning,
+            0 if verdict.is_some() || is_unhealthy => Mark::Warning,
             0 => Mark::Plain,
             _ => Mark::Bad,
         },

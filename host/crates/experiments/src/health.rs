@@ -1,0 +1,133 @@
+//! The runs of a sweep that did not do what their scenarios ask for.
+
+use serde_json::Value;
+use veeksha_report::{Mark, Row, Section};
+
+use crate::{CellOutcome, Sweep};
+
+/// Stretches of runs that are named of those with one failed check.
+const MOST_STRETCHES: usize = 12;
+
+/// A check that failed, with the first thing that it found.
+struct Failed<'o> {
+    name: &'o str,
+    finding: &'o str,
+}
+
+fn failed_checks(outcome: &CellOutcome) -> impl Iterator<Item = Failed<'_>> {
+    let checks = outcome.health_checks.get("checks").and_then(Value::as_array);
+    let failed = checks
+        .into_iter()
+        .flatten()
+        .filter(|check| check["outcome"] == "failed");
+    failed.filter_map(|check| {
+        Some(Failed {
+            name: check["name"].as_str()?,
+            finding: check["findings"][0].as_str().unwrap_or_default(),
+        })
+    })
+}
+
+/// The names of the checks that a run failed; `None` where it was not checked.
+pub(crate) fn failed(outcome: &CellOutcome) -> Option<Vec<&str>> {
+    let checked = !outcome.health_checks.is_null();
+    checked.then(|| failed_checks(outcome).map(|check| check.name).collect())
+}
+
+/// A check that failed in some runs.
+struct Group<'o> {
+    name: &'o str,
+    finding: &'o str,
+    /// By their numbers, in order.
+    runs: Vec<usize>,
+}
+
+impl Sweep {
+    /// One section, with a row for each health check that failed: in which runs, and what it found in the first of them. `None` where none
+    /// failed.
+    pub fn health(&self) -> Option<Section> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut checked = 0;
+        for cell in self.cells() {
+            let Some(outcome) = &cell.outcome else { continue };
+            checked += usize::from(!outcome.health_checks.is_null());
+            for check in failed_checks(outcome) {
+                match groups.iter_mut().find(|group| group.name == check.name) {
+                    Some(group) => group.runs.push(cell.number),
+                    None => groups.push(Group {
+                        name: check.name,
+                        finding: check.finding,
+                        runs: vec![cell.number],
+                    }),
+                }
+            }
+        }
+        let rows: Vec<Row> = groups.iter().map(|group| row(group, checked)).collect();
+        (!rows.is_empty()).then(|| Section {
+            title: "Health: runs that did not do what their scenarios ask for".to_owned(),
+            columns: Vec::new(),
+            rows,
+        })
+    }
+}
+
+fn row(group: &Group<'_>, checked: usize) -> Row {
+    let first = group.runs.first().copied().unwrap_or_default();
+    let of_first = match group.finding {
+        "" => String::new(),
+        finding => format!("; run {first}: {finding}"),
+    };
+    Row {
+        name: group.name.to_owned(),
+        mark: Mark::Warning,
+        note: Some(format!(
+            "{} of {checked} runs ({}){of_first}",
+            group.runs.len(),
+            stretches(&group.runs)
+        )),
+        ..Row::default()
+    }
+}
+
+/// `1, 3 to 12, 14`: runs in order, at most so many stretches of them.
+fn stretches(runs: &[usize]) -> String {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for run in runs {
+        match found.last_mut() {
+            Some((_, last)) if *last + 1 == *run => *last = *run,
+            _ => found.push((*run, *run)),
+        }
+    }
+    let left: usize = found
+        .iter()
+        .skip(MOST_STRETCHES)
+        .map(|(first, last)| last - first + 1)
+        .sum();
+    let shown = found.iter().take(MOST_STRETCHES).map(|stretch| match stretch {
+        (first, last) if first == last => first.to_string(),
+        (first, last) if first + 1 == *last => format!("{first}, {last}"),
+        (first, last) => format!("{first} to {last}"),
+    });
+    let shown: Vec<String> = shown.collect();
+    match left {
+        0 => shown.join(", "),
+        left => format!("{} and {left} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stretches;
+
+    #[test]
+    fn runs_are_named_by_stretches_and_never_all_of_many() {
+        assert_eq!(stretches(&[1, 3, 4, 6, 7, 8, 12]), "1, 3, 4, 6 to 8, 12");
+        let every_other: Vec<usize> = (0..100).map(|number| 2 * number + 1).collect();
+        assert_eq!(
+            stretches(&every_other),
+            "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23 and 88 more"
+        );
+        let all: Vec<usize> = (1..=10_000).collect();
+        assert_eq!(stretches(&all), "1 to 10000");
+    }
+}
