@@ -275,6 +275,8 @@ fn hint(run: &Path) -> &'static str {
         "it looks like the record itself; give the folder above it"
     } else if run.is_dir() {
         "give the folder of a run, the one with config.yml and record/ in it"
+    } else if run.exists() {
+        "it is a file; give the folder of a run, the one with config.yml and record/ in it"
     } else {
         "there is no such folder"
     }

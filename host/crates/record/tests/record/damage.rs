@@ -337,6 +337,13 @@ fn a_folder_without_a_record_says_what_is_missing() {
             && error.contains("the one with config.yml and record/ in it"),
         "{error}"
     );
+    let config = run.path().join("config.yml");
+    fs::write(&config, "seed: 1\n").unwrap();
+    let error = text(&config);
+    assert!(
+        error.contains("it is a file; give the folder of a run"),
+        "{error}"
+    );
     fs::create_dir(run.path().join("metrics")).unwrap();
     fs::write(run.path().join("metrics/request_level_metrics.jsonl"), "{}\n").unwrap();
     let error = text(run.path());
