@@ -1,6 +1,7 @@
 //! `veeksha-host compare`: whether runs differ, and by how much.
 
 mod files;
+mod letters;
 mod read;
 mod show;
 mod sides;
@@ -29,37 +30,21 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         .map(FailIf::parse)
         .transpose()
         .map_err(not_an_expression)?;
-    if args.github && args.json.as_deref() == Some(Path::new("-")) {
-        return Err(
-            Failure::usage("--json - and --github both write to standard output")
-                .hinted("--json FILE writes the comparison to a file"),
-        );
-    }
     files::check(args)?;
     let cells = sides::cells(&args.runs)?;
     let comparison = compared(&cells, &mut fail_if, args)?;
     let decision = fail_if.map(|fail_if| fail_if.decide(&comparison));
-    let json = comparison.json(decision.as_ref());
-    let prints_json = args.json.as_deref() == Some(Path::new("-"));
-    if prints_json {
-        say::out(pretty(&json)?);
-    } else {
+    if !files::take_output(args) {
         show::show(&comparison, args);
     }
-    if let Some(path) = args.json.as_deref().filter(|_| !prints_json) {
-        files::write(path, &pretty(&json)?)?;
-    }
-    if let Some(path) = &args.html {
-        files::write(path, &comparison.html(decision.as_ref()))?;
-    }
-    if let Some(path) = &args.junit {
-        files::write(
-            path,
-            &comparison.junit(decision.as_ref()).map_err(Failure::internal)?,
-        )?;
-    }
+    let decided = decision.as_ref();
+    files::write(args.json.as_deref(), || pretty(&comparison.json(decided)))?;
+    files::write(args.html.as_deref(), || Ok(comparison.html(decided)))?;
+    files::write(args.junit.as_deref(), || {
+        comparison.junit(decided).map_err(Failure::internal)
+    })?;
     if args.github {
-        say::out(comparison.annotations(decision.as_ref()).trim_end());
+        say::out(comparison.annotations(decided).trim_end());
     }
     Ok(decision.map_or(exit::DONE, |decision| told(&decision)))
 }

@@ -46,8 +46,12 @@ impl Comparison {
             }
             let count = |verdict: Verdict| candidate.rows.iter().filter(|row| row.verdict == verdict).count();
             let summary = if candidate.obstacles.is_empty() {
+                let survivors = match count(Verdict::SurvivorsOnly) {
+                    0 => String::new(),
+                    survivors => format!("{survivors} known of the survivors only, "),
+                };
                 format!(
-                    "{} worse, {} better, {} without a difference, of {} figures",
+                    "{} worse, {} better, {survivors}{} without a difference, of {} figures",
                     worse().count(),
                     count(Verdict::Better),
                     count(Verdict::NoDifference),

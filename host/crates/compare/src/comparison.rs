@@ -1,8 +1,10 @@
 //! Sides against a baseline.
 
+use crate::answered::Answered;
 use crate::comparable::{SettingDifference, comparability, settings};
 use crate::copies;
 use crate::judge::{Sides, judge};
+use crate::load::Loads;
 use crate::measured::{Measured, measure};
 use crate::row::Row;
 use crate::{CompareError, Options, Side, Statistic};
@@ -42,6 +44,8 @@ pub struct Candidate {
     pub obstacles: Vec<String>,
     /// What the reader should know, in words.
     pub remarks: Vec<String>,
+    /// How many of their requests both sides answered; `None` if it is not known.
+    pub answered: Option<Answered>,
     /// What certificates find of the metrics of each run, with their reasons; remarks sum it up.
     pub certificates: Vec<String>,
     /// Settings that differ.
@@ -137,6 +141,7 @@ fn against(
         side: labels(side),
         obstacles: Vec::new(),
         remarks: Vec::new(),
+        answered: None,
         certificates: Vec::new(),
         settings: Vec::new(),
         rows: Vec::new(),
@@ -152,15 +157,26 @@ fn against(
     }
     let found = comparability(baseline, side, options.invalid);
     let (of_baseline, of_side) = (copies::distinct(baseline), copies::distinct(side));
+    let loads = Loads::that_differ(&of_baseline, &of_side);
     let sides = Sides {
         baseline: &of_baseline,
         candidate: &of_side,
         same_work: found.same_work,
         comparable: found.obstacles.is_empty(),
+        answered: Answered::of(&of_baseline, &of_side),
+        loads: loads.as_ref(),
     };
     let (rows, of_rows) = judge(measured, &measure(&of_side, asked, options), &sides, options);
     candidate.obstacles = found.obstacles;
-    candidate.remarks = found.remarks;
+    candidate.answered = sides.answered;
+    let lost = sides
+        .answered
+        .and_then(|answered| answered.remark(&baseline.label, &side.label, &rows));
+    candidate.remarks.extend(lost);
+    candidate
+        .remarks
+        .extend(loads.map(|loads| loads.remark(baseline, side)));
+    candidate.remarks.extend(found.remarks);
     candidate.certificates = found.details;
     candidate
         .remarks

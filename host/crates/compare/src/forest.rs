@@ -148,7 +148,7 @@ fn draw_row(svg: &mut String, axis: &Axis, drawn: &Drawn<'_>, y: f64) {
     let class = match row.verdict {
         Verdict::Better => "better",
         Verdict::Worse => "worse",
-        Verdict::TooFewRuns => "unsure",
+        Verdict::TooFewRuns | Verdict::SurvivorsOnly => "unsure",
         _ => "other",
     };
     let said = format!(

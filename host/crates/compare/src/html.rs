@@ -150,10 +150,14 @@ fn summary(candidate: &Candidate) -> String {
         );
     }
     let count = |verdict| candidate.rows.iter().filter(|row| row.verdict == verdict).count();
-    let unsure = match count(Verdict::TooFewRuns) {
+    let mut unsure = match count(Verdict::TooFewRuns) {
         0 => String::new(),
         unsure => format!("{unsure} that more runs would have to tell, "),
     };
+    match count(Verdict::SurvivorsOnly) {
+        0 => {}
+        survivors => unsure += &format!("{survivors} known of the survivors only, "),
+    }
     format!(
         "<p class=\"verdict\">{} worse, {} better, {unsure}{} without a difference that is more than chance, of {} figures.</p>\n",
         count(Verdict::Worse),

@@ -2,7 +2,7 @@
 
 use veeksha_model::{Better, Nanos};
 
-use crate::TimedSamples;
+use crate::{Counted, Load, TimedSamples};
 
 /// One side of a comparison: runs of the same thing.
 #[derive(Clone, Debug)]
@@ -30,6 +30,10 @@ pub struct RunData {
     pub recorded_as: Option<String>,
     /// Of the prompt tokens, as the server counts them, the share that it had in its prefix cache; `None` if it does not tell.
     pub cached_share: Option<f64>,
+    /// Requests that were answered with something, of those that the schedule asked for. `None` if they are not known.
+    pub answered: Option<Counted>,
+    /// What it was asked to send. `None` if it is not known.
+    pub load: Option<Load>,
     /// What its certificate says of the run as a whole.
     pub trust: Trust,
     /// Figures of the whole run.
@@ -83,6 +87,8 @@ pub struct FigureData {
     pub value: f64,
     /// What it is made of, request by request; `None`: nothing within the run tells how far it may be off.
     pub parts: Option<Parts>,
+    /// Whether it grows with what is asked for, as rates and counts do: it is judged only between runs that were asked for the same.
+    pub grows_with_load: bool,
 }
 
 impl FigureData {
@@ -94,6 +100,7 @@ impl FigureData {
             better,
             value,
             parts: None,
+            grows_with_load: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::comparison::{Candidate, Comparison};
-use crate::{Correction, Decision, Row, SideLabels, SideValue};
+use crate::{Correction, Counted, Decision, Row, SideLabels, SideValue};
 
 impl Comparison {
     /// `comparison.json`. Times are in seconds, shares and relative changes of 1.
@@ -58,10 +58,18 @@ fn candidate(candidate: &Candidate) -> Value {
         "comparable": candidate.obstacles.is_empty(),
         "obstacles": candidate.obstacles,
         "remarks": candidate.remarks,
+        "answered": candidate.answered.map(|answered| json!({
+            "baseline": counted(answered.baseline),
+            "candidate": counted(answered.candidate),
+        })),
         "certificates": candidate.certificates,
         "settings": settings,
         "figures": candidate.rows.iter().map(row).collect::<Vec<_>>(),
     })
+}
+
+fn counted(counted: Counted) -> Value {
+    json!({ "part": counted.part, "whole": counted.whole })
 }
 
 fn row(row: &Row) -> Value {

@@ -2,8 +2,10 @@
 
 use veeksha_model::Better;
 
+use crate::answered::Answered;
 use crate::effect::Effect;
-use crate::measured::Measured;
+use crate::load::Loads;
+use crate::measured::{Measured, Subject};
 use crate::paired::Paired;
 use crate::row::{Draft, Found, Row, draft};
 use crate::verdict::holm;
@@ -23,6 +25,10 @@ pub(crate) struct Sides<'a> {
     pub(crate) same_work: bool,
     /// Whether they can be compared at all.
     pub(crate) comparable: bool,
+    /// How many of their requests were answered, if that is known.
+    pub(crate) answered: Option<Answered>,
+    /// What they were asked for, if that differs.
+    pub(crate) loads: Option<&'a Loads>,
 }
 
 impl Sides<'_> {
@@ -55,6 +61,7 @@ pub(crate) fn judge(
             _ => directed,
         };
         decide(draft, judged, options);
+        doubt(draft, sides, options);
     }
     let rows: Vec<Row> = drafts.into_iter().map(|draft| draft.row).collect();
     let remarks = match sides.comparable {
@@ -98,9 +105,12 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
 /// Takes what is not judged out of the count.
 fn set_aside(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
     let invalid = (!draft.invalid_in.is_empty()).then(|| draft.invalid_in.join(", "));
-    let why = match (&draft.not_judged, invalid, options.invalid) {
+    let loads = sides.loads.filter(|_| draft.subject == Subject::Amount);
+    let not_judged = draft.not_judged.clone();
+    let not_judged = not_judged.or_else(|| loads?.why_not(&draft.row));
+    let why = match (not_judged, invalid, options.invalid) {
         _ if !sides.comparable => None,
-        (Some(why), _, _) => Some(why.clone()),
+        (Some(why), _, _) => Some(why),
         (None, Some(runs), Invalid::NotComparable) => Some(format!(
             "INVALID by the certificate of {runs}; --allow-invalid judges it all the same"
         )),
@@ -175,6 +185,15 @@ fn decide(draft: &mut Draft, judged: usize, options: &Options) {
     };
     row.verdict = verdict;
     row.remark = remark.or(row.remark.take());
+}
+
+/// Takes back a verdict that is one on the survivors among the requests.
+fn doubt(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
+    let row = &mut draft.row;
+    let is_doubted = |answered: &Answered| answered.doubt(row, draft.subject, row.verdict, options);
+    if sides.answered.as_ref().is_some_and(is_doubted) {
+        row.verdict = Verdict::SurvivorsOnly;
+    }
 }
 
 /// How probable by chance a difference may be that is told whatever the others are.

@@ -62,7 +62,9 @@ fn figure(row: &Row, decision: Option<&Decision>) -> TestCase {
     let said = sentence(row);
     let status = match row.verdict {
         Verdict::Worse if decision.is_none() => failed(NonSuccessKind::Failure, said.clone()),
-        Verdict::NotEnoughData | Verdict::TooFewRuns | Verdict::NotComparable => skipped(&said),
+        Verdict::NotEnoughData | Verdict::TooFewRuns | Verdict::SurvivorsOnly | Verdict::NotComparable => {
+            skipped(&said)
+        }
         _ => TestCaseStatus::success(),
     };
     let mut case = TestCase::new(printable(&figure_text(row)), status);

@@ -23,6 +23,12 @@
 //!   runs that between them, and never less than that of so many requests (Agresti and Caffo 2000). Runs that agree exactly, 0 of 120 and 0 of
 //!   120, thus are the strong evidence that they are. Requests that make a large difference by their number, and came together in time,
 //!   have [`Verdict::TooFewRuns`]: they may be one event.
+//! * **Requests without an answer** have no samples. They belong behind the slowest answer, so that of metrics (and means over answers) the side that lost
+//!   more requests is not called better, and has [`Verdict::SurvivorsOnly`] ([`Answered`]): from a difference of a point between the answered shares, for percentiles of
+//!   more than half of what lies beyond them. "No difference" is taken back in the same way where the losses differ by more than chance. A side that lost
+//!   more and is slower all the same is worse.
+//! * **Different loads** ([`Load`]): where one of them is a pace of arrivals, rates and counts ([`FigureData::grows_with_load`]) are what was asked for. They
+//!   are shown, and no verdict is given.
 //! * **Runs that agree exactly** in something else have no noise between them to judge by: the errors of their samples are taken.
 //! * **Copies** of a run (records that bear one name; or all samples the same, to the nanosecond: simulated runs of one seed) count as one run.
 //! * **Intervals** are Student's, by those standard errors, with degrees of freedom by Satterthwaite; 95 % unless asked otherwise; each figure by itself.
@@ -60,6 +66,8 @@
 //! * `error_rate > 1%`, `p99(ttfc) > 500ms`: a bound without a sign bounds the candidate's value. (So a value cannot be set against a negative one.)
 //! * `not_comparable`: the runs did not do the same work, or are INVALID as a whole.
 //!
+//! `worse(ttfc)` is not told where it is known of the survivors among the requests only, unless it is the baseline that lost more of them and the candidate does
+//! not look worse; nor is a change that does not reach its bound among them.
 //! `worse(any)` is not told either where a share of the whole run (`error_rate`, `goodput`) got worse as it stands and could not be judged.
 //! What cannot be told (there is not enough data to judge any of what is meant, a figure is missing, the sides are not comparable) is neither true nor
 //! false; it decides only where the other parts do not (Kleene's logic). An expression that stays undecided counts as a failure:
@@ -93,6 +101,7 @@
 #![forbid(unsafe_code)]
 
 mod annotations;
+mod answered;
 mod axis;
 mod binned;
 mod block_length;
@@ -111,6 +120,7 @@ mod input;
 mod json;
 mod judge;
 mod junit;
+mod load;
 mod measured;
 mod options;
 mod paired;
@@ -125,12 +135,14 @@ mod timed_samples;
 mod verdict;
 mod whole_run;
 
+pub use answered::Answered;
 pub use comparable::SettingDifference;
 pub use comparison::{Candidate, Comparison, SideLabels, compare, compare_cell, join};
 pub use effect::{Scale, Spread};
 pub use error::CompareError;
 pub use fail_if::{CandidateDecision, Decision, FailIf, Known, KnownKind, Outcome};
 pub use input::{ClientError, FigureData, MetricData, Parts, RunData, Side, Trust, Validity};
+pub use load::Load;
 pub use options::{Correction, Invalid, Options};
 pub use row::{Row, SideValue};
 pub use statistic::Statistic;

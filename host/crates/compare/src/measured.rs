@@ -9,7 +9,28 @@ use crate::effect::{Floor, Noise, Scale, Variance};
 use crate::series::Series;
 use crate::statistic::{ENOUGH, Statistic, USUAL, enough, resampled, value_of};
 use crate::whole_run::{Counted, chance_of, counted};
-use crate::{ClientError, FigureData, MetricData, Options, RunData, Validity};
+use crate::{ClientError, FigureData, MetricData, Options, Parts, RunData, Validity};
+
+/// What a figure tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Requests that were answered: nothing of the others is in it.
+    Answers,
+    /// How much there was, which grows with what was asked for.
+    Amount,
+    /// All requests, or the run.
+    Run,
+}
+
+impl Subject {
+    fn of(figure: &FigureData) -> Subject {
+        match figure.parts {
+            _ if figure.grows_with_load => Subject::Amount,
+            Some(Parts::Mean(_)) => Subject::Answers,
+            _ => Subject::Run,
+        }
+    }
+}
 
 /// A figure of one side.
 #[derive(Clone, Debug)]
@@ -18,6 +39,7 @@ pub(crate) struct Measured {
     pub(crate) statistic: Statistic,
     pub(crate) unit: String,
     pub(crate) better: Better,
+    pub(crate) subject: Subject,
     /// One for each run that has the figure.
     pub(crate) values: Vec<f64>,
     /// Samples over all runs; of a figure of the whole run, runs.
@@ -155,6 +177,7 @@ fn measure_figures(runs: &[&RunData], options: &Options) -> Vec<Measured> {
                     statistic: Statistic::Value,
                     unit: figure.unit.clone(),
                     better: figure.better,
+                    subject: Subject::of(figure),
                     values: vec![figure.value],
                     samples: 0,
                     approximate: false,
@@ -213,6 +236,7 @@ fn measure_metric(
         statistic: Statistic::OfSamples(*aggregate),
         unit: first.unit.clone(),
         better: first.better,
+        subject: Subject::Answers,
         values: Vec::new(),
         samples: 0,
         approximate: false,

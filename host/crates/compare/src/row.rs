@@ -4,7 +4,7 @@ use veeksha_model::Better;
 use veeksha_slo::Aggregate;
 
 use crate::effect::{Effect, effect, spread};
-use crate::measured::{Lack, Measured};
+use crate::measured::{Lack, Measured, Subject};
 use crate::paired::Paired;
 use crate::statistic::{Resampled, resampled};
 use crate::{Counted, Options, Scale, Spread, Statistic, Verdict};
@@ -50,6 +50,14 @@ pub struct Row {
     pub remark: Option<String>,
 }
 
+impl Row {
+    /// Whether the figure, as it stands, has changed so that the verdict would be this one if it were more than chance.
+    pub(crate) fn tends(&self, verdict: Verdict) -> bool {
+        let change = self.difference.filter(|difference| *difference != 0.0);
+        change.is_some_and(|change| Verdict::of_direction(change, self.better) == verdict)
+    }
+}
+
 /// A figure of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SideValue {
@@ -72,6 +80,8 @@ pub(crate) const AGREE: &str =
 /// A row without its verdict, and what the verdict comes of.
 pub(crate) struct Draft {
     pub(crate) row: Row,
+    /// What it tells of.
+    pub(crate) subject: Subject,
     /// `None` where it cannot be judged; the row's remark says why.
     pub(crate) effect: Option<Effect>,
     /// Runs whose certificates call the metric INVALID.
@@ -154,6 +164,7 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
             verdict: Verdict::NotEnoughData,
             remark: None,
         },
+        subject: known.subject,
         effect: None,
         invalid_in: a
             .into_iter()

@@ -21,6 +21,8 @@ pub enum Verdict {
     TooSmall,
     /// The values lie far apart, and so few runs cannot tell whether that is chance: more of them would.
     TooFewRuns,
+    /// The side that lost more requests looks no worse in those that it answered, and the slowest may be among the lost.
+    SurvivorsOnly,
     /// There are too few samples, or one value of what only several runs tell the error of.
     NotEnoughData,
     /// The runs did not do the same work, or are not valid, or the figure says nothing across runs.
@@ -38,6 +40,7 @@ impl Verdict {
             Verdict::WithinClientError => "within_client_error",
             Verdict::TooSmall => "too_small",
             Verdict::TooFewRuns => "too_few_runs",
+            Verdict::SurvivorsOnly => "survivors_only",
             Verdict::NotEnoughData => "not_enough_data",
             Verdict::NotComparable => "not_comparable",
         }
@@ -57,13 +60,14 @@ impl Verdict {
         match self {
             Verdict::Worse => 0,
             Verdict::TooFewRuns => 1,
-            Verdict::Better => 2,
-            Verdict::Differs => 3,
-            Verdict::WithinClientError => 4,
-            Verdict::TooSmall => 5,
-            Verdict::NoDifference => 6,
-            Verdict::NotEnoughData => 7,
-            Verdict::NotComparable => 8,
+            Verdict::SurvivorsOnly => 2,
+            Verdict::Better => 3,
+            Verdict::Differs => 4,
+            Verdict::WithinClientError => 5,
+            Verdict::TooSmall => 6,
+            Verdict::NoDifference => 7,
+            Verdict::NotEnoughData => 8,
+            Verdict::NotComparable => 9,
         }
     }
 
@@ -93,6 +97,7 @@ impl fmt::Display for Verdict {
             Verdict::WithinClientError => "within the clients' error",
             Verdict::TooSmall => "too small to matter",
             Verdict::TooFewRuns => "too few runs to tell",
+            Verdict::SurvivorsOnly => "survivors only",
             Verdict::NotEnoughData => "not enough data",
             Verdict::NotComparable => "not comparable",
         })

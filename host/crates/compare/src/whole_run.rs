@@ -21,6 +21,11 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Those that count ÷ all.
+    pub(crate) fn share(self) -> f64 {
+        self.part as f64 / self.whole as f64
+    }
+
     /// Both together.
     pub(crate) fn and(self, other: Counted) -> Counted {
         Counted {

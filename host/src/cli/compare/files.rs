@@ -1,29 +1,44 @@
-//! The files that a comparison is written to: each is whole or as it was.
+//! The forms of a comparison that others read, and where they go: files, each whole or as it was, or standard output.
 
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::CompareArgs;
 use crate::failure::Failure;
+use crate::say;
 
-/// Writes one.
+/// Whether one of them takes the place of the table on standard output.
+pub(super) fn take_output(args: &CompareArgs) -> bool {
+    forms(args).iter().any(|(_, path)| path.is_some_and(is_output))
+}
+
+/// Writes one to where it goes, if it is wanted.
 ///
 /// # Errors
 /// If it cannot be written; what was there stays.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    veeksha_report::write_named(path, text).map_err(Failure::internal)
+pub(super) fn write(
+    path: Option<&Path>,
+    text: impl FnOnce() -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    match path {
+        None => Ok(()),
+        Some(path) if is_output(path) => {
+            say::out(text()?.trim_end());
+            Ok(())
+        }
+        Some(path) => veeksha_report::write_named(path, &text()?).map_err(Failure::internal),
+    }
 }
 
-/// Refuses to write two of them to one place: the last would take the place of the others.
+/// Refuses to write two of them to one place: the last would take the place of the others, or stand among them.
 pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
-    let printed = Path::new("-");
-    let files = [
-        ("--json", args.json.as_deref().filter(|path| *path != printed)),
-        ("--html", args.html.as_deref()),
-        ("--junit", args.junit.as_deref()),
-    ];
+    let mut printed: Vec<&str> = Vec::new();
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
-    for (flag, path) in files {
+    for (flag, path) in forms(args) {
         let Some(path) = path else { continue };
+        if is_output(path) {
+            printed.push(flag);
+            continue;
+        }
         let place = place(path);
         if let Some((other, _)) = taken.iter().find(|(_, known)| *known == place) {
             return Err(Failure::usage(format!(
@@ -33,7 +48,30 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
         }
         taken.push((flag, place));
     }
-    Ok(())
+    let second = match printed.get(1) {
+        Some(second) => Some(format!("{second} -")),
+        None => args.github.then(|| "--github".to_owned()),
+    };
+    match (printed.first(), second) {
+        (Some(first), Some(second)) => Err(Failure::usage(format!(
+            "{first} - and {second} both write to standard output"
+        ))
+        .hinted(format!("{first} FILE writes the comparison to a file"))),
+        _ => Ok(()),
+    }
+}
+
+/// Each form by its flag, with where it goes.
+fn forms(args: &CompareArgs) -> [(&'static str, Option<&Path>); 3] {
+    [
+        ("--json", args.json.as_deref()),
+        ("--html", args.html.as_deref()),
+        ("--junit", args.junit.as_deref()),
+    ]
+}
+
+fn is_output(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// The file behind a path, however it is written; of a file that is not there yet, its name in the folder behind the path's.

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use serde_json::Value;
-use veeksha_compare::{ClientError, FigureData, MetricData, Parts, RunData, TimedSamples, Trust, Validity};
+use veeksha_compare::{
+    ClientError, Counted, FigureData, Load, MetricData, Parts, RunData, TimedSamples, Trust, Validity,
+};
 use veeksha_evaluate::{Certificate, Evaluation, Evaluator, Figure, Metric, Verdict, certify};
 use veeksha_model::printable;
-use veeksha_scenario::Document;
+use veeksha_scenario::{Document, IntervalGenerator, Traffic};
 
 use crate::failure::Failure;
 use crate::old_run::OldRun;
@@ -48,6 +50,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
         true => Certificate::simulated(&evaluation, &thresholds),
         false => certify(&evaluation, &thresholds, None),
     };
+    let counts = &evaluation.counts;
     wanted.look_in(evaluation.samples.catalogue());
     Ok(RunData {
         label: super::sides::label(path),
@@ -62,11 +65,35 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
             .figures
             .iter()
             .find_map(|(figure, value)| (*figure == Figure::OverallCachedTokenShare).then_some(*value)),
+        answered: Some(Counted {
+            part: counts.completed.saturating_sub(counts.empty_answers),
+            whole: counts.intended(),
+        }),
+        load: Some(load(&scenario.traffic_scheduler)),
         recorded_as: run.record.info().run.clone(),
         trust: trust(&certificate, None),
         figures: figures(&evaluation, wanted),
         metrics: metrics(&evaluation, &certificate, wanted),
     })
+}
+
+/// What the run was asked to send.
+fn load(traffic: &Traffic) -> Load {
+    match traffic {
+        Traffic::Rate(rate) => Load::Arrivals {
+            per_second: match rate.interval_generator {
+                IntervalGenerator::Fixed { interval } => 1.0 / interval,
+                IntervalGenerator::Poisson { arrival_rate }
+                | IntervalGenerator::Gamma { arrival_rate, .. } => arrival_rate,
+            },
+        },
+        Traffic::Concurrent(concurrent) => Load::Sessions {
+            at_a_time: concurrent.target_concurrent_sessions,
+        },
+        Traffic::FixedSchedule(schedule) => Load::Recorded {
+            speedup: schedule.speedup,
+        },
+    }
 }
 
 /// What the certificate finds of a metric, or of the run as a whole.
@@ -121,10 +148,37 @@ fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<FigureData> {
         let info = figure.info();
         FigureData {
             parts: parts(evaluation, *figure, *value),
+            grows_with_load: grows_with_load(*figure),
             ..FigureData::new(info.name, info.unit, info.better, *value)
         }
     });
     data.collect()
+}
+
+/// Whether a figure counts what there was, in all or in a second, and not what came of each request.
+fn grows_with_load(figure: Figure) -> bool {
+    match figure {
+        Figure::GoodRequestsPerSecond
+        | Figure::RequestsPerSecond
+        | Figure::RequestDispatchRate
+        | Figure::SessionDispatchRate
+        | Figure::InputTokensPerSecond
+        | Figure::OutputTokensPerSecond
+        | Figure::TotalTokensPerSecond
+        | Figure::MeanRequestsInFlight
+        | Figure::MaxRequestsInFlight
+        | Figure::Requests
+        | Figure::CompletedRequests
+        | Figure::ErroredRequests
+        | Figure::Sessions => true,
+        Figure::ErrorRate
+        | Figure::CancellationRate
+        | Figure::EmptyAnswerShare
+        | Figure::NeverSentShare
+        | Figure::Goodput
+        | Figure::OverallCachedTokenShare
+        | Figure::WindowSeconds => false,
+    }
 }
 
 /// What a figure is made of, request by request.

@@ -7,6 +7,7 @@ use veeksha_evaluate::Catalogue;
 use veeksha_model::printable;
 use veeksha_report::{Colour, Mark, Row, Section, summary_table};
 
+use super::letters::Letters;
 use crate::cli::args::CompareArgs;
 use crate::say;
 
@@ -29,16 +30,10 @@ const SHOWN: [&str; 10] = [
 
 /// Tables for figures, and lines for what must not be cut.
 pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
+    let letters = Letters::of(comparison);
     for (table, candidate) in comparison.tables().iter().zip(&comparison.candidates) {
-        let of_baseline = comparison
-            .candidates
-            .iter()
-            .filter(|other| other.cell == candidate.cell);
-        let place = of_baseline
-            .take_while(|other| other.side.label != candidate.side.label)
-            .count();
-        let sides = [letter(0), letter(place + 1)];
         let names = [&candidate.baseline, &candidate.side];
+        let sides = names.map(|side| letters.letter(&side.label));
         let compared: Vec<String> = sides
             .iter()
             .zip(names)
@@ -111,20 +106,13 @@ fn named(letter: &str, side: &SideLabels) -> String {
     }
 }
 
-/// The name of a side in the headings: `A` for the baseline, `B`, `C`, ... for those held against it.
-fn letter(place: usize) -> String {
-    char::from_u32('A' as u32 + place as u32)
-        .filter(char::is_ascii_uppercase)
-        .map_or_else(|| format!("#{}", place + 1), String::from)
-}
-
 /// Whether a row is shown without being asked for.
 fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
     let name = row.name.split(' ').next().unwrap_or_default();
     let known = built_in.get(name).is_some() || built_in.figure(name).is_some();
     let judged = matches!(
         row.verdict,
-        Verdict::Better | Verdict::Worse | Verdict::Differs | Verdict::TooFewRuns
+        Verdict::Better | Verdict::Worse | Verdict::Differs | Verdict::TooFewRuns | Verdict::SurvivorsOnly
     );
     judged || SHOWN.contains(&name) || !known
 }
@@ -145,7 +133,7 @@ fn figures(table: &Table, sides: &[String; 2], args: &CompareArgs) -> Section {
             mark: match row.verdict {
                 Verdict::Worse => Mark::Bad,
                 Verdict::Better => Mark::Good,
-                Verdict::Differs | Verdict::TooFewRuns => Mark::Warning,
+                Verdict::Differs | Verdict::TooFewRuns | Verdict::SurvivorsOnly => Mark::Warning,
                 _ => Mark::Plain,
             },
         })

@@ -141,7 +141,11 @@ impl FailIf {
             },
         };
         if !measured.comparison.holds(seen, bound) {
-            return Truth::False;
+            let is_of_both = measured.what != What::Value;
+            return match is_of_both && is_doubted(Verdict::Worse, row, candidate) {
+                true => doubted(&[row], candidate),
+                false => Truth::False,
+            };
         }
         let said = match measured.what {
             What::Value => format!("is {}", value_text(seen, &row.unit)),
@@ -204,12 +208,18 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     // A large difference that only more runs can tell from chance is no reason to go on as if there were none.
     let too_few_runs = rows
         .iter()
-        .filter(|row| row.verdict == Verdict::TooFewRuns && tends(verdict, row));
+        .filter(|row| row.verdict == Verdict::TooFewRuns && row.tends(verdict));
     let too_few_runs: Vec<String> = too_few_runs
         .map(|row| format!("{}: {}{}", figure_text(row), row.verdict, because(row)))
         .collect();
     if !too_few_runs.is_empty() {
         return Truth::Unknown(too_few_runs);
+    }
+    // Nor is an answer that came soon where the slow ones may be among those that never came.
+    let survivors = rows.iter().filter(|row| is_doubted(verdict, row, candidate));
+    let survivors: Vec<&Row> = survivors.copied().collect();
+    if !survivors.is_empty() {
+        return doubted(&survivors, candidate);
     }
     // Requests that fail must not pass because they were too few to judge, however well all else was judged.
     let unjudged = rows.iter().filter(|row| seems(verdict, row));
@@ -237,13 +247,31 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
 /// Whether the row is a share of the whole run (`error_rate`, `goodput`) that could not be judged and, as it stands, has changed this way.
 fn seems(verdict: Verdict, row: &Row) -> bool {
     let is_share = row.statistic == Statistic::Value && matches!(row.unit.as_str(), "1" | "");
-    is_share && row.verdict == Verdict::NotEnoughData && tends(verdict, row)
+    is_share && row.verdict == Verdict::NotEnoughData && row.tends(verdict)
 }
 
-/// Whether the row, as it stands, has changed this way.
-fn tends(verdict: Verdict, row: &Row) -> bool {
-    let change = row.difference.filter(|difference| *difference != 0.0);
-    change.is_some_and(|change| Verdict::of_direction(change, row.better) == verdict)
+/// Whether the row is known of the survivors among the requests only, and might have this verdict if all had been answered.
+fn is_doubted(verdict: Verdict, row: &Row, candidate: &Candidate) -> bool {
+    let may_be = || {
+        candidate
+            .answered
+            .is_some_and(|answered| answered.may_be(verdict, row))
+    };
+    row.verdict == Verdict::SurvivorsOnly && may_be()
+}
+
+/// What is known of the survivors among the requests decides nothing.
+fn doubted(rows: &[&Row], candidate: &Candidate) -> Truth {
+    let names: Vec<String> = rows.iter().map(|row| figure_text(row)).collect();
+    let why = candidate
+        .answered
+        .map(|answered| format!(" ({})", answered.why()));
+    unknown(format!(
+        "{}: {}{}",
+        names.join(", "),
+        Verdict::SurvivorsOnly,
+        why.unwrap_or_default()
+    ))
 }
 
 /// What the row says of itself.

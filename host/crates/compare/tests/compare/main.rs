@@ -3,11 +3,13 @@
 
 mod coverage;
 mod fail_if;
+mod loads;
 mod mirror;
 mod outputs;
 mod same_requests;
 mod several_runs;
 mod shares;
+mod survivors;
 mod synthetic;
 mod verdicts;
 mod whole_requests;

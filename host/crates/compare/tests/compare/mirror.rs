@@ -1,7 +1,7 @@
 //! A against B is the mirror of B against A.
 
 use proptest::prelude::*;
-use veeksha_compare::{ClientError, MetricData, Options, Side, TimedSamples, compare};
+use veeksha_compare::{ClientError, Counted, MetricData, Options, RunData, Side, TimedSamples, compare};
 use veeksha_model::Better;
 
 use crate::synthetic::run;
@@ -15,9 +15,10 @@ fn side(label: &'static str) -> impl Strategy<Value = Side> {
     ];
     let keyed = any::<bool>();
     let error = prop::option::of(0.0..0.5f64);
-    let runs = prop::collection::vec((samples, error), 1..4);
+    let answered = prop::option::of((0..=120u64).prop_map(|part| Counted { part, whole: 120 }));
+    let runs = prop::collection::vec((samples, error, answered), 1..4);
     (runs, keyed).prop_map(move |(runs, keyed)| {
-        let of = |(samples, error): (Vec<(u64, f64)>, Option<f64>)| {
+        let of = |(samples, error, answered): (Vec<(u64, f64)>, Option<f64>, Option<Counted>)| {
             let mut collected = TimedSamples::new();
             for (place, (at, value)) in samples.into_iter().enumerate() {
                 if keyed {
@@ -34,7 +35,10 @@ fn side(label: &'static str) -> impl Strategy<Value = Side> {
                 }),
                 ..MetricData::new("m", "s", Better::Less, collected)
             };
-            run(label, vec![metric])
+            RunData {
+                answered,
+                ..run(label, vec![metric])
+            }
         };
         Side {
             label: label.into(),

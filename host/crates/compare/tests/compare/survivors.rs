@@ -1,0 +1,186 @@
+//! Sides of which one lost more requests than the other: what is known of the answers is known of the survivors.
+
+use veeksha_compare::{
+    Candidate, Counted, FailIf, FigureData, Options, Outcome, Parts, Side, Statistic, TimedSamples, Verdict,
+    compare,
+};
+use veeksha_model::Better;
+use veeksha_slo::Aggregate;
+
+use crate::synthetic::{even, side};
+
+fn options() -> Options {
+    Options {
+        resamples: 200,
+        ..Options::default()
+    }
+}
+
+/// 1000 answers of about so many seconds, among so many requests.
+fn answering(label: &str, seconds: f64, asked: u64) -> Side {
+    let mut side = side(label, even(seconds));
+    side.runs[0].answered = Some(Counted {
+        part: 1000,
+        whole: asked,
+    });
+    side
+}
+
+fn against(baseline: Side, candidate: Side) -> Candidate {
+    let sides = [baseline, candidate];
+    let comparison = compare(&sides, &[], &options()).unwrap();
+    comparison.candidates.into_iter().next().unwrap()
+}
+
+fn verdicts(candidate: &Candidate) -> Vec<Verdict> {
+    candidate.rows.iter().map(|row| row.verdict).collect()
+}
+
+fn outcome(expression: &str, baseline: Side, candidate: Side) -> Outcome {
+    let fail_if = FailIf::parse(expression).unwrap();
+    let comparison = compare(&[baseline, candidate], &fail_if.statistics(), &options()).unwrap();
+    fail_if.decide(&comparison).candidates[0].outcome
+}
+
+/// Half of the requests died, and the others were answered sooner: perhaps because the slow ones died.
+#[test]
+fn the_answers_of_half_of_the_requests_are_not_better() {
+    let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 0.7, 2000));
+    let candidate = against(whole(), half());
+    assert_eq!(verdicts(&candidate), [Verdict::SurvivorsOnly; 4]);
+    // What was seen is there all the same.
+    let mean = &candidate.rows[0];
+    assert!(mean.relative_interval.unwrap().1 < -0.29, "{mean:?}");
+    insta::assert_snapshot!(candidate.remarks[0], @"of the requests that were due A answered 1000 of 1000 (100 %) and B 1000 of 2000 (50 %): latencies, and whatever else is known of answered requests only, are those of the survivors, and the slowest requests may be among the lost; so B is not called better by them");
+    for gate in [
+        "worse(ttfc)",
+        "worse(p50(ttfc))",
+        "worse(any)",
+        "mean(ttfc) > +5%",
+    ] {
+        assert_eq!(outcome(gate, whole(), half()), Outcome::Undecided, "{gate}");
+    }
+    let comparison = compare(&[whole(), half()], &[], &options()).unwrap();
+    let decision = FailIf::parse("worse(ttfc)").unwrap().decide(&comparison);
+    insta::assert_snapshot!(decision.candidates[0].reasons.join("\n"), @"ttfc mean, ttfc p50, ttfc p90, ttfc p99: survivors only (the baseline answered 100 % of its requests and the candidate 50 %; the slowest may be among the others)");
+    // What the candidate itself answered is what it is.
+    assert_eq!(outcome("mean(ttfc) > 1s", whole(), half()), Outcome::Passes);
+
+    // A baseline that lost its slow requests does not make the candidate worse, nor does it pass.
+    let back = against(half(), whole());
+    assert_eq!(verdicts(&back), [Verdict::SurvivorsOnly; 4]);
+    assert!(back.remarks[0].ends_with("so B is not called better by them"));
+    assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Undecided);
+}
+
+/// The lost requests of a side belong behind its slowest answer: a side that is slower without them is slower with them.
+#[test]
+fn survivors_that_are_slower_are_worse() {
+    let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 1.3, 2000));
+    assert_eq!(verdicts(&against(whole(), half())), [Verdict::Worse; 4]);
+    assert_eq!(verdicts(&against(half(), whole())), [Verdict::Better; 4]);
+    assert_eq!(outcome("worse(ttfc)", whole(), half()), Outcome::Fails);
+    assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Passes);
+}
+
+/// That nothing is seen says nothing for a side that lost many requests; the other one is not worse for it.
+#[test]
+fn no_difference_among_survivors_passes_for_the_side_that_lost_less() {
+    let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 1.0, 2000));
+    assert_eq!(verdicts(&against(whole(), half())), [Verdict::SurvivorsOnly; 4]);
+    assert_eq!(outcome("worse(ttfc)", whole(), half()), Outcome::Undecided);
+    assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Passes);
+    // 15 of 1015 and 30 of 1030 lost differ by 1.43 points and 2.2 errors of 0.65; 15 and 26 by 1.06 and 1.7: that may be chance.
+    let (few, more) = (answering("A", 1.0, 1015), answering("B", 1.0, 1030));
+    assert_eq!(verdicts(&against(few.clone(), more)), [Verdict::SurvivorsOnly; 4]);
+    let chance = answering("B", 1.0, 1026);
+    let candidate = against(few.clone(), chance.clone());
+    assert_eq!(verdicts(&candidate), [Verdict::NoDifference; 4]);
+    assert!(
+        candidate.remarks[0].contains("the survivors"),
+        "{:?}",
+        candidate.remarks
+    );
+    assert_eq!(outcome("worse(ttfc)", few, chance), Outcome::Passes);
+}
+
+/// 8 lost requests are less than a point of all and more than half of the ten that lie beyond the P99.
+#[test]
+fn few_losses_spoil_the_percentile_that_they_may_come_from() {
+    let candidate = against(answering("A", 1.0, 1000), answering("B", 0.7, 1008));
+    let [better, survivors] = [Verdict::Better, Verdict::SurvivorsOnly];
+    assert_eq!(verdicts(&candidate), [better, better, better, survivors]);
+    let p99 = Statistic::OfSamples(Aggregate::Percentile(99.0));
+    assert_eq!(candidate.rows[3].statistic, p99);
+    // As many on both sides, and where nothing is known of them.
+    let same = against(answering("A", 1.0, 1008), answering("B", 0.7, 1008));
+    let unknown = against(answering("A", 1.0, 1000), side("B", even(0.7)));
+    for candidate in [same, unknown] {
+        assert_eq!(verdicts(&candidate), [better; 4]);
+        assert!(!candidate.remarks[0].contains("survivors"));
+    }
+}
+
+/// Means over the answers are of the survivors too; shares of all requests and what has no better side are not.
+#[test]
+fn figures_of_answers_are_doubted_and_those_of_all_requests_are_not() {
+    let with_figures = |label: &str, cached: f64, failed: u64, asked: u64| {
+        let mut side = answering(label, 1.0, asked);
+        let samples_of = |count: u64, value: &dyn Fn(u64) -> f64| {
+            let mut samples = TimedSamples::new();
+            (0..count).for_each(|place| samples.push(place * 10_000_000, value(place)));
+            samples
+        };
+        let spread = |place: u64| cached + 0.01 * (place * 37 % 100) as f64 / 100.0;
+        let mut neither = side.runs[0].metrics[0].clone();
+        neither.name = "tokens".into();
+        neither.better = Better::Neither;
+        side.runs[0].metrics = vec![neither];
+        side.runs[0].figures = vec![
+            FigureData {
+                parts: Some(Parts::Mean(samples_of(1000, &spread))),
+                ..FigureData::new("cached", "1", Better::Higher, cached + 0.00495)
+            },
+            FigureData {
+                parts: Some(Parts::Outcomes(samples_of(asked, &|place| {
+                    f64::from(u8::from(place * 7919 % asked < failed))
+                }))),
+                ..FigureData::new("error_rate", "1", Better::Less, failed as f64 / asked as f64)
+            },
+        ];
+        side
+    };
+    let candidate = against(
+        with_figures("A", 0.2, 0, 1000),
+        with_figures("B", 0.4, 1000, 2000),
+    );
+    let verdict = |name: &str| {
+        let row = candidate.rows.iter().find(|row| row.name == name).unwrap();
+        row.verdict
+    };
+    assert_eq!(verdict("tokens"), Verdict::NoDifference);
+    assert_eq!(verdict("cached"), Verdict::SurvivorsOnly);
+    assert_eq!(verdict("error_rate"), Verdict::Worse);
+}
+
+/// Every output says it.
+#[test]
+fn survivors_stand_out_everywhere() {
+    let sides = [answering("A", 1.0, 1000), answering("B", 0.7, 2000)];
+    let comparison = compare(&sides, &[], &options()).unwrap();
+    let json = comparison.json(None);
+    let candidate = &json["candidates"][0];
+    assert_eq!(candidate["answered"]["candidate"]["part"], 1000);
+    assert_eq!(candidate["answered"]["candidate"]["whole"], 2000);
+    assert_eq!(candidate["figures"][0]["verdict"], "survivors_only");
+    let page = comparison.html(None);
+    assert!(page.contains("0 worse, 0 better, 4 known of the survivors only, 0 without"));
+    assert!(page.contains("<h3>What differs</h3>") && page.contains("<tr class=\"survivors_only\">"));
+    assert!(
+        comparison
+            .annotations(None)
+            .contains("4 known of the survivors only")
+    );
+    let junit = comparison.junit(None).unwrap();
+    assert_eq!(junit.matches("<skipped").count(), 4, "{junit}");
+}
