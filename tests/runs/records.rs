@@ -11,9 +11,12 @@ use crate::server::interrupt;
 use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, simulated};
 use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, stdout, veeksha};
 
+/// A check that would fail the run, were it asked.
+const CHECK: &str = r#"{ type = "lua", name = "last", check = function() return { { name = "never", met = false, threshold = 1 } } end },"#;
+
 /// Starts a long run against the simulated engine.
 fn start(folder: &Path, more: &[&str]) -> Child {
-    let file = scenario(folder, "s.lua", &labelled(100_000, "", ""));
+    let file = scenario(folder, "s.lua", &labelled(100_000, CHECK, ""));
     let out = folder.join("out");
     let mut command = program();
     command.args(["run", &file, "--quiet", "--output_dir", path(&out)]);
@@ -57,6 +60,15 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     let completed = summary["Number of Completed Requests"].as_u64().expect("a count");
     assert!(completed > 0);
     assert_eq!(summary["record_complete"], false);
+    // What was to be asked at the end was not: it is not known that all is met.
+    let slos = json(&anew, "metrics/slo_results.json");
+    assert_eq!(slos["all_slos_met"], Value::Null, "{slos}");
+    assert!(
+        slos["remarks"]
+            .to_string()
+            .contains("the check of `last` is not known to have judged the run"),
+        "{slos}"
+    );
     // Both are cut, each at its own place: the text is written line by line, the record part by part.
     let text = std::fs::read_to_string(run.join("metrics/request_level_metrics.jsonl")).expect("rows");
     let rows = text

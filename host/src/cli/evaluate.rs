@@ -32,15 +32,19 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
     judges::of_files(&mut judges, &run.loaded, &args.plugins, config, &tokenizer)?;
     // What the scenario's own plugins measured is in the record; what judges the run by its results is asked again.
     let mut judged_then = run.lua_judges.clone();
+    let mut lost = false;
     match judges::of_scenario(&run.loaded, &tokenizer) {
         Ok(own) => {
             judged_then.extend(own.of_requests());
             judges.adopt_slo_checks(own);
         }
-        Err(failure) => run.about_scenario.push(format!(
-            "the scenario's plugins cannot be opened, so those that judge the run are not asked: {}",
-            failure.message
-        )),
+        Err(failure) => {
+            lost = true;
+            run.about_scenario.push(format!(
+                "the scenario's plugins cannot be opened, so those that judge the run are not asked: {}",
+                failure.message
+            ));
+        }
     }
     let measured_anew = judges.definitions()?;
     let anew = Anew::of(&judges, measured_anew.iter().map(|metric| metric.name.clone()));
@@ -123,6 +127,8 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
     }
     let taken_over = taken_over(evaluation, &run.lua_checks, &judges);
     failures.extend(judges::judge_run(evaluation, &judges.slo_checks));
+    let never_judged = never_judged(evaluation, &run.lua_checks, &judges, lost);
+    evaluation.slos.not_asked.extend(never_judged);
     let not_called: Vec<String> = not_called(evaluation, &run.lua_evaluators, &judges).collect();
     if args.slos.is_empty()
         && let Some(why) = &run.unknown
@@ -156,10 +162,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
 /// `lua_checks` are the evaluators that judged the run by Lua functions.
 fn taken_over(evaluation: &Evaluation, lua_checks: &[String], judges: &Judges) -> Vec<String> {
     let said: BTreeSet<&String> = evaluation.slos.verdicts.iter().map(|said| &said.plugin).collect();
-    let silent = lua_checks
-        .iter()
-        .filter(|check| !said.contains(check) && !judges.has(check) && !has_failed(evaluation, check));
-    let silent = silent.map(|check| {
+    let silent = silent_checks(evaluation, lua_checks, judges).map(|check| {
         format!(
             "the check of `{check}` is not asked again, and no verdict of it is in the record (it gave none, or the program that \
              recorded the run kept none): nothing is judged by it"
@@ -170,6 +173,30 @@ fn taken_over(evaluation: &Evaluation, lua_checks: &[String], judges: &Judges) -
         format!("the verdicts of `{plugin}` on the run are the run's own: its check is not asked again")
     });
     own.chain(silent).collect()
+}
+
+/// The evaluators that judged the run by Lua functions and of which no verdict is known.
+fn silent_checks<'a>(
+    evaluation: &Evaluation,
+    lua_checks: &'a [String],
+    judges: &Judges,
+) -> impl Iterator<Item = &'a String> {
+    lua_checks.iter().filter(|check| {
+        let mut said = evaluation.slos.verdicts.iter();
+        !said.any(|said| said.plugin == **check) && !judges.has(check) && !has_failed(evaluation, check)
+    })
+}
+
+/// Whose verdict on the run is not known: a run that was cut short was not judged.
+fn never_judged(evaluation: &Evaluation, lua_checks: &[String], judges: &Judges, lost: bool) -> Vec<String> {
+    if evaluation.end.complete {
+        return Vec::new();
+    }
+    let silent = silent_checks(evaluation, lua_checks, judges).map(|check| {
+        format!("the check of `{check}` is not known to have judged the run, whose record is not whole")
+    });
+    let lost = lost.then(|| "the scenario's plugins, which cannot be opened, are not known to have judged the run, whose record is not whole".to_owned());
+    silent.chain(lost).collect()
 }
 
 /// Of which Lua evaluators of the scenario the functions are not called again: of those in whose place none was named.

@@ -193,8 +193,9 @@ pub(super) fn slos(evaluation: &Evaluation) -> Section {
     let results = evaluation.slos.results.iter().map(slo);
     let verdicts = evaluation.slos.verdicts.iter().map(verdict);
     let mut rows: Vec<Row> = results.chain(verdicts).collect();
-    if let Some(goodput) = evaluation.slos.goodput {
-        let remarks = &evaluation.slos.remarks;
+    let (goodput, remarks) = (evaluation.slos.goodput, &evaluation.slos.remarks);
+    if goodput.is_some() || !remarks.is_empty() {
+        let goodput = goodput.map_or("not known".into(), share);
         rows.push(Row {
             mark: if remarks.is_empty() {
                 Mark::Plain
@@ -202,7 +203,7 @@ pub(super) fn slos(evaluation: &Evaluation) -> Section {
                 Mark::Warning
             },
             note: (!remarks.is_empty()).then(|| remarks.join("; ")),
-            ..row("Goodput (share of all intended requests)", vec![share(goodput)])
+            ..row("Goodput (share of all intended requests)", vec![goodput])
         });
     }
     Section {
@@ -214,9 +215,11 @@ pub(super) fn slos(evaluation: &Evaluation) -> Section {
 
 fn slo(result: &SloResult) -> Row {
     let unit = objective_unit(result);
-    let observed = result
-        .observed
-        .map_or("no samples".into(), |observed| shown(observed, unit));
+    let observed = match (result.observed, &result.unknown) {
+        (Some(observed), _) => shown(observed, unit),
+        (None, Some(_)) => "not known".into(),
+        (None, None) => "no samples".into(),
+    };
     let name = name_of(result);
     let mut notes: Vec<String> = result.detail.iter().cloned().collect();
     if let Some(worst) = &result.worst_window {
@@ -233,7 +236,11 @@ fn slo(result: &SloResult) -> Row {
         notes.push(format!("of {} only", say::counted(samples, "sample")));
     }
     Row {
-        mark: if result.met { Mark::Good } else { Mark::Bad },
+        mark: match (result.met, &result.unknown) {
+            (true, _) => Mark::Good,
+            (false, Some(_)) => Mark::Warning,
+            (false, None) => Mark::Bad,
+        },
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         ..row(
             &name,
@@ -308,9 +315,10 @@ pub(super) fn missed(evaluation: &Evaluation) -> Vec<String> {
         let unit = objective_unit(result);
         let name = name_of(result);
         let bound = format!("{} {}", side(result.comparison), shown(result.threshold, unit));
-        match result.observed {
-            Some(observed) => format!("{name} is {}, asked for {bound}", shown(observed, unit)),
-            None => format!("{name} has no samples; asked for {bound}"),
+        match (result.observed, &result.unknown) {
+            (Some(observed), _) => format!("{name} is {}, asked for {bound}", shown(observed, unit)),
+            (None, Some(why)) => format!("{name} is not known ({why}); asked for {bound}"),
+            (None, None) => format!("{name} has no samples; asked for {bound}"),
         }
     });
     let verdicts = evaluation.slos.verdicts.iter().filter(|said| !said.verdict.met);

@@ -183,7 +183,46 @@ fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
             1,
             "{slos}"
         );
+        // Ten were judged good, and of the others nobody knows.
+        let throughput = json(results, "metrics/throughput_metrics.json");
+        assert_eq!(throughput["goodput"], Value::Null);
+        assert!(
+            slos["remarks"].to_string().contains("goodput is not known"),
+            "{slos}"
+        );
     }
+}
+
+/// An objective on what is not known is no success, and no miss either.
+#[test]
+fn an_objective_on_goodput_that_nobody_knows_is_told_as_such() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
+    let file = scenario(
+        folder.path(),
+        "half.lua",
+        r#"return { name = "half", good = function(request) if request.session_id >= 10 then error("no more") end return true end }"#,
+    );
+    let anew = folder.path().join("anew");
+    let output = evaluate(
+        &run,
+        &["--plugin", &file, "--slo", "goodput > 40%", "--to", path(&anew)],
+    );
+    assert_code(&output, 4);
+    let told = stderr(&output);
+    assert!(
+        told.contains(
+            "goodput is not known (the plugin `half` failed while it judged requests); asked for > 40 %"
+        ),
+        "{told}"
+    );
+    let slos = json(&anew, "metrics/slo_results.json");
+    assert_eq!(
+        (&slos["all_slos_met"], &slos["results"][0]["met"]),
+        (&Value::Null, &Value::Null),
+        "{slos}"
+    );
+    assert!(stdout(&output).contains("not known"), "{}", stdout(&output));
 }
 
 /// What failed in the run and what fails now are told apart: only of the former can it be said that it is not asked again.

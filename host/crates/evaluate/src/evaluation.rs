@@ -10,7 +10,7 @@ use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
 
 use crate::curves::{CurveParts, curves};
-use crate::objectives::{answer, count_good};
+use crate::objectives::{Unknown, answer, count_good};
 use crate::schedule::Schedule;
 use crate::session_graph;
 use crate::slices::{Course, slices};
@@ -154,13 +154,14 @@ impl Evaluation {
             samples.summary(Metric::Tpot.name()).map(|tpot| tpot.mean),
             samples.summary(Metric::Tbc.name()).map(|tbc| tbc.p99),
         );
-        let good = count_good(&mut samples, &setup.objectives, judgements);
+        let good = count_good(&mut samples, &setup.objectives, judgements, &failed);
         let intended = counts.intended();
         let goodput = good
+            .count
             .filter(|_| intended > 0)
             .map(|good| good as f64 / intended as f64);
         let good_requests_per_second = goodput
-            .and(good)
+            .and(good.count)
             .zip(throughput.window_seconds)
             .map(|(good, window)| good as f64 / window);
         samples.figures = [
@@ -175,21 +176,29 @@ impl Evaluation {
         .chain(totals.figures())
         .filter_map(|(figure, value)| Some((figure, value.filter(|value| value.is_finite())?)))
         .collect();
+        let unknown = Unknown {
+            failed: &failed,
+            catalogue: samples.catalogue(),
+        };
         let results = setup.objectives.checked.iter();
+        let mut remarks = samples.idle_conditions(&setup.objectives);
+        remarks.extend(good.remarks.iter().cloned());
         let slos = SloResults {
-            results: results.map(|checked| answer(checked, &samples)).collect(),
+            results: results
+                .map(|checked| answer(checked, &samples, &unknown, &good))
+                .collect(),
             verdicts: verdicts
                 .into_iter()
                 .map(|(plugin, verdict)| PluginVerdict::new(&plugin, verdict, samples.catalogue()))
                 .collect(),
             goodput,
             good_requests_per_second,
-            remarks: samples.idle_conditions(&setup.objectives),
+            remarks,
             not_asked: Vec::new(),
         };
         let course = Course {
             unfinished: &unfinished,
-            judged: good.is_some(),
+            judged: good.count.is_some(),
         };
         Evaluation {
             metrics: built_in(&samples),

@@ -64,7 +64,7 @@ pub(super) fn slo(result: &SloResult) -> Slo {
         comparison: Some(result.comparison.to_string()),
         unit: objective_unit(result).to_owned(),
         samples: result.sample_count,
-        met: Some(result.met),
+        met: result.unknown.is_none().then_some(result.met),
         worst_window: result.worst_window.map(|worst| WorstWindow {
             from: seconds(worst.from),
             to: seconds(worst.to),

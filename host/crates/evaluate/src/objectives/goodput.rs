@@ -2,35 +2,85 @@
 
 use std::collections::BTreeMap;
 
+use veeksha_events::FailedPlugin;
 use veeksha_stats::Weighted;
 
 use super::check::Condition;
 use super::judge::SortedJudgements;
-use super::{Judgements, Objectives};
+use super::{Judgements, Objectives, Unknown};
 use crate::Metric;
 use crate::label_sets::Matching;
 use crate::pooled::{GapSet, Of, TokenSet};
+use crate::row::Row;
 use crate::run_samples::RunSamples;
 use crate::sample_set::SampleSet;
 
+/// Which requests were good.
+#[derive(Debug, Default)]
+pub(crate) struct Good {
+    /// How many; `None` if nothing says what a good request is, or if it is not known.
+    pub(crate) count: Option<u64>,
+    /// Why it is not known, in words.
+    pub(crate) unknown: Option<String>,
+    /// What else a reader must know, in words.
+    pub(crate) remarks: Vec<String>,
+}
+
 /// Marks the good requests, and says how many they are: answered with something, every condition kept by itself, judged good by every judge.
-/// `None` if nothing says what a good request is. A request that has no sample of a condition's metric (one chunk has no gaps), or
-/// not its labels, does not break it.
+/// A request that has no sample of a condition's metric (one chunk has no gaps), or not its labels, does not break it.
+///
+/// Where a plugin failed that has a say, or said nothing at all, it is not known which were good: what nobody judged is neither.
 pub(crate) fn count_good(
     samples: &mut RunSamples,
     objectives: &Objectives,
     judgements: Judgements,
-) -> Option<u64> {
+    failed: &[FailedPlugin],
+) -> Good {
     let judged = judgements.sorted(&objectives.judges);
     if objectives.conditions.is_empty() && !judged.has_judges() {
-        return None;
+        return Good::default();
     }
+    let of_plugins = Unknown {
+        failed,
+        catalogue: samples.catalogue(),
+    };
+    let answered = samples.requests.rows.iter().filter(|row| is_answered(row));
+    let answers = answered.clone().count() as u64;
+    let silent = judged.silent_on(answered.map(|row| row.id));
+    let wholly_silent = silent.iter().find(|(_, count)| *count == answers);
+    let unknown = of_plugins.goodput(objectives).or_else(|| {
+        let (judge, _) = wholly_silent?;
+        Some(format!("the plugin `{judge}` judged no request"))
+    });
+    if unknown.is_some() {
+        return Good {
+            remarks: unknown
+                .iter()
+                .map(|why| format!("goodput is not known: {why}"))
+                .collect(),
+            unknown,
+            count: None,
+        };
+    }
+    let remarks = silent.iter().map(|(judge, count)| {
+        format!("the plugin `{judge}` did not judge {count} of {answers} answers: they do not count as good")
+    });
+    let remarks = remarks.collect();
     let good = good(samples, objectives, &judged);
     let count = good.iter().filter(|good| **good).count();
     for (row, good) in samples.requests.rows.iter_mut().zip(good) {
         row.good = good;
     }
-    Some(count as u64)
+    Good {
+        count: Some(count as u64),
+        unknown: None,
+        remarks,
+    }
+}
+
+/// Whether there is an answer to judge.
+fn is_answered(row: &Row) -> bool {
+    row.counts() && row.first.get().is_some()
 }
 
 fn good(samples: &RunSamples, objectives: &Objectives, judged: &SortedJudgements) -> Vec<bool> {
@@ -41,10 +91,7 @@ fn good(samples: &RunSamples, objectives: &Objectives, judged: &SortedJudgements
         .collect();
     let rows = samples.requests.rows.iter().zip(0u32..);
     rows.map(|(row, place)| {
-        row.counts()
-            && row.first.get().is_some()
-            && conditions.iter().all(|asked| asked.is_kept_by(place))
-            && judged.all_good(row.id)
+        is_answered(row) && conditions.iter().all(|asked| asked.is_kept_by(place)) && judged.all_good(row.id)
     })
     .collect()
 }

@@ -25,15 +25,16 @@ impl Judgements {
         for judge in judges {
             self.by_plugin.entry(judge.clone()).or_default();
         }
-        let mut judged: Vec<_> = self.by_plugin.into_values().collect();
-        judged.iter_mut().for_each(|judged| judged.sort_unstable());
+        let mut judged: Vec<_> = self.by_plugin.into_iter().collect();
+        judged.iter_mut().for_each(|(_, judged)| judged.sort_unstable());
         SortedJudgements { judged }
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct SortedJudgements {
-    judged: Vec<Vec<(RequestId, bool)>>,
+    /// By judge.
+    judged: Vec<(String, Vec<(RequestId, bool)>)>,
 }
 
 impl SortedJudgements {
@@ -43,10 +44,19 @@ impl SortedJudgements {
 
     /// Whether every judge said good. One who said nothing did not; one who said both did not either.
     pub(crate) fn all_good(&self, request: RequestId) -> bool {
-        self.judged.iter().all(|judged| {
+        self.judged.iter().all(|(_, judged)| {
             let begin = judged.partition_point(|(id, _)| *id < request);
             judged.get(begin) == Some(&(request, true))
         })
+    }
+
+    /// The judges that did not speak of all these requests, each with of how many.
+    pub(crate) fn silent_on(&self, requests: impl Iterator<Item = RequestId> + Clone) -> Vec<(&str, u64)> {
+        let judges = self.judged.iter().map(|(judge, judged)| {
+            let unknown = |request: &RequestId| judged.binary_search_by_key(request, |(id, _)| *id).is_err();
+            (judge.as_str(), requests.clone().filter(unknown).count() as u64)
+        });
+        judges.filter(|(_, count)| *count > 0).collect()
     }
 }
 
@@ -76,6 +86,8 @@ mod tests {
             [1, 2, 3, 4].map(|session| judged.all_good(id(session))),
             [true, false, false, false]
         );
+        let asked = [1, 2, 3, 4].map(id);
+        assert_eq!(judged.silent_on(asked.into_iter()), [("b", 1)]);
         let silent = Judgements::default().sorted(&["a".to_owned()]);
         assert!(silent.has_judges() && !silent.all_good(id(1)));
         assert!(!Judgements::default().sorted(&[]).has_judges());

@@ -9,10 +9,11 @@ use super::ask::{Limit, Of, Samples};
 use super::check::{Checked, Target, percent, text};
 use super::plugin_verdict::PluginVerdict;
 use super::stated::Stated;
+use super::{Good, Unknown};
 use crate::label_sets::Matching;
 use crate::run_samples::RunSamples;
 use crate::windows::Span;
-use crate::{Metric, json as shapes};
+use crate::{Figure, Metric, json as shapes};
 
 /// What one objective came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,8 @@ pub struct SloResult {
     pub observed: Option<f64>,
     /// Whether it was met; what was not observed was not met.
     pub met: bool,
+    /// Why it is not known whether it was met, if that is not known: a plugin on which it rests failed.
+    pub unknown: Option<String>,
     /// On how many samples that rests; over windows, those of the worst one. `None` for a figure of the whole run.
     pub sample_count: Option<u64>,
     /// Whether a percentile rests on so few samples that it is little more than the outermost one (a P99 of fewer than 100).
@@ -81,7 +84,8 @@ pub struct SloResults {
 }
 
 impl SloResults {
-    /// Whether every objective was met and every verdict of a plugin is good, of those that are known; true if there is none.
+    /// Whether every objective was met and every verdict of a plugin is good, of those that are known; true if there is none. An objective
+    /// of which it is not known was not met.
     pub fn all_met(&self) -> bool {
         self.results.iter().all(|result| result.met) && self.verdicts.iter().all(|said| said.verdict.met)
     }
@@ -91,10 +95,18 @@ impl SloResults {
     /// Of plugins that `failed` while they judged nobody knows what they would have said: then it is not known that all are met.
     pub(crate) fn json<'a>(&self, failed: impl Iterator<Item = &'a FailedPlugin>) -> Value {
         let failed: Vec<Value> = failed.map(shapes::failed_plugin).collect();
-        let all_asked = failed.is_empty() && self.not_asked.is_empty();
-        let all_met = match (self.all_met(), all_asked) {
-            (true, false) => None,
-            (met, _) => Some(met),
+        let some_missed = self
+            .results
+            .iter()
+            .any(|result| !result.met && result.unknown.is_none())
+            || self.verdicts.iter().any(|said| !said.verdict.met);
+        let all_known = failed.is_empty()
+            && self.not_asked.is_empty()
+            && self.results.iter().all(|result| result.unknown.is_none());
+        let all_met = match (some_missed, all_known) {
+            (true, _) => Some(false),
+            (false, true) => Some(true),
+            (false, false) => None,
         };
         let remarks: Vec<&String> = self.remarks.iter().chain(&self.not_asked).collect();
         let results = self.results.iter().map(SloResult::json);
@@ -115,6 +127,7 @@ impl SloResult {
     }
 
     fn json(&self) -> Value {
+        let met = self.unknown.is_none().then_some(self.met);
         let window = self.worst_window.map(|window| {
             json!({
                 "from": window.from as f64 / 1e9, "to": window.to as f64 / 1e9,
@@ -122,7 +135,7 @@ impl SloResult {
             })
         });
         json!({
-            "met": self.met,
+            "met": met,
             "slo_metric_key": self.key,
             "observed_value": self.observed,
             "threshold": self.threshold,
@@ -142,8 +155,25 @@ impl SloResult {
 }
 
 /// What an objective comes to; the figures of the run are known.
-pub(crate) fn answer(checked: &Checked, samples: &RunSamples) -> SloResult {
-    let seen = observe(checked, samples);
+pub(crate) fn answer(
+    checked: &Checked,
+    samples: &RunSamples,
+    unknown: &Unknown<'_>,
+    good: &Good,
+) -> SloResult {
+    let mut seen = observe(checked, samples);
+    let failed = match &checked.target {
+        Target::Figure(Figure::Goodput | Figure::GoodRequestsPerSecond) => good.unknown.clone(),
+        Target::Figure(_) => None,
+        Target::Samples { samples, .. } => unknown.samples(&samples.metric),
+    };
+    let is_known = failed.is_none() || seen.value.is_some();
+    if let Some(failed) = &failed {
+        seen.detail = Some(match is_known {
+            true => format!("{failed}: these are its samples until then"),
+            false => failed.clone(),
+        });
+    }
     SloResult {
         objective: text(&checked.stated),
         key: key(checked),
@@ -152,7 +182,8 @@ pub(crate) fn answer(checked: &Checked, samples: &RunSamples) -> SloResult {
         comparison: checked.limit.comparison,
         threshold: checked.limit.value,
         unit: checked.unit.clone(),
-        met: seen.value.is_some_and(|value| checked.limit.is_kept_by(value)),
+        met: is_known && seen.value.is_some_and(|value| checked.limit.is_kept_by(value)),
+        unknown: failed.filter(|_| !is_known),
         observed: seen.value,
         sample_count: seen.sample_count,
         thin: seen.thin,

@@ -272,8 +272,86 @@ fn a_request_is_good_if_every_judge_says_so() {
     close(goodput(&[], &first), 2.0 / 3.0);
     // Silence is no praise.
     close(goodput(&["strict"], &first[..1]), 1.0 / 3.0);
-    close(goodput(&["strict", "silent"], &first), 0.0);
+    // Who said nothing at all was not asked, or its words are lost.
+    assert_eq!(goodput(&["strict", "silent"], &first), None);
     assert_eq!(goodput(&[], &[]), None);
+}
+
+/// What nobody judged is neither good nor bad, and an objective on it is neither met nor missed, but no reason to go on.
+#[test]
+fn goodput_is_not_known_where_what_it_rests_on_failed() {
+    let failed = |part| {
+        Event::PluginFailed(FailedPlugin {
+            plugin: match part {
+                PluginPart::Metric => definition("jitter").plugin,
+                _ => "strict".into(),
+            },
+            part,
+            message: "in `it`: no".into(),
+        })
+    };
+    let answers = [answer(0, 100, "gold"), answer(1, 100, "gold")];
+    let run = |setup, more: &[Event]| run_in(setup, answers.iter().chain(more).cloned());
+    let said = [judged("strict", 0, true), failed(PluginPart::RequestCheck)];
+    let seen = run(
+        setup(&["goodput > 0.4", "p50(ttfc) < 1s"], &[], &["strict"]),
+        &said,
+    );
+    assert_eq!(
+        (seen.slos.goodput, seen.slos.good_requests_per_second),
+        (None, None)
+    );
+    assert_eq!(
+        seen.slos.remarks,
+        ["goodput is not known: the plugin `strict` failed while it judged requests"]
+    );
+    let results = seen.slo_results();
+    assert_eq!(results["all_slos_met"], Value::Null);
+    assert_eq!(results["results"][0]["met"], Value::Null);
+    assert_eq!(
+        results["results"][0]["detail"],
+        "the plugin `strict` failed while it judged requests"
+    );
+    assert_eq!(results["results"][1]["met"], true);
+    assert!(!seen.slos.all_met(), "what is not known is no success");
+
+    // A condition on what a plugin measures; what has nothing to do with it stays.
+    let condition = |slos: &[&str], goodput: &[&str], part| run(setup(slos, goodput, &[]), &[failed(part)]);
+    let seen = condition(&["max(jitter) < 1"], &["jitter < 1"], PluginPart::Metric);
+    assert_eq!(seen.slos.goodput, None);
+    assert_eq!(
+        seen.slos.results[0].unknown.as_deref(),
+        Some("the plugin `tester` failed while it measured")
+    );
+    let seen = condition(&["p50(ttfc) < 50ms"], &["ttfc < 1s"], PluginPart::Metric);
+    assert_eq!(seen.slos.goodput, Some(1.0));
+    // What is known to be missed stays so.
+    let seen = condition(
+        &["p50(ttfc) < 50ms", "max(jitter) < 1"],
+        &["ttfc < 1s"],
+        PluginPart::Metric,
+    );
+    assert_eq!(seen.slo_results()["all_slos_met"], false);
+
+    // Samples until the failure are judged, and told to be those.
+    let sample = weighted("jitter", 0.5, 1.0, Some(id(0, 0)));
+    let seen = run(
+        setup(&["max(jitter) < 1"], &[], &[]),
+        &[sample, failed(PluginPart::Metric)],
+    );
+    assert!(seen.slos.results[0].met);
+    assert_eq!(
+        seen.slos.results[0].detail.as_deref(),
+        Some("the plugin `tester` failed while it measured: these are its samples until then")
+    );
+
+    // An answer that was not judged before a record was cut counts against goodput, and is told.
+    let seen = run(setup(&[], &[], &["strict"]), &said[..1]);
+    assert_eq!(seen.slos.goodput, Some(0.5));
+    assert_eq!(
+        seen.slos.remarks,
+        ["the plugin `strict` did not judge 1 of 2 answers: they do not count as good"]
+    );
 }
 
 #[test]
