@@ -83,7 +83,7 @@ pub(crate) fn is_no_run(sweep: &Path) -> Failure {
         Err(failure) => return refused.hinted(failure.message),
     };
     if runs.is_empty() {
-        return refused.hinted("none of its runs was carried out and is there");
+        return refused.hinted("none of its runs is there with its record");
     }
     let more = match runs.len().saturating_sub(NAMED) {
         0 => String::new(),

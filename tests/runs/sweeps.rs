@@ -1,5 +1,7 @@
 //! Several scenarios of one command: how they are written, what they leave, and what happens when one of them fails.
 
+mod one_server;
+
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
