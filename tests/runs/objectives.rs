@@ -293,6 +293,47 @@ fn a_component_judges_in_tiers() {
 }
 
 /// What cannot be asked is said before anything is sent: no folder is made.
+/// A slip in a name gives a check nothing, which looks like a quiet run: it is told, with the name that was meant, of functions and of
+/// components.
+#[test]
+fn a_check_that_asks_for_what_does_not_exist_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(10, "", ""), &[]);
+    let file = scenario(
+        folder.path(),
+        "slip.lua",
+        r#"return { name = "slip", check = function(results)
+  local p99, errors = results:percentile("ttcf", 99), results:figure("eror_rate")
+  -- These exist, and have nothing to say.
+  assert(results:percentile("num_reasoning_tokens", 50) == nil)
+  assert(results:stats("ttfc", { tier = "none" }).count == 0)
+  return { { name = "fast", met = p99 == nil or p99 < 1, threshold = 1 } }
+end }"#,
+    );
+    let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
+    let anew = folder.path().join("anew");
+    let config = r#"{"objectives": [{"metric": "tfc", "at_most": {"gold": 1}}]}"#;
+    let slips = |more: &[&str]| {
+        let _ = std::fs::remove_dir_all(&anew);
+        let output = evaluate(&run, &[more, &["--to", path(&anew)]].concat());
+        let remarks = json(&anew, "metrics/slo_results.json")["remarks"].to_string();
+        (stdout(&output), remarks)
+    };
+    let (table, remarks) = slips(&["--plugin", &file]);
+    let said = "the plugin `slip`: it asked for `eror_rate`, which does not exist (did you mean `error_rate`?), `ttcf`, which does not exist \
+                (did you mean `ttfc`?)";
+    assert_eq!(remarks, format!("[\"{said}\"]"));
+    assert!(
+        table.contains("! the plugin `slip`: it asked for `eror_rate`"),
+        "{table}"
+    );
+    let (_, remarks) = slips(&["--plugin", path(&component), "--plugin-config", config]);
+    assert!(
+        remarks.contains("it asked for `tfc`, which does not exist (did you mean `ttfc`?)"),
+        "{remarks}"
+    );
+}
+
 #[test]
 fn objectives_are_checked_before_the_run() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,6 +4,7 @@ mod names;
 mod observer;
 mod of_run;
 mod open;
+mod questions;
 mod thread;
 
 pub(crate) use observer::Observer;

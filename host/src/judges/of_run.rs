@@ -6,12 +6,19 @@ use veeksha_evaluate::Evaluation;
 use veeksha_events::{Event, FailedPlugin, PluginPart};
 use veeksha_ports::{PluginFailure, RunResults, SloCheck};
 
+use super::questions::Questions;
+
 /// Asks the plugins that judge the run. What went wrong is given back; one that failed has no verdict.
 pub(crate) fn judge_run(evaluation: &mut Evaluation, checks: &[Arc<dyn SloCheck>]) -> Vec<PluginFailure> {
     let mut failures = Vec::new();
     for check in checks {
-        let results: Arc<dyn RunResults> = evaluation.samples.clone();
-        let verdicts = check.check(results).unwrap_or_else(|failure| {
+        let questions = Arc::new(Questions::about(evaluation.samples.clone()));
+        let results: Arc<dyn RunResults> = questions.clone();
+        let verdicts = check.check(results);
+        let slips = questions.slips();
+        let slips = slips.map(|slips| format!("the plugin `{}`: {slips}", check.info().name));
+        evaluation.slos.slips.extend(slips);
+        let verdicts = verdicts.unwrap_or_else(|failure| {
             evaluation.failed.push(failed(&failure, PluginPart::SloCheck));
             failures.push(failure);
             Vec::new()

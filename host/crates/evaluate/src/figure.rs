@@ -243,6 +243,14 @@ impl Figure {
         self.info().unit == "1"
     }
 
+    /// The values that it can have.
+    pub fn range(self) -> Range {
+        match self.is_share() {
+            true => Range::Share,
+            false => Range::NotNegative,
+        }
+    }
+
     /// The figure of a name.
     pub fn of_name(name: &str) -> Option<Figure> {
         FIGURES

@@ -48,7 +48,14 @@ pub(super) fn whole(
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     run.elapsed = evaluation.curves.window.map(|(_, to)| seconds(to));
-    run.remarks.extend(evaluation.slos.remarks.iter().cloned());
+    run.remarks.extend(
+        evaluation
+            .slos
+            .remarks
+            .iter()
+            .chain(&evaluation.slos.slips)
+            .cloned(),
+    );
     run.started_unix = analysed
         .started
         .as_ref()

@@ -1,6 +1,6 @@
 //! Why an objective is refused before the run.
 
-use veeksha_slo::UnitMismatch;
+use veeksha_slo::{TellsNothing, UnitMismatch};
 
 /// An objective that cannot be answered, whatever the run does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,24 +78,9 @@ pub enum ObjectiveProblem {
     /// A bound that is no number.
     #[error("the bound is not a finite number")]
     Bound,
-    /// A bound on a share that no share keeps, or all do.
-    #[error("{verdict}: `{quantity}` is a share, from 0 to 1; {remedy}")]
-    BeyondShares {
-        /// Whether nothing or everything meets it, in words.
-        verdict: &'static str,
-        /// What is bounded.
-        quantity: String,
-        /// What to write instead.
-        remedy: String,
-    },
-    /// A bound on what is never negative that no value keeps, or all do.
-    #[error("{verdict}: `{quantity}` is never below 0; give a bound above 0")]
-    NeverNegative {
-        /// Whether nothing or everything meets it, in words.
-        verdict: &'static str,
-        /// What is bounded.
-        quantity: String,
-    },
+    /// A bound that no value can keep, or all do.
+    #[error(transparent)]
+    TellsNothing(#[from] TellsNothing),
     /// A percentile beyond 0 to 100.
     #[error("a percentile lies between 0 and 100")]
     Percentile,

@@ -1,22 +1,10 @@
-//! Bounds that tell nothing, because what they bound cannot reach them.
+//! Bounds that tell nothing, because what they bound cannot reach them: which values it can have.
 
-use veeksha_slo::{Bound, BoundUnit, Comparison, Objective};
+use veeksha_slo::{Objective, Quantity, Range, TellsNothing};
 
-use super::ask::{Limit, Of};
+use super::ask::Limit;
 use super::check::Target;
-use super::error::ObjectiveProblem as Problem;
-use crate::Catalogue;
-
-/// The values that a quantity can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Range {
-    /// 0 to 1.
-    Share,
-    /// 0 and more: times, counts and rates.
-    NotNegative,
-    /// Any: what a plugin measures.
-    Any,
-}
+use crate::{Catalogue, Metric};
 
 /// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run.
 pub(super) fn fits(
@@ -24,76 +12,19 @@ pub(super) fn fits(
     target: &Target,
     limit: Limit,
     catalogue: &Catalogue,
-) -> Result<(), Problem> {
-    let range = range(target, catalogue);
-    let (least, most) = match range {
-        Range::Share => (0.0, 1.0),
-        Range::NotNegative => (0.0, f64::INFINITY),
-        Range::Any => return Ok(()),
+) -> Result<(), TellsNothing> {
+    let values = match target {
+        Target::Figure(figure) => figure.range(),
+        Target::Samples { samples, .. } => catalogue
+            .get(&samples.metric)
+            .and_then(|info| info.metric)
+            .map_or(Range::Any, Metric::range),
     };
-    let value = limit.value;
-    let (never, always) = match limit.comparison {
-        Comparison::Below => (value <= least, value > most),
-        Comparison::AtMost => (value < least, value >= most),
-        Comparison::Above => (value >= most, value < least),
-        Comparison::AtLeast => (value > most, value <= least),
+    let range = match &objective.quantity {
+        Quantity::Samples { aggregate, .. } => values.of(*aggregate),
+        Quantity::Figure(_) => values,
     };
-    let verdict = match (never, always) {
-        (true, _) => "nothing can meet it",
-        (_, true) => "everything meets it",
-        _ => return Ok(()),
-    };
-    let quantity = objective.quantity.to_string();
-    Err(match range {
-        Range::Share => Problem::BeyondShares {
-            verdict,
-            quantity,
-            remedy: remedy(objective),
-        },
-        _ => Problem::NeverNegative { verdict, quantity },
-    })
-}
-
-fn range(target: &Target, catalogue: &Catalogue) -> Range {
-    match target {
-        Target::Figure(figure) => share_if(figure.is_share()),
-        Target::Samples { samples, .. } => {
-            let built_in = catalogue.get(&samples.metric).and_then(|info| info.metric);
-            match (samples.of, built_in) {
-                (Of::Count | Of::Std, _) => Range::NotNegative,
-                (_, None) => Range::Any,
-                (Of::Sum, Some(_)) => Range::NotNegative,
-                (_, Some(metric)) => share_if(metric.is_share()),
-            }
-        }
-    }
-}
-
-fn share_if(is_share: bool) -> Range {
-    match is_share {
-        true => Range::Share,
-        false => Range::NotNegative,
-    }
-}
-
-/// What was probably meant: who writes 95 means 95%.
-fn remedy(objective: &Objective) -> String {
-    let bound = objective.bound;
-    if bound.unit == BoundUnit::None && bound.value > 1.0 && bound.value < 100.0 {
-        let meant = Objective {
-            bound: Bound {
-                value: bound.value / 100.0,
-                unit: BoundUnit::Percent,
-            },
-            ..objective.clone()
-        };
-        return format!("did you mean `{meant}`?");
-    }
-    match objective.comparison {
-        Comparison::Below | Comparison::AtLeast => "give a bound above 0%, up to 100%",
-        Comparison::AtMost | Comparison::Above => "give a bound from 0%, below 100%",
-    }
-    .to_owned()
+    range.fits(&objective.quantity, limit.comparison, objective.bound, limit.value)
 }
 
 #[cfg(test)]

@@ -79,6 +79,8 @@ pub struct SloResults {
     pub good_requests_per_second: Option<f64>,
     /// What a reader of goodput must know, in words: conditions that are about no request.
     pub remarks: Vec<String>,
+    /// Names that checks of the run asked for and that do not exist, in words: what a check says of them rests on nothing.
+    pub slips: Vec<String>,
     /// Why it is not known what else was asked of the run, in words: then it is not known either that all was met.
     pub not_asked: Vec<String>,
 }
@@ -108,7 +110,12 @@ impl SloResults {
             (false, true) => Some(true),
             (false, false) => None,
         };
-        let remarks: Vec<&String> = self.remarks.iter().chain(&self.not_asked).collect();
+        let remarks: Vec<&String> = self
+            .remarks
+            .iter()
+            .chain(&self.slips)
+            .chain(&self.not_asked)
+            .collect();
         let results = self.results.iter().map(SloResult::json);
         let verdicts = self.verdicts.iter().map(PluginVerdict::json);
         json!({
