@@ -4,6 +4,7 @@ mod caches;
 mod cells;
 mod files;
 mod hostile_names;
+mod loads_and_losses;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

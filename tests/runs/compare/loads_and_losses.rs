@@ -1,0 +1,161 @@
+//! Runs that were asked for different loads, and runs of which one lost its slow requests: neither makes a server better.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{compare, compared, verdicts};
+use crate::simulated::{labelled, simulated};
+use crate::support::{assert_code, stderr, stdout};
+
+/// With goodput among the figures.
+const JUDGED: &str = r#"{ type = "performance", goodput = { "ttfc <= 900ms" } }"#;
+
+/// A run in a folder of its own, which is called by this name.
+fn run(folder: &Path, name: &str, text: &str, more: &[&str]) -> PathBuf {
+    let within = folder.join(format!("made {name}"));
+    std::fs::create_dir_all(&within).expect("a folder");
+    let made = simulated(&within, "s.lua", text, more);
+    let named = folder.join(name);
+    std::fs::rename(made, &named).expect("the folder of a run moves");
+    named
+}
+
+fn figure<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    let figures = comparison["candidates"][0]["figures"]
+        .as_array()
+        .expect("figures");
+    let mut named = figures.iter().filter(|figure| figure["name"] == name);
+    named.next().unwrap_or_else(|| panic!("no {name}"))
+}
+
+fn first_remark(comparison: &Value) -> &str {
+    let remarks = &comparison["candidates"][0]["remarks"];
+    remarks[0].as_str().expect("a remark")
+}
+
+/// The same server, with a client that gives up on its slower half.
+#[test]
+fn a_run_that_lost_its_slow_requests_is_not_better() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = labelled(200, JUDGED, "");
+    let whole = run(folder.path(), "whole", &text, &[]);
+    let comparison = compared(&[&whole, &whole], &["--metrics", "end_to_end_latency"], 0);
+    let median = &comparison["candidates"][0]["figures"][1];
+    assert_eq!(median["statistic"], "p50");
+    let median = median["baseline"]["value"]
+        .as_f64()
+        .expect("a median")
+        .to_string();
+    let impatient = run(
+        folder.path(),
+        "impatient",
+        &text,
+        &["--client.request_timeout", &median],
+    );
+
+    for gate in ["worse(ttfc)", "worse(end_to_end_latency)"] {
+        let comparison = compared(&[&whole, &impatient], &["--fail-if", gate], 3);
+        assert_eq!(
+            comparison["fail_if"]["candidates"][0]["outcome"], "undecided",
+            "{gate}"
+        );
+    }
+    let comparison = compared(&[&whole, &impatient], &["--fail-if", "worse(any)"], 3);
+    assert_eq!(comparison["fail_if"]["candidates"][0]["outcome"], "fails");
+    assert_eq!(verdicts(&comparison, "error_rate"), ["worse"]);
+    let of_latencies = verdicts(&comparison, "end_to_end_latency");
+    assert_eq!(of_latencies[0], "survivors_only", "{of_latencies:?}");
+    for name in ["ttfc", "tbc", "end_to_end_latency", "e2e_from_intended", "tpot"] {
+        assert!(!verdicts(&comparison, name).contains(&"better"), "{name}");
+    }
+    // The counts are those of the run: all were due, and what was answered was completed.
+    let answered = &comparison["candidates"][0]["answered"];
+    assert_eq!(answered["baseline"]["part"], answered["baseline"]["whole"]);
+    let completed = figure(&comparison, "num_completed_requests")["candidate"]["value"].as_f64();
+    assert_eq!(answered["candidate"]["part"].as_f64(), completed);
+    assert_eq!(
+        answered["candidate"]["whole"],
+        figure(&comparison, "goodput")["candidate"]["whole"]
+    );
+    assert!(
+        first_remark(&comparison).contains("are those of the survivors"),
+        "{}",
+        first_remark(&comparison)
+    );
+    let table = compare(&[&whole, &impatient], &["--metrics", "ttfc,goodput"]);
+    let marked = stdout(&table)
+        .lines()
+        .any(|line| line.starts_with("! ttfc mean") && line.contains("survivors only"));
+    assert!(marked, "{}", stdout(&table));
+}
+
+#[test]
+fn rates_that_were_asked_for_are_no_merit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at =
+        |rate: &str| labelled(80, JUDGED, "").replace("arrival_rate = 60", &format!("arrival_rate = {rate}"));
+    let [slow, fast] = ["30", "60"].map(|rate| run(folder.path(), &format!("rate {rate}"), &at(rate), &[]));
+    let gate = ["--fail-if", "worse(requests_per_second)"];
+    let comparison = compared(&[&fast, &slow], &gate, 3);
+    assert_eq!(comparison["fail_if"]["candidates"][0]["outcome"], "undecided");
+    assert_eq!(
+        first_remark(&comparison),
+        "rate 60 was asked for 60 sessions/s and rate 30 for 30 sessions/s: how much there is of something in a second is what was asked for, so rates and counts are shown and not judged; latencies are those under these loads"
+    );
+    for name in [
+        "requests_per_second",
+        "good_requests_per_second",
+        "input_tokens_per_second",
+        "output_tokens_per_second",
+        "total_tokens_per_second",
+        "num_completed_requests",
+    ] {
+        assert_eq!(verdicts(&comparison, name), ["not_comparable"], "{name}");
+        assert!(figure(&comparison, name)["difference"].is_f64(), "{name}");
+    }
+    assert_ne!(verdicts(&comparison, "ttfc")[0], "not_comparable");
+    assert_ne!(verdicts(&comparison, "error_rate")[0], "not_comparable");
+
+    // A closed loop has the rate that the server makes.
+    let open = r#"type = "rate", interval_generator = { type = "poisson", arrival_rate = 60 }"#;
+    let closed = |sessions: u32| {
+        let traffic =
+            format!(r#"type = "concurrent", target_concurrent_sessions = {sessions}, rampup_seconds = 0"#);
+        let text = labelled(80, "", "").replace(open, &traffic);
+        run(folder.path(), &format!("{sessions} sessions"), &text, &[])
+    };
+    let (few, more) = (closed(2), closed(8));
+    let comparison = compared(&[&few, &more], &["--metrics", "requests_per_second"], 0);
+    assert_eq!(verdicts(&comparison, "requests_per_second"), ["better"]);
+    assert_eq!(
+        first_remark(&comparison),
+        "2 sessions was asked for 2 sessions at a time and 8 sessions for 8 sessions at a time: rates and latencies are those under these loads"
+    );
+}
+
+/// Remarks call the sides by their folders: the column of a letter is that of the folder that is called by it.
+#[test]
+fn a_folder_called_by_a_letter_has_the_column_of_this_letter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = labelled(20, "", "");
+    let [a, b, other] = ["A", "B", "other"].map(|name| run(folder.path(), name, &text, &[]));
+    for (sides, said, title) in [
+        ([&b, &a], ["  B is B", "  A is A"], "A against B"),
+        ([&other, &a], ["  B is other", "  A is A"], "A against B"),
+        ([&a, &other], ["  A is A", "  B is other"], "B against A"),
+    ] {
+        let output = compare(&sides.map(PathBuf::as_path), &["--metrics", "ttfc"]);
+        assert_code(&output, 0);
+        let text = stdout(&output);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1..3], said, "{}", stderr(&output));
+        let columns = title.split(" against ").collect::<Vec<_>>();
+        let heading = lines
+            .iter()
+            .find(|line| line.starts_with(title))
+            .expect("a table");
+        let words: Vec<&str> = heading[title.len()..].split_whitespace().collect();
+        assert_eq!(words[..2], [columns[1], columns[0]], "{heading}");
+    }
+}
