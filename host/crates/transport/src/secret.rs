@@ -22,24 +22,67 @@ impl Secret {
 /// The shortest secret, and the shortest beginning of one, that is looked for in texts: shorter ones would only garble them.
 const MIN_REDACTED: usize = 6;
 
-/// Replaces every occurrence of `secret` in a text that came from elsewhere: some servers repeat a refused key in full. The
-/// text may have been cut, so a beginning of the secret at its very end is replaced, too.
+/// Replaces every occurrence of `secret` in a text that came from elsewhere: some servers repeat a refused key in full, or in the
+/// address that they send to, in whatever way that is written ([`spelled`]). The text may have been cut, so a beginning of the secret
+/// at its very end is replaced, too.
 pub(crate) fn redact(text: &str, secret: &str) -> String {
     if secret.len() < MIN_REDACTED {
         return text.to_owned();
     }
-    let mut text = text.replace(secret, "***");
-    let (body, cut) = text
-        .strip_suffix('…')
-        .map_or((text.as_str(), ""), |body| (body, "…"));
-    let ends = secret
-        .char_indices()
-        .map(|(end, _)| end)
-        .filter(|end| *end >= MIN_REDACTED);
-    if let Some(kept) = ends.rev().find_map(|end| body.strip_suffix(&secret[..end])) {
-        text = format!("{kept}***{cut}");
+    let (body, cut) = text.strip_suffix('…').map_or((text, ""), |body| (body, "…"));
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = body;
+    while let Some(first) = rest.chars().next() {
+        rest = match after_secret(rest, secret) {
+            Some(after) => {
+                kept.push_str("***");
+                after
+            }
+            None => {
+                kept.push(first);
+                &rest[first.len_utf8()..]
+            }
+        };
     }
-    text
+    kept.push_str(cut);
+    kept
+}
+
+/// What follows the secret at the beginning of a text, or nothing where the text ends within it.
+fn after_secret<'a>(text: &'a str, secret: &str) -> Option<&'a str> {
+    let mut rest = text;
+    for (known, wanted) in secret.char_indices() {
+        match spelled(rest, wanted) {
+            Some(after) => rest = after,
+            None => return (known >= MIN_REDACTED && is_cut(rest)).then_some(""),
+        }
+    }
+    Some(rest)
+}
+
+/// Whether a text is nothing, or no more than the beginning of an escape.
+fn is_cut(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('%') && rest.len() < 3 || rest.starts_with('\\') && rest.len() < 6
+}
+
+/// What follows a character at the beginning of a text: as it is, percent-encoded (`%2F`), or escaped as in JSON (`\/`, `\u002f`).
+fn spelled(text: &str, wanted: char) -> Option<&str> {
+    text.strip_prefix(wanted)
+        .or_else(|| text.strip_prefix('\\')?.strip_prefix(wanted))
+        .or_else(|| percent_encoded(text, wanted))
+        .or_else(|| {
+            let (digits, rest) = text.strip_prefix("\\u")?.split_at_checked(4)?;
+            (u32::from_str_radix(digits, 16).ok()? == u32::from(wanted)).then_some(rest)
+        })
+}
+
+fn percent_encoded(text: &str, wanted: char) -> Option<&str> {
+    let mut bytes = [0; 4];
+    let mut bytes = wanted.encode_utf8(&mut bytes).bytes();
+    bytes.try_fold(text, |rest, byte| {
+        let (digits, rest) = rest.strip_prefix('%')?.split_at_checked(2)?;
+        (u8::from_str_radix(digits, 16).ok()? == byte).then_some(rest)
+    })
 }
 
 impl From<String> for Secret {
@@ -81,6 +124,28 @@ mod tests {
         );
         assert_eq!(redact("abc", ""), "abc");
         assert_eq!(redact("token 1 of 2", "1"), "token 1 of 2");
+    }
+
+    #[test]
+    fn a_key_is_found_however_it_is_written() {
+        for written in [
+            "sk/a+b\"ü",
+            "sk%2Fa%2Bb%22%C3%BC",
+            "sk%2fa+b%22ü",
+            r#"sk\/a+b\"ü"#,
+            r"sk\u002fa\u002Bb\u0022\u00fc",
+            "%73%6b/a+b\"ü",
+        ] {
+            let text = format!("see /login?key={written}&x=%2F and %");
+            assert_eq!(
+                redact(&text, "sk/a+b\"ü"),
+                "see /login?key=***&x=%2F and %",
+                "{written}"
+            );
+        }
+        for cut in ["sk%2Fa%2Bb", "sk%2Fa%2Bb%2", r"sk\/a+b\", r"sk\/a+b\u00"] {
+            assert_eq!(redact(&format!("see {cut}…"), "sk/a+b\"ü"), "see ***…", "{cut}");
+        }
     }
 
     #[test]
