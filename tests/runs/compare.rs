@@ -489,3 +489,19 @@ fn the_help_says_how_a_gate_ends_and_what_may_be_invalid() {
         assert!(help.contains(text), "{text} in {help}");
     }
 }
+
+/// As of an objective: a gate that can never fail is a mistake.
+#[test]
+fn a_gate_that_nothing_can_meet_is_refused() {
+    let runs = runs();
+    let sides: [&Path; 2] = [&runs.first, &runs.slower];
+    for (gate, said) in [
+        ("error_rate > 5", "did you mean `error_rate > 5%`?"),
+        ("mean(cached_token_share) > 1", "is a share, from 0 to 1"),
+        ("p99(ttfc) < 0", "`p99(ttfc)` is never below 0"),
+    ] {
+        let output = compare(&sides, &["--fail-if", gate]);
+        assert_code(&output, 2);
+        assert!(stderr(&output).contains(said), "{gate}: {}", stderr(&output));
+    }
+}

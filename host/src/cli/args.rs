@@ -410,10 +410,10 @@ pub(crate) struct CompareArgs {
     /// Write the comparison as JSON to this file; `-` prints it in place of the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write it as a page to this file.
+    /// Write it as a page to this file; `-` prints it in place of the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Write it as JUnit XML to this file.
+    /// Write it as JUnit XML to this file; `-` prints it in place of the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Print annotations for GitHub Actions too.

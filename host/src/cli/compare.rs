@@ -14,8 +14,9 @@ use veeksha_compare::{
     CandidateDecision, Comparison, Decision, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell,
     join,
 };
-use veeksha_evaluate::Catalogue;
+use veeksha_evaluate::{Catalogue, Metric};
 use veeksha_model::{printable, steers};
+use veeksha_slo::Range;
 
 use crate::cli::args::CompareArgs;
 use crate::failure::Failure;
@@ -163,12 +164,14 @@ fn known(sides: &[Side]) -> Vec<Known> {
             .collect(),
         unit: info.unit.clone(),
         kind: KnownKind::Metric,
+        range: info.metric.map_or(Range::Any, Metric::range),
     });
     let figures = catalogue.figures().map(|figure| Known {
         name: figure.name.to_owned(),
         aliases: Vec::new(),
         unit: figure.unit.to_owned(),
         kind: KnownKind::Figure,
+        range: figure.figure.range(),
     });
     let mut known: Vec<Known> = metrics.chain(figures).collect();
     for seen in Known::of(sides) {

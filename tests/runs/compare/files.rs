@@ -205,3 +205,56 @@ fn two_outputs_are_two_files() {
     }
     assert_eq!(std::fs::read_to_string(&file).expect("the old file"), "old");
 }
+
+#[test]
+fn each_form_is_printed_in_place_of_the_table_if_asked() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    let sides = [path(&runs.first), path(&runs.slower)];
+    for (flag, begins, ends) in [
+        ("--json", "{", "}\n"),
+        ("--html", "<!doctype html>", "</html>\n"),
+        ("--junit", "<?xml ", "</testsuites>\n"),
+    ] {
+        let output = crate::support::program()
+            .current_dir(folder.path())
+            .args(["compare", sides[0], sides[1], flag, "-"])
+            .output()
+            .expect("the program starts");
+        assert_code(&output, 0);
+        let printed = stdout(&output);
+        assert!(
+            printed.to_ascii_lowercase().starts_with(begins),
+            "{flag}: {printed}"
+        );
+        assert!(printed.ends_with(ends), "{flag}: {printed}");
+        let file = folder.path().join("file");
+        assert_code(&compare(&[&runs.first, &runs.slower], &[flag, path(&file)]), 0);
+        let written = std::fs::read_to_string(&file).expect("the file");
+        assert_eq!(printed.trim_end(), written.trim_end(), "{flag}");
+        std::fs::remove_file(&file).expect("the file");
+        let there = std::fs::read_dir(folder.path()).expect("the folder").count();
+        assert_eq!(there, 0, "a file beside what {flag} printed");
+    }
+}
+
+#[test]
+fn one_form_at_most_is_printed() {
+    let runs = runs();
+    for (more, said) in [
+        (
+            &["--html", "-", "--junit", "-"][..],
+            "--html - and --junit - both write",
+        ),
+        (
+            &["--json", "-", "--html", "-"],
+            "--json - and --html - both write",
+        ),
+        (&["--junit", "-", "--github"], "--junit - and --github both write"),
+    ] {
+        let output = compare(&[&runs.first, &runs.second], more);
+        assert_code(&output, 2);
+        assert_eq!(stdout(&output), "");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}

@@ -6,7 +6,7 @@ mod parse;
 
 use std::ops::Range;
 
-use veeksha_slo::{Aggregate, Bound, Comparison};
+use veeksha_slo::{Aggregate, Bound, Comparison, Quantity};
 
 use crate::{Statistic, Verdict};
 
@@ -61,6 +61,22 @@ struct Measured {
     place: Range<usize>,
     /// The bound as it stands there.
     bound_place: Range<usize>,
+}
+
+impl Measured {
+    /// What is bounded, as objectives name it.
+    fn quantity(&self) -> Quantity {
+        let name = self.name.name.clone();
+        match self.aggregate {
+            None => Quantity::Figure(name),
+            Some(aggregate) => Quantity::Samples {
+                aggregate,
+                metric: name,
+                filter: Vec::new(),
+                window: None,
+            },
+        }
+    }
 }
 
 /// Which number is meant.

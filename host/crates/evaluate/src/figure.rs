@@ -1,6 +1,7 @@
 //! Figures of the whole run that objectives can name.
 
 use veeksha_model::Better;
+use veeksha_slo::Range;
 
 /// A figure of the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use veeksha_model::Better;
+use veeksha_slo::Range;
 
 use crate::metric_table::{ENTRIES, Entry};
 
@@ -135,6 +136,14 @@ impl Metric {
             self,
             Metric::CachedTokenShare | Metric::Fluidity | Metric::FluidityTokens
         )
+    }
+
+    /// The values that it can have.
+    pub fn range(self) -> Range {
+        match self.is_share() {
+            true => Range::Share,
+            false => Range::NotNegative,
+        }
     }
 
     /// One line that says what it is.

@@ -39,6 +39,7 @@ mod grammar;
 mod lexer;
 mod nearest;
 mod objective;
+mod range;
 mod reader;
 
 pub use bound::WrittenBound;
@@ -48,4 +49,5 @@ pub use fit::UnitMismatch;
 pub use lexer::{Token, TokenKind};
 pub use nearest::nearest;
 pub use objective::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+pub use range::{Range, TellsNothing};
 pub use reader::{LONGEST, Reader};

@@ -1,6 +1,6 @@
 //! Whether what an expression names exists, and whether its bounds fit.
 
-use veeksha_slo::{ParseError, Reader, UnitMismatch};
+use veeksha_slo::{ParseError, Range, Reader, UnitMismatch};
 
 use crate::Side;
 
@@ -17,6 +17,8 @@ pub struct Known {
     pub unit: String,
     /// Which of the two it is.
     pub kind: KnownKind,
+    /// The values that it can have.
+    pub range: Range,
 }
 
 /// A metric or a figure of the whole run.
@@ -29,7 +31,7 @@ pub enum KnownKind {
 }
 
 impl Known {
-    /// What the runs have, each name once. Metrics that a plugin measured are among them.
+    /// What the runs have, each name once. Metrics that a plugin measured are among them, so nothing is known of the values.
     pub fn of(sides: &[Side]) -> Vec<Known> {
         let mut known: Vec<Known> = Vec::new();
         let mut add = |name: &str, unit: &str, kind| {
@@ -39,6 +41,7 @@ impl Known {
                     aliases: Vec::new(),
                     unit: unit.to_owned(),
                     kind,
+                    range: Range::Any,
                 });
             }
         };
@@ -133,21 +136,55 @@ impl Checker<'_> {
             None => KnownKind::Figure,
         };
         let found = self.name(&mut measured.name, Some(kind))?;
-        if measured.what == What::Relative {
-            return Ok(());
-        }
-        match measured.bound.in_unit(&found.unit) {
-            Ok(_) => Ok(()),
-            Err(UnitMismatch::Percent { bound, unit }) => {
+        let range = match measured.aggregate {
+            Some(aggregate) => found.range.of(aggregate),
+            None => found.range,
+        };
+        let bound = match (measured.what, measured.bound.in_unit(&found.unit)) {
+            (What::Relative, _) => measured.bound.value,
+            (_, Ok(bound)) => bound,
+            (_, Err(UnitMismatch::Percent { bound, unit })) => {
                 let problem = format!(
                     "`{bound}` is a share, and the unit of `{}` is {unit}; a relative change has a sign: `+{bound}`",
                     found.name
                 );
-                Err(self.reader.error(measured.bound_place.clone(), problem))
+                return Err(self.reader.error(measured.bound_place.clone(), problem));
             }
-            Err(mismatch) => Err(self
-                .reader
-                .error(measured.bound_place.clone(), mismatch.to_string())),
+            (_, Err(mismatch)) => {
+                return Err(self
+                    .reader
+                    .error(measured.bound_place.clone(), mismatch.to_string()));
+            }
+        };
+        match tells_nothing(measured, range, bound) {
+            Some(problem) => Err(self.reader.error(measured.bound_place.clone(), problem)),
+            None => Ok(()),
         }
+    }
+}
+
+/// What is wrong with a bound that nothing keeps, or everything does: such a gate never fails, or always.
+fn tells_nothing(measured: &Measured, range: Range, bound: f64) -> Option<String> {
+    let quantity = measured.quantity();
+    let change = |least: f64, most: f64, why: &str| {
+        let verdict = measured.comparison.tells_nothing(bound, least, most)?;
+        Some(format!("{verdict}: `{quantity}` {why}"))
+    };
+    match (measured.what, range) {
+        (What::Value, _) => range
+            .fits(&quantity, measured.comparison, measured.bound, bound)
+            .err()
+            .map(|error| error.to_string()),
+        (_, Range::Any) | (What::Difference, Range::NotNegative) => None,
+        (What::Difference, Range::Share) => change(
+            -1.0,
+            1.0,
+            "is a share, and changes by 1 at most; a percentage point is 0.01",
+        ),
+        (What::Relative, _) => change(
+            -1.0,
+            f64::INFINITY,
+            "is never below 0, and falls by 100 % at most; give a bound above -100%",
+        ),
     }
 }

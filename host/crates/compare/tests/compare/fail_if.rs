@@ -5,7 +5,7 @@ use veeksha_compare::{
     Comparison, Decision, FailIf, FigureData, Known, KnownKind, Options, Outcome, Side, Statistic, compare,
 };
 use veeksha_model::Better;
-use veeksha_slo::{Aggregate, ParseError};
+use veeksha_slo::{Aggregate, ParseError, Range};
 
 use crate::synthetic::{even, metric, run, side};
 
@@ -15,6 +15,10 @@ fn known() -> Vec<Known> {
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
         unit: unit.into(),
         kind,
+        range: match unit {
+            "1" => Range::Share,
+            _ => Range::NotNegative,
+        },
     };
     vec![
         of("ttfc", &[], "s", KnownKind::Metric),
@@ -223,6 +227,72 @@ fn what_is_wrong_is_pointed_at() {
         Ok(expression) => format!("read as {expression:?}\n"),
     });
     insta::assert_snapshot!(said.concat());
+}
+
+/// A gate that never fails, or always, tells nothing of a candidate: the bound was meant otherwise.
+#[test]
+fn bounds_that_tell_nothing_are_refused() {
+    for (text, problem) in [
+        (
+            "error_rate > 5",
+            "nothing can meet it: `error_rate` is a share, from 0 to 1; did you mean `error_rate > 5%`?",
+        ),
+        (
+            "worse(ttfc) or goodput < -1",
+            "nothing can meet it: `goodput` is a share, and changes by 1 at most; a percentage point is 0.01",
+        ),
+        (
+            "goodput < 0%",
+            "nothing can meet it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+        ),
+        (
+            "not goodput >= 0",
+            "everything meets it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+        ),
+        (
+            "p99(ttfc) < 0",
+            "nothing can meet it: `p99(ttfc)` is never below 0; give a bound above 0",
+        ),
+        (
+            "p95(e2e) >= 0s",
+            "everything meets it: `p95(end_to_end_latency)` is never below 0; give a bound above 0",
+        ),
+        (
+            "error_rate > +5",
+            "nothing can meet it: `error_rate` is a share, and changes by 1 at most; a percentage point is 0.01",
+        ),
+        (
+            "p99(ttfc) < -150%",
+            "nothing can meet it: `p99(ttfc)` is never below 0, and falls by 100 % at most; give a bound above -100%",
+        ),
+    ] {
+        let said = read(text).unwrap_err().to_string();
+        assert!(said.contains(problem), "{text}: {said}");
+    }
+    for text in [
+        "error_rate > 99%",
+        "error_rate > 0",
+        "error_rate <= 0",
+        "goodput < 1",
+        "error_rate >= +1",
+        "error_rate > +500%",
+        "p99(ttfc) <= -100%",
+        "p99(ttfc) < -5s",
+        "p99(ttfc) > 0",
+        "count(ttfc) < 1000",
+    ] {
+        assert!(read(text).is_ok(), "{text}");
+    }
+    // Of what a plugin measures nothing is known.
+    let mut expression = FailIf::parse("mean(score) < -1").unwrap();
+    let score = Known {
+        name: "score".into(),
+        aliases: Vec::new(),
+        unit: "1".into(),
+        kind: KnownKind::Metric,
+        range: Range::Any,
+    };
+    assert_eq!(expression.check(&[score]), Ok(()));
 }
 
 #[test]

@@ -120,11 +120,16 @@ fn json() {
 
 fn known() -> Vec<veeksha_compare::Known> {
     use veeksha_compare::{Known, KnownKind};
+    use veeksha_slo::Range;
     let of = |name: &str, unit: &str, kind| Known {
         name: name.into(),
         aliases: Vec::new(),
         unit: unit.into(),
         kind,
+        range: match unit {
+            "1" => Range::Share,
+            _ => Range::NotNegative,
+        },
     };
     vec![
         of("ttfc", "s", KnownKind::Metric),

@@ -24,7 +24,12 @@ pub(super) fn fits(
         Quantity::Samples { aggregate, .. } => values.of(*aggregate),
         Quantity::Figure(_) => values,
     };
-    range.fits(&objective.quantity, limit.comparison, objective.bound, limit.value)
+    range.fits(
+        &objective.quantity,
+        limit.comparison,
+        objective.bound,
+        limit.value,
+    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,119 @@
+//! Bounds that tell nothing, because what they bound cannot reach them.
+
+use crate::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+
+/// The values that a quantity can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// 0 to 1.
+    Share,
+    /// 0 and more: times, counts and rates.
+    NotNegative,
+    /// Any: what a plugin measures.
+    Any,
+}
+
+/// A bound that no value can keep, or that every value keeps.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TellsNothing {
+    /// A bound on a share.
+    #[error("{verdict}: `{quantity}` is a share, from 0 to 1; {remedy}")]
+    Share {
+        /// Whether nothing or everything meets it, in words.
+        verdict: &'static str,
+        /// What is bounded.
+        quantity: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// A bound on what is never negative.
+    #[error("{verdict}: `{quantity}` is never below 0; give a bound above 0")]
+    NotNegative {
+        /// Whether nothing or everything meets it, in words.
+        verdict: &'static str,
+        /// What is bounded.
+        quantity: String,
+    },
+}
+
+impl Range {
+    /// The values that a figure of samples can have whose own values are these.
+    pub fn of(self, aggregate: Aggregate) -> Range {
+        match (aggregate, self) {
+            (Aggregate::Count | Aggregate::Std, _) => Range::NotNegative,
+            (Aggregate::Sum, Range::Share | Range::NotNegative) => Range::NotNegative,
+            _ => self,
+        }
+    }
+
+    /// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run. `value` is the bound in the
+    /// quantity's own unit.
+    ///
+    /// # Errors
+    /// With what to write instead.
+    pub fn fits(
+        self,
+        quantity: &Quantity,
+        comparison: Comparison,
+        bound: Bound,
+        value: f64,
+    ) -> Result<(), TellsNothing> {
+        let (least, most) = match self {
+            Range::Share => (0.0, 1.0),
+            Range::NotNegative => (0.0, f64::INFINITY),
+            Range::Any => return Ok(()),
+        };
+        let Some(verdict) = comparison.tells_nothing(value, least, most) else {
+            return Ok(());
+        };
+        Err(match self {
+            Range::Share => TellsNothing::Share {
+                verdict,
+                quantity: quantity.to_string(),
+                remedy: remedy(quantity, comparison, bound),
+            },
+            _ => TellsNothing::NotNegative {
+                verdict,
+                quantity: quantity.to_string(),
+            },
+        })
+    }
+}
+
+impl Comparison {
+    /// Whether nothing or everything from `least` to `most` keeps this bound, in words; `None` where some of it does and some does not.
+    pub fn tells_nothing(self, bound: f64, least: f64, most: f64) -> Option<&'static str> {
+        let (never, always) = match self {
+            Comparison::Below => (bound <= least, bound > most),
+            Comparison::AtMost => (bound < least, bound >= most),
+            Comparison::Above => (bound >= most, bound < least),
+            Comparison::AtLeast => (bound > most, bound <= least),
+        };
+        match (never, always) {
+            (true, _) => Some("nothing can meet it"),
+            (_, true) => Some("everything meets it"),
+            _ => None,
+        }
+    }
+}
+
+/// What was probably meant: who writes 95 means 95%.
+fn remedy(quantity: &Quantity, comparison: Comparison, bound: Bound) -> String {
+    if bound.unit == BoundUnit::None && bound.value > 1.0 && bound.value < 100.0 {
+        let meant = Objective {
+            name: None,
+            quantity: quantity.clone(),
+            comparison,
+            bound: Bound {
+                value: bound.value / 100.0,
+                unit: BoundUnit::Percent,
+            },
+        };
+        return format!("did you mean `{meant}`?");
+    }
+    match comparison {
+        Comparison::Below | Comparison::AtLeast => "give a bound above 0%, up to 100%",
+        Comparison::AtMost | Comparison::Above => "give a bound from 0%, below 100%",
+    }
+    .to_owned()
+}
