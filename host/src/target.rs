@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_dialect::{Api, Dialect, Pointers, Template, TemplateSpec};
-use veeksha_model::{Framing, Role, shown_address};
+use veeksha_model::{Framing, Role, printable, shown_address};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
 };
@@ -317,8 +317,8 @@ fn others_answer(target: &Target, patience: Duration) -> Result<(), Failure> {
                 say::err(format!(
                     "note: {} does not list the model `{}`; it has {}",
                     shown_address(&server.api_base),
-                    target.api.model,
-                    models.join(", ")
+                    printable(&target.api.model),
+                    printable(&models.join(", "))
                 ));
             }
             _ => {}

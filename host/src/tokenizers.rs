@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use veeksha_model::printable;
 use veeksha_prompt::{ChatTemplate, Tokenizer};
 use veeksha_scenario::{Client, Scenario};
 
@@ -131,7 +132,7 @@ pub(crate) fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Foun
             }
             let why = match model {
                 "" => "the model is not known (a run asks the server, and takes the model's own if it is on this machine)".to_owned(),
-                model => format!("that of {model} is not on this machine"),
+                model => format!("that of {} is not on this machine", printable(model)),
             };
             notes.push(format!(
                 "prompts are measured with the embedded tokenizer: {why}; --client.tokenizer names a tokenizer.json, a model's \
