@@ -152,7 +152,7 @@ fn certificates(baseline: &Side, candidate: &Side, found: &mut Comparability) {
 }
 
 /// The reasons of a certificate, after what they are reasons of.
-fn because(trust: &Trust) -> String {
+pub(crate) fn because(trust: &Trust) -> String {
     match trust.why.is_empty() {
         true => String::new(),
         false => format!(": {}", trust.why.join("; ")),

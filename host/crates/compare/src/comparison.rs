@@ -7,7 +7,7 @@ use crate::judge::{Sides, judge};
 use crate::load::Loads;
 use crate::measured::{Measured, measure};
 use crate::row::Row;
-use crate::{CompareError, Options, Side, Statistic};
+use crate::{CompareError, Options, Side, Statistic, Untrusted};
 
 /// What a comparison came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,8 @@ pub struct Candidate {
     pub obstacles: Vec<String>,
     /// What the reader should know, in words.
     pub remarks: Vec<String>,
+    /// Figures of this side that tell nothing even by themselves.
+    pub untrusted: Vec<Untrusted>,
     /// How many of their requests both sides answered; `None` if it is not known.
     pub answered: Option<Answered>,
     /// What certificates find of the metrics of each run, with their reasons; remarks sum it up.
@@ -141,6 +143,7 @@ fn against(
         side: labels(side),
         obstacles: Vec::new(),
         remarks: Vec::new(),
+        untrusted: Untrusted::of(side, options.invalid),
         answered: None,
         certificates: Vec::new(),
         settings: Vec::new(),

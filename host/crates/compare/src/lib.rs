@@ -64,6 +64,7 @@
 //!   more than chance or not; `worse(p99(ttfc)) and p99(ttfc) > +5%` asks for both.
 //! * `p99(ttfc) > +20ms`: another bound with a sign bounds the difference, candidate less baseline.
 //! * `error_rate > 1%`, `p99(ttfc) > 500ms`: a bound without a sign bounds the candidate's value. (So a value cannot be set against a negative one.)
+//!   Nothing is told of a value that the candidate's certificate calls INVALID, whether it lies beyond the bound or not.
 //! * `not_comparable`: the runs did not do the same work, or are INVALID as a whole.
 //!
 //! `worse(ttfc)` is not told where it is known of the survivors among the requests only, unless it is the baseline that lost more of them and the candidate does
@@ -132,6 +133,7 @@ mod student;
 mod table;
 mod text;
 mod timed_samples;
+mod untrusted;
 mod verdict;
 mod whole_run;
 
@@ -148,5 +150,6 @@ pub use row::{Row, SideValue};
 pub use statistic::Statistic;
 pub use table::{Table, TableRow};
 pub use timed_samples::{EXACT_SAMPLES, TimedSamples};
+pub use untrusted::Untrusted;
 pub use verdict::Verdict;
 pub use whole_run::Counted;

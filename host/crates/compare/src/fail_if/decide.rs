@@ -36,7 +36,7 @@ pub enum Outcome {
     Passes,
     /// It holds.
     Fails,
-    /// It asks for what cannot be told: the sides are not comparable, a figure is missing, or there is not enough data to judge it.
+    /// It asks for what cannot be told: the sides are not comparable, a figure is missing or INVALID, or there is not enough data to judge it.
     Undecided,
 }
 
@@ -140,6 +140,12 @@ impl FailIf {
                 Err(mismatch) => return unknown(mismatch.to_string()),
             },
         };
+        if measured.what == What::Value
+            && let Some(why) = untrusted(name, candidate)
+        {
+            let seen = value_text(seen, &row.unit);
+            return unknown(format!("{what} is {seen}, and that proves nothing: {why}"));
+        }
         if !measured.comparison.holds(seen, bound) {
             let is_of_both = measured.what != What::Value;
             return match is_of_both && is_doubted(Verdict::Worse, row, candidate) {
@@ -154,6 +160,13 @@ impl FailIf {
         };
         Truth::True(vec![format!("{what} {said} ({term})")])
     }
+}
+
+/// Why the candidate's own figures of this name tell nothing.
+fn untrusted(name: &str, candidate: &Candidate) -> Option<String> {
+    let meant = candidate.untrusted.iter().filter(|figures| figures.has(name));
+    let why: Vec<&str> = meant.map(|figures| figures.why.as_str()).collect();
+    (!why.is_empty()).then(|| format!("{}; --allow-invalid judges it all the same", why.join("; ")))
 }
 
 /// Candidate ÷ baseline - 1, also from and to nothing.

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use veeksha_compare::{
-    Comparison, Decision, FailIf, FigureData, Known, KnownKind, Options, Outcome, Side, Statistic, compare,
+    Comparison, Decision, FailIf, FigureData, Invalid, Known, KnownKind, Options, Outcome, Side, Statistic,
+    Trust, Validity, compare,
 };
 use veeksha_model::Better;
 use veeksha_slo::{Aggregate, ParseError, Range};
@@ -38,6 +39,14 @@ fn read(text: &str) -> Result<FailIf, ParseError> {
 
 /// A has a ttfc of 1 s, B of 1.1 s; tbc and e2e are the same, errors rise from 1 % to 3 %; B has too few samples of output_throughput.
 fn comparison(expression: &FailIf, change: impl FnOnce(&mut Side)) -> Comparison {
+    let options = Options {
+        resamples: 100,
+        ..Options::default()
+    };
+    comparison_by(expression, &options, change)
+}
+
+fn comparison_by(expression: &FailIf, options: &Options, change: impl FnOnce(&mut Side)) -> Comparison {
     let of = |label: &str, ttfc: f64, errors: f64| {
         let metrics = vec![
             metric("ttfc", Better::Less, even(ttfc)),
@@ -55,11 +64,7 @@ fn comparison(expression: &FailIf, change: impl FnOnce(&mut Side)) -> Comparison
     };
     let mut b = of("B", 1.1, 0.03);
     change(&mut b);
-    let options = Options {
-        resamples: 100,
-        ..Options::default()
-    };
-    compare(&[of("A", 1.0, 0.01), b], &expression.statistics(), &options).unwrap()
+    compare(&[of("A", 1.0, 0.01), b], &expression.statistics(), options).unwrap()
 }
 
 fn decide(text: &str, change: impl FnOnce(&mut Side)) -> Decision {
@@ -149,6 +154,89 @@ fn what_cannot_be_compared_does_not_pass() {
     // What bounds the candidate alone needs no comparison.
     assert!(!of("p99(ttfc) > 2s").fails());
     insta::assert_snapshot!(undecided.candidates[0].reasons.join("\n"), @"not comparable: the workloads of A and B differ within the first 2 sessions");
+}
+
+/// The figures of a record that is damaged are those of what is left of it: neither a bound that they keep nor one that they miss is told,
+/// nor the opposite of either.
+#[test]
+fn a_bound_on_a_run_that_is_invalid_is_not_told() {
+    let invalid = |side: &mut Side| {
+        side.runs[0].trust = Trust {
+            validity: Validity::Invalid,
+            why: vec!["the record is damaged".into()],
+        };
+    };
+    for text in [
+        "error_rate > 5%",
+        "error_rate > 1%",
+        "p99(ttfc) > 100s",
+        "not error_rate <= 5%",
+        "not error_rate <= 1%",
+        "not (p99(ttfc) > 100s)",
+        "worse(any) or p99(ttfc) > 100s",
+    ] {
+        assert_eq!(
+            decide(text, invalid).candidates[0].outcome,
+            Outcome::Undecided,
+            "{text}"
+        );
+    }
+    let reasons = decide("error_rate > 5%", invalid).candidates[0]
+        .reasons
+        .join("\n");
+    insta::assert_snapshot!(reasons, @"error_rate is 3 %, and that proves nothing: B is INVALID: the record is damaged; --allow-invalid judges it all the same");
+    // Who asks for that as well has the better reason.
+    assert_eq!(
+        decide("error_rate > 5% or not_comparable", invalid).candidates[0].outcome,
+        Outcome::Fails
+    );
+    assert!(!decide("error_rate > 5% and not not_comparable", invalid).fails());
+    // Those who trust it all the same are answered.
+    let trusting = Options {
+        resamples: 100,
+        invalid: Invalid::Judged,
+        ..Options::default()
+    };
+    for (text, expected) in [
+        ("error_rate > 5%", Outcome::Passes),
+        ("error_rate > 1%", Outcome::Fails),
+    ] {
+        let expression = read(text).unwrap();
+        let compared = comparison_by(&expression, &trusting, invalid);
+        assert_eq!(
+            expression.decide(&compared).candidates[0].outcome,
+            expected,
+            "{text}"
+        );
+    }
+}
+
+/// A bound on the candidate asks nothing of the baseline, and an INVALID metric leaves the others as they are.
+#[test]
+fn only_what_is_invalid_is_not_told() {
+    let of = |name: &'static str| {
+        move |side: &mut Side| {
+            let metrics = &mut side.runs[0].metrics;
+            let metric = metrics.iter_mut().find(|metric| metric.name == name).unwrap();
+            metric.trust.validity = Validity::Invalid;
+        }
+    };
+    let outcome = |text: &str| decide(text, of("tbc")).candidates[0].outcome;
+    assert_eq!(outcome("p99(tbc) > 1s"), Outcome::Undecided);
+    assert_eq!(outcome("p99(ttfc) > 2s"), Outcome::Passes);
+    assert_eq!(outcome("error_rate > 5%"), Outcome::Passes);
+    let expression = read("error_rate > 5%").unwrap();
+    let mut sides = [side("A", even(1.0)), side("B", even(1.0))];
+    sides[0].runs[0].trust.validity = Validity::Invalid;
+    for side in &mut sides {
+        side.runs[0].figures = vec![FigureData::new("error_rate", "1", Better::Less, 0.01)];
+    }
+    let compared = compare(&sides, &[], &Options::default()).unwrap();
+    assert!(!compared.candidates[0].obstacles.is_empty());
+    assert_eq!(
+        expression.decide(&compared).candidates[0].outcome,
+        Outcome::Passes
+    );
 }
 
 #[test]

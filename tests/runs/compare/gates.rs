@@ -1,0 +1,45 @@
+//! Gates on the candidate's own figures.
+
+use super::*;
+
+/// As of an objective: a gate that can never fail is a mistake.
+#[test]
+fn a_gate_that_nothing_can_meet_is_refused() {
+    let runs = runs();
+    let sides: [&Path; 2] = [&runs.first, &runs.slower];
+    for (gate, said) in [
+        ("error_rate > 5", "did you mean `error_rate > 5%`?"),
+        ("mean(cached_token_share) > 1", "is a share, from 0 to 1"),
+        ("p99(ttfc) < 0", "`p99(ttfc)` is never below 0"),
+    ] {
+        let output = compare(&sides, &["--fail-if", gate]);
+        assert_code(&output, 2);
+        assert!(stderr(&output).contains(said), "{gate}: {}", stderr(&output));
+    }
+}
+
+/// What is left of a record says nothing of the rest, on either side of a bound.
+#[test]
+fn a_bound_on_a_damaged_run_is_not_met() {
+    let runs = runs();
+    let folder = tempfile::tempdir().expect("a folder");
+    let damaged = damaged(folder.path());
+    for gate in [
+        "error_rate > 1%",
+        "p99(ttfc) > 100s",
+        "requests_per_second < 0.001",
+        "not (p99(ttfc) < 100s)",
+    ] {
+        let output = compare(&[&runs.first, &damaged], &["--fail-if", gate]);
+        assert_code(&output, 3);
+        assert!(
+            stderr(&output).contains("proves nothing: damaged is INVALID"),
+            "{gate}: {}",
+            stderr(&output)
+        );
+        // The baseline is not what is bounded, and who trusts the rest may.
+        assert_code(&compare(&[&damaged, &runs.slower], &["--fail-if", gate]), 0);
+        let trusted = compare(&[&runs.first, &damaged], &["--allow-invalid", "--fail-if", gate]);
+        assert_code(&trusted, 0);
+    }
+}
