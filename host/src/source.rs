@@ -15,6 +15,7 @@ use crate::{say, shipped};
 const LARGEST_FILE: u64 = 256 << 20;
 
 /// A scenario that has been read and checked.
+#[derive(Clone)]
 pub(crate) struct Loaded {
     /// What it says, resolved.
     pub(crate) scenario: Scenario,

@@ -479,6 +479,26 @@ fn what_is_wrong_with_one_run_of_a_sweep_is_told_with_its_settings() {
         assert!(!said.contains("run 1 ("), "{said}");
         assert!(!out.exists(), "nothing is run");
     }
+    // What comes to light only when everything is opened: objectives, tokenizers, plugins.
+    let slos = r#"slos: !expand [["error_rate < 1%"], ["p99(ttcf) < 1s"]]"#;
+    let metric = text(CLOSED, "64").replace(r#"slos: ["error_rate < 1%"]"#, slos);
+    let tokenizer = format!("seed: !expand [1, 2]{}", text(CLOSED, "64"))
+        .replace("client: {", "client: {tokenizer: nowhere.json, ");
+    for (name, scenario_text, words) in [
+        ("metric.yml", &metric, "in run 2 ("),
+        ("tokenizer.yml", &tokenizer, "in all 2 runs"),
+    ] {
+        let file = scenario(folder.path(), name, scenario_text);
+        let told = ["check", "simulate", "run"].map(|command| {
+            let out = folder.path().join("unmade");
+            let output = veeksha([command, &file, "--output_dir", path(&out)]);
+            assert_code(&output, 2);
+            assert!(!out.exists(), "{command} of {name} makes nothing");
+            stderr(&output)
+        });
+        assert!(told[0].contains(words), "{}", told[0]);
+        assert!(told.iter().all(|said| *said == told[0]), "{told:?}");
+    }
     let all = text(CLOSED, "!expand [64, 128]").replace("max_sessions", "max_session");
     let file = scenario(folder.path(), "all.yml", &all);
     let output = veeksha(["check", &file]);

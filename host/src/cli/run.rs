@@ -6,6 +6,7 @@ use veeksha_page::Live;
 use veeksha_report::RunFolder;
 
 use crate::cli::args::RunArgs;
+use crate::cli::check;
 use crate::collect::{self, Collector, Shown};
 use crate::compat::Wanted;
 use crate::drive::{Refused, check_cores, drive};
@@ -16,7 +17,7 @@ use crate::results::{Concluded, Judged};
 use crate::say;
 use crate::source::Loaded;
 use crate::sweep::Table;
-use crate::{cells, exit, live, prompts, results, rooted, self_test, source, sweep, target, wire_up};
+use crate::{exit, live, prompts, results, rooted, self_test, source, sweep, target, wire_up};
 
 pub(super) fn run(
     args: &RunArgs,
@@ -24,7 +25,7 @@ pub(super) fn run(
     interrupts: &Interrupts,
 ) -> Result<u8, Failure> {
     let wanted = Wanted::of(&args.output)?;
-    let cells = cells::all(source::cells(&args.drive.scenario, overrides)?)?;
+    let cells = check::sound(source::cells(&args.drive.scenario, overrides)?)?;
     let page = live::start(args)?;
     let context = Context {
         args,

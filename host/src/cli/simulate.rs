@@ -4,6 +4,7 @@ use veeksha_pipeline::SimulatedTarget;
 use veeksha_report::RunFolder;
 
 use crate::cli::args::SimulateArgs;
+use crate::cli::check;
 use crate::collect::{Collector, Inline};
 use crate::compat::Wanted;
 use crate::failure::{Failure, OUTPUT_DIR};
@@ -12,7 +13,7 @@ use crate::mode::Mode;
 use crate::results::{Concluded, Judged};
 use crate::source::Loaded;
 use crate::sweep::Table;
-use crate::{cells, results, rooted, say, source, sweep, wire_up};
+use crate::{results, rooted, say, source, sweep, wire_up};
 
 pub(super) fn simulate(
     args: &SimulateArgs,
@@ -20,7 +21,7 @@ pub(super) fn simulate(
     interrupts: &Interrupts,
 ) -> Result<u8, Failure> {
     let wanted = Wanted::of(&args.output)?;
-    let cells = cells::all(source::cells(&args.run.scenario, overrides)?)?;
+    let cells = check::sound(source::cells(&args.run.scenario, overrides)?)?;
     sweep::each(cells, interrupts, args.run.quiet, |loaded, table| {
         one(loaded, args, &wanted, interrupts, table)
     })

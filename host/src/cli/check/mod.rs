@@ -44,6 +44,25 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
     Ok(exit::DONE)
 }
 
+/// The scenarios of a command, if nothing is wrong with any. A single one tells by itself, before its folder is made; of several, none begins
+/// before all have been looked at, as `check` does.
+///
+/// # Errors
+/// What `check` says.
+pub(super) fn sound(cells: Vec<Cell<Result<Loaded, Failure>>>) -> Result<Vec<Cell>, Failure> {
+    let cells = cells::all(cells)?;
+    if cells.len() < 2 {
+        return Ok(cells);
+    }
+    let looked_at = cells.into_iter().map(|cell| {
+        cell.and_then(|loaded| {
+            checked(loaded.clone())?;
+            Ok(loaded)
+        })
+    });
+    cells::all(looked_at.collect())
+}
+
 fn checked(mut loaded: Loaded) -> Result<Checked, Failure> {
     let wired = wire_up::wire(&mut loaded, Mode::Check)?;
     target::check(&loaded, &wired)?;
