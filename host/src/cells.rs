@@ -18,10 +18,14 @@ pub(crate) struct Cell<L = Loaded> {
 }
 
 impl<L> Cell<L> {
-    /// What is said of it goes into files and onto the terminal: what may be secret in its settings is replaced, as in `config.yml`.
-    pub(crate) fn new(mut settings: Vec<Setting>, loaded: L) -> Self {
-        settings.iter_mut().for_each(secrets::mask);
-        Cell { settings, loaded }
+    /// What is said of them goes into files and onto the terminal: what may be secret in their settings is replaced, as in `config.yml`.
+    pub(crate) fn all(cells: impl IntoIterator<Item = (Vec<Setting>, L)>) -> Vec<Self> {
+        let cells = cells
+            .into_iter()
+            .map(|(settings, loaded)| Cell { settings, loaded });
+        let mut cells: Vec<Self> = cells.collect();
+        secrets::mask(cells.iter_mut().flat_map(|cell| &mut cell.settings));
+        cells
     }
 
     /// `seed = 3, traffic_scheduler.target_concurrent_sessions = 4`.
@@ -123,7 +127,10 @@ mod tests {
             path: "seed".to_owned(),
             value: seed.into(),
         };
-        Cell::new(vec![setting], loaded.map_err(Failure::usage))
+        Cell {
+            settings: vec![setting],
+            loaded: loaded.map_err(Failure::usage),
+        }
     }
 
     fn said(cells: Vec<Cell<Result<u64, Failure>>>) -> String {
@@ -146,7 +153,10 @@ mod tests {
             said(vec![cell(1, Err("no")), cell(5, Err("no"))]),
             "error: no\n  in all 2 runs"
         );
-        let alike = |loaded: Result<u64, &str>| Cell::new(Vec::new(), loaded.map_err(Failure::usage));
+        let alike = |loaded: Result<u64, &str>| Cell {
+            settings: Vec::new(),
+            loaded: loaded.map_err(Failure::usage),
+        };
         assert_eq!(
             said(vec![alike(Ok(1)), alike(Err("no"))]),
             "error: no\n  in run 2 of 2"
@@ -156,7 +166,10 @@ mod tests {
             said(mixed.collect()),
             "error: no\n  in 5 of 6 runs: 1 (seed = 0), 2 (seed = 1), 4 (seed = 3), ...\nother\n  in run 3 (seed = 2) of 6"
         );
-        let alone = Cell::new(Vec::new(), Err::<u64, _>(Failure::usage("no").hinted("yes")));
+        let alone = Cell {
+            settings: Vec::new(),
+            loaded: Err::<u64, _>(Failure::usage("no").hinted("yes")),
+        };
         assert_eq!(said(vec![alone]), "error: no\nhint: yes");
     }
 }

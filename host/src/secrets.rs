@@ -1,15 +1,80 @@
 //! What may be secret is not shown: neither on the terminal nor in files.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use veeksha_model::{REMOVED, shown_address};
 use veeksha_scenario::Setting;
 
-/// A setting as it may be shown.
-pub(crate) fn mask(setting: &mut Setting) {
-    if is_secret(&setting.path) {
-        setting.value = REMOVED.into();
+/// The settings of all runs of a sweep as they may be shown. Values of a key that look alike then are told apart by their place among them:
+/// `*** (1st)`, `*** (2nd)`. A digest would tell them apart, too, and give short ones away.
+pub(crate) fn mask<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
+    let mut alike: HashMap<(String, String), Vec<Value>> = HashMap::new();
+    let mut masked = Vec::new();
+    for setting in settings {
+        let shown = masked_value(setting);
+        let value = std::mem::replace(&mut setting.value, shown);
+        let key = (setting.path.clone(), setting.value.to_string());
+        let values = alike.entry(key.clone()).or_default();
+        let place = values.iter().position(|known| *known == value);
+        let place = place.unwrap_or_else(|| {
+            values.push(value);
+            values.len() - 1
+        });
+        masked.push((setting, key, place));
     }
-    mask_within(&mut setting.value);
+    for (setting, key, place) in masked {
+        if alike.get(&key).is_some_and(|values| values.len() > 1) {
+            number_within(&mut setting.value, place + 1);
+        }
+    }
+}
+
+/// Whether something was removed from the text of a setting.
+pub(crate) fn is_masked(text: &str) -> bool {
+    text.contains(REMOVED)
+}
+
+/// Whether the text of a setting has the place of what was removed from it among others that look like it.
+pub(crate) fn is_numbered(text: &str) -> bool {
+    let mut ordinals = text.split(" (").skip(1).filter_map(|rest| rest.split(')').next());
+    ordinals.any(|ordinal| {
+        let number = ordinal.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+        number.parse().is_ok_and(|number| nth(number) == ordinal)
+    })
+}
+
+fn masked_value(setting: &Setting) -> Value {
+    if is_secret(&setting.path) {
+        return REMOVED.into();
+    }
+    let mut value = setting.value.clone();
+    mask_within(&mut value);
+    value
+}
+
+/// Puts the place behind whatever lacks something.
+fn number_within(value: &mut Value, place: usize) {
+    match value {
+        Value::Object(entries) => entries
+            .iter_mut()
+            .for_each(|(_, value)| number_within(value, place)),
+        Value::Array(items) => items.iter_mut().for_each(|value| number_within(value, place)),
+        Value::String(text) if is_masked(text) => *text += &format!(" ({})", nth(place)),
+        _ => {}
+    }
+}
+
+/// `1st`, `2nd`, `3rd`, `11th`.
+fn nth(place: usize) -> String {
+    let ending = match (place % 10, place % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{place}{ending}")
 }
 
 /// A command as it was typed, but for what may be secret in it.
@@ -72,7 +137,7 @@ mod tests {
                 path: path.to_owned(),
                 value,
             };
-            mask(&mut setting);
+            mask(std::iter::once(&mut setting));
             setting.value
         };
         assert_eq!(told("client.api_key", json!("sk-1")), json!("***"));
@@ -89,6 +154,79 @@ mod tests {
             json!("http://***@host/v1")
         );
         assert_eq!(told("runtime.max_sessions", json!(4)), json!(4));
+    }
+
+    #[test]
+    fn values_that_look_alike_without_their_secrets_are_told_apart_by_their_place() {
+        let told = |path: &str, values: &[Value]| -> Vec<Value> {
+            let mut settings: Vec<Setting> = values
+                .iter()
+                .map(|value| Setting {
+                    path: path.to_owned(),
+                    value: value.clone(),
+                })
+                .collect();
+            mask(settings.iter_mut());
+            settings.into_iter().map(|setting| setting.value).collect()
+        };
+        // As in a sweep over two keys, where each value comes several times.
+        assert_eq!(
+            told(
+                "client.headers.x-route",
+                &[json!("slow"), json!("slow"), json!("fast"), json!("slow")]
+            ),
+            [
+                json!("*** (1st)"),
+                json!("*** (1st)"),
+                json!("*** (2nd)"),
+                json!("*** (1st)")
+            ]
+        );
+        assert_eq!(
+            told(
+                "client.api_base",
+                &[
+                    json!("http://h/v1?deployment=a"),
+                    json!("http://h/v1?deployment=b"),
+                    json!("http://u:p@h/v1"),
+                ]
+            ),
+            [
+                json!("http://h/v1?deployment=*** (1st)"),
+                json!("http://h/v1?deployment=*** (2nd)"),
+                json!("http://***@h/v1"),
+            ]
+        );
+        assert_eq!(
+            told(
+                "client",
+                &[
+                    json!({"api_key": "a", "model": "m"}),
+                    json!({"api_key": "b", "model": "m"})
+                ]
+            ),
+            [
+                json!({"api_key": "*** (1st)", "model": "m"}),
+                json!({"api_key": "*** (2nd)", "model": "m"})
+            ]
+        );
+        assert_eq!(told("seed", &[json!(1), json!(2)]), [json!(1), json!(2)]);
+    }
+
+    #[test]
+    fn places_are_known_by_their_look() {
+        let all: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(nth).to_vec();
+        assert_eq!(all.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
+        for text in [
+            "*** (1st)",
+            "http://h?k=*** (112th)",
+            r#"{"api_key":"*** (3rd)"}"#,
+        ] {
+            assert!(is_masked(text) && is_numbered(text), "{text}");
+        }
+        for text in ["***", "*** (1)", "*** (1th)", "*** ()", "http://h?k=***"] {
+            assert!(is_masked(text) && !is_numbered(text), "{text}");
+        }
     }
 
     #[test]

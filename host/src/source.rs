@@ -140,13 +140,13 @@ impl Source {
             let lua = self.lua.as_ref().map(|lua| lua.of(cell.scenario));
             let lua = lua.transpose().map_err(Failure::usage);
             let loaded = lua.and_then(|lua| settled(cell.document, lua, self.folder.clone(), no_cache));
-            settled_cells.push(Cell::new(cell.settings, loaded));
+            settled_cells.push((cell.settings, loaded));
             // What the top level wrote is shown once.
             if let Some(lua) = &mut self.lua {
                 lua.messages.clear();
             }
         }
-        Ok(settled_cells)
+        Ok(Cell::all(settled_cells))
     }
 
     fn override_with(&mut self, set: &[String], overrides: &[(String, String)]) -> Result<(), Failure> {

@@ -109,7 +109,11 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
         }
         let asked = fail_if.as_ref().map_or_else(Vec::new, FailIf::statistics);
         let compared = compare_cell(cell.name.as_deref(), &sides, &asked, &options);
-        comparisons.push(compared.map_err(Failure::usage)?);
+        let mut compared = compared.map_err(Failure::usage)?;
+        for candidate in &mut compared.candidates {
+            candidate.remarks.splice(0..0, cell.matched_by_place());
+        }
+        comparisons.push(compared);
     }
     join(comparisons).ok_or_else(|| Failure::usage("the sweeps hold no run"))
 }

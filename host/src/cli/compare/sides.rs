@@ -8,6 +8,7 @@ use veeksha_model::printable;
 use crate::failure::Failure;
 use crate::old_run::OldRun;
 use crate::say;
+use crate::secrets::{is_masked, is_numbered};
 use crate::swept::{self, SweptRun, is_run, is_sweep};
 
 /// A cell of a sweep, or all there is; with the folders of the runs that each side has of it.
@@ -15,6 +16,8 @@ use crate::swept::{self, SweptRun, is_run, is_sweep};
 pub(super) struct Cell {
     /// `arrival_rate = 2`; `None` where sides are no sweeps.
     pub(super) name: Option<String>,
+    /// Of its settings those that lack what is secret, by the names of their keys.
+    pub(super) masked: Vec<String>,
     /// In the order of the command line.
     pub(super) sides: Vec<Folders>,
 }
@@ -24,6 +27,19 @@ pub(super) struct Cell {
 pub(super) struct Folders {
     pub(super) label: String,
     pub(super) runs: Vec<PathBuf>,
+}
+
+impl Cell {
+    /// What is to be known of how its runs were found on each side.
+    pub(super) fn matched_by_place(&self) -> Option<String> {
+        (!self.masked.is_empty()).then(|| {
+            format!(
+                "what stands as *** in {} is secret and in no file of a sweep: values of the sweeps are taken for the same by their place, the 1st \
+                 of one for the 1st of the other",
+                self.masked.join(" and ")
+            )
+        })
+    }
 }
 
 /// What a folder holds.
@@ -52,6 +68,7 @@ pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
     if sweeps.is_empty() {
         return Ok(vec![Cell {
             name: None,
+            masked: Vec::new(),
             sides: runs,
         }]);
     }
@@ -75,6 +92,11 @@ fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> V
     }
     let of_cell = |settings: &Vec<(String, String)>| Cell {
         name: Some(name_of(settings, &keys)),
+        masked: settings
+            .iter()
+            .filter(|(_, value)| is_masked(value))
+            .map(|(key, _)| short(key, &keys).to_owned())
+            .collect(),
         sides: labels
             .iter()
             .zip(sweeps)
@@ -93,14 +115,18 @@ fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> V
 
 /// `arrival_rate = 2, seed = 7`: keys by the ends of their paths that tell them apart.
 fn name_of(settings: &[(String, String)], keys: &BTreeSet<&str>) -> String {
-    let texts: Vec<String> = settings
-        .iter()
-        .map(|(key, value)| format!("{} = {value}", short(key, keys)))
-        .collect();
+    let texts = texts(settings, |key| short(key, keys));
     match texts.is_empty() {
         true => "the only cell".to_owned(),
         false => texts.join(", "),
     }
+}
+
+fn texts<'a>(settings: &'a [(String, String)], called: impl Fn(&'a str) -> &'a str) -> Vec<String> {
+    settings
+        .iter()
+        .map(|(key, value)| format!("{} = {value}", called(key)))
+        .collect()
 }
 
 /// The end of a path that no other one has; what says nothing by itself (`value`) with what stands before it.
@@ -160,7 +186,7 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
         return Ok(Holds::Runs(vec![path.to_owned()]));
     }
     if is_sweep(path) {
-        return swept::runs(path).map(Holds::Sweep);
+        return swept_runs(path).map(Holds::Sweep);
     }
     let (runs, sweeps) = (within(path, is_run), within(path, is_sweep));
     match (runs.is_empty(), sweeps.is_empty()) {
@@ -169,7 +195,7 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
         (true, false) => {
             let mut all = Vec::new();
             for sweep in &sweeps {
-                all.extend(swept::runs(sweep)?);
+                all.extend(swept_runs(sweep)?);
             }
             Ok(Holds::Sweep(all))
         }
@@ -183,6 +209,37 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
             OldRun::open(path, true)?;
             Ok(Holds::Runs(vec![path.to_owned()]))
         }
+    }
+}
+
+/// The runs of a sweep, which its manifest tells apart.
+fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
+    let runs = swept::runs(sweep)?;
+    let unknown = |settings: &&Vec<(String, String)>| {
+        settings
+            .iter()
+            .any(|(_, value)| is_masked(value) && !is_numbered(value))
+    };
+    let alike = runs.iter().enumerate().find_map(|(place, run)| {
+        let before = &runs[..place];
+        before
+            .iter()
+            .map(|before| &before.settings)
+            .find(|settings| **settings == run.settings)
+            .filter(unknown)
+    });
+    match alike {
+        None => Ok(runs),
+        Some(settings) => Err(Failure::usage(format!(
+            "{} does not tell its cells apart: several of its runs have {}, where the secret values (`***`) may differ, and its manifest is one \
+             of before such values were numbered",
+            super::shown(sweep),
+            printable(&texts(settings, |key| key).join(", "))
+        ))
+        .hinted(format!(
+            "carry the sweep out anew, or compare its runs one by one:\n{}",
+            swept::lines(&runs).join("\n")
+        ))),
     }
 }
 
