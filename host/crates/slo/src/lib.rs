@@ -23,6 +23,7 @@
 //!
 //! [`Objective::parse`] reads an objective and [`Objective`]'s `Display` prints the canonical text: parsing it gives the same objective.
 //! A text names things; whether a metric or a figure of that name exists is for those to say who have the list.
+//! Which values it can have they say, too, as a [`Range`], which refuses a bound that none of them keeps, or all do.
 //!
 //! [`Objective::parse_condition`] reads what is asked of each request.
 //!
