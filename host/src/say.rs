@@ -1,9 +1,10 @@
 //! Writing to the terminal. A reader that has gone away (`| head`) ends the output, not the program; an output that cannot be written for
 //! another reason is told once, when the command is over.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use veeksha_model::printable_lines;
 
@@ -43,6 +44,18 @@ pub(crate) fn all_is_out() -> Result<(), Failure> {
 /// A line on standard error. It may repeat names and texts from files: what would steer the terminal is taken out.
 pub(crate) fn err(line: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&line.to_string()));
+}
+
+/// A note on standard error, once: what is to be known of one run of a sweep is often to be known of all.
+pub(crate) fn note(note: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let is_new = SAID
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(note.to_owned());
+    if is_new {
+        err(format!("note: {note}"));
+    }
 }
 
 /// `1 request`, `2 requests`.

@@ -222,6 +222,22 @@ fn files_are_included_and_lists_are_lists_of_scenarios() {
     );
 }
 
+/// What is to be known of every run is said once.
+#[test]
+fn a_note_about_all_runs_is_said_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", &text(CLOSED, "!expand [64, 128]"));
+    let output = simulate(
+        folder.path(),
+        &file,
+        &["--client.api_base", "http://server.example/v1"],
+    );
+    assert_code(&output, 0);
+    let said = stderr(&output);
+    let about_tokenizer = "note: prompts are measured with the embedded tokenizer";
+    assert_eq!(said.matches(about_tokenizer).count(), 1, "{said}");
+}
+
 #[test]
 fn a_loop_in_lua_is_a_sweep() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -59,7 +59,7 @@ fn one(mut loaded: Loaded, context: &Context<'_>, table: Table) -> Result<Conclu
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario;
     for note in &wired.notes {
-        say::err(format!("note: {note}"));
+        say::note(note);
     }
 
     let control = context.interrupts.next_run();

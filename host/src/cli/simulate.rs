@@ -38,7 +38,7 @@ fn one(
     let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
     let scenario = loaded.scenario.clone();
     for note in &wired.notes {
-        say::err(format!("note: {note}"));
+        say::note(note);
     }
     let of_target = scenario
         .client
