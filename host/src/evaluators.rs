@@ -30,6 +30,7 @@ pub(crate) fn setup(
             decode: nanos(performance.fluidity.decode_deadline),
         },
         slice: nanos(performance.slice_seconds),
+        measured_anew: std::collections::BTreeSet::new(),
     })
 }
 

@@ -79,7 +79,10 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         config,
     );
     let setup = Setup {
-        measuring: evaluators::setup(&scenario, objectives, &definitions)?,
+        measuring: veeksha_evaluate::Setup {
+            measured_anew: anew.metrics.clone(),
+            ..evaluators::setup(&scenario, objectives, &definitions)?
+        },
         expected: expected::of(&scenario),
         decode_windows: evaluators::decode_windows(&scenario),
         fidelity: evaluators::fidelity(&scenario),

@@ -154,7 +154,12 @@ impl Evaluation {
             samples.summary(Metric::Tpot.name()).map(|tpot| tpot.mean),
             samples.summary(Metric::Tbc.name()).map(|tbc| tbc.p99),
         );
-        let good = count_good(&mut samples, &setup.objectives, judgements, &failed);
+        let unknown = Unknown {
+            failed: &failed,
+            complete: end.complete,
+            measured_anew: &setup.measured_anew,
+        };
+        let good = count_good(&mut samples, &setup.objectives, judgements, &unknown);
         let intended = counts.intended();
         let goodput = good
             .count
@@ -176,13 +181,10 @@ impl Evaluation {
         .chain(totals.figures())
         .filter_map(|(figure, value)| Some((figure, value.filter(|value| value.is_finite())?)))
         .collect();
-        let unknown = Unknown {
-            failed: &failed,
-            catalogue: samples.catalogue(),
-        };
         let results = setup.objectives.checked.iter();
         let mut remarks = samples.idle_conditions(&setup.objectives);
-        remarks.extend(good.remarks.iter().cloned());
+        let unknown_goodput = good.unknown.as_ref();
+        remarks.extend(unknown_goodput.map(|why| format!("goodput is not known: {why}")));
         let slos = SloResults {
             results: results
                 .map(|checked| answer(checked, &samples, &unknown, &good))

@@ -1,5 +1,7 @@
 //! What an evaluator is told before the first event.
 
+use std::collections::BTreeSet;
+
 use veeksha_model::Nanos;
 
 use crate::{Catalogue, Deadlines, Objectives, Slo};
@@ -15,6 +17,8 @@ pub struct Setup {
     pub deadlines: Deadlines,
     /// The length of the slices of the run, in nanoseconds.
     pub slice: Nanos,
+    /// Metrics of plugins that see every request of a record anew: what they say is whole, also where the record is not.
+    pub measured_anew: BTreeSet<String>,
 }
 
 impl Default for Setup {
@@ -24,6 +28,7 @@ impl Default for Setup {
             objectives: Objectives::default(),
             deadlines: Deadlines::default(),
             slice: 10_000_000_000,
+            measured_anew: BTreeSet::new(),
         }
     }
 }

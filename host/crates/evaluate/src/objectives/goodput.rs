@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_events::FailedPlugin;
 use veeksha_stats::Weighted;
 
 use super::check::Condition;
@@ -22,50 +21,34 @@ pub(crate) struct Good {
     pub(crate) count: Option<u64>,
     /// Why it is not known, in words.
     pub(crate) unknown: Option<String>,
-    /// What else a reader must know, in words.
-    pub(crate) remarks: Vec<String>,
 }
 
 /// Marks the good requests, and says how many they are: answered with something, every condition kept by itself, judged good by every judge.
 /// A request that has no sample of a condition's metric (one chunk has no gaps), or not its labels, does not break it.
 ///
-/// Where a plugin failed that has a say, or said nothing at all, it is not known which were good: what nobody judged is neither.
+/// Where a plugin failed that has a say, or has not judged all answers, it is not known which were good: what nobody judged is neither.
 pub(crate) fn count_good(
     samples: &mut RunSamples,
     objectives: &Objectives,
     judgements: Judgements,
-    failed: &[FailedPlugin],
+    of_plugins: &Unknown<'_>,
 ) -> Good {
     let judged = judgements.sorted(&objectives.judges);
     if objectives.conditions.is_empty() && !judged.has_judges() {
         return Good::default();
     }
-    let of_plugins = Unknown {
-        failed,
-        catalogue: samples.catalogue(),
-    };
-    let answered = samples.requests.rows.iter().filter(|row| is_answered(row));
-    let answers = answered.clone().count() as u64;
-    let silent = judged.silent_on(answered.map(|row| row.id));
-    let wholly_silent = silent.iter().find(|(_, count)| *count == answers);
-    let unknown = of_plugins.goodput(objectives).or_else(|| {
-        let (judge, _) = wholly_silent?;
-        Some(format!("the plugin `{judge}` judged no request"))
+    let unknown = of_plugins.goodput(objectives, samples.catalogue()).or_else(|| {
+        let answered = samples.requests.rows.iter().filter(|row| is_answered(row));
+        let answers = answered.clone().count() as u64;
+        let (judge, missing) = judged.silent_on(answered.map(|row| row.id))?;
+        let judged = answers - missing;
+        Some(format!(
+            "the plugin `{judge}` judged {judged} of {answers} answers"
+        ))
     });
     if unknown.is_some() {
-        return Good {
-            remarks: unknown
-                .iter()
-                .map(|why| format!("goodput is not known: {why}"))
-                .collect(),
-            unknown,
-            count: None,
-        };
+        return Good { count: None, unknown };
     }
-    let remarks = silent.iter().map(|(judge, count)| {
-        format!("the plugin `{judge}` did not judge {count} of {answers} answers: they do not count as good")
-    });
-    let remarks = remarks.collect();
     let good = good(samples, objectives, &judged);
     let count = good.iter().filter(|good| **good).count();
     for (row, good) in samples.requests.rows.iter_mut().zip(good) {
@@ -74,7 +57,6 @@ pub(crate) fn count_good(
     Good {
         count: Some(count as u64),
         unknown: None,
-        remarks,
     }
 }
 

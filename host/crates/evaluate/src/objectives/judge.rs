@@ -50,13 +50,13 @@ impl SortedJudgements {
         })
     }
 
-    /// The judges that did not speak of all these requests, each with of how many.
-    pub(crate) fn silent_on(&self, requests: impl Iterator<Item = RequestId> + Clone) -> Vec<(&str, u64)> {
-        let judges = self.judged.iter().map(|(judge, judged)| {
+    /// A judge that did not speak of all these requests, and of how many it did not.
+    pub(crate) fn silent_on(&self, requests: impl Iterator<Item = RequestId> + Clone) -> Option<(&str, u64)> {
+        let mut judges = self.judged.iter().map(|(judge, judged)| {
             let unknown = |request: &RequestId| judged.binary_search_by_key(request, |(id, _)| *id).is_err();
             (judge.as_str(), requests.clone().filter(unknown).count() as u64)
         });
-        judges.filter(|(_, count)| *count > 0).collect()
+        judges.find(|(_, count)| *count > 0)
     }
 }
 
@@ -87,7 +87,8 @@ mod tests {
             [true, false, false, false]
         );
         let asked = [1, 2, 3, 4].map(id);
-        assert_eq!(judged.silent_on(asked.into_iter()), [("b", 1)]);
+        assert_eq!(judged.silent_on(asked.into_iter()), Some(("b", 1)));
+        assert_eq!(judged.silent_on(asked.into_iter().take(2)), None);
         let silent = Judgements::default().sorted(&["a".to_owned()]);
         assert!(silent.has_judges() && !silent.all_good(id(1)));
         assert!(!Judgements::default().sorted(&[]).has_judges());

@@ -172,7 +172,7 @@ pub(crate) fn answer(
     let failed = match &checked.target {
         Target::Figure(Figure::Goodput | Figure::GoodRequestsPerSecond) => good.unknown.clone(),
         Target::Figure(_) => None,
-        Target::Samples { samples, .. } => unknown.samples(&samples.metric),
+        Target::Samples { samples: asked, .. } => unknown.samples(&asked.metric, samples.catalogue()),
     };
     let is_known = failed.is_none() || seen.value.is_some();
     if let Some(failed) = &failed {

@@ -207,6 +207,7 @@ fn objectives_on_a_plugins_metric_are_like_all_others() {
             answer(1, 100, "free"),
             sample("jitter", 3.0, Some(id(0, 0))),
             sample("jitter", 5.0, Some(id(1, 0))),
+            Event::RunEnded { at: ms(9000) },
         ],
     );
     let results = &seen.slos.results;
@@ -237,6 +238,7 @@ fn goodput_takes_a_plugins_samples_request_by_request() {
             sample("jitter", 3.0, Some(id(0, 0))),
             sample("jitter", 9.0, Some(id(0, 0))),
             sample("jitter", 5.0, Some(id(1, 0))),
+            Event::RunEnded { at: ms(9000) },
         ]
     };
     let goodput = |conditions: &[&str]| run_in(setup(&[], conditions, &[]), events()).slos.goodput;
@@ -270,9 +272,8 @@ fn a_request_is_good_if_every_judge_says_so() {
     close(goodput(&["strict"], &first), 2.0 / 3.0);
     // Who judged counts also where it was not said that someone would: a record tells of its own judges.
     close(goodput(&[], &first), 2.0 / 3.0);
-    // Silence is no praise.
-    close(goodput(&["strict"], &first[..1]), 1.0 / 3.0);
-    // Who said nothing at all was not asked, or its words are lost.
+    // Who did not speak of all was not asked, or its words are lost: silence is neither praise nor blame.
+    assert_eq!(goodput(&["strict"], &first[..1]), None);
     assert_eq!(goodput(&["strict", "silent"], &first), None);
     assert_eq!(goodput(&[], &[]), None);
 }
@@ -291,7 +292,8 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
         })
     };
     let answers = [answer(0, 100, "gold"), answer(1, 100, "gold")];
-    let run = |setup, more: &[Event]| run_in(setup, answers.iter().chain(more).cloned());
+    let ended = Event::RunEnded { at: ms(9000) };
+    let run = |setup, more: &[Event]| run_in(setup, answers.iter().chain(more).chain([&ended]).cloned());
     let said = [judged("strict", 0, true), failed(PluginPart::RequestCheck)];
     let seen = run(
         setup(&["goodput > 0.4", "p50(ttfc) < 1s"], &[], &["strict"]),
@@ -345,13 +347,27 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
         Some("the plugin `tester` failed while it measured: these are its samples until then")
     );
 
-    // An answer that was not judged before a record was cut counts against goodput, and is told.
+    // A record that was cut before all was judged, or measured. What is measured anew is whole.
     let seen = run(setup(&[], &[], &["strict"]), &said[..1]);
-    assert_eq!(seen.slos.goodput, Some(0.5));
+    assert_eq!(seen.slos.goodput, None);
     assert_eq!(
         seen.slos.remarks,
-        ["the plugin `strict` did not judge 1 of 2 answers: they do not count as good"]
+        ["goodput is not known: the plugin `strict` judged 1 of 2 answers"]
     );
+    let cut = |setup: Setup| run_in(setup, answers.iter().cloned()).slos;
+    let conditioned = || setup(&[], &["jitter < 1"], &[]);
+    let seen = cut(conditioned());
+    assert_eq!(seen.goodput, None);
+    assert!(
+        seen.remarks[0].contains("the plugin `tester` may have had more to say of `jitter`"),
+        "{:?}",
+        seen.remarks
+    );
+    let seen = cut(Setup {
+        measured_anew: ["jitter".to_owned()].into(),
+        ..conditioned()
+    });
+    assert_eq!(seen.goodput, Some(1.0));
 }
 
 #[test]
