@@ -109,7 +109,6 @@ fn rates_that_were_asked_for_are_no_merit() {
         "input_tokens_per_second",
         "output_tokens_per_second",
         "total_tokens_per_second",
-        "num_completed_requests",
     ] {
         assert_eq!(verdicts(&comparison, name), ["not_comparable"], "{name}");
         assert!(figure(&comparison, name)["difference"].is_f64(), "{name}");

@@ -197,14 +197,14 @@ const FIGURES: [FigureInfo; 20] = [
         Figure::CompletedRequests,
         "num_completed_requests",
         "requests",
-        Better::Higher,
+        Better::Neither,
         "measured requests that were answered",
     ),
     info(
         Figure::ErroredRequests,
         "num_errored_requests",
         "requests",
-        Better::Less,
+        Better::Neither,
         "measured requests that failed",
     ),
     info(
