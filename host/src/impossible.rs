@@ -5,7 +5,13 @@ use veeksha_evaluate::{Catalogue, Metric};
 use veeksha_scenario::{Generator, Scenario};
 
 /// Metrics of what lies between tokens.
-const OF_TWO_TOKENS: [Metric; 4] = [Metric::Tpot, Metric::Tbc, Metric::Itl, Metric::TimeToSecondChunk];
+const OF_TWO_TOKENS: [Metric; 5] = [
+    Metric::Tpot,
+    Metric::Tbc,
+    Metric::Itl,
+    Metric::TimeToSecondChunk,
+    Metric::DecodeTime,
+];
 /// Metrics of what lies between the requests of a session.
 const OF_TWO_REQUESTS: [Metric; 2] = [Metric::SessionThinkTime, Metric::SessionToolTime];
 
@@ -20,22 +26,29 @@ pub(crate) fn exclude(catalogue: &mut Catalogue, scenario: &Scenario) {
         }
     };
     let output = config.pointer("/output_spec/text/output_length_generator");
-    // Only who is told a limit keeps it.
-    if scenario.client.max_tokens_param.is_some() && output.is_some_and(is_at_most_one) {
+    if is_told_a_limit(scenario) && output.is_some_and(is_at_most_one) {
         without(
             &OF_TWO_TOKENS,
             "each answer is asked for as one token (`session_generator.output_spec.text.output_length_generator`)",
         );
     }
-    if config.get("session_graph").is_some_and(has_one_request) {
+    if config.get("session_graph").is_some_and(has_one_layer) {
         without(
             &OF_TWO_REQUESTS,
-            "each session has one request (`session_generator.session_graph`)",
+            "no request follows another in its session (`session_generator.session_graph`)",
         );
     }
 }
 
-fn has_one_request(graph: &Value) -> bool {
+/// Only a server that is told a limit keeps it; parameters of the user's own may tell it another one.
+fn is_told_a_limit(scenario: &Scenario) -> bool {
+    let client = &scenario.client;
+    let mut own = client.additional_sampling_params.keys();
+    client.max_tokens_param.is_some() && !own.any(|name| name.contains("tokens") || name.contains("length"))
+}
+
+/// Whether no request of a session waits for another one.
+fn has_one_layer(graph: &Value) -> bool {
     let at_most_one = |key: &str| graph.get(key).is_some_and(is_at_most_one);
     match graph.get("type").and_then(Value::as_str) {
         Some("single_request") => true,
@@ -115,6 +128,12 @@ mod tests {
     fn a_server_that_is_told_no_limit_may_say_more() {
         let one = "output_spec: {text: {output_length_generator: {type: fixed, value: 1}}}, session_graph: {type: linear}";
         assert_eq!(excluded(one, "max_tokens_param: null"), [""; 0]);
+        let another = "additional_sampling_params: {max_completion_tokens: 20}";
+        assert_eq!(excluded(one, another), [""; 0]);
+        assert_ne!(
+            excluded(one, "additional_sampling_params: {temperature: 0}"),
+            [""; 0]
+        );
     }
 
     #[test]

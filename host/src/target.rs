@@ -74,12 +74,13 @@ pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
         codec::open(loaded, file, &wired.tokenizer)?;
     }
     // A simulated engine has no address yet, and no server of one has been given.
-    let simulated = client
-        .api_base
-        .as_ref()
-        .is_none_or(|base| base.starts_with("sim://"));
-    if client.targets.is_empty() && simulated {
-        return Ok(());
+    if client.targets.is_empty() {
+        let profile = client.api_base.as_ref().map(|base| base.strip_prefix("sim://"));
+        match profile {
+            None => return Ok(()),
+            Some(Some(profile)) => return sim::profile(profile, loaded.folder()).map(|_| ()),
+            Some(None) => {}
+        }
     }
     let (servers, _) = servers(loaded, Path::new(""))?;
     check_transport(&loaded.scenario, target(loaded, servers)?)

@@ -327,6 +327,20 @@ end }"#,
         table.contains("! the plugin `slip`: it asked for `eror_rate`"),
         "{table}"
     );
+    let file = scenario(
+        folder.path(),
+        "kinds.lua",
+        r#"return { name = "kinds", check = function(results)
+  results:percentile("goodput", 50)
+  results:figure("ttfc")
+  return {}
+end }"#,
+    );
+    let (_, remarks) = slips(&["--plugin", &file]);
+    assert_eq!(
+        remarks,
+        r#"["the plugin `kinds`: it asked for samples of `goodput`, which is a figure of the whole run, the figure `ttfc`, which is a metric"]"#
+    );
     let (_, remarks) = slips(&["--plugin", path(&component), "--plugin-config", config]);
     assert!(
         remarks.contains("it asked for `tfc`, which does not exist (did you mean `ttfc`?)"),

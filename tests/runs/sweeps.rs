@@ -500,7 +500,12 @@ fn what_is_wrong_with_one_run_of_a_sweep_is_told_with_its_settings() {
     let metric = text(CLOSED, "64").replace(r#"slos: ["error_rate < 1%"]"#, slos);
     let tokenizer = format!("seed: !expand [1, 2]{}", text(CLOSED, "64"))
         .replace("client: {", "client: {tokenizer: nowhere.json, ");
+    let profile = text(CLOSED, "64").replace(
+        "\"sim://default\"",
+        "!expand [\"sim://default\", \"sim://nowhere.yml\"]",
+    );
     for (name, scenario_text, words) in [
+        ("profile.yml", &profile, "in run 2 ("),
         ("metric.yml", &metric, "in run 2 ("),
         ("tokenizer.yml", &tokenizer, "in all 2 runs"),
     ] {

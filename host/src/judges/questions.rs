@@ -9,6 +9,8 @@ use veeksha_ports::{RunResults, Stats, WindowStats};
 
 /// Names that are told; a check may ask for thousands.
 const TOLD: usize = 4;
+/// Names that are kept.
+const KEPT: usize = 1000;
 
 /// The results of a run, and which names a check asked for that are none.
 pub(super) struct Questions {
@@ -38,7 +40,8 @@ impl Questions {
         }
         let more = match unknown.len() - told.len() {
             0 => String::new(),
-            more => format!(", and {more} more names that do not exist"),
+            more if unknown.len() == KEPT => format!(", and at least {more} more such names"),
+            more => format!(", and {more} more such names"),
         };
         Some(format!("it asked for {}{more}", told.join(", ")))
     }
@@ -51,7 +54,7 @@ impl Questions {
 
     fn note<'a>(&self, name: &'a str, is_known: bool) -> &'a str {
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_known && unknown.len() < 1000 {
+        if !is_known && unknown.len() < KEPT {
             unknown.insert(name.chars().take(100).collect());
         }
         name
@@ -59,6 +62,12 @@ impl Questions {
 }
 
 fn slip(name: &str, catalogue: &Catalogue) -> String {
+    if catalogue.figure(name).is_some() {
+        return format!("samples of `{name}`, which is a figure of the whole run");
+    }
+    if catalogue.get(name).is_some() {
+        return format!("the figure `{name}`, which is a metric");
+    }
     match catalogue.nearest(name) {
         Some(nearest) => format!("`{name}`, which does not exist (did you mean `{nearest}`?)"),
         None => format!("`{name}`, which does not exist"),
