@@ -10,8 +10,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::results::{json, latest, lines};
-use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, simulated};
-use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
+use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, real, simulated};
+use crate::support::{assert_code, scenario, stderr, stdout};
 
 /// Everything that a run can be asked at once: labels, windows, plugins of both kinds, conditions, decode windows.
 const ASKED: &str = r#"

@@ -1,4 +1,4 @@
-//! Runs in virtual time, for tests that look at what a run says: over in a moment, the same each time.
+//! Runs of small scenarios for tests that look at what a run says: in virtual time, where they are over in a moment and the same each time, or real.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -59,6 +59,18 @@ pub(crate) fn ends_with(
 #[track_caller]
 pub(crate) fn simulated(folder: &Path, name: &str, text: &str, more: &[&str]) -> PathBuf {
     ends_with(folder, name, text, more, 0).1
+}
+
+/// Runs a scenario over sockets against the engine of the program's own, with the exit code that it should end with, and returns the folder of the
+/// run.
+#[track_caller]
+pub(crate) fn real(folder: &Path, name: &str, text: &str, code: i32) -> PathBuf {
+    let file = scenario(folder, name, text);
+    let output_dir = folder.join("out");
+    let api = ["--client.api_base", "sim://fast"];
+    let output = veeksha([&["run", &file, "--output_dir", path(&output_dir)], &api[..]].concat());
+    assert_code(&output, code);
+    latest(&output_dir)
 }
 
 /// A path as an argument.

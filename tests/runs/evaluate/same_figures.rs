@@ -20,18 +20,7 @@ fn a_simulated_run_and_its_record_give_the_same_figures() {
 #[test]
 fn a_real_run_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = scenario(folder.path(), "s.lua", &labelled(60, ASKED, ""));
-    let out = folder.path().join("out");
-    let output = veeksha([
-        "run",
-        &file,
-        "--output_dir",
-        path(&out),
-        "--client.api_base",
-        "sim://fast",
-    ]);
-    assert_code(&output, 0);
-    let run = latest(&out);
+    let run = real(folder.path(), "s.lua", &labelled(60, ASKED, ""), 0);
     let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
     assert_same_figures(&run, &anew);
     assert_eq!(

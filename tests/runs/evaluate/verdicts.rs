@@ -92,18 +92,7 @@ fn verdicts_of_a_real_run_are_in_its_record() {
     let asked = r#"{ type = "lua", name = "strict", check = function(results)
       return { { name = "never enough", met = false, observed = 1, threshold = 2 } }
     end }"#;
-    let file = scenario(folder.path(), "s.lua", &labelled(10, asked, ""));
-    let out = folder.path().join("out");
-    let output = veeksha([
-        "run",
-        &file,
-        "--output_dir",
-        path(&out),
-        "--client.api_base",
-        "sim://fast",
-    ]);
-    assert_code(&output, 3);
-    let run = latest(&out);
+    let run = real(folder.path(), "s.lua", &labelled(10, asked, ""), 3);
     let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
     assert_eq!(
         verdicts(&run),

@@ -326,56 +326,18 @@ fn end<T>(list: &[T]) -> u32 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use veeksha_model::{
-        Chunk, Held, HistoryMode, NodeId, Recorded, RequestId, SessionId, StampSource, Usage,
-    };
+    use veeksha_model::{Chunk, NodeId, Recorded, RequestId, SessionId, Usage};
 
     use super::*;
 
     fn plain(chunks: Vec<Chunk>) -> RequestRecord {
+        let id = RequestId {
+            session: SessionId(0),
+            node: NodeId(0),
+        };
         RequestRecord {
-            id: RequestId {
-                session: SessionId(0),
-                node: NodeId(0),
-            },
-            session_requests: 1,
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
-            intended: 0,
-            held: Held::default(),
-            dispatched_at: 0,
-            picked_up_at: None,
-            sent_at: None,
-            first_byte_at: None,
-            completed_at: 0,
-            processed_at: 0,
-            stamps: StampSource::Read,
             chunks,
-            chunk_tokens: Vec::new(),
-            status: Status::Ok {
-                finish_reason: "stop".into(),
-            },
-            http_status: None,
-            target_prompt_tokens: 0,
-            prompt_tokens: 0,
-            total_prompt_tokens: 0,
-            target_output_tokens: None,
-            output_tokens: 0,
-            output_tokens_from_usage: false,
-            usage: None,
-            connection_reused: false,
-            server: 0,
-            resolve: None,
-            connect: None,
-            tls: None,
-            retried: false,
-            measured: true,
-            template_tokens: 0,
-            history_mode: HistoryMode::Live,
-            recorded: None,
-            ideal_cached_tokens: None,
-            labels: Vec::new(),
+            ..RequestRecord::answered(id)
         }
     }
 
