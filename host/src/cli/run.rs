@@ -25,7 +25,7 @@ pub(super) fn run(
     interrupts: &Interrupts,
 ) -> Result<u8, Failure> {
     let wanted = Wanted::of(&args.output)?;
-    let cells = check::sound(source::cells(&args.drive.scenario, overrides)?)?;
+    let cells = check::sound(source::cells(&args.drive.scenario, overrides)?, interrupts)?;
     let page = live::start(args)?;
     let context = Context {
         args,

@@ -21,7 +21,7 @@ pub(super) fn simulate(
     interrupts: &Interrupts,
 ) -> Result<u8, Failure> {
     let wanted = Wanted::of(&args.output)?;
-    let cells = check::sound(source::cells(&args.run.scenario, overrides)?)?;
+    let cells = check::sound(source::cells(&args.run.scenario, overrides)?, interrupts)?;
     sweep::each(cells, interrupts, args.run.quiet, |loaded, table| {
         one(loaded, args, &wanted, interrupts, table)
     })
