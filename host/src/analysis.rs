@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use veeksha_evaluate::{
+use veeksha_compat::{View, ViewReport};
+use veeksha_events::{Event, RunInfo, Status};
+use veeksha_health::{Expected, Health, HealthReport};
+use veeksha_metrics::{
     DecodeWindowConfig, DecodeWindows, Evaluation, Evaluator, Fidelity, FidelityReport, FidelitySchedule,
     PrefillStats, Setup as Measuring,
 };
-use veeksha_events::{Event, RunInfo, Status};
-use veeksha_health::{Expected, Health, HealthReport};
 use veeksha_model::ErrorClass;
 use veeksha_page::{PageData, RequestSample, Requests, RunState};
-use veeksha_peers::{View, ViewReport};
 use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressFigures, RunFolder};
 use veeksha_scenario::{Scenario, Traffic};

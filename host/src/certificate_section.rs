@@ -1,6 +1,6 @@
 //! The certificate on the terminal: how far the run's figures can be trusted, in words.
 
-use veeksha_evaluate::{Certificate, ErrorSource, Metric, Verdict};
+use veeksha_metrics::{Certificate, ErrorSource, Metric, Verdict};
 use veeksha_report::{Mark, Row, Section, duration, share};
 
 /// How the table calls a metric that can have an error.

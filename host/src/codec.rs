@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_dialect::{Dialect, Pointers, Template, TemplateSpec};
+use veeksha_endpoint::{Dialect, Pointers, Template, TemplateSpec};
 use veeksha_model::Framing;
 use veeksha_ports::Codec;
 use veeksha_prompt::Tokenizer;

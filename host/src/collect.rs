@@ -106,7 +106,7 @@ impl Collector {
         Ok(Collector {
             analysis,
             writer: folder
-                .writer(trace, veeksha_evaluate::latencies)
+                .writer(trace, veeksha_metrics::latencies)
                 .map_err(Failure::internal)?,
             recording,
             prefixes: wired

@@ -6,12 +6,12 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use veeksha_compat::{AiperfExport, AiperfInfo, Dialect, Goodput, Options, Threshold, View};
 use veeksha_events::Event;
-use veeksha_peers::{AiperfExport, AiperfInfo, Dialect, Goodput, Options, Threshold, View};
 use veeksha_report::RunFolder;
 use veeksha_scenario::{Document, IntervalGenerator, Scenario, Traffic};
 
-pub(crate) use veeksha_peers::AiperfFiles;
+pub(crate) use veeksha_compat::AiperfFiles;
 
 use crate::analysis::About;
 use crate::cli::args::{Compat, OutputArgs};

@@ -1,6 +1,6 @@
 //! From the keys of a scenario's built-in evaluator to what measures.
 
-use veeksha_evaluate::{
+use veeksha_metrics::{
     Deadlines, DecodeWindowConfig, FidelitySchedule, Live, MinActiveRequests, Objectives, Setup,
     WholeAnswers, WindowAnchor, WindowSelection,
 };

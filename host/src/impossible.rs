@@ -1,7 +1,7 @@
 //! What no answer of a scenario can have: objectives on it are refused before a run is paid for.
 
 use serde_json::Value;
-use veeksha_evaluate::{Catalogue, Metric};
+use veeksha_metrics::{Catalogue, Metric};
 use veeksha_scenario::{Generator, Scenario};
 
 /// Metrics of what lies between tokens.

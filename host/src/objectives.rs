@@ -1,6 +1,6 @@
 //! What is asked of a run: the scenario's objectives, or those of the command line, held against what can be measured.
 
-use veeksha_evaluate::{Catalogue, ObjectiveError, Objectives, Slo, Stated};
+use veeksha_metrics::{Catalogue, ObjectiveError, Objectives, Slo, Stated};
 use veeksha_model::MetricDefinition;
 use veeksha_scenario::{Evaluator, Performance, Scenario, Slo as Written, SloMap};
 use veeksha_slo::Objective;

@@ -1,6 +1,6 @@
 //! The part of the summary table that says how truly a trace was replayed.
 
-use veeksha_evaluate::{FidelityReport, Lengths};
+use veeksha_metrics::{FidelityReport, Lengths};
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
 /// A measured hit rate this far from the ideal one is worth a look: blocks of a cache cost a few per cent.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_dialect::{Api, Dialect, Pointers, Template, TemplateSpec};
+use veeksha_endpoint::{Api, Dialect, Pointers, Template, TemplateSpec};
 use veeksha_model::{Framing, Role, printable, shown_address};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,

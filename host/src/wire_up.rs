@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use veeksha_evaluate::Objectives;
 use veeksha_lua::LuaGrants;
+use veeksha_metrics::Objectives;
 use veeksha_model::MetricDefinition;
 use veeksha_pipeline::Plan;
 use veeksha_ports::WorkloadFactory;

@@ -97,11 +97,11 @@ pub(crate) struct OutputArgs {
     /// Show the run in the definitions of another tool too: vllm, sglang, guidellm, genai-perf, inference-perf or aiperf. Can be given
     /// more than once.
     #[arg(long, value_name = "TOOL", value_parser = dialect)]
-    pub(crate) dialect: Vec<veeksha_peers::Dialect>,
+    pub(crate) dialect: Vec<veeksha_compat::Dialect>,
     /// A threshold of a tool's own goodput, in its words and units: `vllm=ttft:500`. Without a tool it is for all of `--dialect` and
     /// `--compat` that know the metric. Can be given more than once.
     #[arg(long, value_name = "[TOOL=]METRIC:VALUE", value_parser = goodput)]
-    pub(crate) dialect_goodput: Vec<veeksha_peers::Goodput>,
+    pub(crate) dialect_goodput: Vec<veeksha_compat::Goodput>,
 }
 
 /// A tool whose files can be written.
@@ -111,13 +111,13 @@ pub(crate) enum Compat {
     Aiperf,
 }
 
-fn dialect(text: &str) -> Result<veeksha_peers::Dialect, String> {
-    text.parse::<veeksha_peers::Dialect>()
+fn dialect(text: &str) -> Result<veeksha_compat::Dialect, String> {
+    text.parse::<veeksha_compat::Dialect>()
         .map_err(|error| error.to_string())
 }
 
-fn goodput(text: &str) -> Result<veeksha_peers::Goodput, String> {
-    text.parse::<veeksha_peers::Goodput>()
+fn goodput(text: &str) -> Result<veeksha_compat::Goodput, String> {
+    text.parse::<veeksha_compat::Goodput>()
         .map_err(|error| error.to_string())
 }
 

@@ -14,7 +14,7 @@ use veeksha_compare::{
     CandidateDecision, Comparison, Decision, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell,
     join,
 };
-use veeksha_evaluate::{Catalogue, Metric};
+use veeksha_metrics::{Catalogue, Metric};
 use veeksha_model::{printable, steers};
 use veeksha_slo::Range;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use veeksha_evaluate::Evaluation;
 use veeksha_events::{Event, FailedPlugin, PluginPart};
+use veeksha_metrics::Evaluation;
 use veeksha_report::RunFolder;
 
 use crate::analysis::{About, Analysis, Setup};
@@ -79,7 +79,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         config,
     );
     let setup = Setup {
-        measuring: veeksha_evaluate::Setup {
+        measuring: veeksha_metrics::Setup {
             measured_anew: anew.metrics.clone(),
             ..evaluators::setup(&scenario, objectives, &definitions)?
         },

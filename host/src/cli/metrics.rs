@@ -1,7 +1,7 @@
 //! `veeksha-host metrics`: what can be measured, and what each word means.
 
 use serde_json::{Value, json};
-use veeksha_evaluate::{Catalogue, FigureInfo, MetricInfo, Scope};
+use veeksha_metrics::{Catalogue, FigureInfo, MetricInfo, Scope};
 use veeksha_model::MetricDefinition;
 use veeksha_report::{Colour, Row, Section, summary_table};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use veeksha_evaluate::Evaluation;
 use veeksha_events::{Event, FailedPlugin, PluginPart};
+use veeksha_metrics::Evaluation;
 use veeksha_ports::{PluginFailure, RunResults, SloCheck};
 
 use super::questions::Questions;

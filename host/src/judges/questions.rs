@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use veeksha_evaluate::{Catalogue, RunSamples};
+use veeksha_metrics::{Catalogue, RunSamples};
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{RunResults, Stats, WindowStats};
 

@@ -9,8 +9,8 @@ mod units;
 mod verdict;
 
 use serde_json::Value;
-use veeksha_evaluate::{Certificate, Evaluation, SelfTest, Thresholds, Verdict};
 use veeksha_health::HealthReport;
+use veeksha_metrics::{Certificate, Evaluation, SelfTest, Thresholds, Verdict};
 use veeksha_page::PageData;
 use veeksha_pipeline::RunEnd;
 use veeksha_ports::PluginFailure;

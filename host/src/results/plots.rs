@@ -1,7 +1,7 @@
 //! The plots of a run, each with its data beside it.
 
 use serde_json::Value;
-use veeksha_evaluate::{CurvePoint, Metric, RunSamples, Slice};
+use veeksha_metrics::{CurvePoint, Metric, RunSamples, Slice};
 use veeksha_model::Nanos;
 use veeksha_report::{
     BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,

@@ -1,6 +1,6 @@
 //! The units in which objectives are shown, on the terminal and on the page.
 
-use veeksha_evaluate::{Figure, Metric, PluginVerdict, SloResult};
+use veeksha_metrics::{Figure, Metric, PluginVerdict, SloResult};
 
 /// The unit of an objective: figures without one are shares, and so are some metrics; others are plain numbers.
 pub(super) fn objective_unit(result: &SloResult) -> &str {

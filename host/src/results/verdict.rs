@@ -1,6 +1,6 @@
 //! How a run went: what is said of it in a line, and the exit code.
 
-use veeksha_evaluate::{CertFinding, Certificate, Evaluation, Verdict, certify};
+use veeksha_metrics::{CertFinding, Certificate, Evaluation, Verdict, certify};
 
 use super::{Clock, Judged, table};
 use crate::{exit, say};

@@ -1,6 +1,6 @@
 //! Whether a run did what its scenario asked for: checks over the events. Pure.
 //!
-//! A certificate (`veeksha-evaluate`) says how accurately the host measured. Health says something else: whether the load was the
+//! A certificate (`veeksha-metrics`) says how accurately the host measured. Health says something else: whether the load was the
 //! one that the scenario describes. A run can be measured perfectly and still have offered half the sessions, prompts of the wrong
 //! length, or prompts that the server had in its cache from the run before.
 //!

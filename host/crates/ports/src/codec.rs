@@ -11,7 +11,7 @@ pub struct EndpointShape {
     pub path: String,
     /// Headers of every request besides the host's own.
     pub headers: Vec<(String, String)>,
-    /// The request's body: JSON text in which some strings stand for parts of the request (see `veeksha-dialect`'s template).
+    /// The request's body: JSON text in which some strings stand for parts of the request (see `veeksha-endpoint`'s template).
     pub request: String,
     /// How answers are cut.
     pub framing: Framing,

@@ -13,7 +13,7 @@ mod server;
 use client::{Ended, Reply};
 use serde_json::{Value, json};
 use server::{Sim, profile};
-use veeksha_dialect::{AnswerStream, BodyEnd, Dialect, ReadStamp, Verdict, whole_answer};
+use veeksha_endpoint::{AnswerStream, BodyEnd, Dialect, ReadStamp, Verdict, whole_answer};
 use veeksha_model::ChunkKind;
 use veeksha_simulator::{Faults, FinishReason, Profile, TruthOutcome, TruthRecord};
 

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
 
 use veeksha_clock::RunClock;
-use veeksha_dialect::Api;
+use veeksha_endpoint::Api;
 use veeksha_model::{NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, SessionId};
 use veeksha_ports::{Job, Returned, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};

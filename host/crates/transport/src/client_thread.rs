@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use veeksha_dialect::Failure;
+use veeksha_endpoint::Failure;
 use veeksha_model::{ErrorClass, Nanos};
 
 use crate::HttpVersion;

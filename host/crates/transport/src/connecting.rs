@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
-use veeksha_dialect::Failure;
+use veeksha_endpoint::Failure;
 use veeksha_model::ErrorClass;
 use veeksha_ports::ConnectionUse;
 

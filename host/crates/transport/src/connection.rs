@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use veeksha_dialect::{Failure, one_line};
+use veeksha_endpoint::{Failure, one_line};
 use veeksha_http1::{Closed, DecodeError, Decoder, Limits, Part, Place as Where};
 use veeksha_model::ErrorClass;
 

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use veeksha_dialect::{Failure, request_body};
+use veeksha_endpoint::{Failure, request_body};
 use veeksha_model::ErrorClass;
 
 use crate::client_thread::Thread;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use veeksha_dialect::Failure;
-use veeksha_dialect::stream::ReadStamp;
+use veeksha_endpoint::Failure;
+use veeksha_endpoint::stream::ReadStamp;
 use veeksha_http1::Head;
 use veeksha_model::{ErrorClass, Nanos, StampSource};
 use veeksha_ports::{ConnectionUse, Job, Timings};
@@ -233,7 +233,7 @@ impl Flight {
             return Err(Failure::with_status(
                 ErrorClass::Protocol,
                 Some(status),
-                veeksha_dialect::one_line(&message),
+                veeksha_endpoint::one_line(&message),
             ));
         }
         self.content_type = header("content-type").map(|kind| kind.to_ascii_lowercase());

@@ -17,7 +17,7 @@ use hyper::header::HOST;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::TokioIo;
 use tokio::sync::Notify;
-use veeksha_dialect::{Failure, one_line, request_body};
+use veeksha_endpoint::{Failure, one_line, request_body};
 use veeksha_model::ErrorClass;
 
 use crate::client_thread::Thread;

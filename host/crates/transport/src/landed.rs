@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use veeksha_dialect::stream::{ReadStamp, Verdict};
-use veeksha_dialect::{Failure, one_line, shorten};
+use veeksha_endpoint::stream::{ReadStamp, Verdict};
+use veeksha_endpoint::{Failure, one_line, shorten};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response};
 use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Timings};
 

@@ -8,7 +8,7 @@
 //! 2. `client_thread` starts a task and knows every flight: deadlines, cancellation, and answers whose data have ended without
 //!    their body ending. `flight` is what is known of a request, and
 //!    `ticket` guarantees exactly one outcome;
-//! 3. `exchange` writes the request (`veeksha_dialect`), takes an idle connection from the `pool` or has one opened
+//! 3. `exchange` writes the request (`veeksha_endpoint`), takes an idle connection from the `pool` or has one opened
 //!    (`connecting`: name, TCP, `proxy`, `tls`, each measured apart), and retries once where that is safe;
 //! 4. `connection` sends and reads within the poll of one task: `receiver` reads the socket and its kernel stamp, `kernel_time` brings
 //!    that onto the run's clock, `veeksha_http1` finds the body's bytes. With `http2`, hyper does the framing above the same

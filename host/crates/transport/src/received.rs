@@ -5,8 +5,8 @@
 //! answer, when the stream falls quiet (it may have ended without the body's end), or, off the client thread, when the
 //! answer has ended.
 
-use veeksha_dialect::stream::{AnswerStream, BodyEnd, RawStream, ReadStamp, Verdict, whole_answer};
-use veeksha_dialect::{Failure, MAX_EVENT_BYTES};
+use veeksha_endpoint::stream::{AnswerStream, BodyEnd, RawStream, ReadStamp, Verdict, whole_answer};
+use veeksha_endpoint::{Failure, MAX_EVENT_BYTES};
 use veeksha_model::{ErrorClass, Framing, Nanos};
 use veeksha_ports::PluginFailure;
 

@@ -1,7 +1,7 @@
 //! What an answer with another status than 2xx means, in words that help.
 
 use serde_json::Value;
-use veeksha_dialect::{Failure, error_in, one_line, shorten};
+use veeksha_endpoint::{Failure, error_in, one_line, shorten};
 use veeksha_model::ErrorClass;
 
 use crate::target::{Server, Target};
@@ -65,7 +65,7 @@ pub(crate) fn status_failure(
 
 #[cfg(test)]
 mod tests {
-    use veeksha_dialect::Api;
+    use veeksha_endpoint::Api;
 
     use super::*;
     use crate::Secret;

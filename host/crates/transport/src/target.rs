@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use veeksha_dialect::{Api, KeyHeader};
+use veeksha_endpoint::{Api, KeyHeader};
 use veeksha_model::{Framing, is_harmless_header, shown_address};
 use veeksha_ports::Codec;
 

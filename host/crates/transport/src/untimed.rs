@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 use crate::tls::client_config;
 use crate::url::Endpoint;
 use crate::{Secret, Server, Target, TlsOptions, TransportError};
-use veeksha_dialect::error_in;
-use veeksha_dialect::{one_line, shorten};
+use veeksha_endpoint::error_in;
+use veeksha_endpoint::{one_line, shorten};
 use veeksha_model::shown_address;
 
 /// A list of models or an error message is never this large; what is, would only fill memory.

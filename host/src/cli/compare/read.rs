@@ -6,7 +6,7 @@ use serde_json::Value;
 use veeksha_compare::{
     ClientError, Counted, FigureData, Load, MetricData, Parts, RunData, TimedSamples, Trust, Validity,
 };
-use veeksha_evaluate::{Certificate, Evaluation, Evaluator, Figure, Metric, Verdict, certify};
+use veeksha_metrics::{Certificate, Evaluation, Evaluator, Figure, Metric, Verdict, certify};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, IntervalGenerator, Traffic};
 

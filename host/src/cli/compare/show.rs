@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use veeksha_compare::{Comparison, SideLabels, Table, TableRow, Verdict};
-use veeksha_evaluate::Catalogue;
+use veeksha_metrics::Catalogue;
 use veeksha_model::printable;
 use veeksha_report::{Colour, Mark, Row, Section, summary_table};
 

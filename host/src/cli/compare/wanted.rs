@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use veeksha_evaluate::Catalogue;
+use veeksha_metrics::Catalogue;
 
 use crate::failure::Failure;
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use veeksha_study::{Converter, Format};
+use veeksha_trace_tools::{Converter, Format};
 
 use super::output::{Output, Written};
 use super::subject::Subject;

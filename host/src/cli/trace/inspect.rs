@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 use veeksha_report::{Panel, PanelKind, portrait_svg};
-use veeksha_study::{Portrait, PortraitReport};
+use veeksha_trace_tools::{Portrait, PortraitReport};
 
 use super::subject::Subject;
 use crate::cli::args::InspectArgs;

@@ -102,7 +102,9 @@ impl Subject {
     /// Tokens of a hash block in what is written: as asked for, else as in the trace, else as in Mooncake's.
     pub(super) fn block_size(&self, asked: Option<NonZeroU32>) -> u32 {
         let asked = asked.map(NonZeroU32::get);
-        asked.or(self.block_size).unwrap_or(veeksha_study::BLOCK_SIZE)
+        asked
+            .or(self.block_size)
+            .unwrap_or(veeksha_trace_tools::BLOCK_SIZE)
     }
 
     /// Hands every session to `take`, in the order of the file, until it has had enough.

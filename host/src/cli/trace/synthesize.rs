@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use veeksha_study::{LikenessFit, Synthesis};
+use veeksha_trace_tools::{LikenessFit, Synthesis};
 
 use super::output::{Output, Written};
 use super::subject::Subject;

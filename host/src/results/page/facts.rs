@@ -1,6 +1,6 @@
 //! What a run was: its settings, plugins, machine and versions.
 
-use veeksha_evaluate::Evaluation;
+use veeksha_metrics::Evaluation;
 use veeksha_page::{Fact, Plugin, RunFacts, RunState};
 
 use crate::analysis::About;

@@ -1,6 +1,6 @@
 //! Key figures and metrics.
 
-use veeksha_evaluate::{Catalogue, Evaluation, LiveFigures, Metric as BuiltIn, MetricInfo};
+use veeksha_metrics::{Catalogue, Evaluation, LiveFigures, Metric as BuiltIn, MetricInfo};
 use veeksha_page::{Figure, Metric, MetricSummary};
 use veeksha_stats::Summary;
 

@@ -1,7 +1,7 @@
 //! What was judged: the certificate, objectives, verdicts of plugins, checks of health.
 
-use veeksha_evaluate::{Basis, Certificate, ErrorSource, PluginVerdict, SloResult, Verdict};
 use veeksha_health::{Check, Outcome};
+use veeksha_metrics::{Basis, Certificate, ErrorSource, PluginVerdict, SloResult, Verdict};
 use veeksha_page::{Bound, CheckOutcome, Finding, Slo, WorstWindow};
 
 use super::seconds;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_evaluate::Evaluation;
 use veeksha_events::NeverSentReason;
+use veeksha_metrics::Evaluation;
 use veeksha_page::{Failures, NeverSent};
 
 use crate::analysis::FirstFailure;

@@ -8,7 +8,7 @@ mod over_time;
 
 use std::collections::BTreeMap;
 
-use veeksha_evaluate::{Certificate, Live};
+use veeksha_metrics::{Certificate, Live};
 use veeksha_model::Nanos;
 use veeksha_page::{Figure, PageData, Requests, RunState};
 use veeksha_report::RunFolder;

@@ -1,6 +1,6 @@
 //! Curves and slices of time.
 
-use veeksha_evaluate::{CurvePoint, Evaluation, TimeSlices};
+use veeksha_metrics::{CurvePoint, Evaluation, TimeSlices};
 use veeksha_model::Nanos;
 use veeksha_page::{Curves, Slice, SliceColumn, Slices};
 use veeksha_stats::Summary;
@@ -77,7 +77,7 @@ fn steps(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<Step
 }
 
 pub(super) fn slices(slices: &TimeSlices) -> Option<Slices> {
-    use veeksha_evaluate::Metric as BuiltIn;
+    use veeksha_metrics::Metric as BuiltIn;
     if slices.slices.len() < 2 {
         return None;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use veeksha_clock::RunClock;
-use veeksha_dialect::Api;
+use veeksha_endpoint::Api;
 use veeksha_model::{Nanos, Prepared};
 use veeksha_ports::{Outcome, Returned, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};

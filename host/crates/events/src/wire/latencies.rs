@@ -1,6 +1,6 @@
 //! What a row says of a request's latencies.
 
-/// The latencies of one request in seconds, as `veeksha-evaluate` defines them; `None` where they do not exist.
+/// The latencies of one request in seconds, as `veeksha-metrics` defines them; `None` where they do not exist.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// First generated chunk − dispatched.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use veeksha_clock::RunClock;
-use veeksha_dialect::Api;
+use veeksha_endpoint::Api;
 use veeksha_model::{
     ErrorClass, Message, NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, Segment,
     SessionId,

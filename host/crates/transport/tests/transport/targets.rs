@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use veeksha_dialect::{Api, Dialect};
+use veeksha_endpoint::{Api, Dialect};
 use veeksha_model::ErrorClass;
 use veeksha_ports::Transport;
 use veeksha_transport::{Balance, ConnectionPolicy, Secret, Server as At, Target, TransportConfig};

@@ -1,0 +1,52 @@
+//! The same run in the definitions of other tools, and in the files of AIPerf. Pure.
+//!
+//! No two tools mean the same by "time to first token", "inter-token latency" or "throughput". A run of this host records every
+//! event of every answer, so each tool's numbers can be worked out from the record: [`View`] does so for `vllm bench serve`,
+//! sglang's `bench_serving`, GuideLLM, GenAI-Perf, inference-perf and AIPerf, and [`AiperfExport`] writes AIPerf's files.
+//!
+//! ```
+//! use veeksha_compat::{Dialect, Options, View};
+//!
+//! let dialect: Dialect = "vllm".parse()?;
+//! let options = Options {
+//!     goodput: vec!["ttft:500".parse()?],
+//!     ..Options::default()
+//! };
+//! let mut view = View::new(dialect, options)?;
+//! # let events: Vec<veeksha_events::Event> = Vec::new();
+//! for event in &events {
+//!     view.on(event);
+//! }
+//! let report = view.finish();
+//! println!("{}", report.text());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod aiperf;
+mod answer;
+mod dialect;
+#[cfg(test)]
+#[path = "../tests/peers/fixture.rs"]
+mod fixture;
+mod genai_perf;
+mod goodput;
+mod guidellm;
+mod inference_perf;
+mod options;
+mod report;
+mod sample;
+mod served;
+mod sglang;
+mod table;
+mod tokens;
+mod view;
+mod vllm;
+
+pub use aiperf::{AiperfExport, AiperfFiles, AiperfInfo, AiperfSlices};
+pub use dialect::{Dialect, UnknownDialect};
+pub use goodput::Goodput;
+pub use options::{Options, OptionsError, Threshold};
+pub use report::{Figure, ViewReport};
+pub use view::View;

@@ -1,0 +1,171 @@
+//! Raw events for a plugin: cut and stamped as an answer's, understood in one go.
+
+use std::convert::Infallible;
+
+use proptest::prelude::*;
+use veeksha_endpoint::{BodyEnd, Dialect, Failure, RawStream, Verdict};
+use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Usage};
+
+use crate::skeletons::cut;
+use crate::support::{bytes_of, letters, parse_as, stamp};
+
+/// A plugin that knows chat completions as far as the recordings go; slowly and by another way than the crate.
+fn decode(events: &[&[u8]]) -> Result<Vec<Vec<AnswerPart>>, Infallible> {
+    Ok(events.iter().map(|event| parts(event)).collect())
+}
+
+fn parts(event: &[u8]) -> Vec<AnswerPart> {
+    if event == b"[DONE]" {
+        return vec![AnswerPart::Done];
+    }
+    let value: serde_json::Value = serde_json::from_slice(event).unwrap();
+    let mut parts = Vec::new();
+    if let Some(message) = value["error"]["message"].as_str() {
+        let code = value["error"]["code"]
+            .as_u64()
+            .and_then(|code| u16::try_from(code).ok());
+        parts.push(AnswerPart::Error {
+            message: message.to_owned(),
+            code,
+        });
+    }
+    for choice in value["choices"].as_array().into_iter().flatten() {
+        parts.push(AnswerPart::Role);
+        if choice["index"] == 0 {
+            if let Some(text) = choice["delta"]["content"].as_str().or(choice["text"].as_str()) {
+                parts.push(AnswerPart::Content(text.to_owned()));
+            }
+            if let Some(text) = choice["delta"]["reasoning"].as_str() {
+                parts.push(AnswerPart::Reasoning(text.to_owned()));
+            }
+            if let Some(reason) = choice["finish_reason"].as_str() {
+                parts.push(AnswerPart::Finish(reason.to_owned()));
+            }
+        }
+    }
+    if let Some(usage) = value["usage"].as_object() {
+        let count = |name: &str| usage[name].as_u64().unwrap() as u32;
+        let detail = |name: &str, member: &str| {
+            let count = usage.get(name)?.get(member)?.as_u64()?;
+            Some(count as u32)
+        };
+        parts.push(AnswerPart::Usage(Usage {
+            prompt: count("prompt_tokens"),
+            completion: count("completion_tokens"),
+            cached: detail("prompt_tokens_details", "cached_tokens"),
+            reasoning: detail("completion_tokens_details", "reasoning_tokens"),
+        }));
+    }
+    parts
+}
+
+fn raw<'a>(framing: Framing, limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Verdict {
+    let mut stream = RawStream::new(framing, limit);
+    let mut read = 0;
+    for piece in pieces {
+        read += 1;
+        if !stream.on_bytes(stamp(read), piece) {
+            break;
+        }
+    }
+    let Ok(verdict) = stream.finish(stamp(read), Some("text/event-stream"), BodyEnd::Complete, decode);
+    verdict
+}
+
+const RECORDINGS: [&str; 7] = [
+    "sse/vllm-chat-stream.sse",
+    "sse/vllm-chat-stream-n2.sse",
+    "sse/vllm-reasoning.sse",
+    "sse/dynamo-worker-killed.sse",
+    "sse/llamacpp-cmpl-stream.sse",
+    "sse/vllm-cancel.sse",
+    "sse/dynamo-chat-stream.sse",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// A plugin that understands an API as the crate does gives the same verdict, down to stamps and merged marks.
+    #[test]
+    fn a_plugin_is_as_good_as_a_dialect(which in 0..RECORDINGS.len(), sizes in prop::collection::vec(1usize..600, 1..20)) {
+        let bytes = bytes_of(RECORDINGS[which]);
+        let own = parse_as(&Dialect::ChatCompletions, cut(&bytes, &sizes));
+        let by_plugin = raw(Framing::EventStream, 1 << 20, cut(&bytes, &sizes));
+        match (&by_plugin.result, &own.result) {
+            // The marker that the message names is the dialect's.
+            (Err(one), Err(two)) => prop_assert_eq!((one.class, one.status), (two.class, two.status)),
+            _ => prop_assert_eq!(&by_plugin.result, &own.result),
+        }
+        prop_assert_eq!(by_plugin.chunks, own.chunks);
+        prop_assert_eq!(by_plugin.completed_at, own.completed_at);
+    }
+}
+
+#[test]
+fn the_first_event_is_known_before_it_is_understood() {
+    let mut stream = RawStream::new(Framing::EventStream, 100);
+    assert!(stream.on_bytes(stamp(1), b": ping\n\ndata: {\"choices\""));
+    assert_eq!(stream.first_event_at(), None);
+    assert!(stream.on_bytes(stamp(2), b":[]}\n\n"));
+    assert_eq!(stream.first_event_at(), Some(2));
+    let broken = Failure::new(ErrorClass::Truncated, "lost");
+    let Ok(verdict) = stream.finish(stamp(2), None, BodyEnd::Broken(broken.clone()), decode);
+    assert_eq!(verdict.result, Err(broken));
+    assert_eq!(verdict.chunks[0].kind, ChunkKind::Comment);
+    assert_eq!(letters(&verdict), ":r");
+}
+
+#[test]
+fn what_is_kept_is_bounded() {
+    // An event that does not end.
+    let mut stream = RawStream::new(Framing::EventStream, 50);
+    assert!(stream.on_bytes(stamp(1), b"data: x"));
+    assert!(!stream.on_bytes(stamp(2), &[b'x'; 200]));
+    let event = b"data: {\"choices\":[]}\n\n";
+    for framing in [Framing::EventStream, Framing::Lines, Framing::Whole] {
+        let mut stream = RawStream::new(framing, 50);
+        let taken = (1..100)
+            .take_while(|read| stream.on_bytes(stamp(*read), event))
+            .count();
+        // An event has 14 bytes of data, a line 20, and the body 22.
+        let expected = match framing {
+            Framing::EventStream => 3,
+            _ => 2,
+        };
+        assert_eq!(taken, expected, "{framing:?}");
+        let Ok(verdict) = stream.finish(stamp(9), None, BodyEnd::Complete, |events: &[&[u8]]| {
+            Ok::<_, Infallible>(vec![vec![AnswerPart::Role]; events.len()])
+        });
+        let failure = verdict.result.unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Protocol);
+        assert!(
+            failure.message.contains("larger than 50 bytes"),
+            "{}",
+            failure.message
+        );
+    }
+}
+
+#[test]
+fn a_plugin_that_fails_or_says_nothing_is_no_answer() {
+    let mut stream = RawStream::new(Framing::Whole, 100);
+    assert!(stream.on_bytes(stamp(1), b"xyz"));
+    let failed = stream.finish(stamp(1), None, BodyEnd::Complete, |events| {
+        assert_eq!(events, [b"xyz"]);
+        Err("trap")
+    });
+    assert_eq!(failed, Err("trap"));
+    let mut stream = RawStream::new(Framing::Lines, 100);
+    assert!(stream.on_bytes(stamp(1), b"x\ny"));
+    let Ok(verdict) = stream.finish(stamp(1), None, BodyEnd::Complete, |_| {
+        Ok::<_, Infallible>(Vec::new())
+    });
+    assert_eq!(verdict.chunks.len(), 2);
+    assert_eq!(verdict.result.unwrap_err().class, ErrorClass::Truncated);
+    // Without an event there is nothing to ask.
+    let stream = RawStream::new(Framing::EventStream, 100);
+    let Ok(verdict) = stream.finish(stamp(1), None, BodyEnd::Complete, |_| -> Result<_, Infallible> {
+        unreachable!("no event came")
+    });
+    assert_eq!(verdict.result.unwrap_err().class, ErrorClass::Protocol);
+}

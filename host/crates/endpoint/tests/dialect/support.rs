@@ -1,0 +1,53 @@
+//! What several tests need.
+
+use veeksha_endpoint::{AnswerStream, BodyEnd, Dialect, ReadStamp, Verdict};
+use veeksha_model::ChunkKind;
+
+/// A fixture of `tests/fixtures/`.
+pub(crate) fn bytes_of(name: &str) -> Vec<u8> {
+    let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The stamp of read number `read`, at the time `read`.
+pub(crate) fn stamp(read: u64) -> ReadStamp {
+    ReadStamp {
+        at: read,
+        lag: 0,
+        read,
+    }
+}
+
+/// Feeds the pieces as one read each, at the times 1, 2, ...
+pub(crate) fn parse_with<'a>(
+    mut stream: AnswerStream,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Verdict {
+    let mut read = 0;
+    for piece in pieces {
+        read += 1;
+        if !piece.is_empty() && !stream.on_bytes(stamp(read), piece) {
+            break;
+        }
+    }
+    stream.finish(stamp(read), Some("text/event-stream"), BodyEnd::Complete)
+}
+
+pub(crate) fn parse_as<'a>(dialect: &Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Verdict {
+    parse_with(AnswerStream::new(dialect), pieces)
+}
+
+/// One letter for each event: r role, c content, R reasoning, t tool, f finish, u usage, D end marker, : comment.
+pub(crate) fn letters(verdict: &Verdict) -> String {
+    let letter = |kind| match kind {
+        ChunkKind::Role => 'r',
+        ChunkKind::Reasoning => 'R',
+        ChunkKind::Content => 'c',
+        ChunkKind::Tool => 't',
+        ChunkKind::Finish => 'f',
+        ChunkKind::Usage => 'u',
+        ChunkKind::Done => 'D',
+        ChunkKind::Comment => ':',
+    };
+    verdict.chunks.iter().map(|chunk| letter(chunk.kind)).collect()
+}

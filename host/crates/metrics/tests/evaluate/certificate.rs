@@ -1,0 +1,617 @@
+//! Certificates worked out by hand. Times are in microseconds.
+
+mod client;
+mod late_reads;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use veeksha_events::{Event, NeverSentReason, RequestRecord, ThreadSample};
+use veeksha_metrics::{
+    Basis, CertFinding, Certificate, ENOUGH, ErrorFigures, ErrorPart, ErrorSource, Evaluation, Metric,
+    SelfTest, Thresholds, Verdict, certify,
+};
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, Held, StampSource};
+
+use crate::sequences::{answered, close, evaluate, failed, finished, never_sent};
+
+const US: u64 = 1_000;
+
+/// How one request went; each begins 100 ms after the one before.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    late: u64,
+    send: u64,
+    ttfc: u64,
+    gap: u64,
+    chunks: u64,
+    lag: u64,
+    stamps: StampSource,
+}
+
+/// Dispatched 30 µs late, sent 53 µs later; a first chunk after 20 ms, then one every 10 ms.
+const QUIET: Way = Way {
+    late: 30,
+    send: 53,
+    ttfc: 20_000,
+    gap: 10_000,
+    chunks: 5,
+    lag: 25,
+    stamps: StampSource::Kernel,
+};
+
+fn request(number: u64, way: Way) -> RequestRecord {
+    let mut record = answered(number, 0, number * 100, 0);
+    record.dispatched_at = record.intended + way.late * US;
+    record.picked_up_at = Some(record.dispatched_at + 5 * US);
+    record.sent_at = Some(record.dispatched_at + way.send * US);
+    record.connection_reused = true;
+    record.stamps = way.stamps;
+    let first = record.dispatched_at + way.ttfc * US;
+    let lag = match way.stamps {
+        StampSource::Kernel => way.lag * US,
+        StampSource::Read => 0,
+    };
+    let chunk = |place: u64| Chunk {
+        at: first + place * way.gap * US,
+        lag: lag as u32,
+        bytes: 20,
+        kind: ChunkKind::Content,
+        merged: false,
+    };
+    record.chunks = (0..way.chunks).map(chunk).collect();
+    record.output_tokens = way.chunks as u32;
+    record.completed_at = record.chunks.last().map_or(first, |last| last.at);
+    record.processed_at = record.completed_at;
+    record
+}
+
+fn requests(count: u64, way: Way) -> Vec<Event> {
+    (0..count).map(|number| finished(request(number, way))).collect()
+}
+
+/// A run to its end: one without it is of a record that was cut short.
+fn run(mut events: Vec<Event>) -> Evaluation {
+    events.push(Event::RunEnded {
+        at: 3600 * 1_000_000 * US,
+    });
+    evaluate(Vec::new(), events)
+}
+
+fn judge(events: Vec<Event>) -> Certificate {
+    certify(&run(events), &Thresholds::default(), None)
+}
+
+#[track_caller]
+fn about(certificate: &Certificate, metric: Metric) -> &CertFinding {
+    let found = certificate
+        .findings
+        .iter()
+        .find(|finding| finding.metric == Some(metric));
+    assert!(found.is_some(), "{metric} is not in {:#?}", certificate.findings);
+    found.expect("as was just seen")
+}
+
+#[track_caller]
+fn saying<'a>(certificate: &'a Certificate, words: &str) -> &'a CertFinding {
+    let found = certificate
+        .findings
+        .iter()
+        .find(|finding| finding.what.contains(words));
+    assert!(found.is_some(), "{words:?} is not in {:#?}", certificate.findings);
+    found.expect("as was just seen")
+}
+
+#[track_caller]
+fn errors(certificate: &Certificate, metric: Metric, mean: f64, p99: f64) {
+    let bound = certificate.bound(metric).expect("a bound");
+    assert!(
+        (bound.mean_error * 1e6 - mean).abs() < 1e-6,
+        "{metric}: {bound:?}"
+    );
+    // Percentiles have three digits.
+    assert!(
+        (bound.p99_error * 1e6 - p99).abs() <= 1e-3 * p99,
+        "{metric}: {bound:?}"
+    );
+}
+
+fn thread(name: &str, busy_ms: u64, waiting_ms: u64) -> Event {
+    Event::ThreadSampled(ThreadSample {
+        thread: name.into(),
+        at: 0,
+        span: 1_000_000 * US,
+        busy: busy_ms * 1_000 * US,
+        waiting: waiting_ms * 1_000 * US,
+    })
+}
+
+/// `itl` is of the host's tokens; where the server counts clearly others, that is told.
+#[test]
+fn tokens_that_host_and_server_count_differently_are_told() {
+    let with = |tokens: u32| {
+        let counted = |number| {
+            let mut record = request(number, QUIET);
+            record.chunk_tokens = vec![tokens; 5];
+            record.output_tokens = 20;
+            finished(record)
+        };
+        let certificate = judge((0..40).map(counted).collect());
+        let about_itl = certificate
+            .findings
+            .iter()
+            .find(|finding| finding.what.starts_with("itl "));
+        about_itl.map(|finding| {
+            // What is of no metric in the table of errors is shown in words; what to do is not known, so none is advised.
+            assert_eq!((finding.metric, &finding.remedy), (None, &None));
+            (finding.verdict, finding.what.clone())
+        })
+    };
+    assert_eq!(with(4), None);
+    let (verdict, what) = with(5).expect("a remark");
+    assert_eq!(verdict, Verdict::Valid);
+    assert!(what.contains("1000 in answers that have 800"), "{what}");
+    assert!(with(3).is_some());
+}
+
+/// What is missing of a record is not known, whatever the rest looks like: in virtual time too.
+#[test]
+fn a_record_that_is_not_whole_vouches_for_less() {
+    let thresholds = Thresholds::default();
+    let verdicts = |evaluation: &Evaluation| {
+        [
+            certify(evaluation, &thresholds, None),
+            Certificate::simulated(evaluation, &thresholds),
+        ]
+        .map(|certificate| {
+            saying(&certificate, "record");
+            certificate.verdict
+        })
+    };
+    let mut cut = evaluate(Vec::new(), requests(40, QUIET));
+    assert_eq!(verdicts(&cut), [Verdict::Degraded; 2]);
+    cut.record_is_damaged();
+    assert_eq!(verdicts(&cut), [Verdict::Invalid; 2]);
+    let mut damaged = run(requests(40, QUIET));
+    damaged.record_is_damaged();
+    assert_eq!(verdicts(&damaged), [Verdict::Invalid; 2]);
+    assert!(!damaged.end.complete);
+}
+
+#[test]
+fn a_quiet_run_is_valid_and_says_how_far() {
+    let certificate = judge(requests(40, QUIET));
+    assert_eq!(
+        (certificate.verdict, certificate.basis),
+        (Verdict::Valid, Basis::Record)
+    );
+    // 53 to send, 5 typical and 20 at P99 between wire and stamp.
+    errors(&certificate, Metric::Ttfc, 58.0, 73.0);
+    // And 30 late.
+    errors(&certificate, Metric::TtfcFromIntended, 88.0, 103.0);
+    errors(&certificate, Metric::EndToEnd, 58.0, 73.0);
+    errors(&certificate, Metric::EndToEndFromIntended, 88.0, 103.0);
+    errors(&certificate, Metric::Tbc, 2.0, 20.0);
+    // Two stamps over four tokens.
+    errors(&certificate, Metric::Tpot, 2.5, 10.0);
+    assert_eq!(
+        about(&certificate, Metric::Ttfc).what,
+        "TTFC: error 0.29 % of its P50 (58 µs of 20 ms)"
+    );
+    assert_eq!(
+        about(&certificate, Metric::Tbc).what,
+        "TBC: error 0.02 % of its P50 (2 µs of 10 ms)"
+    );
+    assert!(
+        certificate
+            .findings
+            .iter()
+            .all(|finding| finding.remedy.is_none())
+    );
+    // Lengths have no error.
+    assert_eq!(
+        (certificate.bounds.len(), certificate.bound(Metric::PromptTokens)),
+        (6, None)
+    );
+}
+
+#[test]
+fn slow_sending_falsifies_what_begins_with_dispatch_and_nothing_else() {
+    // 305 µs of 20 ms are 1.5 %, of 60 ms 0.5 %.
+    let slow = judge(requests(40, Way { send: 300, ..QUIET }));
+    assert_eq!(slow.verdict, Verdict::Degraded);
+    let ttfc = about(&slow, Metric::Ttfc);
+    assert_eq!(
+        ttfc.what,
+        "TTFC: error 1.5 % of its P50 (305 µs of 20 ms); most of it lies between dispatch and the last byte sent"
+    );
+    assert!(
+        ttfc.remedy
+            .as_ref()
+            .unwrap()
+            .contains("runtime.num_client_threads")
+    );
+    for metric in [Metric::Tbc, Metric::Tpot, Metric::EndToEnd] {
+        assert_eq!(about(&slow, metric).verdict, Verdict::Valid);
+    }
+    // 1005 µs are 5.025 %.
+    let slower = judge(requests(40, Way { send: 1_000, ..QUIET }));
+    assert_eq!(about(&slower, Metric::Ttfc).verdict, Verdict::Invalid);
+    assert_eq!(slower.verdict, Verdict::Invalid);
+    // The scenario may tolerate more.
+    let tolerant = Thresholds {
+        degraded: 0.06,
+        invalid: 0.5,
+        ..Thresholds::default()
+    };
+    let events = requests(40, Way { send: 1_000, ..QUIET });
+    assert_eq!(certify(&run(events), &tolerant, None).verdict, Verdict::Valid);
+}
+
+#[test]
+fn one_long_stall_shows_in_the_mean() {
+    let mut events = requests(39, QUIET);
+    // 39 requests of 58 µs and one of 20 005: (2262 + 20005) / 40.
+    events.push(finished(request(
+        39,
+        Way {
+            send: 20_000,
+            ..QUIET
+        },
+    )));
+    let certificate = judge(events);
+    let bound = certificate.bound(Metric::Ttfc).unwrap();
+    assert!((bound.mean_error * 1e6 - 556.675).abs() < 1e-6, "{bound:?}");
+    assert_eq!(about(&certificate, Metric::Ttfc).verdict, Verdict::Degraded);
+}
+
+#[test]
+fn late_dispatch_falsifies_what_begins_with_the_intended_instant() {
+    let late = judge(requests(40, Way { late: 2_000, ..QUIET }));
+    assert_eq!(about(&late, Metric::Ttfc).verdict, Verdict::Valid);
+    let from_intended = about(&late, Metric::TtfcFromIntended);
+    // 2058 of 22000.
+    assert_eq!(from_intended.verdict, Verdict::Invalid);
+    assert_eq!(
+        from_intended.what,
+        "TTFC from intended: error 9.4 % of its P50 (2.06 ms of 22 ms); most of it is late dispatch"
+    );
+    assert_eq!(late.host.late_dispatches, 40);
+}
+
+#[test]
+fn what_a_limit_held_back_is_not_late() {
+    let held = |number| {
+        let mut record = request(number, Way { late: 2_030, ..QUIET });
+        record.held = Held {
+            sessions: 500 * US,
+            in_flight: 1_000 * US,
+            in_prefill: 500 * US,
+        };
+        record
+    };
+    let certificate = judge((0..40).map(|number| finished(held(number))).collect());
+    assert_eq!(certificate.verdict, Verdict::Valid);
+    errors(&certificate, Metric::TtfcFromIntended, 88.0, 103.0);
+    let host = &certificate.host;
+    close(host.dispatch_lateness.map(|late| late.p50), 30e-6);
+    close(host.held.in_flight.map(|held| held.p50), 1e-3);
+    assert_eq!((host.held.sessions.unwrap().count, host.late_dispatches), (40, 0));
+}
+
+#[test]
+fn the_opening_of_a_connection_is_the_networks() {
+    let opening = |number| {
+        let mut record = request(number, Way { send: 6_053, ..QUIET });
+        record.connection_reused = false;
+        record.resolve = Some(1_000 * US);
+        record.connect = Some(2_000 * US);
+        record.tls = Some(3_000 * US);
+        record
+    };
+    let mut events = requests(30, QUIET);
+    events.extend((30..40).map(|number| finished(opening(number))));
+    let certificate = judge(events);
+    errors(&certificate, Metric::Ttfc, 58.0, 73.0);
+    assert_eq!(certificate.verdict, Verdict::Valid);
+    saying(&certificate, "TTFC: 10 of 40 contain the opening of a connection");
+    let host = &certificate.host;
+    assert_eq!((host.connections_opened, host.connections_reused), (10, 30));
+    // Never more than one in flight: one opening was needed, nine were not. 30 of 39 found a connection.
+    close(host.connection_reuse_share_after_first, 30.0 / 39.0);
+    close(host.send_lateness.map(|send| send.max), 53e-6);
+    close(host.send_lateness_with_opening.map(|send| send.max), 6_053e-6);
+    close(host.resolve_time.map(|time| time.p50), 1e-3);
+}
+
+#[test]
+fn few_requests_are_not_certified_and_never_invalid() {
+    let certificate = judge(requests(ENOUGH - 1, QUIET));
+    assert_eq!(certificate.verdict, Verdict::Valid);
+    let ttfc = about(&certificate, Metric::Ttfc);
+    assert!(
+        ttfc.what
+            .ends_with("; too few requests to certify it: 29, and 30 are needed"),
+        "{}",
+        ttfc.what
+    );
+    // 29 requests have 116 gaps.
+    assert!(!about(&certificate, Metric::Tbc).what.contains("too few"));
+    assert_eq!(
+        judge(requests(
+            5,
+            Way {
+                send: 10_000,
+                ..QUIET
+            }
+        ))
+        .verdict,
+        Verdict::Degraded
+    );
+    assert!(
+        !about(&judge(requests(ENOUGH, QUIET)), Metric::Ttfc)
+            .what
+            .contains("too few")
+    );
+}
+
+#[test]
+fn times_that_no_client_can_tell_apart_are_never_invalid() {
+    // Sent at once, a first chunk after 90 µs, then one every 20 µs: errors of 8 and 2 µs.
+    let way = Way {
+        late: 0,
+        send: 3,
+        ttfc: 90,
+        gap: 20,
+        ..QUIET
+    };
+    let certificate = judge(requests(40, way));
+    assert_eq!(certificate.verdict, Verdict::Degraded);
+    let end = "; not certified, because no client can tell times below 100 µs apart";
+    for metric in [Metric::Ttfc, Metric::Tbc] {
+        let finding = about(&certificate, metric);
+        assert_eq!(finding.verdict, Verdict::Degraded, "{}", finding.what);
+        assert!(finding.what.ends_with(end), "{}", finding.what);
+    }
+    // 8 of 110 µs are 7 %.
+    let way = Way { ttfc: 110, ..way };
+    assert_eq!(
+        about(&judge(requests(40, way)), Metric::Ttfc).verdict,
+        Verdict::Invalid
+    );
+}
+
+#[test]
+fn nothing_answered_is_invalid() {
+    let certificate = judge(vec![finished(failed(
+        answered(0, 0, 0, 5),
+        ErrorClass::Connect,
+        None,
+    ))]);
+    assert_eq!(certificate.verdict, Verdict::Invalid);
+    saying(&certificate, "no request was answered");
+    assert_eq!(certificate.bounds, []);
+    let nothing = judge(Vec::new());
+    assert_eq!(nothing.verdict, Verdict::Invalid);
+    saying(&nothing, "nothing was measured");
+}
+
+#[test]
+fn simulated_time_is_exact() {
+    let evaluation = run(requests(40, Way { send: 1_000, ..QUIET }));
+    let certificate = Certificate::simulated(&evaluation, &Thresholds::default());
+    assert_eq!(
+        (certificate.verdict, certificate.basis),
+        (Verdict::Valid, Basis::Simulated)
+    );
+    assert_eq!(certificate.bounds, []);
+    saying(&certificate, "time was simulated");
+    assert_eq!(certificate.json()["basis"], "simulated");
+}
+
+/// A self-test of 40 requests that found these errors (µs) in TTFC.
+fn self_test(mean: f64, p99: f64) -> SelfTest {
+    let errors = |mean: f64, p99: f64| {
+        Some(ErrorFigures {
+            count: 40,
+            p50: mean * 1e-6,
+            p99: p99 * 1e-6,
+            mean_abs: mean * 1e-6,
+            max: p99 * 1e-6,
+        })
+    };
+    SelfTest {
+        requests: 40,
+        matched: 40,
+        ttfc: errors(mean, p99),
+        ttfc_from_intended: errors(mean, p99),
+        tbc: errors(1.0, 5.0),
+        tpot: errors(1.0, 5.0),
+        end_to_end: errors(mean, p99),
+        end_to_end_from_intended: errors(mean, p99),
+        ..SelfTest::default()
+    }
+}
+
+#[test]
+fn a_self_test_counts_where_it_found_more() {
+    let with = |test: &SelfTest| certify(&run(requests(40, QUIET)), &Thresholds::default(), Some(test));
+    let more = with(&self_test(400.0, 900.0));
+    assert_eq!((more.basis, more.verdict), (Basis::SelfTest, Verdict::Degraded));
+    errors(&more, Metric::Ttfc, 400.0, 900.0);
+    assert_eq!(more.bound(Metric::Ttfc).unwrap().source, ErrorSource::SelfTest);
+    assert!(
+        about(&more, Metric::Ttfc)
+            .what
+            .ends_with("; measured by the self-test")
+    );
+    // Less than estimated: the estimate decides, and both are said; the bound beside the metric is the test's.
+    errors(&more, Metric::Tbc, 2.0, 5.0);
+    assert_eq!(more.bound(Metric::Tbc).unwrap().source, ErrorSource::SelfTest);
+    assert!(
+        about(&more, Metric::Tbc)
+            .what
+            .ends_with("; that is by the run's own record, and the self-test measured 1 µs")
+    );
+    // A test of three requests says so and counts for nothing.
+    let mut short = self_test(400.0, 900.0);
+    short.matched = 3;
+    short.ttfc = short.ttfc.map(|errors| ErrorFigures { count: 3, ..errors });
+    short.ttfc_from_intended = None;
+    short.end_to_end = None;
+    short.end_to_end_from_intended = None;
+    let thin = with(&short);
+    assert_eq!(thin.verdict, Verdict::Valid);
+    saying(
+        &thin,
+        "self-test: too short to count, it has 3 requests and 30 are needed",
+    );
+    let lost = SelfTest {
+        chunks_differ: 1,
+        ..self_test(1.0, 1.0)
+    };
+    assert_eq!(with(&lost).verdict, Verdict::Degraded);
+    saying(&with(&lost), "client and server do not agree");
+}
+
+#[test]
+fn the_file_is_strict_and_has_its_keys() {
+    let mut events = requests(40, Way { send: 300, ..QUIET });
+    events.push(thread("client-0", 100, 0));
+    let certificate = certify(
+        &run(events),
+        &Thresholds::default(),
+        Some(&self_test(60.0, 100.0)),
+    );
+    let text = serde_json::to_string(&certificate.json()).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let keys: Vec<&String> = file.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "basis",
+            "bounds",
+            "findings",
+            "host",
+            "self_test",
+            "thresholds",
+            "verdict"
+        ]
+    );
+    assert_eq!(
+        (&file["verdict"], &file["basis"]),
+        (&"DEGRADED".into(), &"self_test".into())
+    );
+    assert_eq!(file["findings"][1]["metric"], "ttfc");
+    assert_eq!(file["bounds"]["ttfc"]["source"], "self_test");
+    close(file["bounds"]["ttfc"]["p99_error"].as_f64(), 100e-6);
+    close(file["bounds"]["ttfc"]["mean_error"].as_f64(), 305e-6);
+    close(
+        file["bounds"]["ttfc"]["relative_to_p50"].as_f64(),
+        305.0 / 20_000.0,
+    );
+    close(file["self_test"]["ttfc"]["mean_abs"].as_f64(), 60e-6);
+    close(file["host"]["client_lag"]["mean"].as_f64(), 25e-6);
+    close(file["host"]["threads"][0]["busiest"].as_f64(), 0.1);
+    assert_eq!(file["host"]["errors"]["ttfc"]["main"], "send");
+    close(file["thresholds"]["busy"].as_f64(), 0.7);
+}
+
+#[test]
+fn classes_of_failures_and_servers_are_counted() {
+    let mut events = requests(2, QUIET);
+    let mut elsewhere = failed(request(2, QUIET), ErrorClass::Truncated, Some(200));
+    elsewhere.server = 1;
+    events.push(finished(elsewhere));
+    events.push(finished(failed(request(3, QUIET), ErrorClass::Cancelled, None)));
+    let file = run(events).summary_stats();
+    assert_eq!(
+        file["error_class_freq"],
+        serde_json::json!({"truncated": 1, "cancelled": 1})
+    );
+    assert_eq!(
+        file["requests_by_server"],
+        serde_json::json!({
+            "0": {"requests": 3, "completed": 2, "failed": 1},
+            "1": {"requests": 1, "completed": 0, "failed": 1},
+        })
+    );
+}
+
+fn any_way() -> impl Strategy<Value = Way> {
+    let stamps = prop_oneof![Just(StampSource::Kernel), Just(StampSource::Read)];
+    (
+        0..5_000u64,
+        0..5_000u64,
+        1..50_000u64,
+        0..20_000u64,
+        0..9u64,
+        0..5_000u64,
+        stamps,
+    )
+        .prop_map(|(late, send, ttfc, gap, chunks, lag, stamps)| Way {
+            late,
+            send,
+            ttfc,
+            gap,
+            chunks,
+            lag,
+            stamps,
+        })
+}
+
+proptest! {
+    /// Whatever happened, errors are finite and not negative, and the worst finding is the verdict.
+    #[test]
+    fn bounds_are_errors(ways in prop::collection::vec((any_way(), 0u32..1 << 9), 0..60), busy in 0..=1000u64) {
+        let mut events = vec![thread("client-0", busy, 1000 - busy)];
+        for (number, (way, merged)) in ways.iter().enumerate() {
+            let mut record = request(number as u64, *way);
+            for (place, chunk) in record.chunks.iter_mut().enumerate().skip(1) {
+                chunk.merged = merged >> place & 1 == 1;
+            }
+            // What shares a read shares its time.
+            for place in (1..record.chunks.len()).rev() {
+                if record.chunks[place].merged {
+                    record.chunks[place - 1].at = record.chunks[place].at;
+                }
+            }
+            events.push(finished(record));
+        }
+        let certificate = judge(events);
+        for bound in &certificate.bounds {
+            prop_assert!(bound.mean_error > 0.0 && bound.mean_error.is_finite(), "{bound:?}");
+            prop_assert!(bound.p99_error >= bound.mean_error, "{bound:?}");
+            prop_assert!(bound.relative_to_p50.is_none_or(|relative| relative > 0.0 && relative.is_finite()));
+        }
+        let worst = certificate.findings.iter().map(|finding| finding.verdict).max().unwrap_or_default();
+        prop_assert_eq!(certificate.verdict, worst);
+        let late = certificate.host.late_merged_chunk_share.unwrap_or(0.0);
+        prop_assert!((0.0..=1.0).contains(&late));
+        // A number that JSON does not know would be null where a number was.
+        let json = certificate.json();
+        for bound in json["bounds"].as_object().unwrap().values() {
+            prop_assert!(bound["mean_error"].is_f64() && bound["p99_error"].is_f64());
+        }
+    }
+
+    /// More error is never better.
+    #[test]
+    fn the_verdict_is_monotone(way in any_way(), count in 1..60u64, more in 0..20_000u64, lateness in any::<bool>()) {
+        let worse = if lateness {
+            // The first chunk stays at its distance from the intended instant.
+            Way { late: way.late + more, ..way }
+        } else {
+            Way { send: way.send + more, ..way }
+        };
+        let before = judge(requests(count, way));
+        let after = judge(requests(count, worse));
+        for bound in &before.bounds {
+            // The metric itself grows with the lateness of the dispatch, so there the share may still fall.
+            let later = after.bound(bound.metric).unwrap();
+            prop_assert!(later.mean_error >= bound.mean_error && later.p99_error >= bound.p99_error * 0.998);
+        }
+        if !lateness {
+            prop_assert!(after.verdict >= before.verdict, "{:?} after {:?}", after.verdict, before.verdict);
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Metrics and judgements of plugins.
+
+use crate::sequences::*;
+use serde_json::Value;
+use veeksha_events::{Event, FailedPlugin, PluginPart};
+use veeksha_metrics::{Catalogue, Evaluation, Objectives, Setup, Stated};
+use veeksha_model::ChunkKind::Content;
+use veeksha_model::{Better, ErrorClass, MetricDefinition, MetricSample, RequestId};
+use veeksha_ports::{RunResults, SloVerdict};
+use veeksha_slo::Objective;
+
+fn definition(name: &str) -> MetricDefinition {
+    MetricDefinition {
+        name: name.into(),
+        unit: "ms".into(),
+        better: Better::Less,
+        summary: "what the test says".into(),
+        plugin: "tester".into(),
+    }
+}
+
+fn sample(metric: &str, value: f64, request: Option<RequestId>) -> Event {
+    weighted(metric, value, 1.0, request)
+}
+
+fn weighted(metric: &str, value: f64, weight: f64, request: Option<RequestId>) -> Event {
+    Event::Sampled(MetricSample {
+        metric: metric.into(),
+        value,
+        weight,
+        request,
+    })
+}
+
+fn judged(plugin: &str, session: u64, good: bool) -> Event {
+    Event::Judged {
+        plugin: plugin.into(),
+        request: id(session, 0),
+        good,
+    }
+}
+
+/// An answer whose first chunk comes `ttfc` after its dispatch.
+fn answer(session: u64, ttfc: u64, tier: &str) -> Event {
+    let first = session * 1000 + 1 + ttfc;
+    let chunks = [(first, Content), (first + 10, Content)];
+    let record = with_chunks(answered(session, 0, session * 1000, first + 20), 2, &chunks);
+    finished(labelled(record, &[("tier", tier)]))
+}
+
+fn setup(slos: &[&str], goodput: &[&str], judges: &[&str]) -> Setup {
+    let mut catalogue = Catalogue::built_in();
+    catalogue.define(definition("jitter")).unwrap();
+    let parsed = |text: &&str| Objective::parse(text).unwrap();
+    let conditions = goodput
+        .iter()
+        .map(|text| Objective::parse_condition(text).unwrap());
+    Setup {
+        objectives: Objectives::check(
+            slos.iter().map(|text| Stated::from(parsed(text))).collect(),
+            conditions.collect(),
+            judges.iter().map(|judge| (*judge).to_owned()).collect(),
+            &catalogue,
+        )
+        .unwrap(),
+        catalogue,
+        ..Setup::default()
+    }
+}
+
+fn count(evaluation: &Evaluation, metric: &str) -> usize {
+    evaluation
+        .samples
+        .summary(metric)
+        .map_or(0, |summary| summary.count)
+}
+
+#[test]
+fn samples_may_come_before_after_and_without_their_request() {
+    let events = [
+        sample("jitter", 3.0, Some(id(0, 0))),
+        Event::MetricDefined(definition("jitter")),
+        answer(0, 100, "gold"),
+        answer(1, 100, "free"),
+        sample("jitter", 5.0, Some(id(1, 0))),
+        sample("jitter", 10.0, Some(id(7, 7))),
+        sample("jitter", 2.0, None),
+        finished(drained(answered(2, 0, 2000, 2100))),
+        sample("jitter", 90.0, Some(id(2, 0))),
+        finished(failed(answered(3, 0, 3000, 3100), ErrorClass::Timeout, None)),
+        sample("jitter", 6.0, Some(id(3, 0))),
+    ];
+    let seen = evaluate(Vec::new(), events);
+    // The drained request's does not count; the failed one's does, because the plugin says so.
+    assert_eq!(seen.custom.len(), 1);
+    let custom = &seen.custom[0];
+    assert_eq!(
+        (custom.name.as_str(), custom.info.as_ref().unwrap().unit.as_str()),
+        ("jitter", "ms")
+    );
+    assert_eq!((custom.summary.count, custom.summary.max), (5, 10.0));
+    close(Some(custom.summary.mean), 26.0 / 5.0);
+    let gold = [("tier".to_owned(), "gold".to_owned())];
+    assert_eq!(seen.samples.stats("jitter", &gold).count, 1);
+    assert_eq!(seen.samples.percentile("jitter", 50.0, &gold), Some(3.0));
+    // Windows of two seconds from the first intended instant on: those of requests that the record shows.
+    let windows = seen.samples.windows("jitter", &[], ms(2000));
+    let counts: Vec<u64> = windows.iter().map(|window| window.stats.count).collect();
+    assert_eq!(counts, [2, 1]);
+    assert_eq!(seen.summary_stats()["jitter (P50)"], serde_json::json!(5.0));
+}
+
+#[test]
+fn samples_with_weights() {
+    let events = [
+        weighted("jitter", 10.0, 1.0, None),
+        weighted("jitter", 40.0, 1.0, None),
+        weighted("jitter", 20.0, 2.0, None),
+    ];
+    let summary = *evaluate(Vec::new(), events).samples.summary("jitter").unwrap();
+    // (10 + 40 + 2 * 20) / 4; the places of 10, 20, 40 on a line of 8 are 0, 4 and 8.
+    assert_eq!((summary.count, summary.mean, summary.p50), (3, 22.5, 20.0));
+    close(Some(summary.p90), 20.0 + 20.0 * (7.2 - 4.0) / 4.0);
+}
+
+#[test]
+fn samples_that_are_no_numbers_are_left_out_and_told_by_metric_and_reason() {
+    let events = [
+        Event::MetricDefined(definition("jitter")),
+        sample("jitter", f64::NAN, None),
+        sample("jitter", f64::INFINITY, None),
+        weighted("jitter", 1.0, 0.0, None),
+        weighted("jitter", 1.0, f64::NAN, None),
+        sample("jitter", -1e300, None),
+        weighted("jitter", 1.0, 1e300, None),
+        weighted("jitter", 1.0, -2.0, None),
+        sample("jitter", 4.0, None),
+    ];
+    let seen = evaluate(Vec::new(), events);
+    assert_eq!((count(&seen, "jitter"), seen.end.refused_samples), (1, 7));
+    let told: Vec<String> = seen.refused.iter().map(ToString::to_string).collect();
+    let plugin = definition("jitter").plugin;
+    let whose = |count: u32| {
+        format!(
+            "{count} sample{} of `jitter` (plugin {plugin}) left out, because",
+            if count == 1 { "" } else { "s" }
+        )
+    };
+    assert_eq!(
+        told,
+        [
+            format!(
+                "{} their values are no finite numbers; the first: value NaN, of the whole run",
+                whose(2)
+            ),
+            format!(
+                "{} their values are beyond 1e90; the first: value -1e300, of the whole run",
+                whose(1)
+            ),
+            format!(
+                "{} their weights are not above 0, or beyond 1e90; the first: value 1e0, weight 0e0, of the whole run",
+                whose(4)
+            ),
+        ]
+    );
+    assert_eq!(
+        seen.summary_stats()["Samples Left Out"][1],
+        serde_json::json!({
+            "plugin": plugin, "metric": "jitter", "reason": "value_too_large", "count": 1,
+            "first": "value -1e300, of the whole run",
+        })
+    );
+    let sound = evaluate(
+        Vec::new(),
+        [sample("jitter", 1e90, None), sample("jitter", -0.0, None)],
+    );
+    assert_eq!((count(&sound, "jitter"), sound.refused.len()), (2, 0));
+}
+
+#[test]
+fn a_built_in_name_is_not_taken_by_a_plugin() {
+    let events = [
+        Event::MetricDefined(definition("ttfc")),
+        answer(0, 100, "gold"),
+        sample("ttfc", 99.0, Some(id(0, 0))),
+    ];
+    let seen = evaluate(Vec::new(), events);
+    assert_eq!(seen.end.refused_metrics, 1);
+    close(seen.samples.summary("ttfc").map(|summary| summary.max), 0.1);
+}
+
+#[test]
+fn objectives_on_a_plugins_metric_are_like_all_others() {
+    let seen = run_in(
+        setup(
+            &[
+                "p50(jitter) <= 4ms",
+                "max(jitter{tier=\"gold\"}) < 4ms",
+                "sum(jitter) <= 10",
+                "count(jitter{tier=\"silver\"}) >= 1",
+            ],
+            &[],
+            &[],
+        ),
+        [
+            answer(0, 100, "gold"),
+            answer(1, 100, "free"),
+            sample("jitter", 3.0, Some(id(0, 0))),
+            sample("jitter", 5.0, Some(id(1, 0))),
+            Event::RunEnded { at: ms(9000) },
+        ],
+    );
+    let results = &seen.slos.results;
+    assert_eq!(
+        results
+            .iter()
+            .map(|result| (result.met, result.observed))
+            .collect::<Vec<_>>(),
+        [
+            (true, Some(4.0)),
+            (true, Some(3.0)),
+            (true, Some(8.0)),
+            (false, Some(0.0))
+        ]
+    );
+    assert_eq!((results[0].unit.as_str(), results[0].threshold), ("ms", 4.0));
+    // They bound requests too: the second one's 5 ms is beyond the first bound. A largest value of gold asks nothing of free.
+    close(seen.slos.goodput, 0.5);
+}
+
+#[test]
+fn goodput_takes_a_plugins_samples_request_by_request() {
+    let events = || {
+        [
+            answer(0, 100, "gold"),
+            answer(1, 100, "free"),
+            answer(2, 300, "free"),
+            sample("jitter", 3.0, Some(id(0, 0))),
+            sample("jitter", 9.0, Some(id(0, 0))),
+            sample("jitter", 5.0, Some(id(1, 0))),
+            Event::RunEnded { at: ms(9000) },
+        ]
+    };
+    let goodput = |conditions: &[&str]| run_in(setup(&[], conditions, &[]), events()).slos.goodput;
+    // Of a request without samples nothing is asked.
+    close(goodput(&["jitter <= 5ms"]), 2.0 / 3.0);
+    close(goodput(&["mean(jitter) <= 6ms"]), 1.0);
+    close(goodput(&["jitter <= 5ms", "ttfc <= 200ms"]), 1.0 / 3.0);
+    close(goodput(&["ttfc{tier=\"gold\"} <= 50ms"]), 2.0 / 3.0);
+    close(goodput(&["tbc < 10ms"]), 0.0);
+    close(goodput(&["count(jitter) >= 2"]), 1.0 / 3.0);
+}
+
+#[test]
+fn a_request_is_good_if_every_judge_says_so() {
+    let events = || {
+        [
+            answer(0, 100, "gold"),
+            answer(1, 100, "free"),
+            answer(2, 100, "free"),
+        ]
+    };
+    let goodput = |judges: &[&str], said: &[Event]| {
+        let all = events().into_iter().chain(said.iter().cloned());
+        run_in(setup(&[], &[], judges), all).slos.goodput
+    };
+    let first = [
+        judged("strict", 0, true),
+        judged("strict", 1, false),
+        judged("strict", 2, true),
+    ];
+    close(goodput(&["strict"], &first), 2.0 / 3.0);
+    // Who judged counts also where it was not said that someone would: a record tells of its own judges.
+    close(goodput(&[], &first), 2.0 / 3.0);
+    // Who did not speak of all was not asked, or its words are lost: silence is neither praise nor blame.
+    assert_eq!(goodput(&["strict"], &first[..1]), None);
+    assert_eq!(goodput(&["strict", "silent"], &first), None);
+    assert_eq!(goodput(&[], &[]), None);
+}
+
+/// What nobody judged is neither good nor bad, and an objective on it is neither met nor missed, but no reason to go on.
+#[test]
+fn goodput_is_not_known_where_what_it_rests_on_failed() {
+    let failed = |part| {
+        Event::PluginFailed(FailedPlugin {
+            plugin: match part {
+                PluginPart::Metric => definition("jitter").plugin,
+                _ => "strict".into(),
+            },
+            part,
+            message: "in `it`: no".into(),
+        })
+    };
+    let answers = [answer(0, 100, "gold"), answer(1, 100, "gold")];
+    let ended = Event::RunEnded { at: ms(9000) };
+    let run = |setup, more: &[Event]| run_in(setup, answers.iter().chain(more).chain([&ended]).cloned());
+    let said = [judged("strict", 0, true), failed(PluginPart::RequestCheck)];
+    let seen = run(
+        setup(&["goodput > 0.4", "p50(ttfc) < 1s"], &[], &["strict"]),
+        &said,
+    );
+    assert_eq!(
+        (seen.slos.goodput, seen.slos.good_requests_per_second),
+        (None, None)
+    );
+    assert_eq!(
+        seen.slos.remarks,
+        ["goodput is not known: the plugin `strict` failed while it judged requests"]
+    );
+    let results = seen.slo_results();
+    assert_eq!(results["all_slos_met"], Value::Null);
+    assert_eq!(results["results"][0]["met"], Value::Null);
+    assert_eq!(
+        results["results"][0]["detail"],
+        "the plugin `strict` failed while it judged requests"
+    );
+    assert_eq!(results["results"][1]["met"], true);
+    assert!(!seen.slos.all_met(), "what is not known is no success");
+
+    // A condition on what a plugin measures; what has nothing to do with it stays.
+    let condition = |slos: &[&str], goodput: &[&str], part| run(setup(slos, goodput, &[]), &[failed(part)]);
+    let seen = condition(&["max(jitter) < 1"], &["jitter < 1"], PluginPart::Metric);
+    assert_eq!(seen.slos.goodput, None);
+    assert_eq!(
+        seen.slos.results[0].unknown.as_deref(),
+        Some("the plugin `tester` failed while it measured")
+    );
+    let seen = condition(&["p50(ttfc) < 50ms"], &["ttfc < 1s"], PluginPart::Metric);
+    assert_eq!(seen.slos.goodput, Some(1.0));
+    // What is known to be missed stays so.
+    let seen = condition(
+        &["p50(ttfc) < 50ms", "max(jitter) < 1"],
+        &["ttfc < 1s"],
+        PluginPart::Metric,
+    );
+    assert_eq!(seen.slo_results()["all_slos_met"], false);
+
+    // Samples until the failure are judged, and told to be those.
+    let sample = weighted("jitter", 0.5, 1.0, Some(id(0, 0)));
+    let seen = run(
+        setup(&["max(jitter) < 1"], &[], &[]),
+        &[sample, failed(PluginPart::Metric)],
+    );
+    assert!(seen.slos.results[0].met);
+    assert_eq!(
+        seen.slos.results[0].detail.as_deref(),
+        Some("the plugin `tester` failed while it measured: these are its samples until then")
+    );
+
+    // A record that was cut before all was judged, or measured. What is measured anew is whole.
+    let seen = run(setup(&[], &[], &["strict"]), &said[..1]);
+    assert_eq!(seen.slos.goodput, None);
+    assert_eq!(
+        seen.slos.remarks,
+        ["goodput is not known: the plugin `strict` judged 1 of 2 answers"]
+    );
+    let cut = |setup: Setup| run_in(setup, answers.iter().cloned()).slos;
+    let conditioned = || setup(&[], &["jitter < 1"], &[]);
+    let seen = cut(conditioned());
+    assert_eq!(seen.goodput, None);
+    assert!(
+        seen.remarks[0].contains("the plugin `tester` may have had more to say of `jitter`"),
+        "{:?}",
+        seen.remarks
+    );
+    let seen = cut(Setup {
+        measured_anew: ["jitter".to_owned()].into(),
+        ..conditioned()
+    });
+    assert_eq!(seen.goodput, Some(1.0));
+}
+
+#[test]
+fn a_judgement_does_not_make_a_failure_good() {
+    let broken = finished(failed(answered(0, 0, 0, 90), ErrorClass::Timeout, None));
+    let seen = run_in(setup(&[], &[], &["kind"]), [broken, judged("kind", 0, true)]);
+    assert_eq!(seen.slos.goodput, Some(0.0));
+}
+
+/// A record tells what plugins said then; a plugin that is asked again takes its own words back, and no other's, where they stood.
+#[test]
+fn what_a_plugin_says_anew_replaces_what_it_said() {
+    let told = |plugin: &str, name: &str| Event::RunJudged {
+        plugin: plugin.into(),
+        name: name.into(),
+        met: name != "bad",
+        observed: None,
+        threshold: 0.25,
+        detail: "then".into(),
+    };
+    let then = [told("a", "x"), told("b", "bad"), told("b", "y"), told("c", "z")];
+    let mut seen = run_in(setup(&[], &[], &[]), then);
+    assert!(!seen.slos.all_met());
+    let names = |seen: &Evaluation| {
+        let said = seen.slos.verdicts.iter();
+        said.map(|said| format!("{} {}", said.plugin, said.verdict.name))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&seen), ["a x", "b bad", "b y", "c z"]);
+    let verdict = &seen.slos.verdicts[1].verdict;
+    assert_eq!((verdict.threshold, verdict.detail.as_str()), (0.25, "then"));
+    let anew = SloVerdict {
+        name: "good".into(),
+        met: true,
+        observed: Some(0.5),
+        threshold: 0.25,
+        detail: String::new(),
+    };
+    seen.judged_by("b", vec![anew.clone()]);
+    seen.judged_by("d", vec![anew]);
+    assert_eq!(names(&seen), ["a x", "b good", "c z", "d good"]);
+    assert!(seen.slos.all_met());
+    seen.judged_by("a", Vec::new());
+    assert_eq!(names(&seen), ["b good", "c z", "d good"]);
+}
+
+#[test]
+fn where_a_judge_failed_nobody_knows_whether_all_is_met() {
+    let met = |part| {
+        let failed = Event::PluginFailed(FailedPlugin {
+            plugin: "odd".into(),
+            part,
+            message: "in `check`: no".into(),
+        });
+        let mut events = vec![answer(0, 100, "gold"), failed];
+        events.push(Event::RunEnded { at: ms(1000) });
+        let results = evaluate(Vec::new(), events).slo_results();
+        (
+            results["all_slos_met"].clone(),
+            results["failed_plugins"].as_array().map(Vec::len),
+        )
+    };
+    assert_eq!(met(PluginPart::SloCheck), (Value::Null, Some(1)));
+    assert_eq!(met(PluginPart::RequestCheck), (Value::Null, Some(1)));
+    // What it measures is no objective.
+    assert_eq!(met(PluginPart::Metric), (true.into(), Some(0)));
+}
+
+#[test]
+fn verdicts_of_plugins_count() {
+    let mut seen = evaluate(Vec::new(), [answer(0, 100, "gold")]);
+    assert!(seen.slos.all_met());
+    let verdict = |name: &str, met| SloVerdict {
+        name: name.into(),
+        met,
+        observed: Some(0.1),
+        threshold: 0.2,
+        detail: "by hand".into(),
+    };
+    seen.judged_by("tiers", vec![verdict("gold", true)]);
+    assert!(seen.slos.all_met());
+    seen.judged_by("tiers", vec![verdict("gold", true), verdict("free", false)]);
+    assert!(!seen.slos.all_met());
+    let file = seen.slo_results();
+    assert_eq!(file["all_slos_met"], serde_json::json!(false));
+    let row = &file["results"][1];
+    assert_eq!(
+        (
+            &row["plugin"],
+            &row["slo_metric_key"],
+            &row["met"],
+            &row["detail"]
+        ),
+        (&"tiers".into(), &"free".into(), &false.into(), &"by hand".into())
+    );
+}

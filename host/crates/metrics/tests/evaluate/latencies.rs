@@ -1,0 +1,167 @@
+//! The latencies of single requests, worked out by hand.
+use crate::sequences::{answered, close, evaluate, failed, finished, with_chunks};
+use veeksha_events::{Latencies, RequestRecord};
+use veeksha_metrics::{Metric, latencies};
+use veeksha_model::ChunkKind::{Comment, Content, Done, Finish, Reasoning, Role, Tool, Usage};
+use veeksha_model::ErrorClass;
+
+#[test]
+fn a_reasoning_answer_starts_with_its_reasoning_and_ends_with_its_last_text() {
+    // Intended at 900, dispatched at 901.
+    let record = with_chunks(
+        answered(0, 0, 900, 1700),
+        5,
+        &[
+            (1000, Comment),
+            (1101, Role),
+            (1201, Reasoning),
+            (1301, Content),
+            (1501, Content),
+            (1601, Finish),
+            (1601, Usage),
+            (1700, Done),
+        ],
+    );
+    let seen = latencies(&record);
+    close(seen.ttfc, 0.300);
+    close(seen.ttfc_from_intended, 0.301);
+    close(seen.end_to_end, 0.600);
+    close(seen.end_to_end_from_intended, 0.601);
+    // 300 ms from the first to the last generated chunk, four tokens after the first.
+    close(seen.tpot, 0.075);
+    close(seen.normalized_end_to_end, 0.120);
+    close(seen.output_throughput, 5.0 / 0.6);
+    assert_eq!(seen.tbc, [0.1, 0.2]);
+}
+
+#[test]
+fn a_tool_call_is_generated_too() {
+    let record = with_chunks(answered(0, 0, 0, 90), 8, &[(11, Role), (21, Tool), (41, Tool)]);
+    close(latencies(&record).ttfc, 0.020);
+    assert_eq!(latencies(&record).tbc, [0.02]);
+}
+
+#[test]
+fn without_anything_generated_there_is_no_latency() {
+    for chunks in [&[][..], &[(11, Role), (12, Finish), (13, Usage), (14, Done)]] {
+        let record = with_chunks(answered(0, 0, 0, 90), 0, chunks);
+        assert_eq!(latencies(&record), Latencies::default());
+    }
+}
+
+#[test]
+fn one_token_has_no_time_per_token() {
+    let record = with_chunks(answered(0, 0, 0, 90), 1, &[(51, Content)]);
+    let seen = latencies(&record);
+    assert_eq!((seen.tpot, seen.tbc.len()), (None, 0));
+    close(seen.ttfc, 0.050);
+    close(seen.end_to_end, 0.050);
+    close(seen.normalized_end_to_end, 0.050);
+    close(seen.output_throughput, 20.0);
+}
+
+#[test]
+fn several_tokens_in_one_piece_show_no_time_per_token() {
+    let record = with_chunks(answered(0, 0, 0, 90), 6, &[(51, Content)]);
+    assert_eq!(latencies(&record).tpot, None);
+}
+
+#[test]
+fn two_chunks_of_one_token_show_no_time_per_token() {
+    let record = with_chunks(answered(0, 0, 0, 90), 1, &[(51, Content), (61, Content)]);
+    assert_eq!(latencies(&record).tpot, None);
+    assert_eq!(latencies(&record).tbc, [0.01]);
+}
+
+#[test]
+fn text_of_which_no_token_was_counted_has_no_figure_per_token() {
+    let seen = latencies(&with_chunks(
+        answered(0, 0, 0, 90),
+        0,
+        &[(51, Content), (61, Content)],
+    ));
+    assert_eq!(
+        (seen.tpot, seen.normalized_end_to_end, seen.output_throughput),
+        (None, None, None)
+    );
+    close(seen.end_to_end, 0.060);
+}
+
+#[test]
+fn a_failure_after_some_chunks_keeps_what_was_observed_and_no_more() {
+    let record = with_chunks(
+        answered(0, 0, 0, 90),
+        3,
+        &[(11, Role), (21, Content), (31, Content)],
+    );
+    let seen = latencies(&failed(record, ErrorClass::Truncated, Some(200)));
+    close(seen.ttfc, 0.020);
+    assert_eq!(seen.tbc, [0.01]);
+    let whole = (seen.tpot, seen.end_to_end, seen.end_to_end_from_intended);
+    assert_eq!(whole, (None, None, None));
+    assert_eq!((seen.normalized_end_to_end, seen.output_throughput), (None, None));
+}
+
+#[test]
+fn chunks_of_one_read_have_a_gap_of_zero_between_them() {
+    let record = with_chunks(
+        answered(0, 0, 0, 90),
+        3,
+        &[(21, Content), (21, Content), (31, Content)],
+    );
+    assert_eq!(latencies(&record).tbc, [0.0, 0.01]);
+}
+
+#[test]
+fn an_answer_at_the_instant_of_its_dispatch_has_no_infinite_throughput() {
+    let record = with_chunks(answered(0, 0, 0, 90), 1, &[(1, Content)]);
+    assert_eq!(latencies(&record).output_throughput, None);
+    close(latencies(&record).end_to_end, 0.0);
+}
+
+/// A server that answers faster than it is read: nothing says how long the second chunk took, and it was not nothing.
+#[test]
+fn chunks_of_one_read_have_no_pace() {
+    let record = with_chunks(
+        answered(0, 0, 0, 60),
+        3,
+        &[(51, Content), (51, Content), (51, Content)],
+    );
+    let seen = latencies(&record);
+    assert_eq!((seen.tpot, seen.tbc), (None, vec![0.0, 0.0]));
+    close(seen.end_to_end, 0.050);
+    let run = evaluate(Vec::new(), [finished(record)]);
+    assert!(run.metric(Metric::DecodeTime).is_none() && run.metric(Metric::Tpot).is_none());
+}
+
+/// The server counts its template too, so that more may be cached than the host counts for the whole prompt.
+#[test]
+fn what_is_cached_is_a_share_of_what_the_server_counts() {
+    let cached = |session, cached, prompt| RequestRecord {
+        total_prompt_tokens: 30,
+        usage: Some(veeksha_model::Usage {
+            prompt,
+            completion: 2,
+            cached: Some(cached),
+            reasoning: None,
+        }),
+        ..answered(session, 0, 0, 60)
+    };
+    // The second contradicts itself.
+    let run = evaluate(
+        Vec::new(),
+        [finished(cached(0, 32, 40)), finished(cached(1, 50, 40))],
+    );
+    let share = run.metric(Metric::CachedTokenShare).unwrap();
+    assert_eq!((share.count, share.max), (1, 0.8));
+    close(run.figure(veeksha_metrics::Figure::OverallCachedTokenShare), 0.8);
+    let file = run.throughput_metrics();
+    assert_eq!(
+        (
+            &file["cached_tokens"],
+            &file["cached_of_tokens"],
+            &file["input_tokens"]
+        ),
+        (&32.into(), &40.into(), &60.into())
+    );
+}
