@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use veeksha_compat::{AiperfExport, AiperfInfo, Dialect, Goodput, Options, Threshold, View};
+use veeksha_compat::{AiperfExport, AiperfInfo, Goodput, Options, Threshold, Tool, View};
 use veeksha_events::Event;
 use veeksha_report::RunFolder;
 use veeksha_scenario::{Document, IntervalGenerator, Scenario, Traffic};
@@ -23,26 +23,26 @@ const AIPERF: &str = "aiperf";
 
 /// In whose words the command line wants the run told, checked before anything is done.
 pub(crate) struct Wanted {
-    dialects: Vec<Dialect>,
+    tools: Vec<Tool>,
     files: Option<Compat>,
-    goodput: BTreeMap<Dialect, Vec<Threshold>>,
+    goodput: BTreeMap<Tool, Vec<Threshold>>,
 }
 
 impl Wanted {
     /// # Errors
     /// If a threshold is for nobody, or is none that its tool offers.
     pub(crate) fn of(output: &OutputArgs) -> Result<Wanted, Failure> {
-        let of_files = output.compat.map(|Compat::Aiperf| Dialect::Aiperf);
-        let shown: Vec<Dialect> = output.dialect.iter().copied().chain(of_files).collect();
-        let goodput = Goodput::share_out(&output.dialect_goodput, &shown)
-            .map_err(|error| Failure::usage(format!("--dialect-goodput: {error}")))?;
+        let of_files = output.compat.map(|Compat::Aiperf| Tool::Aiperf);
+        let shown: Vec<Tool> = output.as_tools.iter().copied().chain(of_files).collect();
+        let goodput = Goodput::share_out(&output.as_goodput, &shown)
+            .map_err(|error| Failure::usage(format!("--as-goodput: {error}")))?;
         let wanted = Wanted {
-            dialects: output.dialect.clone(),
+            tools: output.as_tools.clone(),
             files: output.compat,
             goodput,
         };
-        for dialect in shown {
-            wanted.view(dialect, Options::default())?;
+        for tool in shown {
+            wanted.view(tool, Options::default())?;
         }
         Ok(wanted)
     }
@@ -55,22 +55,20 @@ impl Wanted {
             max_concurrency: scenario.traffic_scheduler.limits().requests_in_flight,
             ..Options::default()
         };
-        let views = self.dialects.iter();
-        views
-            .map(|dialect| self.view(*dialect, of_the_load.clone()))
-            .collect()
+        let views = self.tools.iter();
+        views.map(|tool| self.view(*tool, of_the_load.clone())).collect()
     }
 
-    fn view(&self, dialect: Dialect, of_the_load: Options) -> Result<View, Failure> {
+    fn view(&self, tool: Tool, of_the_load: Options) -> Result<View, Failure> {
         let options = Options {
-            goodput: self.goodput(dialect),
+            goodput: self.goodput(tool),
             ..of_the_load
         };
-        View::new(dialect, options).map_err(|error| Failure::usage(format!("--dialect-goodput: {error}")))
+        View::new(tool, options).map_err(|error| Failure::usage(format!("--as-goodput: {error}")))
     }
 
-    fn goodput(&self, dialect: Dialect) -> Vec<Threshold> {
-        self.goodput.get(&dialect).cloned().unwrap_or_default()
+    fn goodput(&self, tool: Tool) -> Vec<Threshold> {
+        self.goodput.get(&tool).cloned().unwrap_or_default()
     }
 }
 
@@ -118,7 +116,7 @@ impl Exporting {
             seed: Some(scenario.seed),
             cli_command: secrets::shown_command(std::env::args()),
             input_config: config.map_or(Value::Null, |document| document.root.to_json()),
-            goodput: wanted.goodput(Dialect::Aiperf),
+            goodput: wanted.goodput(Tool::Aiperf),
             tokenizer: Some(tokenizers::words(&scenario.client)),
             slice: Some((crate::evaluators::performance(scenario).slice_seconds * 1e9) as u64),
         };

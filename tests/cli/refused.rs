@@ -60,8 +60,8 @@ fn runs_and_what_is_asked_of_them() {
         says(within, &["evaluate", run, "--plugin", nowhere], 2)
     );
     insta::assert_snapshot!(
-        "evaluate-unknown-dialect",
-        says(within, &["evaluate", run, "--dialect", "vlm"], 2)
+        "evaluate-unknown-tool",
+        says(within, &["evaluate", run, "--as", "vlm"], 2)
     );
     insta::assert_snapshot!(
         "evaluate-json-and-folder",

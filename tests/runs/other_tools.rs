@@ -1,4 +1,4 @@
-//! The same run in other tools' words: their tables, their files, their keys.
+//! A run in the definitions of other tools: their tables, files and keys.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use crate::results::{json, lines};
 use crate::simulated::{ends_with, evaluate, labelled, path, simulated};
 use crate::support::{assert_code, stderr, stdout};
 
-/// Each dialect, and words that its closing table has.
-const DIALECTS: [(&str, &str); 6] = [
+/// Each tool with a label of its closing table.
+const TOOLS: [(&str, &str); 6] = [
     ("vllm", "TTFT"),
     ("sglang", "TTFT"),
     ("guidellm", "TTFT"),
@@ -17,16 +17,13 @@ const DIALECTS: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn each_dialect_has_a_table_and_a_file() {
+fn each_tool_has_a_table_and_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let asked: Vec<&str> = DIALECTS
-        .iter()
-        .flat_map(|(name, _)| ["--dialect", name])
-        .collect();
+    let asked: Vec<&str> = TOOLS.iter().flat_map(|(name, _)| ["--as", name]).collect();
     let (output, run) = ends_with(folder.path(), "s.lua", &labelled(40, "", ""), &asked, 0);
     let plain = simulated(folder.path(), "t.lua", &labelled(4, "", ""), &[]);
     let said = stdout(&output);
-    for (name, words) in DIALECTS {
+    for (name, words) in TOOLS {
         assert!(
             said.to_lowercase().contains(&words.to_lowercase()),
             "{name}: {said}"
@@ -42,7 +39,7 @@ fn each_dialect_has_a_table_and_a_file() {
     // The record says the same as the run.
     let anew = folder.path().join("anew");
     assert_code(&evaluate(&run, &[&asked[..], &["--to", path(&anew)]].concat()), 0);
-    for (name, _) in DIALECTS {
+    for (name, _) in TOOLS {
         let file = format!("metrics/dialect_{}.json", name.replace('-', "_"));
         assert_eq!(json(&run, &file), json(&anew, &file), "{name}");
     }
@@ -74,7 +71,7 @@ fn each_dialect_has_a_table_and_a_file() {
 #[test]
 fn what_matters_of_the_run_is_said_in_words() {
     let folder = tempfile::tempdir().expect("a folder");
-    let asked = ["--dialect", "vllm", "--dialect", "sglang", "--compat", "aiperf"];
+    let asked = ["--as", "vllm", "--as", "sglang", "--compat", "aiperf"];
     let (output, run) = ends_with(folder.path(), "s.lua", &labelled(40, "", ""), &asked, 0);
     let said = stdout(&output);
     let tokenizer = "counted here with the embedded tokenizer, with which the simulated engine counts too; against the server's usage";
@@ -178,14 +175,7 @@ fn goodput_is_asked_in_the_tool_s_words() {
     let view = |bound: &str| -> Value {
         let anew = folder.path().join(bound);
         let threshold = format!("ttft:{bound}");
-        let more = [
-            "--dialect",
-            "vllm",
-            "--dialect-goodput",
-            &threshold,
-            "--to",
-            path(&anew),
-        ];
+        let more = ["--as", "vllm", "--as-goodput", &threshold, "--to", path(&anew)];
         assert_code(&evaluate(&run, &more), 0);
         json(&anew, "metrics/dialect_vllm.json")
     };
@@ -200,15 +190,15 @@ fn goodput_is_asked_in_the_tool_s_words() {
 fn what_no_tool_is_called_is_refused_with_the_list() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
-    let output = evaluate(&run, &["--dialect", "vlm"]);
+    let output = evaluate(&run, &["--as", "vlm"]);
     assert_code(&output, 2);
-    for (name, _) in DIALECTS {
+    for (name, _) in TOOLS {
         assert!(stderr(&output).contains(name), "no {name} in {}", stderr(&output));
     }
     for more in [
         &["--compat", "vllm"][..],
-        &["--dialect", "vllm", "--dialect-goodput", "ttft"],
-        &["--dialect", "vllm", "--dialect-goodput", "tftt:5"],
+        &["--as", "vllm", "--as-goodput", "ttft"],
+        &["--as", "vllm", "--as-goodput", "tftt:5"],
     ] {
         let output = evaluate(&run, more);
         assert_eq!(output.status.code(), Some(2), "{more:?}: {}", stderr(&output));
@@ -223,9 +213,9 @@ fn thresholds_go_to_the_tools_that_they_are_for() {
     let anew = folder.path().join("anew");
     // Nothing is kept by vLLM's, everything by inference-perf's (seconds) and AIPerf's (milliseconds).
     let more = [
-        "--dialect vllm --dialect inference-perf --dialect sglang --compat aiperf",
-        "--dialect-goodput vllm=ttft:0.001 --dialect-goodput inference-perf=ttft:3600",
-        "--dialect-goodput time_to_first_token:3600000 --to",
+        "--as vllm --as inference-perf --as sglang --compat aiperf",
+        "--as-goodput vllm=ttft:0.001 --as-goodput inference-perf=ttft:3600",
+        "--as-goodput time_to_first_token:3600000 --to",
     ]
     .join(" ");
     let more: Vec<&str> = more.split(' ').chain([path(&anew)]).collect();
@@ -247,18 +237,12 @@ fn a_threshold_for_nobody_is_refused_before_anything_is_done() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
     for (more, says) in [
-        ("--dialect-goodput ttft:500", "--dialect"),
-        ("--dialect sglang --dialect-goodput vllm=ttft:500", "vllm"),
-        (
-            "--dialect genai-perf --dialect-goodput ttft:500",
-            "time_to_first_token",
-        ),
-        (
-            "--dialect vllm --dialect inference-perf --dialect-goodput ttft:500",
-            "vllm=ttft",
-        ),
-        ("--dialect vllm --dialect-goodput vllm=itl:500", "itl"),
-        ("--dialect vllm --dialect-goodput vlm=ttft:500", "vlm"),
+        ("--as-goodput ttft:500", "--as"),
+        ("--as sglang --as-goodput vllm=ttft:500", "vllm"),
+        ("--as genai-perf --as-goodput ttft:500", "time_to_first_token"),
+        ("--as vllm --as inference-perf --as-goodput ttft:500", "vllm=ttft"),
+        ("--as vllm --as-goodput vllm=itl:500", "itl"),
+        ("--as vllm --as-goodput vlm=ttft:500", "vlm"),
     ] {
         let more: Vec<&str> = more.split(' ').collect();
         let output = evaluate(&run, &more);

@@ -88,20 +88,20 @@ pub(crate) struct DriveArgs {
     pub(crate) quiet: bool,
 }
 
-/// In whose words a run's figures are told besides our own.
+/// Output in the definitions and file formats of other tools.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write the files of another tool too.
+    /// Also write the result files of another tool.
     #[arg(long, value_enum, value_name = "TOOL")]
     pub(crate) compat: Option<Compat>,
-    /// Show the run in the definitions of another tool too: vllm, sglang, guidellm, genai-perf, inference-perf or aiperf. Can be given
-    /// more than once.
-    #[arg(long, value_name = "TOOL", value_parser = dialect)]
-    pub(crate) dialect: Vec<veeksha_compat::Dialect>,
-    /// A threshold of a tool's own goodput, in its words and units: `vllm=ttft:500`. Without a tool it is for all of `--dialect` and
-    /// `--compat` that know the metric. Can be given more than once.
+    /// Also show the run in the definitions of another tool: vllm, sglang, guidellm, genai-perf, inference-perf or
+    /// aiperf. Can be given more than once.
+    #[arg(long = "as", value_name = "TOOL", value_parser = tool)]
+    pub(crate) as_tools: Vec<veeksha_compat::Tool>,
+    /// Set a goodput threshold with a tool's own metric name and unit: `vllm=ttft:500`. Without a tool it applies to all
+    /// of `--as` and `--compat` that define the metric. Can be given more than once.
     #[arg(long, value_name = "[TOOL=]METRIC:VALUE", value_parser = goodput)]
-    pub(crate) dialect_goodput: Vec<veeksha_compat::Goodput>,
+    pub(crate) as_goodput: Vec<veeksha_compat::Goodput>,
 }
 
 /// A tool whose files can be written.
@@ -111,8 +111,8 @@ pub(crate) enum Compat {
     Aiperf,
 }
 
-fn dialect(text: &str) -> Result<veeksha_compat::Dialect, String> {
-    text.parse::<veeksha_compat::Dialect>()
+fn tool(text: &str) -> Result<veeksha_compat::Tool, String> {
+    text.parse::<veeksha_compat::Tool>()
         .map_err(|error| error.to_string())
 }
 

@@ -65,7 +65,7 @@ pub(super) fn write(
         tried(folder.write_json("metrics/replay_fidelity.json", &fidelity.replay_fidelity()));
     }
     for view in &analysed.views {
-        let name = format!("metrics/dialect_{}.json", view.dialect.name().replace('-', "_"));
+        let name = format!("metrics/dialect_{}.json", view.tool.name().replace('-', "_"));
         tried(folder.write_json(&name, view.json()));
     }
     let samples = &evaluation.samples;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::options::{OptionsError, Threshold};
-use crate::{Dialect, aiperf, genai_perf};
+use crate::{Tool, aiperf, genai_perf};
 
 /// A threshold, and for whom it is: `ttft:500` or `vllm=ttft:500`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goodput {
     /// The tool; `None` for every tool that is shown and knows the metric.
-    pub dialect: Option<Dialect>,
+    pub tool: Option<Tool>,
     /// What is asked for, in the tool's words and unit.
     pub threshold: Threshold,
 }
@@ -19,12 +19,12 @@ impl FromStr for Goodput {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (dialect, threshold) = match text.split_once('=') {
+        let (tool, threshold) = match text.split_once('=') {
             Some((tool, threshold)) => (Some(tool.trim().parse()?), threshold),
             None => (None, text),
         };
         Ok(Goodput {
-            dialect,
+            tool,
             threshold: threshold.parse()?,
         })
     }
@@ -39,34 +39,34 @@ impl Goodput {
     /// know it in different units.
     pub fn share_out(
         asked: &[Goodput],
-        shown: &[Dialect],
-    ) -> Result<BTreeMap<Dialect, Vec<Threshold>>, OptionsError> {
-        let mut shares: BTreeMap<Dialect, Vec<Threshold>> =
-            shown.iter().map(|&dialect| (dialect, Vec::new())).collect();
+        shown: &[Tool],
+    ) -> Result<BTreeMap<Tool, Vec<Threshold>>, OptionsError> {
+        let mut shares: BTreeMap<Tool, Vec<Threshold>> =
+            shown.iter().map(|&tool| (tool, Vec::new())).collect();
         for goodput in asked {
-            for dialect in goodput.takers(shown)? {
-                shares.entry(dialect).or_default().push(goodput.threshold.clone());
+            for tool in goodput.takers(shown)? {
+                shares.entry(tool).or_default().push(goodput.threshold.clone());
             }
         }
         Ok(shares)
     }
 
     /// Who takes it.
-    fn takers(&self, shown: &[Dialect]) -> Result<Vec<Dialect>, OptionsError> {
+    fn takers(&self, shown: &[Tool]) -> Result<Vec<Tool>, OptionsError> {
         let metric = self.threshold.metric.as_str();
-        if let Some(dialect) = self.dialect {
-            return match shown.contains(&dialect) {
+        if let Some(tool) = self.tool {
+            return match shown.contains(&tool) {
                 // Whether the tool knows the metric is checked with its other options.
-                true => Ok(vec![dialect]),
-                false => Err(OptionsError::NotShown { dialect }),
+                true => Ok(vec![tool]),
+                false => Err(OptionsError::NotShown { tool }),
             };
         }
-        let mut takers: Vec<(Dialect, &str)> = Vec::new();
-        for &dialect in shown {
-            if let Some(unit) = unit(dialect, metric)
-                && !takers.iter().any(|(taker, _)| *taker == dialect)
+        let mut takers: Vec<(Tool, &str)> = Vec::new();
+        for &tool in shown {
+            if let Some(unit) = unit(tool, metric)
+                && !takers.iter().any(|(taker, _)| *taker == tool)
             {
-                takers.push((dialect, unit));
+                takers.push((tool, unit));
             }
         }
         let Some(&(first, of_first)) = takers.first() else {
@@ -84,38 +84,38 @@ impl Goodput {
                 of_other: of_other.to_owned(),
             });
         }
-        Ok(takers.into_iter().map(|(dialect, _)| dialect).collect())
+        Ok(takers.into_iter().map(|(tool, _)| tool).collect())
     }
 }
 
 /// `vllm: ttft, tpot, e2el; ...`.
-fn known_of(shown: &[Dialect]) -> String {
+fn known_of(shown: &[Tool]) -> String {
     if shown.is_empty() {
-        return "no tool is shown: --dialect names one".to_owned();
+        return "no tool is shown: --as names one".to_owned();
     }
-    let each = shown.iter().map(|&dialect| {
-        let known: Vec<&str> = metrics(dialect).into_iter().map(|(name, _)| name).collect();
-        format!("{dialect} knows {}", known.join(", "))
+    let each = shown.iter().map(|&tool| {
+        let known: Vec<&str> = metrics(tool).into_iter().map(|(name, _)| name).collect();
+        format!("{tool} knows {}", known.join(", "))
     });
     each.collect::<Vec<_>>().join("; ")
 }
 
 /// The metrics that a tool's goodput takes, each with the unit of its threshold.
-pub(crate) fn metrics(dialect: Dialect) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn metrics(tool: Tool) -> Vec<(&'static str, &'static str)> {
     let all_in = |unit: &'static str, names: &[&'static str]| {
         let with_unit = names.iter().map(|name| (*name, unit));
         with_unit.collect()
     };
-    match dialect {
-        Dialect::Vllm | Dialect::Sglang | Dialect::Guidellm => all_in("ms", &["ttft", "tpot", "e2el"]),
-        Dialect::GenaiPerf => genai_perf::GOODPUT_METRICS.to_vec(),
-        Dialect::InferencePerf => all_in("s", &["ttft", "tpot", "itl", "ntpot", "request_latency"]),
-        Dialect::Aiperf => aiperf::goodput_metrics(),
+    match tool {
+        Tool::Vllm | Tool::Sglang | Tool::Guidellm => all_in("ms", &["ttft", "tpot", "e2el"]),
+        Tool::GenaiPerf => genai_perf::GOODPUT_METRICS.to_vec(),
+        Tool::InferencePerf => all_in("s", &["ttft", "tpot", "itl", "ntpot", "request_latency"]),
+        Tool::Aiperf => aiperf::goodput_metrics(),
     }
 }
 
-fn unit(dialect: Dialect, metric: &str) -> Option<&'static str> {
-    let known = metrics(dialect).into_iter();
+fn unit(tool: Tool, metric: &str) -> Option<&'static str> {
+    let known = metrics(tool).into_iter();
     known
         .filter(|(name, _)| *name == metric)
         .map(|(_, unit)| unit)
@@ -126,13 +126,13 @@ fn unit(dialect: Dialect, metric: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn shared(asked: &[&str], shown: &[Dialect]) -> Result<Vec<(Dialect, Vec<String>)>, String> {
+    fn shared(asked: &[&str], shown: &[Tool]) -> Result<Vec<(Tool, Vec<String>)>, String> {
         let asked: Vec<Goodput> = asked.iter().map(|text| text.parse().unwrap()).collect();
         let shares = Goodput::share_out(&asked, shown).map_err(|error| error.to_string())?;
         let text = |threshold: &Threshold| format!("{}:{}", threshold.metric, threshold.value);
         Ok(shares
             .into_iter()
-            .map(|(dialect, thresholds)| (dialect, thresholds.iter().map(text).collect()))
+            .map(|(tool, thresholds)| (tool, thresholds.iter().map(text).collect()))
             .collect())
     }
 
@@ -141,12 +141,12 @@ mod tests {
         assert_eq!(
             shared(
                 &["vllm=ttft:500", "inference-perf=ttft:0.5", "vllm=tpot:50"],
-                &[Dialect::Vllm, Dialect::InferencePerf, Dialect::Aiperf]
+                &[Tool::Vllm, Tool::InferencePerf, Tool::Aiperf]
             ),
             Ok(vec![
-                (Dialect::Vllm, vec!["ttft:500".to_owned(), "tpot:50".to_owned()]),
-                (Dialect::InferencePerf, vec!["ttft:0.5".to_owned()]),
-                (Dialect::Aiperf, vec![]),
+                (Tool::Vllm, vec!["ttft:500".to_owned(), "tpot:50".to_owned()]),
+                (Tool::InferencePerf, vec!["ttft:0.5".to_owned()]),
+                (Tool::Aiperf, vec![]),
             ])
         );
     }
@@ -156,12 +156,12 @@ mod tests {
         assert_eq!(
             shared(
                 &["ttft:500", "time_to_first_token:400"],
-                &[Dialect::Vllm, Dialect::Sglang, Dialect::Aiperf]
+                &[Tool::Vllm, Tool::Sglang, Tool::Aiperf]
             ),
             Ok(vec![
-                (Dialect::Vllm, vec!["ttft:500".to_owned()]),
-                (Dialect::Sglang, vec!["ttft:500".to_owned()]),
-                (Dialect::Aiperf, vec!["time_to_first_token:400".to_owned()]),
+                (Tool::Vllm, vec!["ttft:500".to_owned()]),
+                (Tool::Sglang, vec!["ttft:500".to_owned()]),
+                (Tool::Aiperf, vec!["time_to_first_token:400".to_owned()]),
             ])
         );
     }
@@ -169,18 +169,18 @@ mod tests {
     #[test]
     fn what_nobody_takes_or_takes_otherwise_is_refused() {
         assert_eq!(
-            shared(&["ttft:500"], &[Dialect::GenaiPerf]).unwrap_err(),
+            shared(&["ttft:500"], &[Tool::GenaiPerf]).unwrap_err(),
             "no tool that is shown knows a goodput threshold of `ttft`: genai-perf knows time_to_first_token, time_to_second_token, \
              inter_token_latency, request_latency, output_token_throughput_per_user"
         );
-        assert!(shared(&["ttft:500"], &[]).unwrap_err().contains("--dialect"));
+        assert!(shared(&["ttft:500"], &[]).unwrap_err().contains("--as"));
         assert_eq!(
-            shared(&["vllm=ttft:500"], &[Dialect::Sglang]).unwrap_err(),
-            "a goodput threshold is for vllm, which is not shown; --dialect vllm shows it"
+            shared(&["vllm=ttft:500"], &[Tool::Sglang]).unwrap_err(),
+            "a goodput threshold is for vllm, which is not shown; --as vllm shows it"
         );
         // 500 ms to one, 500 s to the other.
         assert_eq!(
-            shared(&["ttft:500"], &[Dialect::Vllm, Dialect::InferencePerf]).unwrap_err(),
+            shared(&["ttft:500"], &[Tool::Vllm, Tool::InferencePerf]).unwrap_err(),
             "the goodput threshold of `ttft` is in ms for vllm and in s for inference-perf; name the tool, such as `vllm=ttft:...`"
         );
         assert!("vlm=ttft:500".parse::<Goodput>().is_err());
@@ -189,11 +189,11 @@ mod tests {
 
     #[test]
     fn every_metric_has_a_unit_and_is_known_once() {
-        for dialect in Dialect::ALL {
-            let known = metrics(dialect);
-            assert!(!known.is_empty(), "{dialect}");
+        for tool in Tool::ALL {
+            let known = metrics(tool);
+            assert!(!known.is_empty(), "{tool}");
             for (place, (name, unit)) in known.iter().enumerate() {
-                assert!(!unit.is_empty(), "{dialect} {name}");
+                assert!(!unit.is_empty(), "{tool} {name}");
                 assert!(known[..place].iter().all(|(earlier, _)| earlier != name));
             }
         }

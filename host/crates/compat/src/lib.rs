@@ -5,14 +5,14 @@
 //! sglang's `bench_serving`, GuideLLM, GenAI-Perf, inference-perf and AIPerf, and [`AiperfExport`] writes AIPerf's files.
 //!
 //! ```
-//! use veeksha_compat::{Dialect, Options, View};
+//! use veeksha_compat::{Tool, Options, View};
 //!
-//! let dialect: Dialect = "vllm".parse()?;
+//! let tool: Tool = "vllm".parse()?;
 //! let options = Options {
 //!     goodput: vec!["ttft:500".parse()?],
 //!     ..Options::default()
 //! };
-//! let mut view = View::new(dialect, options)?;
+//! let mut view = View::new(tool, options)?;
 //! # let events: Vec<veeksha_events::Event> = Vec::new();
 //! for event in &events {
 //!     view.on(event);
@@ -26,9 +26,8 @@
 
 mod aiperf;
 mod answer;
-mod dialect;
 #[cfg(test)]
-#[path = "../tests/peers/fixture.rs"]
+#[path = "../tests/compat/fixture.rs"]
 mod fixture;
 mod genai_perf;
 mod goodput;
@@ -41,12 +40,13 @@ mod served;
 mod sglang;
 mod table;
 mod tokens;
+mod tool;
 mod view;
 mod vllm;
 
 pub use aiperf::{AiperfExport, AiperfFiles, AiperfInfo, AiperfSlices};
-pub use dialect::{Dialect, UnknownDialect};
 pub use goodput::Goodput;
 pub use options::{Options, OptionsError, Threshold};
 pub use report::{Figure, ViewReport};
+pub use tool::{Tool, UnknownTool};
 pub use view::View;

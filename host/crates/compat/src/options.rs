@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::{Dialect, UnknownDialect, goodput};
+use crate::{Tool, UnknownTool, goodput};
 
 /// What a view can be asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,10 +44,10 @@ pub enum OptionsError {
         text: String,
     },
     /// A metric that the tool's goodput does not know.
-    #[error("the goodput of {dialect} knows no metric `{metric}`; it knows {known}")]
+    #[error("the goodput of {tool} knows no metric `{metric}`; it knows {known}")]
     UnknownMetric {
         /// The tool.
-        dialect: Dialect,
+        tool: Tool,
         /// What was asked for.
         metric: String,
         /// What there is.
@@ -55,12 +55,12 @@ pub enum OptionsError {
     },
     /// A name that is no tool's.
     #[error(transparent)]
-    UnknownDialect(#[from] UnknownDialect),
+    UnknownTool(#[from] UnknownTool),
     /// A threshold for a tool that is not shown.
-    #[error("a goodput threshold is for {dialect}, which is not shown; --dialect {dialect} shows it")]
+    #[error("a goodput threshold is for {tool}, which is not shown; --as {tool} shows it")]
     NotShown {
         /// The tool.
-        dialect: Dialect,
+        tool: Tool,
     },
     /// A threshold without a tool, of a metric that no tool knows of those that are shown.
     #[error("no tool that is shown knows a goodput threshold of `{metric}`: {known}")]
@@ -78,11 +78,11 @@ pub enum OptionsError {
         /// The metric.
         metric: String,
         /// One tool.
-        first: Dialect,
+        first: Tool,
         /// Its unit.
         of_first: String,
         /// Another one.
-        other: Dialect,
+        other: Tool,
         /// Its unit.
         of_other: String,
     },
@@ -107,10 +107,10 @@ pub enum OptionsError {
         value: f64,
     },
     /// The tool reports fixed percentiles.
-    #[error("{dialect} reports fixed percentiles; only vllm and inference-perf let one choose")]
+    #[error("{tool} reports fixed percentiles; only vllm and inference-perf let one choose")]
     FixedPercentiles {
         /// The tool.
-        dialect: Dialect,
+        tool: Tool,
     },
 }
 
@@ -142,16 +142,13 @@ impl Options {
     }
 
     /// Refuses what the tool does not offer.
-    pub(crate) fn check(&self, dialect: Dialect) -> Result<(), OptionsError> {
-        let known: Vec<&str> = goodput::metrics(dialect)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
+    pub(crate) fn check(&self, tool: Tool) -> Result<(), OptionsError> {
+        let known: Vec<&str> = goodput::metrics(tool).into_iter().map(|(name, _)| name).collect();
         for (at, threshold) in self.goodput.iter().enumerate() {
             let metric = || threshold.metric.clone();
             if !known.contains(&threshold.metric.as_str()) {
                 return Err(OptionsError::UnknownMetric {
-                    dialect,
+                    tool,
                     metric: metric(),
                     known: known.join(", "),
                 });
@@ -176,9 +173,9 @@ impl Options {
         {
             return Err(OptionsError::Percentile { value });
         }
-        let chosen = matches!(dialect, Dialect::Vllm | Dialect::InferencePerf);
+        let chosen = matches!(tool, Tool::Vllm | Tool::InferencePerf);
         if !self.percentiles.is_empty() && !chosen {
-            return Err(OptionsError::FixedPercentiles { dialect });
+            return Err(OptionsError::FixedPercentiles { tool });
         }
         Ok(())
     }
@@ -210,29 +207,26 @@ mod tests {
 
     #[test]
     fn what_a_tool_does_not_offer_is_refused() {
-        assert_eq!(
-            options(&["ttft:1", "e2el:2"], &[99.0]).check(Dialect::Vllm),
-            Ok(())
-        );
-        let error = options(&["itl:1"], &[]).check(Dialect::Vllm).unwrap_err();
+        assert_eq!(options(&["ttft:1", "e2el:2"], &[99.0]).check(Tool::Vllm), Ok(()));
+        let error = options(&["itl:1"], &[]).check(Tool::Vllm).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the goodput of vllm knows no metric `itl`; it knows ttft, tpot, e2el"
         );
         assert!(matches!(
-            options(&["ttft:1", "ttft:2"], &[]).check(Dialect::Sglang),
+            options(&["ttft:1", "ttft:2"], &[]).check(Tool::Sglang),
             Err(OptionsError::Repeated { .. })
         ));
         assert!(matches!(
-            options(&["ttft:-1"], &[]).check(Dialect::Sglang),
+            options(&["ttft:-1"], &[]).check(Tool::Sglang),
             Err(OptionsError::Value { .. })
         ));
         assert!(matches!(
-            options(&[], &[101.0]).check(Dialect::Vllm),
+            options(&[], &[101.0]).check(Tool::Vllm),
             Err(OptionsError::Percentile { .. })
         ));
         assert!(matches!(
-            options(&[], &[99.0]).check(Dialect::Aiperf),
+            options(&[], &[99.0]).check(Tool::Aiperf),
             Err(OptionsError::FixedPercentiles { .. })
         ));
     }

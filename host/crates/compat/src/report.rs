@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Dialect;
+use crate::Tool;
 
 /// One number of a tool, under its name there.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewReport {
     /// The tool.
-    pub dialect: Dialect,
+    pub tool: Tool,
     /// Its metrics, in its own order and units.
     pub figures: Vec<Figure>,
     /// What the view cannot reproduce, and what of this run the tool would have taken otherwise; whole sentences.
@@ -37,7 +37,7 @@ impl ViewReport {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(&format!("Arithmetic of {}.\n", self.dialect.follows()));
+        text.push_str(&format!("Arithmetic of {}.\n", self.tool.reference_version()));
         for note in &self.notes {
             text.push_str("* ");
             text.push_str(note);

@@ -12,7 +12,7 @@ use crate::report::{Figures, Notes};
 use crate::sglang::Sglang;
 use crate::tokens::TokenCounts;
 use crate::vllm::Vllm;
-use crate::{Dialect, Options, OptionsError, ViewReport};
+use crate::{Options, OptionsError, Tool, ViewReport};
 
 /// A run in the definitions of one tool. It takes every event of a run, in any order, and says at the end what the tool would have
 /// said of the same answers.
@@ -21,7 +21,7 @@ use crate::{Dialect, Options, OptionsError, ViewReport};
 /// hundred bytes for a request and, where the tool pools the gaps between chunks, four bytes for each.
 #[derive(Debug)]
 pub struct View {
-    dialect: Dialect,
+    tool: Tool,
     options: Options,
     lens: Lens,
     seen: Seen,
@@ -65,18 +65,18 @@ impl View {
     /// # Errors
     ///
     /// If the options ask for what the tool does not offer.
-    pub fn new(dialect: Dialect, options: Options) -> Result<Self, OptionsError> {
-        options.check(dialect)?;
-        let lens = match dialect {
-            Dialect::Vllm => Lens::Vllm(Vllm::default()),
-            Dialect::Sglang => Lens::Sglang(Sglang::default()),
-            Dialect::Guidellm => Lens::Guidellm(Guidellm::default()),
-            Dialect::GenaiPerf => Lens::GenaiPerf(GenaiPerf::default()),
-            Dialect::InferencePerf => Lens::InferencePerf(InferencePerf::default()),
-            Dialect::Aiperf => Lens::Aiperf(Aiperf::default()),
+    pub fn new(tool: Tool, options: Options) -> Result<Self, OptionsError> {
+        options.check(tool)?;
+        let lens = match tool {
+            Tool::Vllm => Lens::Vllm(Vllm::default()),
+            Tool::Sglang => Lens::Sglang(Sglang::default()),
+            Tool::Guidellm => Lens::Guidellm(Guidellm::default()),
+            Tool::GenaiPerf => Lens::GenaiPerf(GenaiPerf::default()),
+            Tool::InferencePerf => Lens::InferencePerf(InferencePerf::default()),
+            Tool::Aiperf => Lens::Aiperf(Aiperf::default()),
         };
         Ok(View {
-            dialect,
+            tool,
             options,
             lens,
             seen: Seen::default(),
@@ -122,9 +122,9 @@ impl View {
             Lens::InferencePerf(inference_perf) => inference_perf.finish(options, rate),
             Lens::Aiperf(aiperf) => aiperf.finish(options),
         };
-        self.seen.tell(self.dialect, options, &mut told.notes);
+        self.seen.tell(self.tool, options, &mut told.notes);
         ViewReport {
-            dialect: self.dialect,
+            tool: self.tool,
             figures: told.figures.list,
             notes: told.notes.0,
             table: told.table,
@@ -158,11 +158,11 @@ impl Seen {
         options.session_rate.filter(|_| self.session_requests <= 1)
     }
 
-    fn tell(&self, dialect: Dialect, options: &Options, notes: &mut Notes) {
+    fn tell(&self, tool: Tool, options: &Options, notes: &mut Notes) {
         notes.say(&format!(
-            "A view repeats the arithmetic of {dialect} on the answers that this host received; it does not repeat that tool's client: its connections, its queue, its reads."
+            "A view repeats the arithmetic of {tool} on the answers that this host received; it does not repeat that tool's client: its connections, its queue, its reads."
         ));
-        let repeats_rate = matches!(dialect, Dialect::Vllm | Dialect::Sglang | Dialect::InferencePerf);
+        let repeats_rate = matches!(tool, Tool::Vllm | Tool::Sglang | Tool::InferencePerf);
         if let (true, Some(rate), None) = (repeats_rate, options.session_rate, self.request_rate(options)) {
             notes.say(&format!(
                 "The load asked for {} sessions a second, of up to {} requests each; the tool knows a rate of requests only, so none is given as asked for.",

@@ -14,7 +14,7 @@ use super::row;
 use crate::options::{Options, OptionsError, Threshold};
 use crate::sample::Gaps;
 use crate::tokens::TokenCounts;
-use crate::{Dialect, answer};
+use crate::{Tool, answer};
 
 /// What AIPerf's files say of a run beside its metrics.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,7 +74,7 @@ impl AiperfExport {
             goodput: info.goodput.clone(),
             ..Options::default()
         };
-        options.check(Dialect::Aiperf)?;
+        options.check(Tool::Aiperf)?;
         Ok(AiperfExport {
             info,
             state: State::default(),

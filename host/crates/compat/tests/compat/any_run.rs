@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use veeksha_compat::{AiperfExport, AiperfInfo, Dialect, Options, View};
+use veeksha_compat::{AiperfExport, AiperfInfo, Options, Tool, View};
 use veeksha_events::Event;
 use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, NodeId, RequestId, RequestRecord, SessionId, Status, Usage,
@@ -88,20 +88,20 @@ prop_compose! {
     }
 }
 
-fn view(dialect: Dialect, options: &Options, records: &[RequestRecord]) -> veeksha_compat::ViewReport {
-    let mut view = View::new(dialect, options.clone()).unwrap();
+fn view(tool: Tool, options: &Options, records: &[RequestRecord]) -> veeksha_compat::ViewReport {
+    let mut view = View::new(tool, options.clone()).unwrap();
     for record in records {
         view.on(&Event::Finished(Box::new(record.clone())));
     }
     view.finish()
 }
 
-fn thresholds(dialect: Dialect) -> Options {
-    let metrics: &[&str] = match dialect {
-        Dialect::Vllm | Dialect::Sglang | Dialect::Guidellm => &["ttft:50", "tpot:20", "e2el:500"],
-        Dialect::GenaiPerf => &["request_latency:500", "output_token_throughput_per_user:5"],
-        Dialect::InferencePerf => &["ttft:0.05", "itl:0.02"],
-        Dialect::Aiperf => &["request_latency:500", "output_sequence_length:3"],
+fn thresholds(tool: Tool) -> Options {
+    let metrics: &[&str] = match tool {
+        Tool::Vllm | Tool::Sglang | Tool::Guidellm => &["ttft:50", "tpot:20", "e2el:500"],
+        Tool::GenaiPerf => &["request_latency:500", "output_token_throughput_per_user:5"],
+        Tool::InferencePerf => &["ttft:0.05", "itl:0.02"],
+        Tool::Aiperf => &["request_latency:500", "output_sequence_length:3"],
     };
     Options {
         goodput: metrics.iter().map(|text| text.parse().unwrap()).collect(),
@@ -114,15 +114,15 @@ proptest! {
 
     #[test]
     fn every_view_comes_out_whole(records in proptest::collection::vec(any_record(), 0..12)) {
-        for dialect in Dialect::ALL {
-            for options in [Options::default(), thresholds(dialect)] {
-                let report = view(dialect, &options, &records);
+        for tool in Tool::ALL {
+            for options in [Options::default(), thresholds(tool)] {
+                let report = view(tool, &options, &records);
                 // Strict JSON, and no number that is none.
                 let text = report.json().to_string();
                 let read = serde_json::from_str::<Value>(&text).unwrap();
                 prop_assert!(differences("", &read, report.json()).is_empty());
                 for figure in &report.figures {
-                    prop_assert!(figure.value.is_none_or(f64::is_finite), "{} of {dialect}", figure.name);
+                    prop_assert!(figure.value.is_none_or(f64::is_finite), "{} of {tool}", figure.name);
                 }
                 let name = report.figures.iter().filter(|figure| figure.name == report.figures[0].name);
                 prop_assert_eq!(name.count(), report.figures.len().min(1), "names are there once");
@@ -138,10 +138,10 @@ proptest! {
     ) {
         let mut with = records.clone();
         with.push(RequestRecord { measured: false, ..drained });
-        for dialect in Dialect::ALL {
+        for tool in Tool::ALL {
             let (without, with) = (
-                view(dialect, &thresholds(dialect), &records),
-                view(dialect, &thresholds(dialect), &with),
+                view(tool, &thresholds(tool), &records),
+                view(tool, &thresholds(tool), &with),
             );
             prop_assert_eq!(without.figures, with.figures);
         }
@@ -150,24 +150,24 @@ proptest! {
     #[test]
     fn requests_are_counted_once(records in proptest::collection::vec(any_record(), 0..12)) {
         let measured = records.iter().filter(|record| record.measured).count() as f64;
-        let of = |dialect, names: &[&str]| {
-            let report = view(dialect, &Options::default(), &records);
+        let of = |tool, names: &[&str]| {
+            let report = view(tool, &Options::default(), &records);
             let values = names.iter().map(|name| report.figure(name).unwrap().value.unwrap());
             values.sum::<f64>()
         };
-        prop_assert_eq!(of(Dialect::Vllm, &["completed", "failed"]), measured);
-        prop_assert_eq!(of(Dialect::InferencePerf, &["successes.count", "failures.count"]), measured);
+        prop_assert_eq!(of(Tool::Vllm, &["completed", "failed"]), measured);
+        prop_assert_eq!(of(Tool::InferencePerf, &["successes.count", "failures.count"]), measured);
         let statuses = ["request_totals.successful", "request_totals.incomplete", "request_totals.errored"];
-        prop_assert_eq!(of(Dialect::Guidellm, &statuses), measured);
+        prop_assert_eq!(of(Tool::Guidellm, &statuses), measured);
         if measured > 0.0 {
-            prop_assert_eq!(of(Dialect::Aiperf, &["completed_request_count.avg"]), measured);
+            prop_assert_eq!(of(Tool::Aiperf, &["completed_request_count.avg"]), measured);
         }
     }
 
     #[test]
     fn aiperfs_files_come_out_whole(records in proptest::collection::vec(any_record(), 0..12)) {
         let info = AiperfInfo {
-            goodput: thresholds(Dialect::Aiperf).goodput,
+            goodput: thresholds(Tool::Aiperf).goodput,
             slice: Some(700_000_000_000_000),
             ..AiperfInfo::default()
         };
@@ -198,13 +198,13 @@ proptest! {
 fn the_order_of_events_does_not_matter() {
     let forward = crate::golden::golden();
     let backward: Vec<Event> = forward.iter().rev().cloned().collect();
-    for dialect in Dialect::ALL {
+    for tool in Tool::ALL {
         let report = |events: &[Event]| {
-            let mut view = View::new(dialect, Options::default()).unwrap();
+            let mut view = View::new(tool, Options::default()).unwrap();
             events.iter().for_each(|event| view.on(event));
             view.finish()
         };
         let differences = differences("", report(&forward).json(), report(&backward).json());
-        assert!(differences.is_empty(), "{dialect}: {}", differences.join("\n"));
+        assert!(differences.is_empty(), "{tool}: {}", differences.join("\n"));
     }
 }

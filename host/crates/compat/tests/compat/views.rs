@@ -4,14 +4,14 @@
 //! out by hand from the sequence and the tool's source.
 
 use serde_json::{Value, json};
-use veeksha_compat::{Dialect, Options, View, ViewReport};
+use veeksha_compat::{Options, Tool, View, ViewReport};
 use veeksha_events::{Event, NeverSentReason};
 use veeksha_model::{NodeId, RequestId, SessionId};
 
 use crate::golden::{differences, fixture_json, golden};
 
-fn report(dialect: Dialect, options: Options) -> ViewReport {
-    let mut view = View::new(dialect, options).unwrap();
+fn report(tool: Tool, options: Options) -> ViewReport {
+    let mut view = View::new(tool, options).unwrap();
     golden().iter().for_each(|event| view.on(event));
     view.finish()
 }
@@ -53,7 +53,7 @@ fn vllm_says_what_its_own_code_said() {
         percentiles: vec![50.0, 99.0, 99.9],
         ..goodput(&["ttft:60", "tpot:30", "e2el:130"])
     };
-    let report = report(Dialect::Vllm, options);
+    let report = report(Tool::Vllm, options);
     let rest = ["rtfx", "num_prompts", "request_rate", "max_concurrency"];
     same(&without(report.json().clone(), &rest), &fixture_json("vllm.json"));
 
@@ -76,7 +76,7 @@ fn vllm_says_what_its_own_code_said() {
 
 #[test]
 fn sglang_says_what_its_own_code_said() {
-    let report = report(Dialect::Sglang, goodput(&["ttft:60", "tpot:30", "e2el:130"]));
+    let report = report(Tool::Sglang, goodput(&["ttft:60", "tpot:30", "e2el:130"]));
     let tool = fixture_json("sglang.json");
     // The result file names some of the metrics otherwise than the code.
     let renamed = [
@@ -123,8 +123,8 @@ fn a_rate_of_sessions_is_no_rate_of_requests() {
         session_rate: Some(40.0),
         ..Options::default()
     };
-    let told = |dialect, requests: u32| {
-        let mut view = View::new(dialect, options.clone()).unwrap();
+    let told = |tool, requests: u32| {
+        let mut view = View::new(tool, options.clone()).unwrap();
         for event in golden() {
             let mut event = event.clone();
             if let Event::Finished(record) = &mut event {
@@ -135,8 +135,8 @@ fn a_rate_of_sessions_is_no_rate_of_requests() {
         view.finish()
     };
     let words = "The load asked for 40 sessions a second, of up to 2 requests each";
-    for dialect in [Dialect::Vllm, Dialect::Sglang, Dialect::InferencePerf] {
-        let (one, two) = (told(dialect, 1), told(dialect, 2));
+    for tool in [Tool::Vllm, Tool::Sglang, Tool::InferencePerf] {
+        let (one, two) = (told(tool, 1), told(tool, 2));
         assert!(one.text().contains("40.0"), "{}", one.text());
         assert!(!two.text().contains("40.0"), "{}", two.text());
         assert!(!one.text().contains("The load asked for"), "{}", one.text());
@@ -145,13 +145,13 @@ fn a_rate_of_sessions_is_no_rate_of_requests() {
             "{:?}",
             two.notes
         );
-        if dialect != Dialect::InferencePerf {
+        if tool != Tool::InferencePerf {
             assert_eq!(one.json()["request_rate"], 40.0);
             assert_eq!(two.json()["request_rate"], "inf");
         }
     }
     // Those that repeat no rate have nothing to say of one.
-    let aiperf = told(Dialect::Aiperf, 2);
+    let aiperf = told(Tool::Aiperf, 2);
     assert!(!aiperf.text().contains("The load asked for"), "{}", aiperf.text());
 }
 
@@ -161,7 +161,7 @@ fn guidellm_says_what_its_own_code_said() {
         session_rate: Some(10.0),
         ..goodput(&["ttft:60", "tpot:20", "e2el:130"])
     };
-    let report = report(Dialect::Guidellm, options);
+    let report = report(Tool::Guidellm, options);
     same(
         &report.json()["benchmarks"][0]["metrics"],
         &fixture_json("guidellm.json"),
@@ -193,7 +193,7 @@ fn guidellm_says_what_its_own_code_said() {
 #[test]
 fn genai_perf_says_what_its_own_code_said() {
     let report = report(
-        Dialect::GenaiPerf,
+        Tool::GenaiPerf,
         goodput(&["time_to_first_token:60", "inter_token_latency:25"]),
     );
     same(report.json(), &fixture_json("genai-perf.json"));
@@ -218,7 +218,7 @@ fn inference_perf_says_what_its_own_code_said() {
         "itl:0.1",
         "ntpot:0.1",
     ];
-    let report = report(Dialect::InferencePerf, goodput(&thresholds));
+    let report = report(Tool::InferencePerf, goodput(&thresholds));
     let mut expected = fixture_json("inference-perf.json");
     let successes = expected["successes"].as_object_mut().unwrap();
     // The size of the body is not recorded, and there are no media.
@@ -254,13 +254,13 @@ fn inference_perf_says_what_its_own_code_said() {
 
 /// The table is the tool's own to the last character; a half in the third decimal may be rounded either way.
 #[track_caller]
-fn prints(dialect: Dialect, options: Options, file: &str) {
+fn prints(tool: Tool, options: Options, file: &str) {
     let options = Options {
         session_rate: Some(10.0),
         max_concurrency: Some(8),
         ..options
     };
-    let text = report(dialect, options).text();
+    let text = report(tool, options).text();
     let expected = crate::golden::fixture(file);
     assert!(text.lines().count() > expected.lines().count());
     for (seen, expected) in text.lines().zip(expected.lines()) {
@@ -283,9 +283,9 @@ fn the_closing_tables_are_the_tools() {
         percentiles: vec![50.0, 99.0, 99.9],
         ..goodput(&["ttft:60", "tpot:30", "e2el:130"])
     };
-    prints(Dialect::Vllm, vllm, "vllm.txt");
+    prints(Tool::Vllm, vllm, "vllm.txt");
     prints(
-        Dialect::Sglang,
+        Tool::Sglang,
         goodput(&["ttft:60", "tpot:30", "e2el:130"]),
         "sglang.txt",
     );
@@ -293,52 +293,52 @@ fn the_closing_tables_are_the_tools() {
 
 #[test]
 fn what_a_view_cannot_repeat_is_said_in_words() {
-    let notes = |dialect| report(dialect, Options::default()).notes;
-    let said = |dialect, words: &str| {
-        let notes = notes(dialect);
+    let notes = |tool| report(tool, Options::default()).notes;
+    let said = |tool, words: &str| {
+        let notes = notes(tool);
         assert!(
             notes.iter().any(|note| note == words),
-            "{dialect}: {}",
+            "{tool}: {}",
             notes.join("\n")
         );
     };
-    for dialect in Dialect::ALL {
-        said(dialect, "Requests that opened a connection of their own: 1.");
+    for tool in Tool::ALL {
+        said(tool, "Requests that opened a connection of their own: 1.");
         said(
-            dialect,
+            tool,
             "Requests dispatched after the end of the measurement, which are left out: 1.",
         );
         let first =
-            format!("A view repeats the arithmetic of {dialect} on the answers that this host received;");
-        assert!(notes(dialect).iter().any(|note| note.starts_with(&first)));
+            format!("A view repeats the arithmetic of {tool} on the answers that this host received;");
+        assert!(notes(tool).iter().any(|note| note.starts_with(&first)));
     }
     said(
-        Dialect::Vllm,
+        Tool::Vllm,
         "Answers with an error event inside the stream that count as successes, as vLLM does not look for such events: 1.",
     );
     // After the error event and on the new connection no usage came.
     said(
-        Dialect::Sglang,
+        Tool::Sglang,
         "Answers without token counts of the server, for which sglang takes the requested length: 2.",
     );
     said(
-        Dialect::GenaiPerf,
+        Tool::GenaiPerf,
         "Answers without visible text, which no metric but request_throughput counts: 2.",
     );
     // The tool call, the empty answer and the answer of one token.
     said(
-        Dialect::InferencePerf,
+        Tool::InferencePerf,
         "Answers with fewer than two tokens of visible text, which have no TTFT, TPOT and ITL here: 3.",
     );
     said(
-        Dialect::Guidellm,
+        Tool::Guidellm,
         "Failed or cancelled answers that had begun, each of whose events counts as one token, as there: 3.",
     );
 }
 
 #[test]
 fn a_request_that_was_never_sent_is_only_mentioned() {
-    let mut view = View::new(Dialect::Vllm, Options::default()).unwrap();
+    let mut view = View::new(Tool::Vllm, Options::default()).unwrap();
     golden().iter().for_each(|event| view.on(event));
     view.on(&Event::NeverSent {
         request: RequestId {
@@ -349,7 +349,7 @@ fn a_request_that_was_never_sent_is_only_mentioned() {
         at: 1,
     });
     let with = view.finish();
-    assert_eq!(with.figures, report(Dialect::Vllm, Options::default()).figures);
+    assert_eq!(with.figures, report(Tool::Vllm, Options::default()).figures);
     let words = "Requests of the workload that were never sent, which no tool counts: 1.";
     assert!(with.notes.iter().any(|note| note == words));
 }
@@ -357,17 +357,17 @@ fn a_request_that_was_never_sent_is_only_mentioned() {
 /// Without a single request the tables stand, and what the tool would divide by nothing is null.
 #[test]
 fn an_empty_run_has_a_view_too() {
-    for dialect in Dialect::ALL {
-        let report = View::new(dialect, Options::default()).unwrap().finish();
-        assert!(report.text().contains(dialect.follows()), "{dialect}");
+    for tool in Tool::ALL {
+        let report = View::new(tool, Options::default()).unwrap().finish();
+        assert!(report.text().contains(tool.reference_version()), "{tool}");
         assert!(
             report
                 .figures
                 .iter()
-                .all(|figure| figure.samples == 0 || dialect == Dialect::Guidellm)
+                .all(|figure| figure.samples == 0 || tool == Tool::Guidellm)
         );
     }
-    let vllm = View::new(Dialect::Vllm, Options::default()).unwrap().finish();
+    let vllm = View::new(Tool::Vllm, Options::default()).unwrap().finish();
     assert_eq!(vllm.json()["request_throughput"], Value::Null);
     assert_eq!(vllm.json()["mean_ttft_ms"], json!(0.0));
 }
