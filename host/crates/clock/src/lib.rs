@@ -1,7 +1,8 @@
 //! The only place that reads time.
 //!
-//! A run has one origin; every timestamp is [`veeksha_model::Nanos`] since then on `CLOCK_MONOTONIC`. State machines never see a clock:
-//! they take `now` as an argument. [`RunClock`] is what the threads of a real run hold; a simulation counts its own time.
+//! A run has one origin; every timestamp is [`veeksha_model::Nanos`] since then on
+//! `CLOCK_MONOTONIC`. State machines never see a clock: they take `now` as an argument.
+//! [`RunClock`] is what the threads of a real run hold; a simulation counts its own time.
 #![forbid(unsafe_code)]
 
 mod run_clock;

@@ -3,7 +3,8 @@
 use rustix::time::{ClockId, clock_gettime};
 use veeksha_model::Nanos;
 
-/// Reads `CLOCK_MONOTONIC` relative to an origin. Copies share the origin, so their readings can be compared.
+/// Reads `CLOCK_MONOTONIC` relative to an origin. Copies share the origin, so their readings can be
+/// compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunClock {
     origin: u64,
@@ -22,7 +23,8 @@ impl RunClock {
         RunClock { origin }
     }
 
-    /// The absolute reading of `CLOCK_MONOTONIC` at this clock's zero: what relates two processes on one machine.
+    /// The absolute reading of `CLOCK_MONOTONIC` at this clock's zero: what relates two processes
+    /// on one machine.
     pub fn origin(&self) -> u64 {
         self.origin
     }

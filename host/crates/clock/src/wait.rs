@@ -8,8 +8,8 @@ use veeksha_model::Nanos;
 
 use crate::RunClock;
 
-/// Sleeps until `deadline` on the run's clock: an absolute wait, so that a late wake-up does not push later ones.
-/// Returns at once if the deadline has passed.
+/// Sleeps until `deadline` on the run's clock: an absolute wait, so that a late wake-up does not
+/// push later ones. Returns at once if the deadline has passed.
 pub fn sleep_until(clock: RunClock, deadline: Nanos) {
     let absolute = clock.origin().saturating_add(deadline);
     let request = Timespec {
@@ -20,8 +20,9 @@ pub fn sleep_until(clock: RunClock, deadline: Nanos) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &request).is_err() && clock.now() < deadline {}
 }
 
-/// Asks the kernel to wake this thread as close to its deadlines as it can (1 ns of slack instead of 50 µs).
-/// Returns false where the kernel refuses; waits then end a little later, which the run's own figures show.
+/// Asks the kernel to wake this thread as close to its deadlines as it can (1 ns of slack instead
+/// of 50 µs). Returns false if the kernel refuses; waits then end a little later, which the run's
+/// lateness metrics show.
 pub fn minimal_timer_slack() -> bool {
     set_current_timer_slack(NonZeroU64::new(1)).is_ok()
 }

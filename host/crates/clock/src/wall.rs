@@ -1,4 +1,5 @@
-//! Wall-clock time. Nothing is measured with it: it dates a run, and tells how the kernel's receive times lie to the run's clock.
+//! Wall-clock time. Nothing is measured with it: it dates a run and relates the kernel's receive
+//! times to the run's clock.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -21,8 +22,8 @@ pub fn utc_stamp(wall_nanos: u64) -> String {
     )
 }
 
-/// Days since 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms", `civil_from_days`).
+/// Days since 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms", `civil_from_days`).
 fn civil(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);

@@ -7,19 +7,20 @@ use veeksha_model::{MetricDefinition, MetricSample, Nanos, RequestId, RequestRec
 pub enum Event {
     /// The clock started.
     RunStarted(RunInfo),
-    /// A session was planned: what the workload wants of it is settled, whatever the servers will answer.
+    /// A session was planned: what the workload wants of it is settled, whatever the servers will
+    /// answer.
     SessionPlanned {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
-        /// A digest of its requests as the workload describes them, before any text is made (of an agent's session: of its first
-        /// step). Equal digests in two runs: the same work.
+        /// A digest of its requests as the workload describes them, before any text is made (of an
+        /// agent's session: of its first step). Equal digests in two runs: the same work.
         digest: u64,
     },
     /// A plugin worked, off the timed path.
     PluginCalled(PluginCall),
     /// A session's first nodes became known to the scheduler and its start instant was fixed.
     SessionStarted {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
         /// The instant its roots count from.
         at: Nanos,
@@ -28,31 +29,31 @@ pub enum Event {
     },
     /// A request was handed to a client.
     Dispatched {
-        /// Which request.
+        /// The request's id.
         request: RequestId,
         /// The instant the schedule asked for.
         intended: Nanos,
-        /// When it was handed over.
+        /// The instant at which it was handed over.
         at: Nanos,
     },
     /// A request was answered or failed.
     Finished(Box<RequestRecord>),
     /// A request that was known and was never sent.
     NeverSent {
-        /// Which request.
+        /// The request's id.
         request: RequestId,
-        /// Why.
+        /// The reason.
         reason: NeverSentReason,
-        /// When that was decided.
+        /// The instant of that decision.
         at: Nanos,
     },
     /// A session is over.
     SessionFinished {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
-        /// When its last node completed, or when it was given up.
+        /// The instant at which its last node completed, or at which it was given up.
         at: Nanos,
-        /// How it ended.
+        /// The outcome.
         end: SessionEnd,
         /// All nodes it ever had.
         requests: u32,
@@ -65,64 +66,66 @@ pub enum Event {
     Judged {
         /// The plugin.
         plugin: String,
-        /// Which request.
+        /// The request's id.
         request: RequestId,
-        /// Whether it was good.
+        /// True if the request counts as good.
         good: bool,
     },
-    /// A plugin judged the run by its figures, when all of them were known: one of its verdicts.
+    /// An SLO check judged the run after all metrics were known: one of its verdicts.
     RunJudged {
         /// The plugin.
         plugin: String,
         /// The verdict's name.
         name: String,
-        /// Whether it is met.
+        /// True if the objective is met.
         met: bool,
-        /// What was observed, if there was anything to observe.
+        /// The observed value; `None` if there was nothing to observe.
         observed: Option<f64>,
-        /// What was asked.
+        /// The required value.
         threshold: f64,
-        /// One line for a person; may be empty.
+        /// One readable line; may be empty.
         detail: String,
     },
-    /// A plugin that measures or judges failed: it is not asked again, and what it would have said is not known.
+    /// A metric or check plugin failed: it is not called again, and its results are unknown from
+    /// then on.
     PluginFailed(FailedPlugin),
     /// The scheduler wanted a session that the plugin had not delivered yet.
     Starved {
-        /// When the session was due.
+        /// The instant at which the session was due.
         due: Nanos,
-        /// When it came.
+        /// The instant at which it was delivered.
         at: Nanos,
     },
-    /// How busy a thread of the measurement was since it was last looked at.
+    /// Processor use of one measurement thread since the last sample.
     ThreadSampled(ThreadSample),
     /// The wall clock was set while the run went on: kernel timestamps near it are worth nothing.
     ClockStepped {
-        /// When that was noticed.
+        /// The instant at which the step was noticed.
         at: Nanos,
         /// By how much it jumped, in nanoseconds.
         by: i64,
     },
-    /// The run ended before sessions that had arrived were made: how many requests they would have sent is not known.
+    /// The run ended before sessions that had arrived were made: how many requests they would have
+    /// sent is not known.
     ArrivalsMissed {
-        /// How many sessions.
+        /// Number of sessions.
         sessions: u64,
-        /// When the run ended for them.
+        /// The end of the run, as far as these sessions are concerned.
         at: Nanos,
     },
     /// `benchmark_timeout` passed: what finishes from now on is drained, not measured.
     TimeoutReached {
-        /// When.
+        /// The instant, in nanoseconds since the run's zero.
         at: Nanos,
     },
     /// The user asked to stop.
     Interrupted {
-        /// When.
+        /// The instant, in nanoseconds since the run's zero.
         at: Nanos,
     },
-    /// Nothing more will happen; what plugins make of it may still be told.
+    /// Nothing more will happen in the run; results of metric and check plugins may still follow.
     RunEnded {
-        /// When.
+        /// The instant, in nanoseconds since the run's zero.
         at: Nanos,
     },
 }
@@ -132,22 +135,22 @@ pub enum Event {
 pub struct PluginCall {
     /// The thread: `plugin-0`, `metrics-0`, ...
     pub thread: String,
-    /// What was done, in a word or two: `sessions 64..128`.
+    /// Short description of the work: `sessions 64..128`.
     pub what: String,
-    /// When it began.
+    /// Start of the call.
     pub begin: Nanos,
-    /// When it ended.
+    /// End of the call.
     pub end: Nanos,
 }
 
-/// How busy one thread was in one stretch of time.
+/// Processor use of one thread over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSample {
-    /// Its name: `client-0`, `dispatcher-0`, ...
+    /// Thread name: `client-0`, `dispatcher-0`, ...
     pub thread: String,
     /// The end of the stretch.
     pub at: Nanos,
-    /// How long it was.
+    /// Length of the interval.
     pub span: Nanos,
     /// Of it, the time on a processor.
     pub busy: Nanos,
@@ -155,27 +158,28 @@ pub struct ThreadSample {
     pub waiting: Nanos,
 }
 
-/// What is known at the start.
+/// Clock readings at the start of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunInfo {
     /// Wall-clock nanoseconds since 1970 at the run's zero.
     pub epoch_wall_nanos: u64,
-    /// `CLOCK_MONOTONIC` at the run's zero, in nanoseconds: relates the run to logs of the same machine.
+    /// `CLOCK_MONOTONIC` at the run's zero, in nanoseconds: relates the run to logs of the same
+    /// machine.
     pub epoch_monotonic_nanos: u64,
 }
 
 /// A plugin that failed while it measured or judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedPlugin {
-    /// Its name.
+    /// Name of the plugin.
     pub plugin: String,
-    /// What it did.
+    /// The plugin's role in the run.
     pub part: PluginPart,
-    /// What went wrong, and in which of its functions, in one line.
+    /// One line with the failing function and the cause.
     pub message: String,
 }
 
-/// What a plugin does with the requests of a run.
+/// The role of a plugin in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PluginPart {
     /// It measures a metric.
@@ -190,7 +194,7 @@ impl PluginPart {
     /// All of them.
     pub const ALL: [PluginPart; 3] = [PluginPart::Metric, PluginPart::RequestCheck, PluginPart::SloCheck];
 
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             PluginPart::Metric => "metric",
@@ -200,7 +204,7 @@ impl PluginPart {
     }
 }
 
-/// Why a request was never sent.
+/// The reason for which a request was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NeverSentReason {
     /// An earlier request of the session failed and `cancel_session_on_failure` is on.
@@ -216,7 +220,7 @@ pub enum NeverSentReason {
 }
 
 impl NeverSentReason {
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             NeverSentReason::SessionCancelled => "session_cancelled",
@@ -228,7 +232,7 @@ impl NeverSentReason {
     }
 }
 
-/// How a session ended.
+/// The outcome of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SessionEnd {
     /// All its requests were answered.
@@ -242,7 +246,7 @@ pub enum SessionEnd {
 }
 
 impl SessionEnd {
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             SessionEnd::Completed => "completed",

@@ -1,8 +1,8 @@
-//! What a run records.
+//! The events of a run, and their JSON forms.
 //!
-//! A run is a sequence of [`Event`]s; every number is a function of them. The enum is closed: a consumer that does not
-//! handle a kind of event does not compile. The wire forms (one JSON object a line) live in this crate only, so that the
-//! types of the model need no serialisation.
+//! A run is a sequence of [`Event`]s; every number is a function of them. The enum is closed: a
+//! consumer that does not handle a kind of event does not compile. The wire forms (one JSON object
+//! a line) live in this crate only, so that the types of the model need no serialisation.
 #![forbid(unsafe_code)]
 
 mod event;

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// A cell as it stands in a CSV file, before it is quoted. Programs that show tables take a text that begins with `=`, `+`, `-`, `@`, a
-/// tab or a carriage return for a formula and compute it; an apostrophe before it keeps it a text (OWASP, "CSV Injection"). Numbers
-/// stay as they are.
+/// Returns the content of a CSV cell before quoting. Spreadsheet programs evaluate text that begins
+/// with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula; a leading apostrophe keeps it
+/// text (OWASP, "CSV Injection"). Numbers are not changed.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     let is_taken_for_a_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     match is_taken_for_a_formula && text.parse::<f64>().is_err() {

@@ -1,10 +1,11 @@
-//! Whether the requests of a session form a graph that can be run to its end.
+//! Validation of a session's request graph.
 
 use std::collections::HashSet;
 
 use crate::{NodeId, Request};
 
-/// Why a session's graph was refused. The text names the nodes, so that a plugin's author finds the place.
+/// The reason for which a session's graph was refused. The message names the nodes, so that the
+/// plugin's author finds the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// Nothing to send.
@@ -49,8 +50,8 @@ fn list(nodes: &[NodeId]) -> String {
     nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Checks a step of a session: `requests` are new, `known` are the nodes that earlier steps brought (empty for a planned
-/// session).
+/// Checks a step of a session: `requests` are new, `known` are the nodes that earlier steps brought
+/// (empty for a planned session).
 pub fn check_session(requests: &[Request], known: &HashSet<NodeId>) -> Result<(), GraphError> {
     if requests.is_empty() && known.is_empty() {
         return Err(GraphError::Empty);
@@ -64,8 +65,8 @@ pub fn check_session(requests: &[Request], known: &HashSet<NodeId>) -> Result<()
     check_acyclic(requests, &index)
 }
 
-/// Where each new node stands. Generators number their nodes in order, so a sorted list costs nothing to make and less to ask
-/// than a hash map: this runs for every session, before it is sent.
+/// Positions of the new nodes. Generators number their nodes in order, so a sorted list is cheaper
+/// to build and to search than a hash map: this runs for every session before it is sent.
 struct Index(Vec<(NodeId, usize)>);
 
 impl Index {
@@ -129,8 +130,8 @@ fn check_edges(request: &Request, exists: impl Fn(NodeId) -> bool) -> Result<(),
     }
 }
 
-/// Where every parent stands before its children there is no cycle. Else Kahn's algorithm: what cannot be released at last is on,
-/// or behind, a cycle.
+/// A graph whose parents all precede their children has no cycle. Otherwise Kahn's algorithm: a
+/// node that is never released is on, or behind, a cycle.
 fn check_acyclic(requests: &[Request], index: &Index) -> Result<(), GraphError> {
     let parents = |request: &Request| {
         request

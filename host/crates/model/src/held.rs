@@ -1,16 +1,17 @@
-//! How long limits kept a request from being sent.
+//! Time for which limits held a request back.
 
 use crate::Nanos;
 
-/// How long each limit kept a request back after the instant that the schedule asked for. That instant itself never moves, so
-/// what waited is late by as much, and says why.
+/// Time for which each limit held a request back after its intended instant. That instant never
+/// moves, so the delay stays visible and is attributed to the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// For a session to end, where the number of sessions is limited.
     pub sessions: Nanos,
     /// For a request to end, where the number of requests in flight is limited.
     pub in_flight: Nanos,
-    /// For another request's first generated chunk, where the number of requests in prefill is limited.
+    /// For another request's first generated chunk, where the number of requests in prefill is
+    /// limited.
     pub in_prefill: Nanos,
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-/// Nanoseconds relative to the start of the run, on one monotonic clock. Always below 2^53, so that every guest
-/// language can carry it.
+/// Nanoseconds relative to the start of the run, on one monotonic clock. Always below 2^53, so that
+/// every guest language can carry it.
 pub type Nanos = u64;
 
-/// The index of a session in its workload: session *i* is a pure function of (plugin, config, seed, *i*).
+/// The index of a session in its workload: session *i* is a pure function of (plugin, config, seed,
+/// *i*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
 
@@ -19,11 +20,11 @@ pub struct NodeId(pub u32);
 pub struct RequestId {
     /// The session that the request belongs to.
     pub session: SessionId,
-    /// Its node in that session.
+    /// The node in that session.
     pub node: NodeId,
 }
 
-/// 64 bits of seed, as two words because JavaScript cannot carry 64-bit integers exactly.
+/// A 64-bit seed in two 32-bit halves, because JavaScript cannot represent 64-bit integers exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed {
     /// The upper 32 bits.

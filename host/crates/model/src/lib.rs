@@ -1,4 +1,4 @@
-//! Ids, sessions, requests, responses: plain data that every floor above shares.
+//! Ids, sessions, requests, responses: plain data that every layer above shares.
 //!
 //! Nothing here does IO, reads a clock or knows a serialised form: files have their wire types in
 //! `veeksha-events` and `veeksha-scenario`, the plugin boundary has its own in `veeksha-wasm`.

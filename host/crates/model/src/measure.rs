@@ -2,7 +2,7 @@
 
 use crate::RequestId;
 
-/// Which way a metric is good.
+/// The direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Better {
     /// More is better.
@@ -14,7 +14,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// The name, as it stands in files and in the contract.
+    /// Returns the name used in files and in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Better::Higher => "higher",
@@ -24,14 +24,14 @@ impl Better {
     }
 }
 
-/// What a plugin says of a metric that it measures.
+/// A plugin's definition of a metric that it measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricDefinition {
-    /// Its name in files, plots and SLOs: `[a-z][a-z0-9_]*`, no built-in metric's.
+    /// Name in files, plots and SLOs: `[a-z][a-z0-9_]*`, different from all built-in metrics.
     pub name: String,
-    /// Its unit (`s`, `tokens`, `1` for a ratio): free text.
+    /// Unit (`s`, `tokens`, `1` for a ratio): free text.
     pub unit: String,
-    /// Which way it is good.
+    /// The direction in which it improves.
     pub better: Better,
     /// One line: what it is and how it is computed.
     pub summary: String,
@@ -46,8 +46,9 @@ pub struct MetricSample {
     pub metric: String,
     /// In the metric's unit; finite.
     pub value: f64,
-    /// How many samples it stands for; positive and finite, 1 for an ordinary one.
+    /// Weight of the sample; positive and finite, 1 for an ordinary one.
     pub weight: f64,
-    /// The request that it describes; its labels are the sample's. `None` for a sample of the whole run.
+    /// The request that it describes; its labels are the sample's. `None` for a sample of the whole
+    /// run.
     pub request: Option<RequestId>,
 }

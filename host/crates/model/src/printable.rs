@@ -1,11 +1,13 @@
-//! Names and texts from elsewhere (folders, plugins, servers, files) on their way to a terminal or a log: without what would steer it.
+//! Names and texts from elsewhere (folders, plugins, servers, files) on their way to a terminal or
+//! a log: without what would steer it.
 
-/// What stands for a character that was taken out.
+/// Replacement for a removed character.
 const TAKEN_OUT: char = '\u{fffd}';
 
-/// Whether a character does something to the terminal or to the text around it, instead of being seen: controls (ESC and the C1 ones among them), what
-/// ends a line or a paragraph, and what turns the direction of writing (the `Bidi_Control` characters of Unicode, annex 9), with which a
-/// text can be shown in another order than it has.
+/// Returns true if a character affects the terminal or the surrounding text instead of being
+/// visible: control characters (including ESC and C1), line and paragraph separators, and
+/// characters that change the writing direction (Unicode's `Bidi_Control`, annex 9), which could
+/// display text in another order.
 pub fn steers(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -14,7 +16,8 @@ pub fn steers(character: char) -> bool {
         )
 }
 
-/// A text within a line: nothing in it steers, and no line of its own begins in it. As many characters as it had.
+/// Replaces every control character, including line breaks, so that the text stays within its line.
+/// The number of characters does not change.
 pub fn printable(text: &str) -> String {
     text.replace(steers, TAKEN_OUT.encode_utf8(&mut [0; 4]))
 }
@@ -42,7 +45,8 @@ mod tests {
         );
     }
 
-    /// Letters of every script, joiners of emoji and of Indic scripts, and right-to-left letters themselves are only seen.
+    /// Letters of every script, joiners of emoji and of Indic scripts, and right-to-left letters
+    /// themselves are only seen.
     #[test]
     fn what_is_only_seen_stays() {
         for seen in ["größe µs … →", "模型", "مرحبا", "שלום", "क्‍ष", "👩‍🚀"]

@@ -7,7 +7,7 @@ use crate::{MediaKind, Request, Response, Role};
 /// A message with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedMessage {
-    /// Who speaks.
+    /// The author of the message.
     pub role: Role,
     /// The materialised text of all its text segments. Shared, because prefixes repeat.
     pub text: Arc<str>,
@@ -20,7 +20,7 @@ pub struct PreparedMessage {
 /// A request that can be sent: made ahead of time, off the timed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// What the plugin asked for.
+    /// The request as the plugin described it.
     pub request: Request,
     /// The new messages of this turn, as text.
     pub messages: Vec<PreparedMessage>,
@@ -39,9 +39,9 @@ pub struct Prepared {
 pub struct History<P> {
     /// The turn before, back to the root of the conversation.
     pub before: Option<Arc<History<P>>>,
-    /// What was asked.
+    /// The request of this turn.
     pub request: Arc<P>,
-    /// What the model really answered; `None` after a failure that did not cancel the session.
+    /// The model's real answer; `None` after a failure that did not cancel the session.
     pub response: Option<Arc<Response>>,
 }
 

@@ -4,19 +4,19 @@ use crate::{
     Chunk, ErrorClass, Held, HistoryMode, Label, Nanos, NodeId, Recorded, RequestId, StampSource, Usage,
 };
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Answered.
     Ok {
-        /// Why generation ended, in the server's word.
+        /// Finish reason, as reported by the server.
         finish_reason: String,
     },
     /// Failed or given up.
     Failed {
-        /// Where.
+        /// Class of the failure.
         class: ErrorClass,
-        /// One line for a person.
+        /// One readable line.
         message: String,
     },
 }
@@ -24,7 +24,7 @@ pub enum Status {
 /// The record of one request that was sent: times, sizes, outcome. Nothing in it is derived.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestRecord {
-    /// Which request.
+    /// The request's id.
     pub id: RequestId,
     /// Nodes of its session known when it finished.
     pub session_requests: u32,
@@ -32,11 +32,11 @@ pub struct RequestRecord {
     pub parents: Vec<NodeId>,
     /// The node whose conversation it continued.
     pub history_parent: Option<NodeId>,
-    /// Its think time.
+    /// Think time after the last parent completed.
     pub wait_after_ready: Nanos,
     /// The instant the schedule asked for (`scheduler_ready_at`).
     pub intended: Nanos,
-    /// How long limits kept it back after that.
+    /// Time for which limits held it back after `intended`.
     pub held: Held,
     /// `scheduler_dispatched_at`.
     pub dispatched_at: Nanos,
@@ -50,14 +50,15 @@ pub struct RequestRecord {
     pub completed_at: Nanos,
     /// `result_processed_at`.
     pub processed_at: Nanos,
-    /// What the arrival times are.
+    /// The source of the arrival times.
     pub stamps: StampSource,
     /// Every event of the stream.
     pub chunks: Vec<Chunk>,
-    /// Tokens in each *generated* chunk, in their order, by the host's tokenizer: a token counts where its last character came.
-    /// Empty where each chunk carried one token (as many chunks as output tokens), or where it is not known.
+    /// Tokens in each *generated* chunk, in their order, by the host's tokenizer: a token counts
+    /// where its last character came. Empty where each chunk carried one token (as many chunks as
+    /// output tokens), or where it is not known.
     pub chunk_tokens: Vec<u32>,
-    /// How it ended.
+    /// The outcome.
     pub status: Status,
     /// HTTP status, if one came.
     pub http_status: Option<u16>,
@@ -71,13 +72,13 @@ pub struct RequestRecord {
     pub target_output_tokens: Option<u32>,
     /// Tokens generated; 0 where nothing came.
     pub output_tokens: u32,
-    /// Whether `output_tokens` is the server's own count (else the host's tokenizer's).
+    /// True if `output_tokens` is the server's count, false if it is the host's tokenizer's.
     pub output_tokens_from_usage: bool,
     /// The server's counts.
     pub usage: Option<Usage>,
-    /// Whether the connection had carried an earlier request.
+    /// True if the connection had carried an earlier request.
     pub connection_reused: bool,
-    /// Which of the target's servers it went to, in the order of the configuration.
+    /// Index of the server it went to, in the order of the configuration.
     pub server: u16,
     /// Name resolution for a new connection; `None` also where the server is given by address.
     pub resolve: Option<Nanos>,
@@ -85,26 +86,27 @@ pub struct RequestRecord {
     pub connect: Option<Nanos>,
     /// TLS handshake time of a new connection.
     pub tls: Option<Nanos>,
-    /// Whether it was sent again on a fresh connection.
+    /// True if it was sent again on a fresh connection.
     pub retried: bool,
-    /// Whether it counts: false for what was dispatched after `benchmark_timeout` (drained).
+    /// True if it counts; false for a request dispatched after `benchmark_timeout` (drained).
     pub measured: bool,
-    /// Tokens that the chat template adds to history and new messages, by the host's tokenizer; they are part of
-    /// `total_prompt_tokens`. 0 where no template is applied.
+    /// Tokens that the chat template adds to history and new messages, by the host's tokenizer;
+    /// they are part of `total_prompt_tokens`. 0 where no template is applied.
     pub template_tokens: u32,
-    /// What it sent of the conversation of its history parent.
+    /// The part of its history parent's conversation that it sent.
     pub history_mode: HistoryMode,
-    /// What happened to it when it was recorded, if it was.
+    /// Data from the trace that it replays, if any.
     pub recorded: Option<Recorded>,
-    /// Tokens of its prompt that an unbounded prefix cache would have known when it was dispatched; filled in by whoever
-    /// keeps account of the prompts of the whole run.
+    /// Tokens of its prompt that an unbounded prefix cache would have known when it was dispatched;
+    /// filled in by whoever keeps account of the prompts of the whole run.
     pub ideal_cached_tokens: Option<u32>,
     /// Labels of session and request.
     pub labels: Vec<Label>,
 }
 
 impl RequestRecord {
-    /// A measured request that was answered at the run's zero with nothing: records with more in them are made of it by setting what matters.
+    /// A measured request that was answered at the run's zero with nothing: records with more in
+    /// them are made of it by setting what matters.
     pub fn answered(id: RequestId) -> RequestRecord {
         RequestRecord {
             id,
@@ -151,7 +153,7 @@ impl RequestRecord {
 }
 
 impl RequestRecord {
-    /// Whether it was answered.
+    /// Returns true if the request was answered.
     pub fn is_ok(&self) -> bool {
         matches!(self.status, Status::Ok { .. })
     }

@@ -1,21 +1,23 @@
-//! What a trace says of a request: the answer it had, when it was sent, how long it was; and what of it is sent again.
+//! Data that a trace holds about a request: its answer, its arrival, its lengths, and the choice of
+//! what is replayed.
 
 use crate::{Nanos, Segment, ToolCall};
 
-/// What a request sends of the conversation that its history parent belongs to.
+/// The history that a request sends of its history parent's conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HistoryMode {
     /// The requests of that conversation, each with the model's real answer.
     #[default]
     Live,
-    /// The requests of that conversation, each with its recorded answer (a request without one: with the real answer).
+    /// The requests of that conversation, each with its recorded answer (a request without one:
+    /// with the real answer).
     Recorded,
     /// Nothing: the edge only orders the two requests.
     Fresh,
 }
 
 impl HistoryMode {
-    /// The lower-case name, as it stands in configuration and files.
+    /// Returns the lower-case name used in configuration and files.
     pub fn name(self) -> &'static str {
         match self {
             HistoryMode::Live => "live",
@@ -28,19 +30,19 @@ impl HistoryMode {
 /// The recorded answer of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What was said.
+    /// The text of the answer.
     pub content: Vec<Segment>,
     /// The function calls that were asked for.
     pub tool_calls: Vec<ToolCall>,
 }
 
-/// What happened to a request when it was recorded. Evidence only, but for `at`: traffic that replays arrivals sends the
-/// request no earlier.
+/// Measurements of the recorded request. Informational, except `at`: traffic that replays arrivals
+/// does not send the request earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// When it was sent, relative to the earliest arrival of the trace.
+    /// Instant at which it was sent, relative to the earliest arrival of the trace.
     pub at: Option<Nanos>,
-    /// How long its answer took.
+    /// Duration of the recorded request.
     pub latency: Option<Nanos>,
     /// Tokens of its whole prompt.
     pub prompt_tokens: Option<u32>,
@@ -48,13 +50,13 @@ pub struct Recorded {
     pub output_tokens: Option<u32>,
 }
 
-/// What a request of a replayed trace has beside what every request has.
+/// The additional data of a request from a replayed trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// What it sends of its conversation.
+    /// The history that it sends.
     pub history: HistoryMode,
-    /// Its recorded answer, for requests that continue it in [`HistoryMode::Recorded`].
+    /// The recorded answer, for requests that continue it in [`HistoryMode::Recorded`].
     pub answer: Option<Answer>,
-    /// What happened to it then.
+    /// Measurements from the recording.
     pub recorded: Recorded,
 }

@@ -1,4 +1,4 @@
-//! What came back: the answer, its chunks, or the reason why there is none.
+//! Responses: the answer, its chunks, or the failure.
 
 use crate::{Nanos, RequestId};
 
@@ -9,7 +9,7 @@ pub struct ToolCall {
     pub id: String,
     /// The function's name.
     pub name: String,
-    /// Its arguments: JSON text, as the server sent it.
+    /// Arguments as JSON text, exactly as the server sent them.
     pub arguments: String,
 }
 
@@ -35,7 +35,7 @@ pub struct Response {
     pub reasoning: String,
     /// The tool calls asked for.
     pub tool_calls: Vec<ToolCall>,
-    /// Why generation ended, in the server's own word (`stop`, `length`, `tool_calls`, ...).
+    /// Finish reason as reported by the server (`stop`, `length`, `tool_calls`, ...).
     pub finish_reason: String,
     /// Token counts, if the server gave them.
     pub usage: Option<Usage>,
@@ -43,7 +43,7 @@ pub struct Response {
     pub output_tokens: u32,
 }
 
-/// What an event of a stream carried.
+/// The content of one event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChunkKind {
     /// The role, or an empty delta: nothing was generated.
@@ -65,12 +65,12 @@ pub enum ChunkKind {
 }
 
 impl ChunkKind {
-    /// Whether the event carried something that the model generated.
+    /// Returns true if the event carried generated output.
     pub fn is_generated(self) -> bool {
         matches!(self, ChunkKind::Reasoning | ChunkKind::Content | ChunkKind::Tool)
     }
 
-    /// The lower-case name, as it stands in files.
+    /// Returns the lower-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             ChunkKind::Role => "role",
@@ -85,19 +85,20 @@ impl ChunkKind {
     }
 }
 
-/// What the arrival times of an answer are.
+/// The source of an answer's arrival times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StampSource {
-    /// The time of the read in this process: what arrived while the process was busy is late by as much.
+    /// The time of the read in this process: what arrived while the process was busy is late by as
+    /// much.
     #[default]
     Read,
-    /// The kernel's receive time of the last segment that was read: it does not depend on when this process gets to run. If
-    /// several segments were waiting, only the last one's time is known.
+    /// The kernel's receive time of the last segment that was read: it does not depend on when this
+    /// process gets to run. If several segments were waiting, only the last one's time is known.
     Kernel,
 }
 
 impl StampSource {
-    /// The lower-case name, as it stands in files.
+    /// Returns the lower-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             StampSource::Read => "read",
@@ -109,20 +110,22 @@ impl StampSource {
 /// One event of a stream, with the time at which it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// When it arrived: when the kernel received the segment that completed the event, or, where that is not known, when the
-    /// read returned ([`StampSource`]).
+    /// Arrival time: when the kernel received the segment that completed the event, or, if that is
+    /// unknown, when the read returned ([`StampSource`]).
     pub at: Nanos,
-    /// How much later than `at` the read returned, in nanoseconds (at most 4.29 s); 0 where `at` is the read's own time.
+    /// Delay between `at` and the return of the read, in nanoseconds (at most 4.29 s); 0 if `at` is
+    /// the time of the read.
     pub lag: u32,
     /// Bytes of the event's data.
     pub bytes: u32,
-    /// What it carried.
+    /// The content of the event.
     pub kind: ChunkKind,
-    /// Whether an earlier event came out of the same read: its own arrival is then not known better than the read's.
+    /// True if an earlier event came out of the same read; its arrival is then known only to the
+    /// precision of that read.
     pub merged: bool,
 }
 
-/// How an answer's body is cut into events.
+/// The rule by which an answer's body is split into events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// Server-sent events: an event is the data of one.
@@ -134,8 +137,8 @@ pub enum Framing {
     Whole,
 }
 
-/// What one event of an answer says, whatever the API: what a plugin that reads answers gives for each. An event may say
-/// several things.
+/// One part of an answer's event, independent of the server's API; codec plugins return these. An
+/// event may have several parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerPart {
     /// Nothing was generated: the role, an empty delta, an opening frame.
@@ -146,7 +149,7 @@ pub enum AnswerPart {
     Content(String),
     /// A piece of a tool call.
     Tool {
-        /// Which call of the answer it belongs to, from 0.
+        /// Index of the tool call in the answer, from 0.
         index: u32,
         /// The call's id, in the piece that carries it; else empty.
         id: String,
@@ -155,7 +158,7 @@ pub enum AnswerPart {
         /// The next piece of the arguments' JSON text.
         arguments: String,
     },
-    /// Generation ended, with the server's word for why.
+    /// Generation ended, with the server's finish reason.
     Finish(String),
     /// Token counts; the last ones count.
     Usage(Usage),
@@ -165,17 +168,18 @@ pub enum AnswerPart {
     Comment,
     /// The request failed.
     Error {
-        /// The server's words.
+        /// The server's message.
         message: String,
-        /// Its code, where it is a number.
+        /// The server's error code, if it is a number.
         code: Option<u16>,
     },
 }
 
-/// Where a request failed.
+/// The class of a request's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
-    /// The name did not resolve, or the connection was refused, reset or timed out before anything was sent.
+    /// The name did not resolve, or the connection was refused, reset or timed out before anything
+    /// was sent.
     Connect,
     /// The TLS handshake failed.
     Tls,
@@ -183,7 +187,7 @@ pub enum ErrorClass {
     Timeout,
     /// The server answered with a status other than 2xx.
     Status,
-    /// The answer was not what the dialect says: not HTTP, not JSON, not an event stream.
+    /// The answer did not follow the API: not HTTP, not JSON, not an event stream.
     Protocol,
     /// An `error` event inside a stream that had begun with 200.
     InStream,
@@ -196,7 +200,7 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             ErrorClass::Connect => "connect",
@@ -212,17 +216,17 @@ impl ErrorClass {
     }
 }
 
-/// Why a request has no answer.
+/// The failure of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureReason {
-    /// Which request.
+    /// The request's id.
     pub request: RequestId,
-    /// Where it failed.
+    /// Class of the failure.
     pub class: ErrorClass,
     /// The HTTP status, or the code of an in-stream error.
     pub status: Option<u16>,
-    /// One line for a person; the server's own words where it gave any (cut to 500 characters).
+    /// One readable line; the server's message if there was one (cut to 500 characters).
     pub message: String,
-    /// When it failed.
+    /// Instant of the failure.
     pub at: Nanos,
 }

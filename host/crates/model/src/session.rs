@@ -19,9 +19,9 @@ pub enum Segment {
     },
     /// A reference to a blob.
     Media {
-        /// What the blob is.
+        /// The kind of media.
         kind: MediaKind,
-        /// Where it is: a granted file name or a URL.
+        /// Location: a granted file name or a URL.
         source: String,
     },
 }
@@ -38,7 +38,7 @@ pub enum MediaKind {
 }
 
 impl MediaKind {
-    /// The lower-case name, as it stands in configuration and messages.
+    /// Returns the lower-case name used in configuration and messages.
     pub fn name(self) -> &'static str {
         match self {
             MediaKind::Image => "image",
@@ -48,7 +48,7 @@ impl MediaKind {
     }
 }
 
-/// Who speaks in a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Instructions.
@@ -76,33 +76,34 @@ impl Role {
 /// One message of a request, before its text exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// The author of the message.
     pub role: Role,
-    /// What is said, in order, without separators.
+    /// Content, concatenated in order without separators.
     pub content: Vec<Segment>,
     /// For [`Role::Tool`]: the call that this message answers.
     pub tool_call_id: Option<String>,
 }
 
-/// How long an answer is asked for.
+/// The requested length of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputSpec {
     /// Tokens to ask for; `None` leaves it to the server.
     pub target_tokens: Option<u32>,
-    /// Whether the server is asked to produce exactly that many (`ignore_eos`, minimum tokens).
+    /// True if the server is asked to produce exactly that many (`ignore_eos`, minimum tokens).
     pub exact: bool,
 }
 
 /// One node of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its name in the session.
+    /// Node id, unique within the session.
     pub node: NodeId,
     /// The nodes that must be complete before this one is ready.
     pub parents: Vec<NodeId>,
     /// The parent whose conversation this request continues; one of `parents`.
     pub history_parent: Option<NodeId>,
-    /// Think time: the node is ready this long after its last parent completed (a root: after the session started).
+    /// Think time: the node is ready this long after its last parent completed (a root: after the
+    /// session started).
     pub wait_after_ready: Nanos,
     /// The new messages of this turn; history comes before them.
     pub messages: Vec<Message>,
@@ -112,12 +113,13 @@ pub struct Request {
     pub body: Option<String>,
     /// Carried to the record.
     pub labels: Vec<Label>,
-    /// Of a request that was recorded once: what is known of it. Boxed, because most requests have none.
+    /// Of a request that was recorded once: what is known of it. Boxed, because most requests have
+    /// none.
     pub replay: Option<Box<Replay>>,
 }
 
 impl Request {
-    /// What it sends of its conversation; a request that was never recorded sends the real answers.
+    /// Returns the history that it sends; a request that was never recorded sends the real answers.
     pub fn history_mode(&self) -> HistoryMode {
         self.replay
             .as_ref()

@@ -1,9 +1,10 @@
-//! What of a configuration may be shown, on the terminal and in files: everything that is not known to be harmless could be a secret.
+//! Redaction of configuration values for the terminal and files: a value that is not known to be
+//! safe could be a secret.
 
-/// What stands where a secret was.
+/// Replacement for a secret.
 pub const REMOVED: &str = "***";
 
-/// Headers that carry no secret; of every other one nobody knows.
+/// Headers that carry no secret. Any other header may.
 const HARMLESS_HEADERS: [&str; 14] = [
     "accept",
     "accept-encoding",
@@ -24,16 +25,16 @@ const HARMLESS_HEADERS: [&str; 14] = [
 /// Parameters of an address that carry no secret.
 const HARMLESS_PARAMETERS: [&str; 3] = ["api-version", "api_version", "version"];
 
-/// Whether the value of a header of this name may be shown. A list of names that are harmless, because one of names that sound secret
-/// is never complete: `x-jwt`, `sessionid`, `x-pass`.
+/// Returns true if the value of a header of this name may be printed. This is an allow list,
+/// because a list of names that suggest secrets is never complete: `x-jwt`, `sessionid`, `x-pass`.
 pub fn is_harmless_header(name: &str) -> bool {
     HARMLESS_HEADERS
         .iter()
         .any(|harmless| name.eq_ignore_ascii_case(harmless))
 }
 
-/// An address with user and password replaced, and the values of all parameters but `api-version` and its like. What is only nearly an
-/// address is shown like one: messages about wrong addresses show them too.
+/// Redacts user, password, fragment and all parameter values except `api-version` in an address.
+/// Malformed addresses are redacted too, because error messages print them.
 pub fn shown_address(address: &str) -> String {
     let (scheme, rest) = match address.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -54,8 +55,9 @@ pub fn shown_address(address: &str) -> String {
     format!("{scheme}{user}{place}{parameters}{hidden}")
 }
 
-/// Where the `@` after user and password is. They belong before the first slash; but a password that was not encoded may have
-/// slashes itself, and then what stands before the first one ends in no port.
+/// Returns the position of the `@` after user and password. They belong before the first slash; but
+/// an unencoded password may contain slashes, and then the part before the first slash does not end
+/// in a port.
 fn end_of_user(rest: &str) -> Option<usize> {
     let host_ends = rest.find('/').unwrap_or(rest.len());
     if let Some(at) = rest[..host_ends].rfind('@') {

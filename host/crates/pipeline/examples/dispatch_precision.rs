@@ -1,12 +1,13 @@
-//! How late a run's dispatches are at 1,000 requests a second, with the real pipeline and a transport that answers at once, for
-//! several lengths of spinning.
+//! Lateness of a run's dispatches at 1,000 requests a second, with the real pipeline and a
+//! transport that answers at once, for several lengths of spinning.
 //!
 //! ```text
 //! cargo run --release -p veeksha-pipeline --example dispatch_precision [rounds]
 //! ```
 //!
-//! Prints, in microseconds, the lateness of the dispatcher's stamp and what passes from there until the transport has the job. The
-//! settings take turns, so that all of them meet the same noise of the machine.
+//! Prints, in microseconds, the lateness of the dispatcher's stamp and what passes from there until
+//! the transport has the job. The settings take turns, so that all of them meet the same noise of
+//! the machine.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,11 +1,13 @@
-//! What a request costs on each thread of a run, with a transport that answers at once with 64 chunks and the server's own count.
+//! Cost of a request on each thread of a run, with a transport that answers at once with 64 chunks
+//! and the server's count.
 //!
 //! ```text
 //! cargo run --release -p veeksha-pipeline --example request_cost [requests]
 //! ```
 //!
-//! Prints the time that each kind of thread had a processor, in nanoseconds for each request. Sessions are made before the clock
-//! starts; the transport's own work is done on the dispatcher's thread.
+//! Prints the time that each kind of thread had a processor, in nanoseconds for each request.
+//! Sessions are made before the clock starts; the transport's own work is done on the dispatcher's
+//! thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -116,7 +118,7 @@ impl Transport for AtOnce {
     }
 }
 
-/// Nanoseconds on a processor, by the kind of thread: what stands before the number in its name.
+/// Nanoseconds on a processor by the kind of thread: the part of its name before the number.
 fn on_a_processor() -> BTreeMap<String, u64> {
     let mut times = BTreeMap::new();
     let threads = std::fs::read_dir("/proc/self/task")

@@ -1,11 +1,12 @@
-//! How late a thread wakes up at its deadlines, and how soon it hears of an input, for each way of waiting that a dispatcher could
-//! use: the choice in `dispatcher.rs` rests on this.
+//! Lateness of a thread's wake-ups at its deadlines, and delay of an input, for each way of waiting
+//! that a dispatcher could use: the choice in `inbox.rs` rests on this.
 //!
 //! ```text
 //! cargo run --release -p veeksha-pipeline --example wait_precision [rounds]
 //! ```
 //!
-//! Prints p50 and p99 in microseconds. The ways take turns, so that all of them meet the same noise of the machine.
+//! Prints p50 and p99 in microseconds. The ways take turns, so that all of them meet the same noise
+//! of the machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +21,7 @@ const DEADLINES: u64 = 250;
 
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// Deaf to inputs while it sleeps: the floor.
+    /// Does not notice inputs while it sleeps: the lower bound.
     Nanosleep,
     /// The channel's own wait: spins and yields a little, then a futex.
     Receive,

@@ -1,13 +1,15 @@
-//! How many tokens came with each chunk of an answer.
+//! The number of tokens in each chunk of an answer.
 
 use veeksha_model::{ChunkKind, Response};
 use veeksha_prompt::Tokenizer;
 
-/// Tokens of each generated chunk, by the host's tokenizer: the whole text is encoded once, and a token counts for the chunk that
-/// brought its last byte, so that a token that is cut by two chunks counts once. `texts` are the bytes that each chunk added.
+/// Tokens of each generated chunk, by the host's tokenizer: the whole text is encoded once, and a
+/// token counts for the chunk that brought its last byte, so that a token that is cut by two chunks
+/// counts once. `texts` are the bytes that each chunk added.
 ///
-/// `None` where that cannot be told: the answer calls tools (the text of a call is not the answer's), a chunk has visible and reasoning
-/// text at once, or the tokenizer refuses the text.
+/// Returns `None` where that is unknown: the answer calls tools (the text of a call is not part of
+/// the answer's text), a chunk has visible and reasoning text at once, or the tokenizer refuses the
+/// text.
 pub(crate) fn tokens_by_chunk(
     tokenizer: &Tokenizer,
     response: &Response,
@@ -61,7 +63,7 @@ mod tests {
         let texts = [first, second, third].map(|piece| piece.len() as u32);
         let tokens = tokens_by_chunk(&tokenizer, &response("", text), &[Content; 3], &texts).unwrap();
         assert_eq!(tokens.iter().sum::<u32>(), whole);
-        // " wo" is a part of a word: the token comes with what completes it.
+        // " wo" is a part of a word: the token counts for the chunk that completes it.
         assert_eq!((tokens[0], tokens[1]), (tokenizer.count("four"), 0));
     }
 

@@ -17,10 +17,10 @@ use crate::inbox::Line;
 use crate::part::Part;
 use crate::{Content, Control, Entry};
 
-/// What a completion thread talks to.
+/// Channels and settings of a completion thread.
 pub(crate) struct Completion {
     pub(crate) clock: RunClock,
-    /// How long before the run's clock the transport's began: as long as the warm-up took.
+    /// Time between the start of the transport's clock and the run's: the duration of the warm-up.
     pub(crate) transport_lead: Nanos,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) part: Part,
@@ -96,8 +96,9 @@ fn put_on_the_runs_clock(outcome: &mut Outcome, lead: Nanos) {
     }
 }
 
-/// Requests in a row that could not connect, after which the target is given up: a closed loop would send tens of thousands a
-/// second to a server that is gone. An open loop of 100 requests a second outlives a restart of ten seconds.
+/// Requests in a row that could not connect, after which the target is given up: a closed loop
+/// would send tens of thousands a second to a server that is gone. An open loop of 100 requests a
+/// second outlives a restart of ten seconds.
 const LOST_AFTER: u32 = 1000;
 
 /// Watches for a target that no longer takes connections. Shared by the completion threads.
@@ -116,7 +117,8 @@ impl TargetWatch {
 
     fn saw(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
         if !matches!(result, Err(reason) if reason.class == ErrorClass::Connect) {
-            // Looked at first: a store on every answer would take the line away from the other threads.
+            // Loaded first: a store on every answer would invalidate the cache line of the other
+            // threads.
             if self.refused.load(Ordering::Relaxed) > 0 {
                 self.refused.store(0, Ordering::Relaxed);
             }
@@ -129,7 +131,8 @@ impl TargetWatch {
 /// Texts above this are counted in pieces: a tokenizer takes fifty times a text's size in memory.
 const PIECE_BYTES: usize = 1 << 18;
 
-/// Tokens of a text. Pieces of a long one end before a blank, where hardly any tokenizer joins; of an endless word, anywhere.
+/// Counts the tokens of a text. Pieces of a long text end before a space, where hardly any
+/// tokenizer merges; within an endless word, anywhere.
 fn count(tokenizer: &Tokenizer, mut text: &str) -> u32 {
     let mut tokens = 0u32;
     while text.len() > PIECE_BYTES {
@@ -142,8 +145,8 @@ fn count(tokenizer: &Tokenizer, mut text: &str) -> u32 {
     tokens.saturating_add(tokenizer.count(text))
 }
 
-/// How many tokens each generated chunk brought, where that cannot be read off their number. After the dispatcher has been told: this
-/// encodes the answer once more.
+/// Returns the number of tokens in each generated chunk, where that differs from one per chunk.
+/// Called after the dispatcher has the answer, because this encodes the text once more.
 fn chunk_tokens(tokenizer: &Tokenizer, answer: &Answer) -> Vec<u32> {
     let Ok(response) = &answer.result else {
         return Vec::new();
@@ -258,7 +261,8 @@ fn record(answer: Answer, chunk_tokens: Vec<u32>, processed_at: u64) -> RequestR
     }
 }
 
-/// Tokens of a prompt as it was sent: every turn's messages and the answer that was given for it, real or recorded.
+/// Tokens of a prompt as it was sent: every turn's messages and the answer that was given for it,
+/// real or recorded.
 struct Sent {
     /// Of the chat template.
     template: u32,
@@ -386,7 +390,8 @@ mod tests {
         }
     }
 
-    /// Instants move, lengths of time do not; what the dispatcher stamped is on the run's clock already.
+    /// Instants move, lengths of time do not; what the dispatcher stamped is on the run's clock
+    /// already.
     #[test]
     fn stamps_of_a_transport_that_began_earlier_are_moved() {
         let reason = FailureReason {

@@ -27,8 +27,8 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Asks the run to stop: nothing more is sent, what is in flight is given up, results so far are kept.
-    /// May be called before the run starts and more than once.
+    /// Asks the run to stop: nothing more is sent, what is in flight is given up, results so far
+    /// are kept. May be called before the run starts and more than once.
     pub fn stop(&self) {
         self.asked.store(true, Ordering::Release);
         // Full means that a wake-up is already under way.
@@ -41,12 +41,12 @@ impl Control {
         self.stop();
     }
 
-    /// Whether the target was lost.
+    /// Returns true if the target was lost.
     pub(crate) fn is_target_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Whether a stop has been asked for.
+    /// Returns true if a stop was requested.
     pub fn is_stopped(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }

@@ -13,9 +13,9 @@ use crate::inbox::{Heard, Inbox};
 use crate::pieces::Prompt;
 use crate::{Content, Entry, OnDispatcherStart};
 
-/// What the coordinator is told.
+/// A message from a dispatcher or completion thread to the coordinator.
 pub(crate) enum Notice {
-    /// So many sessions began: as many more may be made.
+    /// This number of sessions began: as many more may be made.
     SessionsStarted(u64),
     /// An agent has to be asked.
     Ask {
@@ -34,7 +34,7 @@ pub(crate) enum Notice {
     Done,
 }
 
-/// What a dispatcher talks to.
+/// Channels and settings of a dispatcher thread.
 pub(crate) struct Lines {
     pub(crate) index: u32,
     pub(crate) clock: RunClock,
@@ -45,22 +45,24 @@ pub(crate) struct Lines {
     pub(crate) track_prefixes: bool,
     pub(crate) on_start: Option<OnDispatcherStart>,
     pub(crate) notices: Sender<Notice>,
-    /// Sessions that begin before the coordinator is told: it is woken up for it.
+    /// Number of started sessions after which the coordinator is notified; each notification wakes
+    /// it.
     pub(crate) tell_after: u64,
-    /// Closed when the thread may go: until then it can be looked at.
+    /// Closed when the thread may end: until then the watch can sample it.
     pub(crate) release: Receiver<()>,
 }
 
-/// The work of one dispatcher thread: ends when its scheduler is done. `due` is what was decided before the clock's zero, and is
-/// carried out then.
+/// The work of one dispatcher thread: ends when its scheduler is done. `due` is what was decided
+/// before the clock's zero, and is carried out then.
 pub(crate) fn dispatch(mut scheduler: Scheduler<Prepared>, due: Vec<Action<Prepared>>, lines: &Lines) {
-    // Refused in some sandboxes; waits then end up to 50 µs later, which the lateness figures show.
+    // Refused in some sandboxes; waits then end up to 50 µs later, which the lateness metrics show.
     veeksha_clock::minimal_timer_slack();
     if let Some(on_start) = &lines.on_start {
         on_start(lines.index);
     }
     let mut actions = due;
-    // The clock reads 0 until it begins, so it cannot tell when that is: the wait is for the instant itself.
+    // The clock reads 0 until it begins, so it cannot show when that is: wait for the absolute
+    // instant.
     veeksha_clock::sleep_until(lines.clock, 0);
     let mut hands = Hands::default();
     let mut progress = hands.carry_out(&mut actions, lines);
@@ -83,7 +85,8 @@ enum Progress {
     Done,
 }
 
-/// What is left to tell once everything that is due has been sent. Kept between calls for its memory.
+/// Messages to send once everything that is due has been dispatched. Kept between calls to reuse
+/// its memory.
 #[derive(Default)]
 struct Hands {
     later: Vec<Entry>,
@@ -92,7 +95,8 @@ struct Hands {
 }
 
 impl Hands {
-    /// Sends first. Telling the coordinator and the collector may wake their threads, which costs more than a dispatch.
+    /// Sends first. Telling the coordinator and the collector may wake their threads, which costs
+    /// more than a dispatch.
     fn carry_out(&mut self, actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
         // Most calls bring nothing.
         if actions.is_empty() {
@@ -151,7 +155,7 @@ impl Hands {
     }
 }
 
-/// Sends a request, and gives back what is to be told of it.
+/// Sends a request and returns the event to record.
 fn sent(action: Action<Prepared>, lines: &Lines) -> Option<Entry> {
     let Action::Dispatch {
         id,

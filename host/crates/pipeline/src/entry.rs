@@ -1,4 +1,4 @@
-//! An event with what was said, where the run is to record that, and with what its prompt is made of.
+//! An event with the optional text and prompt that belong to it.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use veeksha_prefix::Piece;
 
 use crate::pieces::Prompt;
 
-/// What the event channel carries.
+/// An item of the event channel.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// What was said: only with [`crate::Plan::include_content`].
+    /// The text sent or received: only with [`crate::Plan::include_content`].
     pub content: Option<Content>,
-    /// What was asked: only with [`crate::Plan::track_prefixes`].
+    /// The prompt: only with [`crate::Plan::track_prefixes`].
     pub(crate) prompt: Option<Prompt>,
 }
 
@@ -30,9 +30,9 @@ impl From<Event> for Entry {
 }
 
 impl Entry {
-    /// The prompt of a request that was dispatched, as it was sent: its conversation, answers included, then its own messages.
-    /// What a chat template adds around the messages is no piece of it. `None` with every other event, and without
-    /// [`crate::Plan::track_prefixes`].
+    /// Returns the pieces of a dispatched request's prompt as it was sent: its conversation,
+    /// answers included, then its new messages, without the text that a chat template adds. `None`
+    /// for every other event, and without [`crate::Plan::track_prefixes`].
     ///
     /// `count` gives the tokens of a verbatim text. The work is done here, on the caller's thread.
     pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<Piece>> {
@@ -40,7 +40,8 @@ impl Entry {
     }
 }
 
-/// The words of a request or an answer, shared with the run: text is made of it only where it is written.
+/// The text of a request or an answer, shared with the run: it is formatted only where it is
+/// written.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// With [`Event::Dispatched`].
@@ -55,7 +56,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// The words, each message after its role and a colon, one message a line.
+    /// Returns the text: one message per line, each prefixed with its role and a colon.
     pub fn text(&self) -> String {
         let mut text = String::new();
         match self {

@@ -1,4 +1,4 @@
-//! Asking for a minimum output length in words, for servers that have no parameter for it.
+//! Asking for a minimum output length in the prompt, for servers that have no parameter for it.
 
 use veeksha_model::{Message, Request, Role, Segment};
 use veeksha_prompt::Tokenizer;
@@ -11,8 +11,9 @@ pub struct MinTokensPrompt {
 }
 
 impl MinTokensPrompt {
-    /// Appends the sentence to the last user message, inside the asked length: the last synthetic segment gives up as many
-    /// tokens as the sentence has. A request whose segment is too short for that is left as it is.
+    /// Appends the sentence to the last user message, inside the asked length: the last synthetic
+    /// segment gives up as many tokens as the sentence has. A request whose segment is too short
+    /// for that is left as it is.
     pub(crate) fn apply(&self, request: &mut Request, tokenizer: &Tokenizer) {
         let Some(target) = request.output.target_tokens else {
             return;

@@ -1,4 +1,5 @@
-//! First chunks on their way from client threads to the dispatchers, where requests in prefill are limited.
+//! First chunks on their way from client threads to the dispatchers, where requests in prefill are
+//! limited.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,14 +9,15 @@ use veeksha_scheduler::Input;
 use crate::inbox::Line;
 use crate::part::Part;
 
-/// Whom to tell. Before the run's clock is known, which is during a warm-up, nobody.
+/// Route to the dispatchers. Before the run's clock is known, which is during a warm-up, first
+/// chunks are dropped.
 #[derive(Clone, Default)]
 pub(crate) struct FirstChunks(Arc<OnceLock<Route>>);
 
 struct Route {
     part: Part,
     dispatchers: Vec<Line<Input<Prepared>>>,
-    /// How long before the run's clock the transport's began.
+    /// Time between the start of the transport's clock and the run's.
     transport_lead: Nanos,
 }
 
@@ -31,7 +33,7 @@ impl FirstChunks {
         let _ = self.0.set(route);
     }
 
-    /// What the transport calls, on a client thread; `at` is on the transport's clock.
+    /// The transport's callback, on a client thread; `at` is on the transport's clock.
     pub(crate) fn came(&self, request: RequestId, at: Nanos) {
         if let Some(route) = self.0.get() {
             let at = at.saturating_sub(route.transport_lead);
@@ -86,7 +88,7 @@ mod tests {
             session: SessionId(session),
             node: NodeId(2),
         };
-        // Of the warm-up: nobody's.
+        // During the warm-up: dropped.
         first_chunks.came(request(1), 50);
         let (lines, inboxes): (Vec<_>, Vec<_>) = (0..2)
             .map(|_| {

@@ -1,10 +1,12 @@
-//! How a dispatcher waits: for its next deadline, or for an input, whichever comes first.
+//! A dispatcher's wait: for its next deadline or for an input, whichever comes first.
 //!
-//! `examples/wait_precision.rs` compares the ways of waiting. On the machine where this was chosen (two cores of a virtual machine,
-//! slack of 1 ns, medians of interleaved rounds) a bare `clock_nanosleep` woke up 34 µs after its deadline, parking 36 µs, and the
-//! channel's own `recv_timeout` 43 µs, because it yields its core several times before it sleeps; an input woke both within 20 to
-//! 23 µs, and a bare sleep not at all. Parking is a futex with an absolute deadline on the monotonic clock. With the last 100 µs
-//! spun, every way is within 0.2 µs at the median.
+//! `examples/wait_precision.rs` compares the ways of waiting. On the machine where this was chosen
+//! (two cores of a virtual machine, slack of 1 ns, medians of interleaved rounds) a bare
+//! `clock_nanosleep` woke up 34 µs after its deadline, parking 36 µs, and the channel's own
+//! `recv_timeout` 43 µs, because it yields its core several times before it sleeps; an input woke
+//! both within 20 to 23 µs, and a bare sleep not at all. Parking is a futex with an absolute
+//! deadline on the monotonic clock. With the last 100 µs spun, every way is within 0.2 µs at the
+//! median.
 
 use std::thread::Thread;
 use std::time::Duration;
@@ -13,10 +15,10 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-/// The longest sleep. A dispatcher that nobody can wake any more finds that out.
+/// The longest sleep, after which a dispatcher notices that all senders are gone.
 const LONGEST: Nanos = 1_000_000_000;
 
-/// What a dispatcher hears with.
+/// The receiving end of a dispatcher's inputs.
 pub(crate) struct Inbox<T> {
     inputs: Receiver<T>,
     clock: RunClock,
@@ -24,7 +26,7 @@ pub(crate) struct Inbox<T> {
     spin: Nanos,
 }
 
-/// What ended a wait.
+/// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard<T> {
     Input(T),
@@ -58,8 +60,8 @@ impl<T> Inbox<T> {
         (Slot(sender), Inbox { inputs, clock, spin })
     }
 
-    /// Waits on the thread that owns the inbox, until the deadline if there is one. Inputs come before deadlines: a deadline is
-    /// looked at with every input as well.
+    /// Waits on the thread that owns the inbox, until the deadline if there is one. Inputs come
+    /// before deadlines, because the caller checks deadlines after every input as well.
     pub(crate) fn wait(&self, deadline: Option<Nanos>) -> Heard<T> {
         loop {
             match self.inputs.try_recv() {
@@ -75,7 +77,8 @@ impl<T> Inbox<T> {
             };
             match sleep {
                 0 => std::hint::spin_loop(),
-                // A token that was left by an input already taken ends this at once; then it is tried again.
+                // A token that was left by an input already taken ends this at once; then it is
+                // tried again.
                 _ => std::thread::park_timeout(Duration::from_nanos(sleep.min(LONGEST))),
             }
         }
@@ -83,7 +86,7 @@ impl<T> Inbox<T> {
 }
 
 impl<T> Slot<T> {
-    /// Now it is known who waits.
+    /// Binds the sender to the waiting thread.
     pub(crate) fn of(self, dispatcher: &Thread) -> Line<T> {
         Line {
             inputs: self.0,

@@ -1,4 +1,5 @@
-//! The shell around the pure machines: threads and queues from prefetch over dispatch and client to completion.
+//! The shell around the pure machines: threads and queues from prefetch over dispatch and client to
+//! completion.
 //!
 //! ```text
 //! plugin workers ──sessions──▶ dispatcher(s) ──jobs──▶ transport ──outcomes──▶ completion threads
@@ -6,17 +7,19 @@
 //!       └──── answers (agents) ──┘      └───────────────── answered / failed ──────┘
 //! ```
 //!
-//! Where requests in prefill are limited, client threads tell the dispatchers of first chunks as well. A thread of its own looks at
-//! the machine about once a second ([`Plan::thread_watch`]).
+//! Where requests in prefill are limited, client threads also notify the dispatchers of first
+//! chunks. A dedicated thread samples the machine about once a second ([`Plan::thread_watch`]).
 //!
-//! A dispatcher owns a [`veeksha_scheduler::Scheduler`] and does nothing but feed it the time and carry out its actions.
-//! Plugins run on the workers only; a plugin that is late shows as starvation, never as a late thread.
+//! A dispatcher owns a [`veeksha_scheduler::Scheduler`] and does nothing but feed it the time and
+//! carry out its actions. Plugins run on the workers only; a plugin that is late shows as
+//! starvation, never as a late thread.
 //!
-//! Several processes can share a run, each with a part of its sessions ([`Plan::shard`]); recorded instants are mapped to the run's
-//! clock by a [`Schedule`]; and before the clock starts the sessions of [`Plan::warmup`] are sent, one request after the other.
+//! Several processes can share a run, each with a part of its sessions ([`Plan::shard`]); recorded
+//! instants are mapped to the run's clock by a [`Schedule`]; and before the clock starts the
+//! sessions of [`Plan::warmup`] are sent, one request after the other.
 //!
-//! [`run`] drives a real transport with the real clock. [`simulate`] drives the same scheduler and the simulator's engine
-//! with virtual time, in one thread.
+//! [`run`] drives a real transport with the real clock. [`simulate`] drives the same scheduler and
+//! the simulator's engine with virtual time, in one thread.
 #![forbid(unsafe_code)]
 
 mod chunk_tokens;

@@ -1,4 +1,5 @@
-//! How many sessions lie ready: enough that a plugin's time is never waited for, and no more than that.
+//! The look-ahead: keeps enough sessions ready that dispatchers never wait for a plugin, and not
+//! more.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,18 +15,20 @@ use crate::part::Part;
 use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Workers};
 use crate::{Control, Plan};
 
-/// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes well under a millisecond
-/// in a compiled language and tens in an interpreted one; 64 sessions bridge that at a thousand sessions a second.
+/// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes
+/// well under a millisecond in a compiled language and tens in an interpreted one; 64 sessions
+/// bridge that at a thousand sessions a second.
 const LOOKAHEAD: u64 = 64;
 
-/// The same for traffic that replays arrivals: many recordings tell time in whole seconds, and all sessions of a second start at
-/// once.
+/// The same for traffic that replays arrivals: many recordings have a resolution of one second, and
+/// all sessions of a second start at once.
 const REPLAY_LOOKAHEAD: u64 = 256;
 
-/// How long the start waits for the whole look-ahead once the first session is there.
+/// Maximum time that the start waits for the whole look-ahead once the first session is there.
 const FILL_PATIENCE: Duration = Duration::from_millis(200);
 
-/// Keeps enough sessions made, in order, and no more than that. Sessions are counted by their position in the part.
+/// Keeps enough sessions made, in order, and no more than that. Sessions are counted by their
+/// position in the part.
 pub(crate) struct Lookahead {
     part: Part,
     window: u64,
@@ -34,9 +37,9 @@ pub(crate) struct Lookahead {
     asked: u64,
     batches: u64,
     batch: u32,
-    /// The first position at which there is no session, once known.
+    /// The first position without a session, once known.
     end: u64,
-    /// Sessions that the workload has, where it says so.
+    /// Number of sessions of the workload, if it is finite.
     length: Option<u64>,
     made: BTreeMap<u64, MadeSession>,
     delivered: u64,
@@ -45,9 +48,9 @@ pub(crate) struct Lookahead {
     source_ended: bool,
     /// Failures that came to light before the clock started.
     pub(crate) failed_early: Vec<PluginFailure>,
-    /// What the workers did before the clock started.
+    /// The workers' calls before the clock started.
     pub(crate) busy_early: Vec<PluginCall>,
-    /// Sessions that were delivered since somebody looked, with their digests.
+    /// Sessions delivered since the list was last drained, with their digests.
     pub(crate) planned: Vec<(SessionId, u64)>,
 }
 
@@ -79,8 +82,9 @@ impl Lookahead {
         }
     }
 
-    /// How many sessions a dispatcher may begin before it says so. All dispatchers together keep back less than half of the
-    /// look-ahead, so that it never runs out for want of news.
+    /// Returns the number of sessions that a dispatcher may begin before it notifies the
+    /// coordinator. All dispatchers together keep back less than half of the look-ahead, so that it
+    /// never runs out because of late notifications.
     pub(crate) fn tell_after(part: Part) -> u64 {
         (LOOKAHEAD / 2 / u64::from(part.dispatchers())).clamp(1, 8)
     }
@@ -111,7 +115,7 @@ impl Lookahead {
         }
     }
 
-    /// How many sessions there are in the whole run, where the workload says so.
+    /// Returns the number of sessions in the whole run, if the workload is finite.
     pub(crate) fn length(&self) -> Option<u64> {
         self.length
     }
@@ -161,7 +165,7 @@ impl Lookahead {
         }
     }
 
-    /// Asks for as many sessions as the window has room for.
+    /// Requests sessions until the window is full.
     pub(crate) fn ask(&mut self, workers: &Workers) {
         let Some(kind) = self.kind else { return };
         let wanted = self
@@ -194,7 +198,8 @@ impl Lookahead {
         }
     }
 
-    /// Hands the sessions that are next in order to their dispatchers; `put` takes the dispatcher's number.
+    /// Hands the sessions that are next in order to their dispatchers; `put` takes the dispatcher's
+    /// number.
     pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, Input<Prepared>)) {
         while let Some(session) = self.made.remove(&self.delivered) {
             let MadeSession { plan, done, digest } = session;

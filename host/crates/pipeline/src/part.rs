@@ -6,8 +6,9 @@ use veeksha_scheduler::{Shard, Traffic};
 
 use crate::{PipelineError, Plan};
 
-/// The sessions whose id is `index` modulo `count`: session `index + count * position`, for every position from 0. Within the
-/// process, position `p` belongs to dispatcher `p` modulo the number of dispatchers.
+/// The sessions whose id is `index` modulo `count`: session `index + count * position`, for every
+/// position from 0. Within the process, position `p` belongs to dispatcher `p` modulo the number of
+/// dispatchers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     index: u32,
@@ -16,8 +17,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The part that a plan asks for, with as many dispatchers as have something to do: each needs a place of its own in a
-    /// concurrency target, and a part of every limit.
+    /// Returns the part of a plan's shard, with at most as many dispatchers as have something to
+    /// do: each needs a slot of the concurrency target and a part of every limit.
     pub(crate) fn of(plan: &Plan) -> Result<Part, PipelineError> {
         let Shard { index, count } = plan.shard;
         if index >= count {
@@ -41,7 +42,7 @@ impl Part {
                 return Err(PipelineError::TooManyShards { count, most, what });
             }
         }
-        // Dispatcher `d` is shard `index + count * d` of all, and must stand below `most`.
+        // Dispatcher `d` is shard `index + count * d` of all, which must be below `most`.
         let room = most.saturating_sub(index).div_ceil(count).min(u32::MAX / count);
         Ok(Part {
             index,
@@ -62,7 +63,7 @@ impl Part {
         self.dispatchers
     }
 
-    /// What a dispatcher's scheduler owns of the whole run.
+    /// Returns the shard of the whole run that a dispatcher's scheduler owns.
     pub(crate) fn shard(self, dispatcher: u32) -> Shard {
         Shard {
             index: self.index + self.count * dispatcher,
@@ -76,7 +77,7 @@ impl Part {
         SessionId(before.saturating_add(u64::from(self.index)))
     }
 
-    /// Where a session of this part stands in it.
+    /// Returns the position of a session of this part.
     pub(crate) fn position(self, id: SessionId) -> u64 {
         id.0 / u64::from(self.count)
     }
@@ -86,7 +87,7 @@ impl Part {
         (self.position(id) % u64::from(self.dispatchers)) as usize
     }
 
-    /// How many sessions of this part have an id below `end`.
+    /// Returns the number of sessions of this part whose id is below `end`.
     pub(crate) fn below(self, end: u64) -> u64 {
         end.saturating_sub(u64::from(self.index))
             .div_ceil(u64::from(self.count))
@@ -97,7 +98,8 @@ impl Part {
         self.below(u64::from(target))
     }
 
-    /// Asks a source for the sessions at the positions `first .. first + count`: in one call where their ids follow one another.
+    /// Asks a source for the sessions at the positions `first .. first + count`: in one call where
+    /// their ids follow one another.
     pub(crate) fn sessions(
         self,
         source: &mut dyn SessionSource,

@@ -1,4 +1,5 @@
-//! What a prompt is made of, by identity and length: for whoever keeps account of the prefixes that a run repeats.
+//! The pieces of a prompt, by identity and length, for consumers that account for repeated
+//! prefixes.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use veeksha_prefix::{Piece, pieces_of, text_piece};
 use crate::schedule::hears_recorded;
 use crate::virtual_time::answer_identity;
 
-/// A request and its conversation, shared with the run: nothing is made of them until somebody asks.
+/// A request and its conversation, shared with the run: the pieces are computed on demand.
 #[derive(Clone, Debug)]
 pub(crate) enum Prompt {
     /// Of a real run.
@@ -68,7 +69,7 @@ impl Prompt {
     }
 }
 
-/// What a turn asked, and its recorded answer if that is what is heard; else its real one.
+/// Adds a turn's messages, and its recorded answer if the mode selects it; otherwise its real one.
 fn add_turn(
     pieces: &mut Vec<Piece>,
     mode: HistoryMode,
@@ -93,7 +94,8 @@ fn add_recorded(pieces: &mut Vec<Piece>, answer: &Answer, count: &dyn Fn(&str) -
     add_calls(pieces, &answer.tool_calls, count);
 }
 
-/// What of a real answer later turns send again: its text and its calls, not its reasoning.
+/// Adds the parts of a real answer that later turns send again: its text and its calls, not its
+/// reasoning.
 fn add_answer(pieces: &mut Vec<Piece>, response: &Response, count: &dyn Fn(&str) -> u32) {
     pieces.extend(begin_answer(count));
     if !response.text.is_empty() {

@@ -1,4 +1,4 @@
-//! What a run is asked to do, and how it ended.
+//! The plan of a run, and its end.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,27 +12,32 @@ use crate::{MinTokensPrompt, Schedule};
 /// Prepares a dispatcher's thread.
 pub type OnDispatcherStart = Arc<dyn Fn(u32) + Send + Sync>;
 
-/// Looks at the threads and clocks of the machine: takes the time on the run's clock, and gives back what is to be recorded
-/// ([`veeksha_events::Event::ThreadSampled`], [`veeksha_events::Event::ClockStepped`]). It is called on a thread of its own.
+/// Samples threads and clocks of the machine: called with the time on the run's clock, on a
+/// dedicated thread; returns the events to record ([`veeksha_events::Event::ThreadSampled`],
+/// [`veeksha_events::Event::ClockStepped`]).
 pub type Watch = Arc<Mutex<dyn FnMut(Nanos) -> Vec<Event> + Send>>;
 
 /// The resolved shape of a run.
 #[derive(Clone)]
 pub struct Plan {
-    /// Traffic, limits and seed; its shard is set by the pipeline, from `shard` below and the number of dispatchers.
+    /// Traffic, limits and seed; its shard is set by the pipeline, from `shard` below and the
+    /// number of dispatchers.
     pub scheduler: SchedulerConfig,
-    /// The last stretch before a deadline that a dispatcher spins through instead of sleeping, in nanoseconds; 0: it sleeps to
-    /// the deadline. Costs up to a core for each dispatcher, and wakes up closer to the deadline.
+    /// The last stretch before a deadline that a dispatcher spins through instead of sleeping, in
+    /// nanoseconds; 0: it sleeps to the deadline. Costs up to a core for each dispatcher, and wakes
+    /// up closer to the deadline.
     pub spin: Nanos,
-    /// Called on each dispatcher's thread, with its number, before the run's clock starts: the place for priorities and pinning.
+    /// Called on each dispatcher's thread, with its number, before the run's clock starts: the
+    /// place for priorities and pinning.
     pub on_dispatcher_start: Option<OnDispatcherStart>,
-    /// Called about once a second and at the end, for what is to be known of the machine while the run goes on.
+    /// Called about once a second and at the end, for what is to be known of the machine while the
+    /// run goes on.
     pub thread_watch: Option<Watch>,
-    /// This process's part of the run: the sessions whose id is `index` modulo `count`. All parts together send exactly what one
-    /// process alone would: `max_sessions` counts over all of them, arrivals are those of the session's id, and a concurrency
-    /// target is split over them.
+    /// This process's part of the run: the sessions whose id is `index` modulo `count`. All parts
+    /// together send exactly what one process alone would: `max_sessions` counts over all of them,
+    /// arrivals are those of the session's id, and a concurrency target is split over them.
     pub shard: Shard,
-    /// Where recorded instants lie on the run's clock.
+    /// Mapping of recorded instants to the run's clock.
     pub schedule: Schedule,
     /// Sent before the clock starts, one request after the other, and not recorded.
     pub warmup: Vec<Session>,
@@ -40,37 +45,38 @@ pub struct Plan {
     pub dispatchers: u32,
     /// Threads that turn outcomes into records. At least 1.
     pub completion_threads: u32,
-    /// Threads that run plugins, each with an instance of its own. At least 1.
+    /// Plugin threads, each with a separate plugin instance. At least 1.
     pub plugin_threads: u32,
     /// Generate every session before the clock starts.
     pub pregenerate: bool,
     /// Ask for the minimum output length in the prompt.
     pub min_tokens_prompt: Option<MinTokensPrompt>,
-    /// Whether the event channel carries what was said.
+    /// True if the event channel carries the text sent and received.
     pub include_content: bool,
-    /// Whether the entry of each [`veeksha_events::Event::Dispatched`] can say what its prompt is made of
-    /// ([`crate::Entry::pieces`]).
+    /// True if the entry of each [`veeksha_events::Event::Dispatched`] can return the pieces of its
+    /// prompt ([`crate::Entry::pieces`]).
     pub track_prefixes: bool,
 }
 
-/// How a run ended. The record of what happened went through the event channel.
+/// The end of a run. Everything that happened went through the event channel.
 #[derive(Clone, Debug, Default)]
 pub struct RunEnd {
-    /// When nothing more could happen, on the run's clock.
+    /// The instant at which nothing more could happen, on the run's clock.
     pub at: Nanos,
-    /// Whether the user stopped it.
+    /// True if the user stopped it.
     pub interrupted: bool,
-    /// Whether it was stopped because one request after another could not connect.
+    /// True if it was stopped because one request after another could not connect.
     pub target_lost: bool,
-    /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are kept).
+    /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are
+    /// kept).
     pub plugin_failures: Vec<PluginFailure>,
     /// Requests of the warm-up that were not answered. The run went on without them.
     pub warmup_failures: u32,
-    /// Which of them was the first, and why.
+    /// The first of them, and the reason.
     pub first_warmup_failure: Option<String>,
 }
 
-/// Why a run could not start.
+/// The reason for which a run could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
     /// The plugin failed before the first request was due.
@@ -81,7 +87,7 @@ pub enum PipelineError {
     NoSuchShard {
         /// The shard.
         index: u32,
-        /// How many there are.
+        /// Number of shards.
         count: u32,
     },
     /// Sessions of some shards would never be sent.
@@ -90,17 +96,17 @@ pub enum PipelineError {
          that number"
     )]
     TooManyShards {
-        /// How many there are.
+        /// Number of shards.
         count: u32,
         /// The concurrency target or the limit of the whole run.
         most: u32,
-        /// What it is that there are so few of.
+        /// The limited resource.
         what: &'static str,
     },
     /// A thread could not be made.
     #[error("cannot start the thread `{name}`: {source}")]
     Thread {
-        /// Its name.
+        /// Name of the thread.
         name: String,
         /// The system's reason.
         source: std::io::Error,

@@ -1,7 +1,8 @@
 //! Plugin workers: threads that make sessions ahead of time and answer agents.
 //!
-//! Each worker opens a plugin instance of its own. Batch *b* of a planned workload and the session at position *i* of a reactive
-//! one always belong to the same worker, so an agent's state never moves. Materialising prompts happens here too.
+//! Each worker opens a separate plugin instance. Batch *b* of a planned workload and the session at
+//! position *i* of a reactive one always belong to the same worker, so an agent's state never
+//! moves. Prompts are materialised here too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,11 +19,11 @@ use crate::plan::{PipelineError, spawn};
 use crate::prepare::Preparer;
 use crate::work_digest::session_digest;
 
-/// Sessions asked for in one call of a plugin, at most: large enough that the crossing costs little, small enough that the
-/// first session of a batch is not kept waiting for the last.
+/// Sessions asked for in one call of a plugin, at most: large enough that the crossing costs
+/// little, small enough that the first session of a batch is not kept waiting for the last.
 pub(crate) const MAX_BATCH: u32 = 64;
 
-/// What a worker is told to do. Sessions are counted by their position in the process's part of the run.
+/// A command to a worker. Sessions are counted by their position in the process's part of the run.
 pub(crate) enum Command {
     /// Make the sessions at the positions `first .. first + count`.
     Make { first: u64, count: u32 },
@@ -49,19 +50,20 @@ impl Command {
 
 /// A session that is ready to be scheduled.
 pub(crate) struct MadeSession {
-    /// Its nodes.
+    /// The nodes.
     pub(crate) plan: SessionPlan<Prepared>,
-    /// Whether its agent was done with the first step already.
+    /// True if its agent was done with the first step already.
     pub(crate) done: bool,
-    /// What it asks for, in short.
+    /// Digest of the session as the workload described it.
     pub(crate) digest: u64,
 }
 
-/// What comes back.
+/// A result of a worker.
 pub(crate) enum Made {
     /// The instance is open: the kind of workload, and how many sessions there are.
     Open { kind: SessionKind, length: Option<u64> },
-    /// Sessions of one command, in order, from a position on; fewer than asked for where the workload ends.
+    /// Sessions of one command, in order, from a position on; fewer than asked for where the
+    /// workload ends.
     Sessions {
         first: u64,
         asked: u32,
@@ -73,9 +75,11 @@ pub(crate) enum Made {
         nodes: Vec<NodePlan<Prepared>>,
         done: bool,
     },
-    /// The plugin failed on the sessions from position `first` on (0 where it could not be opened): they will not come.
+    /// The plugin failed on the sessions from position `first` on (0 where it could not be opened):
+    /// they will not come.
     SourceFailed { first: u64, failure: PluginFailure },
-    /// The worker was busy: from when to when by the machine's monotonic clock, because the run's may not have begun.
+    /// The worker was busy: from when to when by the machine's monotonic clock, because the run's
+    /// may not have begun.
     Busy(PluginCall),
     /// The plugin failed on one live session.
     AgentFailed {
@@ -99,7 +103,8 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts `count` workers; what they make comes through the receiver, first one [`Made::Open`] each.
+    /// Starts `count` workers; what they make comes through the receiver, first one [`Made::Open`]
+    /// each.
     pub(crate) fn start(
         count: u32,
         factory: &Arc<dyn WorkloadFactory>,
@@ -125,13 +130,13 @@ impl Workers {
         Ok((workers, receiver))
     }
 
-    /// How many there are.
+    /// Returns the number of workers.
     pub(crate) fn count(&self) -> u64 {
         self.commands.len() as u64
     }
 
-    /// Tells worker `index % count`: batches by their number, agents by the position of their session. A worker that has stopped
-    /// has said why already.
+    /// Sends a command to worker `index % count`: batches by their number, agents by the position
+    /// of their session. A worker that has stopped has already reported why.
     pub(crate) fn tell(&self, index: u64, command: Command) {
         let _ = self.commands[(index % self.count()) as usize].send(command);
     }
@@ -141,7 +146,8 @@ impl Workers {
         self.ended.store(true, Ordering::Relaxed);
         drop(self.commands);
         for thread in self.threads {
-            // A worker that panicked has no result to lose; its commands went unanswered, which the run has reported.
+            // A worker that panicked has no result to lose; its commands went unanswered, which the
+            // run has reported.
             let _ = thread.join();
         }
     }
@@ -176,7 +182,7 @@ fn work(
     };
     let _ = made.send(Made::Open { kind, length });
     for command in inbox {
-        // What is still queued when the run has ended is wanted by nobody.
+        // Commands that are still queued when the run has ended are dropped.
         if ended.load(Ordering::Relaxed) {
             return;
         }
@@ -190,7 +196,7 @@ fn work(
             end: machine_clock.now(),
         });
         for answer in answers.into_iter().chain([busy]) {
-            // The run has ended when nobody listens any more.
+            // The receiver is dropped when the run has ended.
             if made.send(answer).is_err() {
                 return;
             }
@@ -228,8 +234,8 @@ fn carry_out(workload: &mut Workload, maker: &Maker, command: Command) -> Vec<Ma
     }
 }
 
-/// A failed batch is asked for again one by one: sessions do not depend on one another, so those before the one that fails are
-/// good, and the failure has a session to its name.
+/// A failed batch is asked for again one by one: sessions do not depend on one another, so those
+/// before the one that fails are good, and the failure has a session to its name.
 fn make(workload: &mut Workload, maker: &Maker, first: u64, count: u32) -> Vec<Made> {
     let mut cause = match sessions(workload, maker, first, count) {
         Ok(sessions) => {

@@ -1,4 +1,4 @@
-//! What a plugin returned, turned into what the scheduler and the transport take.
+//! Converts a plugin's requests into the forms that the scheduler and the transport take.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use veeksha_scheduler::NodePlan;
 use crate::MinTokensPrompt;
 use crate::schedule::{Timing, forget_unheard};
 
-/// Text of a plugin's own in one request, at most. No model's context holds as much, and counting its tokens takes seconds in which
-/// nothing else is made.
+/// Text of a plugin's own in one request, at most. No model's context holds as much, and counting
+/// its tokens takes seconds in which nothing else is made.
 const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// Makes prompts, off the timed path.
@@ -25,8 +25,8 @@ pub(crate) struct Preparer {
 }
 
 impl Preparer {
-    /// The nodes of a whole session; `session` names it in messages. Recorded answers become text only where some request sends
-    /// them again.
+    /// The nodes of a whole session; `session` names it in messages. Recorded answers become text
+    /// only where some request sends them again.
     pub(crate) fn planned(
         &self,
         session: &str,

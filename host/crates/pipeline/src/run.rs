@@ -1,4 +1,5 @@
-//! A run with the real clock: starts the threads, keeps the look-ahead filled, and brings everything down in order.
+//! A run with the real clock: starts the threads, keeps the look-ahead filled, and brings
+//! everything down in order.
 
 use std::sync::Arc;
 
@@ -25,26 +26,29 @@ use crate::warmup::Warmth;
 use crate::watch::Watching;
 use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
-/// The clock's zero lies this far ahead of the moment at which the threads are started, so that the first arrival finds
-/// them waiting.
+/// The clock's zero lies this far ahead of the moment at which the threads are started, so that the
+/// first arrival finds them waiting.
 const START_LEAD_NANOS: Nanos = 3_000_000;
 
-/// What must be left of that when the threads are started: they are up in a fraction of it.
+/// Minimum remainder of that lead when the threads are started: they are up in a fraction of it.
 const THREADS_LEAD_NANOS: Nanos = 1_000_000;
 
-/// Failures kept for the report; a plugin that fails on every session would fill memory with the same words.
+/// Failures kept for the report; a plugin that fails on every session would fill memory with equal
+/// messages.
 const KEPT_FAILURES: usize = 20;
 
 /// Runs a workload against a transport until it ends, and returns how.
 ///
-/// `start_transport` is given a clock and the place to put outcomes. The clock is the run's, unless there is a warm-up or the
-/// transport and the first sessions take more than a moment to be set up: then the transport's begins earlier, and its stamps are put
-/// on the run's clock when its outcomes come in. `events` receives everything
-/// that happens; its receiver must be drained by another thread.
+/// `start_transport` is given a clock and the place to put outcomes. The clock is the run's, unless
+/// there is a warm-up or the transport and the first sessions take more than a moment to be set up:
+/// then the transport's begins earlier, and its stamps are put on the run's clock when its outcomes
+/// come in. `events` receives everything that happens; its receiver must be drained by another
+/// thread.
 ///
 /// # Errors
-/// If the shard does not exist, the plugin fails before the first request is due (or a prompt of the warm-up cannot be made), or a
-/// thread or the transport cannot be started. What happens later is in [`RunEnd`].
+/// If the shard does not exist, the plugin fails before the first request is due (or a prompt of
+/// the warm-up cannot be made), or a thread or the transport cannot be started. What happens later
+/// is in [`RunEnd`].
 pub fn run(
     plan: &Plan,
     factory: &Arc<dyn WorkloadFactory>,
@@ -108,7 +112,7 @@ pub fn run(
         }
     };
 
-    // What is due at zero is decided before the clock is started, however many sessions there are.
+    // Actions due at zero are decided before the clock is started, however many sessions there are.
     let mut starts = starts(plan, part, lookahead.length());
     lookahead.catch_up(&workers, &made);
     if !control.is_stopped() {
@@ -242,7 +246,7 @@ fn starts(plan: &Plan, part: Part, length: Option<u64>) -> Vec<Start> {
     (0..part.dispatchers()).map(start).collect()
 }
 
-/// What is still to pass until the clock's zero.
+/// Returns the time until the clock's zero.
 fn until_zero(clock: RunClock) -> u64 {
     clock.origin().saturating_sub(RunClock::with_origin(0).now())
 }
@@ -268,7 +272,7 @@ impl Coordinator<'_> {
             self.worked(call);
         }
         self.planned(lookahead);
-        // A stop during the warm-up has been heard there.
+        // A stop during the warm-up has consumed the wake-up there.
         if self.control.is_stopped() {
             self.interrupt(&mut end);
         }
@@ -293,7 +297,8 @@ impl Coordinator<'_> {
                         self.workers.tell(self.part.position(session), Command::Forget { session });
                     }
                     Ok(Notice::CodecFailed(failure)) => keep(&mut end, *failure),
-                    // One dispatcher may be done measuring before another: only when all are is nothing wanted any more.
+                    // One dispatcher may be done measuring before another: only when all are is
+                    // nothing wanted any more.
                     Ok(Notice::CancelInFlight) => unwilling += 1,
                     Ok(Notice::Done) => running -= 1,
                     Err(_) => break,

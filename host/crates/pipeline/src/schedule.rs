@@ -1,4 +1,4 @@
-//! Recorded instants on the run's clock, and what a session that was recorded tells the scheduler.
+//! Recorded instants on the run's clock, and the scheduler's view of a recorded session.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use veeksha_scheduler::{NodePlan, Traffic};
 
 use crate::Plan;
 
-/// Maps recorded instants to the run's clock: `offset + recorded / speedup`. Think times are not scaled.
+/// Maps recorded instants to the run's clock: `offset + recorded / speedup`. Think times are not
+/// scaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
-    /// Where the recording's zero lies on the run's clock.
+    /// Instant of the recording's zero on the run's clock.
     pub offset: Nanos,
-    /// How much faster than recorded; above 0, and 1 is as recorded.
+    /// Speed relative to the recording; above 0, and 1 is as recorded.
     pub speedup: f64,
 }
 
@@ -39,11 +40,11 @@ impl Schedule {
     }
 }
 
-/// How the recorded instants of a workload are used.
+/// Use of a workload's recorded instants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
     schedule: Schedule,
-    /// Whether sessions need an arrival.
+    /// True if sessions need an arrival.
     replays: bool,
 }
 
@@ -55,7 +56,7 @@ impl Timing {
         }
     }
 
-    /// When a planned session starts. Traffic that replays arrivals cannot do without.
+    /// Returns the start of a planned session. Traffic that replays arrivals requires one.
     pub(crate) fn arrival(
         &self,
         plugin: &str,
@@ -81,7 +82,7 @@ impl Timing {
         }
     }
 
-    /// What the scheduler is told of a request.
+    /// Returns the scheduler's node for a request.
     pub(crate) fn node<P>(
         &self,
         request: &Request,
@@ -110,8 +111,8 @@ fn without_arrival(plugin: &str, id: SessionId, what: &str) -> PluginFailure {
     PluginFailure::new(plugin, "workload.sessions", PluginFailureKind::Result, message)
 }
 
-/// The nodes of a planned session whose recorded answer some request sends again: those behind a request that continues its
-/// conversation in [`HistoryMode::Recorded`].
+/// The nodes of a planned session whose recorded answer some request sends again: those behind a
+/// request that continues its conversation in [`HistoryMode::Recorded`].
 fn heard_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
     let mut heard = HashSet::new();
     let recorded = |request: &&Request| request.history_mode() == HistoryMode::Recorded;
@@ -133,8 +134,8 @@ fn heard_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
     heard
 }
 
-/// Drops the recorded answers of a planned session that nobody hears: a long recording is replayed with live answers as well, and
-/// its answers need then be neither made nor kept.
+/// Drops the recorded answers of a planned session that no request sends: a long recording may be
+/// replayed with live answers, and its answers are then neither made nor kept.
 pub(crate) fn forget_unheard(requests: &mut [Request]) {
     if requests.iter().all(|request| request.replay.is_none()) {
         return;
@@ -150,7 +151,7 @@ pub(crate) fn forget_unheard(requests: &mut [Request]) {
     }
 }
 
-/// Whether a request hears the recorded answer of an earlier turn, not the real one.
+/// Returns true if a request sends the recorded answer of an earlier turn instead of the real one.
 pub(crate) fn hears_recorded(mode: HistoryMode, turn: &Request) -> bool {
     mode == HistoryMode::Recorded && turn.replay.as_ref().is_some_and(|replay| replay.answer.is_some())
 }
@@ -197,7 +198,8 @@ mod tests {
         }
     }
 
-    /// 0 <- 1 <- 2 (fresh) <- 3 <- 4 (recorded): node 4 hears 3 and 2, and 2 began anew. Node 5 continues 1 live.
+    /// 0 <- 1 <- 2 (fresh) <- 3 <- 4 (recorded): node 4 sends the answers of 3 and 2, and 2 began a
+    /// conversation. Node 5 continues 1 live.
     #[test]
     fn answers_are_wanted_as_far_as_they_are_heard() {
         use HistoryMode::{Fresh, Live, Recorded};

@@ -11,7 +11,7 @@ use crate::Control;
 use crate::prepare::Preparer;
 use crate::warmup::{Turn, Walk, Warmth, session_id};
 
-/// What the warm-up of a real target talks to.
+/// The context of a real target's warm-up.
 pub(crate) struct WarmUp<'a> {
     pub(crate) preparer: &'a Preparer,
     pub(crate) transport: &'a dyn Transport,
@@ -22,7 +22,8 @@ pub(crate) struct WarmUp<'a> {
 }
 
 impl WarmUp<'_> {
-    /// Sends every request and waits for its answer. Ends early when a stop is asked for; what is in flight is then given up.
+    /// Sends every request and waits for its answer. Ends early when a stop is asked for; what is
+    /// in flight is then given up.
     pub(crate) fn run(&self, sessions: &[Session]) -> Result<Warmth, PluginFailure> {
         let mut warmth = Warmth::default();
         for (index, session) in sessions.iter().enumerate() {
@@ -75,7 +76,7 @@ impl WarmUp<'_> {
                     Ok(_) => {}
                     Err(_) => return Err("the transport has ended".into()),
                 },
-                // Its outcome comes soon.
+                // The outcome follows soon.
                 recv(self.control.woken()) -> _ => self.transport.cancel_all(),
             }
         }

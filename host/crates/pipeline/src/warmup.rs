@@ -1,12 +1,12 @@
-//! What is sent before the run begins: one request after the other, and only to be forgotten.
+//! The warm-up: sent before the run begins, one request after the other.
 
 use std::sync::Arc;
 
 use veeksha_model::{History, NodeId, RequestId, Response, SessionId};
 use veeksha_scheduler::{Conversation, NodePlan};
 
-/// The first id of a warm-up session: none of the run's sessions has one as high, so that what the target learns of them cannot
-/// be taken for the run's.
+/// The first id of a warm-up session: none of the run's sessions has one as high, so that what the
+/// target learns of them cannot be taken for the run's.
 const FIRST_ID: u64 = 1 << 52;
 
 /// The id of warm-up session `index`.
@@ -14,12 +14,12 @@ pub(crate) fn session_id(index: usize) -> SessionId {
     SessionId(FIRST_ID + index as u64)
 }
 
-/// How the warm-up went.
+/// The result of a warm-up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warmth {
     /// Requests that were not answered.
     pub(crate) failures: u32,
-    /// Why the first of them was not.
+    /// The first of these failures.
     pub(crate) first_failure: Option<String>,
 }
 
@@ -38,8 +38,9 @@ pub(crate) struct Turn<P> {
     pub(crate) history: Option<Arc<History<P>>>,
 }
 
-/// One session, walked through in the order of its graph: of the requests whose parents are through, the first in the list. Nothing
-/// is waited for but the answer, and a request that failed counts as answered with nothing.
+/// One session, walked through in the order of its graph: of the requests whose parents are
+/// through, the first in the list. Nothing is waited for but the answer, and a request that failed
+/// counts as answered with nothing.
 pub(crate) struct Walk<P> {
     id: SessionId,
     /// Not sent yet.
@@ -57,7 +58,8 @@ impl<P> Walk<P> {
         }
     }
 
-    /// Sends every request by `send`, which gives back the answer if there is one, or `None` to go no further.
+    /// Sends every request by `send`, which gives back the answer if there is one, or `None` to go
+    /// no further.
     pub(crate) fn go(&mut self, mut send: impl FnMut(Turn<P>) -> Option<Option<Arc<Response>>>) {
         while let Some(next) = self.next() {
             let node = self.left.remove(next);
@@ -81,7 +83,8 @@ impl<P> Walk<P> {
         }
     }
 
-    /// A session without cycles, as all are that were checked, always has one until all are through.
+    /// A session without cycles, as all are that were checked, always has one until all are
+    /// through.
     fn next(&self) -> Option<usize> {
         let is_left = |id: &NodeId| self.left.iter().any(|node| node.node == *id);
         self.left

@@ -1,4 +1,4 @@
-//! The thread that looks at the machine while a run goes on.
+//! The thread that samples the machine while a run goes on.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl Watching {
         let body = move || {
             loop {
                 let waited = ended.recv_timeout(PACE);
-                // A watch that panicked once says nothing more; the run is not its business.
+                // A watch that panicked once reports nothing more; the run does not depend on it.
                 let mut look = watch.lock().unwrap_or_else(PoisonError::into_inner);
                 for event in look(clock.now()) {
                     let _ = events.send(event.into());

@@ -1,10 +1,12 @@
-//! A digest of what a session asks for: equal in two runs exactly if the workload gave them the same session.
+//! A digest of what a session asks for: equal in two runs exactly if the workload gave them the
+//! same session.
 
 use veeksha_model::{Label, Nanos, Request, Segment};
 
-/// The first 64 bits of BLAKE3 over everything that the workload says of the session: its graph, messages (as segments, so that a
-/// tokenizer or a salt changes nothing), lengths, think times, labels, recorded arrival. Each part is preceded by its length, so that
-/// no two sessions are written alike.
+/// Returns the first 64 bits of BLAKE3 over everything that the workload defines for the session:
+/// its graph, messages (as segments, so that a tokenizer or a salt changes nothing), lengths, think
+/// times, labels, recorded arrival. Each part is preceded by its length, so that no two sessions
+/// have the same encoding.
 pub(crate) fn session_digest(requests: &[Request], labels: &[Label], arrives_at: Option<Nanos>) -> u64 {
     let mut work = Work(blake3::Hasher::new());
     work.number(arrives_at.map_or(0, |at| at + 1));
@@ -72,7 +74,7 @@ impl Work {
                 self.text(&call.arguments);
             }
         }
-        // When it was recorded decides when it is sent; how long it took then changes nothing.
+        // The recorded instant decides when it is sent; the recorded duration changes nothing.
         let at = request.replay.as_ref().and_then(|replay| replay.recorded.at);
         self.number(at.map_or(0, |at| at + 1));
     }

@@ -1,4 +1,4 @@
-//! Where the sessions of a recorded trace come from: what turns its rows into sessions.
+//! Trace flavors: plugins that turn the rows of a recorded trace into sessions.
 //!
 //! The types are those of the contract's interface `trace-flavor`, in the host's shape.
 
@@ -6,7 +6,7 @@ use veeksha_model::{Nanos, Session};
 
 use crate::{PluginFailure, WorkloadInfo};
 
-/// What the cells of a column hold. A cell that is absent, null or (in CSV) empty is absent.
+/// The type of a column's cells. A cell that is missing, null or (in CSV) empty is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cell {
     /// Text. A number is taken as its digits.
@@ -48,15 +48,15 @@ impl Cell {
 pub struct Column {
     /// The name under which the flavor finds it.
     pub name: String,
-    /// Further names under which it may stand in a file.
+    /// Alternative column names in files.
     pub aliases: Vec<String>,
-    /// What its cells hold.
+    /// The type of its cells.
     pub cell: Cell,
-    /// Whether a row without it is refused.
+    /// True if a row without it is refused.
     pub required: bool,
 }
 
-/// Which rows are one session.
+/// The rule that groups rows into sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grouping {
     /// Each row by itself.
@@ -74,7 +74,7 @@ pub enum Grouping {
     Pools,
 }
 
-/// How a column tells time.
+/// The unit of a time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// A number of seconds.
@@ -89,12 +89,12 @@ pub enum TimeUnit {
     DateTime,
 }
 
-/// Where the recorded arrival stands.
+/// The column with the recorded arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivalColumn {
     /// The column.
     pub column: String,
-    /// Its unit.
+    /// The unit of its values.
     pub unit: TimeUnit,
 }
 
@@ -103,33 +103,33 @@ pub struct ArrivalColumn {
 pub struct MostFrequent {
     /// The column.
     pub column: String,
-    /// How many values are kept.
+    /// Number of values that are kept.
     pub count: u32,
 }
 
-/// What a flavor wants of the file.
+/// A flavor's description of the trace files that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The columns that it reads; nothing else reaches it.
     pub columns: Vec<Column>,
     /// The member that holds the array of rows, where the file is one JSON object.
     pub rows_in: Option<String>,
-    /// Which rows are one session.
+    /// The rule that groups rows into sessions.
     pub grouping: Grouping,
-    /// Where the recorded arrival stands.
+    /// The column with the recorded arrival, if there is one.
     pub arrival: Option<ArrivalColumn>,
-    /// Which rows are kept.
+    /// The filter of rows, if there is one.
     pub keep: Option<MostFrequent>,
-    /// Whether it has warm-up sessions.
+    /// True if the flavor has warm-up sessions.
     pub warms_up: bool,
 }
 
 /// One row, checked against the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceRow {
-    /// Its number in the trace, from 1.
+    /// Row number in the trace, from 1.
     pub number: u64,
-    /// Its recorded arrival, relative to the earliest of the trace.
+    /// Recorded arrival, relative to the earliest of the trace.
     pub at: Option<Nanos>,
     /// A JSON object of the layout's columns, under their own names; absent cells are left out.
     pub fields: String,
@@ -138,7 +138,7 @@ pub struct TraceRow {
 /// The rows of one session, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceGroup {
-    /// Its number in the trace, from 0.
+    /// Group number in the trace, from 0.
     pub index: u64,
     /// The value of the grouping column, or the id of the tree's root; else empty.
     pub key: String,
@@ -146,7 +146,7 @@ pub struct TraceGroup {
     pub rows: Vec<TraceRow>,
 }
 
-/// What is known of a whole trace.
+/// Facts about a whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceFacts {
     /// Rows that are used.
@@ -157,22 +157,23 @@ pub struct TraceFacts {
     pub first_row: String,
 }
 
-/// Makes flavors. One factory serves all plugin threads; each thread opens an instance of its own, on that thread.
+/// Creates flavors. One factory serves all plugin threads; each thread opens a separate instance.
 pub trait FlavorFactory: Send + Sync {
-    /// What the plugin is.
+    /// Returns the plugin's name, version and permissions.
     fn info(&self) -> &WorkloadInfo;
 
     /// Opens an instance. Called on the thread that will use it.
     fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure>;
 }
 
-/// An open flavor. What it returns depends on (plugin, configuration, facts, epoch, groups) and on nothing else.
+/// An open flavor. What it returns depends on (plugin, configuration, facts, epoch, groups) and on
+/// nothing else.
 pub trait Flavor {
-    /// What it wants of the file. The answer does not change while it is open.
+    /// Returns the layout of the files. The result does not change while the flavor is open.
     fn layout(&mut self) -> Result<Layout, PluginFailure>;
 
-    /// One session for each group, in order; each has passed [`veeksha_model::check_session`]. `epoch` counts how often the
-    /// trace has been wrapped.
+    /// One session for each group, in order; each has passed [`veeksha_model::check_session`].
+    /// `epoch` counts how often the trace has been wrapped.
     fn sessions(
         &mut self,
         facts: &TraceFacts,
@@ -180,6 +181,6 @@ pub trait Flavor {
         groups: &[TraceGroup],
     ) -> Result<Vec<Session>, PluginFailure>;
 
-    /// What is sent, one request after the other, before the run begins.
+    /// Returns the sessions that are sent, one request after the other, before the run begins.
     fn warmup(&mut self, facts: &TraceFacts, groups: &[TraceGroup]) -> Result<Vec<Session>, PluginFailure>;
 }

@@ -7,8 +7,9 @@ const NAMED: usize = 8;
 /// Characters of a group's key.
 const KEY: usize = 60;
 
-/// Groups as a report calls them: `groups 12..20` where they are a range, `groups 7, 3 and 12 more` where they are not, and a
-/// single one with its key and the numbers of its rows: ``group 4, key `chat-9`, rows 17, 18``.
+/// Groups as a report calls them: `groups 12..20` where they are a range, `groups 7, 3 and 12 more`
+/// where they are not, and a single one with its key and the numbers of its rows: ``group 4, key
+/// `chat-9`, rows 17, 18``.
 pub fn name_groups(groups: &[TraceGroup]) -> String {
     let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
         return "no groups".into();

@@ -1,4 +1,4 @@
-//! Whether a layout can be followed: whoever makes one, its columns are told apart by name, and what it refers to is there.
+//! Validation of a layout: column names are unique, and every reference is declared.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ const MAX_NAMES: usize = 32;
 /// Bytes of one name.
 const NAME_BYTES: usize = 256;
 
-/// Why a layout was refused. The text names the column.
+/// The reason for which a layout was refused. The message names the column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// Nothing to read.
@@ -26,9 +26,9 @@ pub enum LayoutError {
     /// A name that no file has.
     #[error("a name in the layout has {bytes} bytes, at most {NAME_BYTES} are read: `{begin}…`")]
     LongName {
-        /// How it begins.
+        /// The first characters of the name.
         begin: String,
-        /// Its length.
+        /// Length of the name in bytes.
         bytes: usize,
     },
     /// More aliases than anybody needs.
@@ -40,12 +40,12 @@ pub enum LayoutError {
     /// The layout refers to a column that it does not declare.
     #[error("the layout's `{what}` is the column `{column}`, which is not among its columns")]
     Undeclared {
-        /// What refers to it: `grouping`, `tree.parent`, `arrival`, ...
+        /// The referring key: `grouping`, `tree.parent`, `arrival`, ...
         what: &'static str,
         /// The missing column.
         column: String,
     },
-    /// A row cannot be told from the row that it continues.
+    /// The tree's id and parent columns are the same.
     #[error("the layout's tree has the column `{0}` for both `id` and `parent`")]
     OwnParent(String),
     /// `rows-in` without a name.
@@ -58,7 +58,7 @@ pub enum LayoutError {
     KeepsNothing(String),
 }
 
-/// Checks what a flavor says it wants of a file.
+/// Checks a flavor's layout.
 ///
 /// # Errors
 /// The first thing that cannot be followed.

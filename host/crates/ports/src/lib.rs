@@ -1,7 +1,7 @@
 //! The traits that the pipeline needs, and nothing of how they are met.
 //!
-//! `veeksha-wasm` and `veeksha-lua` provide [`Workload`]s, `veeksha-transport` provides a [`Transport`]; the binary joins
-//! them. The pipeline knows only this crate.
+//! `veeksha-wasm` and `veeksha-lua` provide [`Workload`]s, `veeksha-transport` provides a
+//! [`Transport`]; the binary joins them. The pipeline knows only this crate.
 #![forbid(unsafe_code)]
 
 mod codec;

@@ -6,28 +6,30 @@ use veeksha_model::{Label, MetricDefinition, Nanos, RequestRecord};
 
 use crate::{PluginFailure, WorkloadInfo};
 
-/// The most metrics that one plugin may define: each has files of its own.
+/// Maximum number of metrics that one plugin may define: each has separate files.
 pub const MAX_METRICS: usize = 256;
 
-/// The most bytes of the labels of one request, or one session: each request carries its own into every file.
+/// The most bytes of the labels of one request, or one session: each request carries its own into
+/// every file.
 pub const MAX_LABEL_BYTES: usize = 16 << 10;
 
 /// A sample as a plugin gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PluginSample {
-    /// Which of the plugin's metrics, by its place among the definitions.
+    /// Index of the metric among the plugin's definitions.
     pub metric: u32,
     /// Finite.
     pub value: f64,
     /// Positive and finite.
     pub weight: f64,
-    /// The request that it describes, by its place in the batch; `None` for a sample of the whole run.
+    /// The request that it describes, by its place in the batch; `None` for a sample of the whole
+    /// run.
     pub of: Option<u32>,
 }
 
-/// A plugin that measures metrics of its own.
+/// Opens instances of a metric plugin.
 pub trait MetricFactory: Send + Sync {
-    /// What the plugin is.
+    /// Returns the plugin's name, version and permissions.
     fn info(&self) -> &WorkloadInfo;
 
     /// Opens an instance, on the thread that will use it.
@@ -36,25 +38,26 @@ pub trait MetricFactory: Send + Sync {
 
 /// An open metric plugin.
 pub struct OpenMetric {
-    /// What it measures. Names are checked: `[a-z][a-z0-9_]*`, each once.
+    /// The metrics. Names are checked: `[a-z][a-z0-9_]*`, each once.
     pub definitions: Vec<MetricDefinition>,
-    /// What takes the requests.
+    /// The instance that observes the requests.
     pub collector: Box<dyn MetricCollector>,
 }
 
 /// Takes finished requests in the order in which they ended, in batches of any size.
 pub trait MetricCollector {
-    /// Samples of these requests. A sample's metric and request exist, its value and weight are finite: what is not is a failure that
-    /// names the sample.
+    /// Samples of these requests. A sample's metric and request exist, its value and weight are
+    /// finite: what is not is a failure that names the sample.
     fn observe(&mut self, batch: &[&RequestRecord]) -> Result<Vec<PluginSample>, PluginFailure>;
 
-    /// What can only be said at the end. Called once, last.
+    /// Returns the samples that are only known at the end. Called once, last.
     fn finish(&mut self) -> Result<Vec<PluginSample>, PluginFailure>;
 }
 
-/// A plugin that says of each request whether it was good: part of goodput.
+/// Opens instances of a request check: a plugin that decides for each request whether it was good,
+/// as a part of goodput.
 pub trait RequestCheckFactory: Send + Sync {
-    /// What the plugin is.
+    /// Returns the plugin's name, version and permissions.
     fn info(&self) -> &WorkloadInfo;
 
     /// Opens an instance, on the thread that will use it.
@@ -63,14 +66,14 @@ pub trait RequestCheckFactory: Send + Sync {
 
 /// Judges finished requests. [`judge`] is how one is asked.
 pub trait RequestCheck {
-    /// Whether each request was good: as many answers as requests.
+    /// Returns true for each good request: as many results as requests.
     fn judge(&mut self, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure>;
 }
 
-/// Whether each of these requests was good: as many answers as requests.
+/// Applies a check: returns true for each good request, as many results as requests.
 ///
-/// A check is shown the requests that were answered and no others: one that failed or was cancelled is never good, whatever a check
-/// would say of it. All checks are asked through here, so a rule gives the same verdicts in whatever language it is written.
+/// A check only sees answered requests: a failed or cancelled request is never good. All checks are
+/// called through this function, so a rule gives the same verdicts in every language.
 ///
 /// # Errors
 /// Those of the check.
@@ -87,32 +90,32 @@ pub fn judge(check: &mut dyn RequestCheck, batch: &[&RequestRecord]) -> Result<V
 
 /// A plugin that judges a run by its results.
 pub trait SloCheck: Send + Sync {
-    /// What the plugin is.
+    /// Returns the plugin's name, version and permissions.
     fn info(&self) -> &WorkloadInfo;
 
-    /// Its verdicts: at least one, each with a name of its own.
+    /// Returns its verdicts: at least one, each with a distinct name.
     fn check(&self, results: Arc<dyn RunResults>) -> Result<Vec<SloVerdict>, PluginFailure>;
 }
 
-/// What a plugin says of an objective.
+/// One verdict of an SLO check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SloVerdict {
-    /// Its name, not empty.
+    /// Name of the objective; not empty.
     pub name: String,
-    /// Whether it is met.
+    /// True if the objective is met.
     pub met: bool,
-    /// What was observed; finite. `None` where there was nothing to observe.
+    /// The observed value; finite. `None` if there was nothing to observe.
     pub observed: Option<f64>,
-    /// What was asked; finite.
+    /// The required value; finite.
     pub threshold: f64,
-    /// One line for a person; may be empty.
+    /// One readable line; may be empty.
     pub detail: String,
 }
 
-/// The samples of one metric in a few figures, in the metric's unit.
+/// Summary statistics of one metric's samples, in the metric's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// How many; the others are 0 where this is.
+    /// Number of samples; if 0, the other fields are 0.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
@@ -132,12 +135,12 @@ pub struct Stats {
     pub p99: f64,
 }
 
-/// The figures of one stretch of a run.
+/// Statistics of one window of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowStats {
-    /// Its beginning.
+    /// Start of the window.
     pub from: Nanos,
-    /// Its end.
+    /// End of the window.
     pub to: Nanos,
     /// Of the samples of requests that were intended within it.
     pub stats: Stats,
@@ -148,15 +151,18 @@ pub trait RunResults: Send + Sync {
     /// The names of all metrics that have samples, built in or not.
     fn metrics(&self) -> Vec<String>;
 
-    /// Figures of the whole run by name: `error_rate`, `goodput`, `requests_per_second`, ... `None` if there is no such figure.
+    /// Returns a run-level value by name: `error_rate`, `goodput`, `requests_per_second`, ...
+    /// `None` if the name is unknown.
     fn figure(&self, name: &str) -> Option<f64>;
 
-    /// The metric's figures over the samples of requests that have all these labels. Count 0 if there are none.
+    /// Returns the metric's statistics over the samples of requests that have all these labels. The
+    /// count is 0 if there are none.
     fn stats(&self, metric: &str, filter: &[Label]) -> Stats;
 
     /// Any percentile (0 to 100) of the same samples; `None` if there are none.
     fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64>;
 
-    /// The same figures in windows of this length, from the first intended instant on; windows without samples have count 0.
+    /// Returns the same statistics in windows of this length, starting at the first intended
+    /// instant; windows without samples have count 0.
     fn windows(&self, metric: &str, filter: &[Label], length: Nanos) -> Vec<WindowStats>;
 }

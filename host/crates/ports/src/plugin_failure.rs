@@ -1,4 +1,4 @@
-//! How a plugin fails, in enough detail for its author.
+//! Failures of plugins, in enough detail for the plugin's author.
 
 use std::fmt;
 
@@ -13,16 +13,17 @@ pub struct Frame {
     pub line: Option<u32>,
 }
 
-/// What went wrong in a plugin.
+/// The kind of a plugin's failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginFailureKind {
-    /// It could not be loaded: unreadable, not a component, wrong contract version, missing export, syntax error.
+    /// It could not be loaded: unreadable, not a component, wrong contract version, missing export,
+    /// syntax error.
     Load,
-    /// It answered with an error of its own (the contract's `error` record).
+    /// It returned an error (the contract's `error` record).
     Refused {
         /// The plugin's error code.
         code: String,
-        /// What the plugin advises.
+        /// The plugin's hint.
         hint: Option<String>,
         /// The place in the plugin's configuration, as a JSON pointer or a dotted path.
         path: Option<String>,
@@ -41,7 +42,7 @@ pub enum PluginFailureKind {
         /// Bytes allowed.
         allowed: u64,
     },
-    /// What it returned cannot be used: too large, or a graph that cannot run.
+    /// Its result cannot be used: too large, or an invalid graph.
     Result,
 }
 
@@ -52,9 +53,9 @@ pub struct PluginFailure {
     pub plugin: String,
     /// The function of the contract that was called (`workload.sessions`), or `load`.
     pub function: String,
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: PluginFailureKind,
-    /// One line that says why.
+    /// One line with the cause.
     pub message: String,
     /// The guest's stack, innermost first; only frames that help.
     pub frames: Vec<Frame>,

@@ -1,4 +1,4 @@
-//! What sends requests.
+//! The transport interface: sends requests and returns outcomes.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::PluginFailure;
 /// A request that is due now.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Which request.
+    /// The request's id.
     pub id: RequestId,
     /// The instant the schedule asked for.
     pub intended: Nanos,
-    /// How long limits kept it back after that; carried to the record.
+    /// Time for which limits held it back after that; copied to the record.
     pub held: Held,
-    /// When the dispatcher handed it over.
+    /// Instant at which the dispatcher handed it over.
     pub dispatched_at: Nanos,
     /// The new messages, as text.
     pub request: Arc<Prepared>,
@@ -23,29 +23,31 @@ pub struct Job {
     pub history: Option<Arc<History<Prepared>>>,
     /// Nodes of the session known when it was dispatched; carried to the record.
     pub session_requests: u32,
-    /// Whether it counts (false once `benchmark_timeout` has passed); carried to the record.
+    /// True if it counts (false after `benchmark_timeout`); copied to the record.
     pub measured: bool,
 }
 
-/// How a request met its connection.
+/// The connection that a request used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionUse {
     /// An earlier request had used the connection.
     pub reused: bool,
-    /// Which of the target's servers it went to, in the order of the configuration.
+    /// Index of the server it went to, in the order of the configuration.
     pub server: u16,
-    /// Name resolution for a new connection, in nanoseconds; `None` also where the server is given by address.
+    /// Name resolution for a new connection, in nanoseconds; `None` also where the server is given
+    /// by address.
     pub resolve: Option<Nanos>,
-    /// The TCP connect of a new connection, and the proxy's consent where there is one, in nanoseconds.
+    /// The TCP connect of a new connection, and the proxy's consent where there is one, in
+    /// nanoseconds.
     pub connect: Option<Nanos>,
     /// The TLS handshake of a new connection, in nanoseconds.
     pub tls: Option<Nanos>,
-    /// The request was sent again on a fresh connection, because the pooled one turned out to be dead before any byte of
-    /// an answer came.
+    /// The request was sent again on a fresh connection, because the pooled one turned out to be
+    /// dead before any byte of an answer came.
     pub retried: bool,
 }
 
-/// When things happened to a request; `None` where it never got so far.
+/// Timestamps of a request; `None` for stages that it did not reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
     /// A client thread took the job from its queue.
@@ -56,40 +58,41 @@ pub struct Timings {
     pub first_byte_at: Option<Nanos>,
     /// The last event arrived, or the failure was known.
     pub completed_at: Nanos,
-    /// What the arrival times are.
+    /// The source of the arrival times.
     pub stamps: StampSource,
 }
 
-/// What became of a [`Job`]: exactly one outcome for each job submitted.
+/// The outcome of a [`Job`]: exactly one for each job submitted.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The job.
     pub job: Job,
-    /// Its timestamps.
+    /// Timestamps.
     pub timings: Timings,
-    /// Its connection.
+    /// The connection that it used.
     pub connection: ConnectionUse,
     /// The HTTP status, if one came.
     pub status: Option<u16>,
     /// Every event of the stream, in order; also those before a failure.
     pub chunks: Vec<Chunk>,
-    /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in their order; empty where that is not
-    /// known.
+    /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in
+    /// their order; empty where that is not known.
     pub chunk_texts: Vec<u32>,
     /// The answer, or why there is none.
     pub result: Result<Response, FailureReason>,
-    /// If the plugin that reads the answers failed on this one: how. `result` is then a failure of class
-    /// [`veeksha_model::ErrorClass::Codec`].
+    /// If the plugin that reads the answers failed on this one: how. `result` is then a failure of
+    /// class [`veeksha_model::ErrorClass::Codec`].
     pub codec_failure: Option<Box<PluginFailure>>,
 }
 
-/// What a client thread hands over when it is done with a request: all that became of it, perhaps still as the bytes that the
+/// A finished request as a client thread hands it over, possibly still as the raw bytes that the
 /// server sent.
 pub trait Returned: Send {
-    /// Which request.
+    /// Returns the request's id.
     fn id(&self) -> RequestId;
 
-    /// Understands what was received. That is work (JSON is parsed, a plugin may be called), so it is not done on a client thread.
+    /// Understands what was received. That is work (JSON is parsed, a plugin may be called), so it
+    /// is not done on a client thread.
     fn outcome(self: Box<Self>) -> Outcome;
 }
 
@@ -104,13 +107,13 @@ impl Returned for Outcome {
     }
 }
 
-/// Where a transport puts what it has to tell. Everything is called on client threads and must not block.
+/// Callbacks of a transport. They are called on client threads and must not block.
 #[derive(Clone)]
 pub struct Sinks {
     /// Takes exactly one for each job submitted.
     pub returned: Arc<dyn Fn(Box<dyn Returned>) + Send + Sync>,
-    /// If the first generated chunk of each answer is of interest: told of it, at most once for each request, before that is
-    /// returned, with the time of the chunk's arrival.
+    /// Called with the arrival time of a request's first generated chunk, at most once per request
+    /// and before `returned`; `None` if first chunks are not needed.
     pub first_chunk: Option<Arc<dyn Fn(RequestId, Nanos) + Send + Sync>>,
 }
 
@@ -124,7 +127,7 @@ impl Sinks {
     }
 }
 
-/// Sends requests on threads of its own.
+/// Sends requests on dedicated threads.
 pub trait Transport: Send + Sync {
     /// Hands a job to a client thread; never blocks. Jobs of one session go to the same thread.
     fn submit(&self, job: Job);

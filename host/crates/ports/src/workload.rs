@@ -1,10 +1,10 @@
-//! Where sessions come from.
+//! Sources of sessions.
 
 use veeksha_model::{FailureReason, Request, Response, Session, SessionId};
 
 use crate::PluginFailure;
 
-/// What a workload says of itself before any session exists.
+/// Static facts about a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadInfo {
     /// The plugin's name, as messages and files call it.
@@ -17,13 +17,14 @@ pub struct WorkloadInfo {
     pub engine: &'static str,
     /// BLAKE3 of the component or of the script, in hex.
     pub digest: String,
-    /// Host interfaces the plugin imports and was given (`log`, `random`, ...), in the order of their names.
+    /// Host interfaces the plugin imports and was given (`log`, `random`, ...), in the order of
+    /// their names.
     pub granted: Vec<String>,
 }
 
-/// Makes workloads. One factory serves all plugin threads; each thread opens an instance of its own, on that thread.
+/// Creates workloads. One factory serves all plugin threads; each thread opens a separate instance.
 pub trait WorkloadFactory: Send + Sync {
-    /// What the plugin is.
+    /// Returns the plugin's name, version and permissions.
     fn info(&self) -> &WorkloadInfo;
 
     /// Opens an instance. Called on the thread that will use it.
@@ -40,7 +41,7 @@ pub enum Workload {
 
 /// A planned generator. Session `i` depends on (plugin, config, seed, `i`) and on nothing else.
 pub trait SessionSource {
-    /// How many sessions there are; `None`: endless.
+    /// Returns the number of sessions, or `None` if there is no end.
     fn length(&mut self) -> Result<Option<u64>, PluginFailure>;
 
     /// Sessions `first .. first + count`; fewer only where the workload ends. Each one has passed
@@ -48,7 +49,7 @@ pub trait SessionSource {
     fn sessions(&mut self, first: u64, count: u32) -> Result<Vec<Session>, PluginFailure>;
 }
 
-/// What an agent wants next.
+/// The next step of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentStep {
     /// New nodes; they may name earlier nodes of the session as parents.
@@ -60,7 +61,7 @@ pub struct AgentStep {
 /// A reactive generator: many live sessions, each answered step by step. Steps have passed
 /// [`veeksha_model::check_session`] against the nodes of the session's earlier steps.
 pub trait AgentSource {
-    /// How many sessions there are; `None`: endless.
+    /// Returns the number of sessions, or `None` if there is no end.
     fn length(&mut self) -> Result<Option<u64>, PluginFailure>;
 
     /// Begins session `session`.

@@ -1,14 +1,16 @@
-//! How much of a whole trace is new text, in bounded memory.
+//! The amount of new text in a whole trace, in bounded memory.
 
 use crate::path::Longest;
 use crate::{Path, Piece};
 
-/// Counts the tokens of all prompts that begin no earlier prompt. Their number does not depend on the order of the prompts: it
-/// is the size of the tree that all prompts make together. Tokens hit = all tokens − new tokens.
+/// Counts the tokens of all prompts that begin no earlier prompt. Their number does not depend on
+/// the order of the prompts: it is the size of the tree that all prompts make together. Tokens hit
+/// = all tokens − new tokens.
 ///
-/// Up to `capacity` places of the tree are kept (20 to 40 bytes each) and the count is exact. Beyond it, a uniform sample of
-/// the places is: each time the map is full, every second place is dropped, and the rest counts double. With a million places
-/// the error is a few tenths of a percent of the new tokens.
+/// Up to `capacity` places of the tree are kept (20 to 40 bytes each) and the count is exact.
+/// Beyond it, a uniform sample of the places is: each time the map is full, every second place is
+/// dropped, and the rest counts double. With a million places the error is a few tenths of a
+/// percent of the new tokens.
 #[derive(Clone, Debug)]
 pub struct PrefixCensus {
     sampled: Longest,
@@ -27,8 +29,8 @@ impl PrefixCensus {
         }
     }
 
-    /// Takes in the pieces that follow `from`, and returns the place behind them. A prompt that continues another one is taken
-    /// in from the place at which that one ended.
+    /// Takes in the pieces that follow `from`, and returns the place behind them. A prompt that
+    /// continues another one is taken in from the place at which that one ended.
     pub fn extend(&mut self, from: Path, pieces: &[Piece]) -> Path {
         let mut path = from;
         for piece in pieces {
@@ -51,7 +53,7 @@ impl PrefixCensus {
         sampled << self.dropped
     }
 
-    /// Whether every place was kept.
+    /// Returns true if every place was kept.
     pub fn is_exact(&self) -> bool {
         self.dropped == 0
     }
@@ -81,7 +83,8 @@ mod tests {
     #[test]
     fn new_tokens_worked_out_by_hand() {
         let mut census = PrefixCensus::new(100);
-        // A prompt of 10 + 5, the same with another end of 7, a longer form of the first piece: 10 + 5 + 7 + 2 new tokens.
+        // A prompt of 10 + 5, the same with another end of 7, a longer form of the first piece: 10
+        // + 5 + 7 + 2 new tokens.
         let first = census.extend(Path::START, &[piece(1, 10)]);
         census.extend(first, &[piece(2, 5)]);
         census.extend(first, &[piece(3, 7)]);
@@ -89,8 +92,8 @@ mod tests {
         assert_eq!((census.new_tokens(), census.is_exact()), (24, true));
     }
 
-    /// 200,000 places of 3 tokens in room for 10,000: between 5,000 and 10,000 remain, so one standard error is at most
-    /// sqrt(1 / 5000) = 1.4 %; 5 % is three and a half of them.
+    /// 200,000 places of 3 tokens with a capacity of 10,000: between 5,000 and 10,000 remain, so
+    /// one standard error is at most sqrt(1 / 5000) = 1.4 %; 5 % is three and a half of them.
     #[test]
     fn beyond_its_room_it_estimates() {
         let mut census = PrefixCensus::new(10_000);
@@ -106,7 +109,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of prompts, and whether or not a prompt is continued from its beginning's place.
+        /// In any order of prompts, and whether or not a prompt is continued from its beginning's
+        /// place.
         #[test]
         fn what_is_not_new_is_hit(
             prompts in prop::collection::vec(

@@ -3,11 +3,12 @@
 use crate::path::Longest;
 use crate::{Path, Piece};
 
-/// The prompts of a run, in the order in which they were sent, as an unbounded cache would know them.
+/// The prompts of a run, in the order in which they were sent, as an unbounded cache would know
+/// them.
 ///
-/// Memory: 17 bytes for each place of the map, which is between 44 % and 88 % full, hence 20 to 40 bytes for each different
-/// (beginning, piece). A conversation of 100 turns adds only what is new in each; a million prompts of ten new pieces each are
-/// about 300 MB.
+/// Memory: 17 bytes for each place of the map, which is between 44 % and 88 % full, hence 20 to 40
+/// bytes for each different (beginning, piece). A conversation of 100 turns adds only what is new
+/// in each; a million prompts of ten new pieces each are about 300 MB.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixLedger {
     known: Longest,
@@ -19,8 +20,8 @@ impl PrefixLedger {
         PrefixLedger::default()
     }
 
-    /// How many tokens of `prompt` were the beginning of an earlier prompt: the length of the longest common prefix with any of
-    /// them. Then takes it in.
+    /// Returns the number of tokens that `prompt` shares with the beginning of an earlier prompt
+    /// (the longest common prefix with any of them), then adds it.
     pub fn see(&mut self, prompt: &[Piece]) -> u64 {
         let (mut path, mut hits, mut following) = (Path::START, 0, true);
         for piece in prompt {
@@ -35,7 +36,8 @@ impl PrefixLedger {
         hits
     }
 
-    /// Takes in what is known beside the prompts: a prompt with its answer after it, for a cache that keeps what was generated.
+    /// Adds text that is not a prompt: a prompt with its answer, for a cache that keeps generated
+    /// tokens.
     pub fn learn(&mut self, known: &[Piece]) {
         self.see(known);
     }
@@ -45,7 +47,7 @@ impl PrefixLedger {
         self.known.len()
     }
 
-    /// Whether nothing was seen.
+    /// Returns true if the ledger is empty.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
@@ -117,7 +119,8 @@ mod tests {
         assert_eq!(ledger.len(), 40 + 40 * 5);
     }
 
-    /// A token by what it is: the piece's identity and its number in the piece; a mark stands for itself and weighs nothing.
+    /// Expands a prompt into tokens, each identified by its piece and its index in the piece; a
+    /// mark is one element without weight.
     fn tokens_of(prompt: &[Piece]) -> Vec<(u64, Option<u32>)> {
         let expanded = prompt.iter().flat_map(|piece| {
             let mark = (piece.tokens == 0).then_some((piece.identity, None));

@@ -1,9 +1,10 @@
-//! What has been said so far, as one number.
+//! A conversation so far, as one number.
 
 use crate::Piece;
 
-/// A place in the tree of all prompts: everything that stands before the next piece. Two prompts are at the same place if they
-/// consist of the same pieces (64 bits: of a hundred million places, two meet by chance with a probability of 0.03 %).
+/// A place in the tree of all prompts: everything before the next piece. Two prompts are at the
+/// same place if they consist of the same pieces (64 bits: among a hundred million places, two
+/// collide with a probability of 0.03 %).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Path(u64);
 

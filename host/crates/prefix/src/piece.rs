@@ -1,16 +1,17 @@
-//! A stretch of a prompt, by what it is and not by its words.
+//! A section of a prompt, identified by its source instead of its text.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use veeksha_model::{Answer, Message, Role, Segment};
 
-/// Text of some tokens. Of two pieces of one identity, the shorter is the beginning of the longer. A piece without tokens is a
-/// mark: nothing is counted for it, but what follows different marks is different.
+/// Text of some tokens. Of two pieces of one identity, the shorter is the beginning of the longer.
+/// A piece without tokens is a mark: nothing is counted for it, but what follows different marks is
+/// different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// Equal for equal text.
     pub identity: u64,
-    /// Its length.
+    /// Length in tokens.
     pub tokens: u32,
 }
 
@@ -32,9 +33,10 @@ pub fn role_piece(role: Role) -> Piece {
 
 /// The pieces of messages: for each its role's mark, then its segments.
 ///
-/// `count` gives the tokens of verbatim text. Such text is cut into stretches of about 32 bytes at spaces, so that texts which
-/// begin alike share pieces; tokens are counted for each stretch. Media count for nothing, but what follows different media is
-/// different. The tokens that a chat template adds are not in it.
+/// `count` gives the tokens of verbatim text. Such text is cut into stretches of about 32 bytes at
+/// spaces, so that texts which begin alike share pieces; tokens are counted for each stretch. Media
+/// count for nothing, but what follows different media is different. The tokens that a chat
+/// template adds are not in it.
 pub fn pieces_of<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     count: &dyn Fn(&str) -> u32,
@@ -45,8 +47,8 @@ pub fn pieces_of<'a>(
         .collect()
 }
 
-/// The pieces of a recorded answer, as the assistant's message that it becomes in a conversation; a tool call counts as its name
-/// and arguments.
+/// The pieces of a recorded answer, as the assistant's message that it becomes in a conversation; a
+/// tool call counts as its name and arguments.
 pub fn answer_pieces(answer: &Answer, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
     let mut pieces = message_pieces(Role::Assistant, &answer.content, count);
     for call in &answer.tool_calls {
@@ -62,7 +64,7 @@ pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u
     for segment in content {
         match segment {
             Segment::Text(text) => push_text(&mut pieces, text, count),
-            // Without tokens it is no text, and must not part what follows.
+            // An empty segment is skipped: a mark here would separate what follows.
             Segment::Synthetic { tokens: 0, .. } => {}
             Segment::Synthetic { seed, tokens } => pieces.push(Piece {
                 identity: identity(&("synthetic", seed)),
@@ -92,8 +94,8 @@ const STRETCH_BYTES: usize = 32;
 /// A stretch without a space is cut here.
 const LONGEST_STRETCH_BYTES: usize = 64;
 
-/// Cuts a text where the text itself says so: where a stretch ends depends on nothing but what stands in it, so texts that begin
-/// alike are cut alike. A space begins the stretch after it, as tokenizers of the byte-pair kind have it.
+/// Splits a text by its content alone, so that texts with a common beginning are split alike. A
+/// space begins the next stretch, as byte-pair tokenizers attach it to the following word.
 struct Stretches<'a> {
     rest: &'a str,
 }
@@ -175,7 +177,8 @@ mod tests {
             )]
         };
         let shared = hits(&ask("why so?"), &ask("since when is that?"));
-        // All but the last stretch, which is at most 260 bytes and so 52 words: at least 348 of 400.
+        // All but the last stretch, which is at most 260 bytes and so 52 words: at least 348 of
+        // 400.
         assert!((348..=400).contains(&shared), "{shared}");
         assert_eq!(hits(&ask("why so?"), &ask("why so?")), 402);
     }

@@ -1,4 +1,5 @@
-//! What a record costs: writes and reads N requests of 128 chunks and prints bytes, microseconds and memory for each.
+//! Cost of a record: writes and reads N requests of 128 chunks and prints bytes, microseconds and
+//! memory for each.
 //!
 //! A folder that holds a record already is only read.
 //!
@@ -79,8 +80,8 @@ fn report(what: &str, nanos: Nanos, requests: u64, chunks: u64) {
     );
 }
 
-/// A hundred requests in flight; chunks 20 ms apart with 1 ms of noise, kernel stamps 5 to 40 µs before the read, events of a
-/// hundred lengths.
+/// A hundred requests in flight; chunks 20 ms apart with 1 ms of noise, kernel stamps 5 to 40 µs
+/// before the read, events of a hundred lengths.
 fn generate(
     requests: u64,
     chunks: u64,

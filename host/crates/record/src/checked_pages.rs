@@ -1,7 +1,7 @@
-//! The pages of a column, looked at before they are decoded.
+//! Validation of a column's pages before they are decoded.
 //!
-//! The decoder takes for granted what its own writer guarantees (a dictionary comes before what refers to it, counts are not
-//! absurd). A file can come from anywhere, so that is checked here.
+//! The decoder takes for granted what its own writer guarantees (a dictionary comes before what
+//! refers to it, counts are not absurd). A file can come from anywhere, so that is checked here.
 
 use bytes::Bytes;
 use parquet::{
@@ -10,8 +10,8 @@ use parquet::{
     errors::{ParquetError, Result},
 };
 
-/// The most cells of a column of one row group: beyond what one answer can hold, and small enough that the memory for them is. A
-/// page of some bytes can repeat a value so often.
+/// The most cells of a column of one row group: beyond what one answer can hold, and small enough
+/// that the memory for them is. A page of some bytes can repeat a value so often.
 const MOST_CELLS: u32 = 1 << 22;
 
 /// Hands on the pages of a column that are as `Recorder` writes them.
@@ -87,7 +87,7 @@ impl<P: PageReader> CheckedPages<P> {
     }
 }
 
-/// Whether a page of references into the dictionary has not even their width.
+/// Returns true if a page of dictionary references lacks even their bit width.
 fn empty_indices(page: &Bytes) -> bool {
     page.is_empty()
 }

@@ -40,7 +40,7 @@ pub(crate) fn chunk_legend() -> String {
     codes.join(",")
 }
 
-/// Finds a value by the name under which it stands in files.
+/// Finds a value by the name used in files.
 macro_rules! by_name {
     ($(#[$about:meta])* $find:ident -> $type:ident: $($value:ident),*) => {
         $(#[$about])*
@@ -55,32 +55,32 @@ macro_rules! by_name {
 }
 
 by_name! {
-    /// What a plugin that failed did.
+    /// Role of a failed plugin.
     plugin_part -> PluginPart: Metric, RequestCheck, SloCheck
 }
 
 by_name! {
-    /// Where a request failed.
+    /// Class of a request's failure.
     error_class -> ErrorClass: Connect, Tls, Timeout, Status, Protocol, InStream, Truncated, Cancelled, Codec
 }
 by_name! {
-    /// What a request sent of the conversation before it.
+    /// The history that a request sent.
     history_mode -> HistoryMode: Live, Recorded, Fresh
 }
 by_name! {
-    /// What arrival times are.
+    /// Source of arrival times.
     stamp_source -> StampSource: Read, Kernel
 }
 by_name! {
-    /// Why a request was never sent.
+    /// Reason for which a request was never sent.
     never_sent_reason -> NeverSentReason: SessionCancelled, RunEnded, PluginFailed, Held, Missed
 }
 by_name! {
-    /// How a session ended.
+    /// Outcome of a session.
     session_end -> SessionEnd: Completed, Errored, Cancelled, Incomplete
 }
 by_name! {
-    /// Which way a metric is good.
+    /// Direction in which a metric improves.
     better -> Better: Higher, Less, Neither
 }
 

@@ -1,4 +1,4 @@
-//! What a cell can be: a type of Parquet and what it stands for.
+//! Cell types: a Parquet type and its meaning.
 
 use parquet::{
     basic::{LogicalType, Type as Physical},
@@ -7,12 +7,12 @@ use parquet::{
 
 /// The content of a column's cells.
 pub(crate) trait Element {
-    /// How the cells are stored.
+    /// Storage type of the cells.
     type Type: DataType;
     /// The same, as a value.
     const PHYSICAL: Physical;
 
-    /// What other readers shall take them for; `None` for the storage's own meaning.
+    /// Logical type for other readers; `None` if the storage type is sufficient.
     fn logical() -> Option<LogicalType> {
         None
     }
@@ -69,7 +69,7 @@ impl Element for Float {
     const PHYSICAL: Physical = Physical::DOUBLE;
 }
 
-/// Words: UTF-8.
+/// UTF-8 text.
 pub(crate) enum Text {}
 
 impl Element for Text {

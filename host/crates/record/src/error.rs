@@ -1,4 +1,4 @@
-//! What can go wrong with a record.
+//! Errors of writing and reading a record.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 use veeksha_model::printable;
 
-/// Why a record could not be written or read.
+/// The reason for which a record could not be written or read.
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// A file could not be written, made or removed.
     #[error("cannot write the record at {}: {source}", shown(path))]
     Write {
-        /// Which one.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A file could not be read.
     #[error("cannot read the record at {}: {source}", shown(path))]
     Read {
-        /// Which one.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// Columns could not be encoded.
@@ -31,7 +31,7 @@ pub enum RecordError {
     Encode {
         /// The file that they were meant for.
         path: PathBuf,
-        /// The encoder's words.
+        /// The encoder's message.
         reason: String,
     },
     /// There is a record already.
@@ -40,7 +40,7 @@ pub enum RecordError {
         /// The folder.
         path: PathBuf,
     },
-    /// There is no record.
+    /// The folder holds no record.
     #[error(
         "{} holds no record (record/requests.parquet, record/events.parquet): {hint}",
         shown(run)
@@ -48,7 +48,7 @@ pub enum RecordError {
     Missing {
         /// The folder that should be a run's.
         run: PathBuf,
-        /// What the folder looks like, with the remedy.
+        /// The kind of folder that it seems to be, with the remedy.
         hint: &'static str,
     },
     /// It is the folder of a run, and nothing of the run was recorded.
@@ -68,9 +68,9 @@ pub enum RecordError {
         shown(path)
     )]
     Version {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file.
         found: String,
         /// The version that this program reads.
         known: u32,
@@ -82,12 +82,12 @@ pub enum RecordError {
     Unreadable {
         /// The run's folder.
         run: PathBuf,
-        /// What is wrong with each file.
+        /// The problem of each file.
         reasons: Vec<String>,
     },
 }
 
-/// An error of the decoder or encoder in its own words, without the name of its kind where that says nothing.
+/// Returns an encoder's or decoder's message, without the error kind if that adds nothing.
 pub(crate) fn words(error: ParquetError) -> String {
     match error {
         ParquetError::General(words) | ParquetError::EOF(words) => words,

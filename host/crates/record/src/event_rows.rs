@@ -106,7 +106,7 @@ fn row(event: &Event) -> Row<'_> {
             intended: Some(*intended),
             ..Row::at("dispatched", *at).of_request(*request)
         },
-        // It has a table of its own.
+        // Finished requests have a separate table.
         Event::Finished(record) => Row::at("finished", record.completed_at).of_request(record.id),
         Event::NeverSent { request, reason, at } => Row {
             reason: Some(reason.name()),
@@ -253,8 +253,8 @@ fn known<T>(column: &str, cell: Option<&ByteArray>, find: fn(&str) -> Option<T>)
 }
 
 impl EventRows {
-    /// The event of a row. The texts of samples and judgements, of which there can be as many as requests, take the place of
-    /// those in `event` where that is of the same kind.
+    /// The event of a row. The texts of samples and judgements, of which there can be as many as
+    /// requests, take the place of those in `event` where that is of the same kind.
     pub(crate) fn read(&self, row: usize, event: &mut Event) -> Result<()> {
         match (text("event", self.event.get(row))?, &mut *event) {
             ("sampled", Event::Sampled(sample)) => {

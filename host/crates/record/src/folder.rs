@@ -48,14 +48,14 @@ pub(crate) fn parts(folder: &Path, table: &str) -> Result<Vec<(usize, PathBuf)>,
     Ok(parts)
 }
 
-/// Opens a file that must be a plain one: a pipe or a device in its place could keep its reader for ever. For every file of a run's
-/// folder, which can come from anywhere.
+/// Opens a file that must be a plain one: a pipe or a device in its place could keep its reader for
+/// ever. For every file of a run's folder, which can come from anywhere.
 ///
 /// # Errors
 ///
 /// If there is none, if it cannot be opened, or if it is not a plain file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
-    // Looked at before it is opened: opening a pipe waits for its writer.
+    // Checked before it is opened: opening a pipe waits for its writer.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -65,8 +65,8 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Writes a file under another name, makes sure that it is on the disk, and gives it its name: after a crash it is there whole, or
-/// not at all.
+/// Writes a file under another name, makes sure that it is on the disk, and gives it its name:
+/// after a crash it is there whole, or not at all.
 pub(crate) fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), RecordError>,
@@ -82,7 +82,7 @@ pub(crate) fn write_whole(
         fs::rename(&beside, path).map_err(failed)
     });
     if written.is_err() {
-        // What is left of it is of no use; if it cannot be removed either, it is not read.
+        // The incomplete file is useless; if it cannot be removed either, it is never read.
         let _ = fs::remove_file(&beside);
     }
     written

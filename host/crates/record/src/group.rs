@@ -61,12 +61,12 @@ impl Group {
         })
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> Result<usize> {
         Ok(usize::try_from(self.metadata.num_rows())?)
     }
 
-    /// Whether there is such a column.
+    /// Returns true if column `index` exists.
     pub(crate) fn has(&self, index: usize) -> bool {
         index < self.metadata.num_columns()
     }
@@ -85,7 +85,7 @@ impl Group {
     }
 }
 
-/// Where a row group lies in its file: its first byte and its length.
+/// Returns a row group's first byte and length in its file.
 fn extent(metadata: &RowGroupMetaData) -> Result<(u64, u64)> {
     let mut extent: Option<(u64, u64)> = None;
     for column in metadata.columns() {

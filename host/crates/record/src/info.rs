@@ -1,19 +1,21 @@
-//! What is known of a record without reading its rows.
+//! Facts about a record that are known without reading its rows.
 
 use veeksha_model::Nanos;
 
-/// What a record is, and what of it can be read.
+/// The state of a record, and how much of it can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordInfo {
     /// Version of the format.
     pub version: u32,
     /// The program that wrote it, and its version.
     pub program: String,
-    /// The name that its files bear, drawn when the run began: the same in a copy, and of no other run. None of the first version has one.
+    /// The name that its files bear, drawn when the run began: the same in a copy, and of no other
+    /// run. None of the first version has one.
     pub run: Option<String>,
-    /// The digest of the configuration that the run was of, as [`Recorder::of_config`](crate::Recorder::of_config) was given it.
+    /// The digest of the configuration that the run was of, as
+    /// [`Recorder::of_config`](crate::Recorder::of_config) was given it.
     pub config: Option<String>,
-    /// Whether the run was recorded to its end and everything recorded is there.
+    /// True if the run was recorded to its end and every recorded event can be read.
     pub complete: bool,
     /// Files that can be read: two for a finished record, else the parts of both tables.
     pub parts: usize,
@@ -21,11 +23,12 @@ pub struct RecordInfo {
     pub requests: u64,
     /// Other events in them.
     pub events: u64,
-    /// Events that were recorded, as the files say, and are not there; after all rows were read: and could not be handed out. What
-    /// was never written is not counted.
+    /// Recorded events that are missing, according to the files; after all rows were read, also
+    /// those that could not be decoded. Events that were never written are not counted.
     pub lost: u64,
-    /// What could not be read, and why; file by file. Reading the rows can add to it.
+    /// Problems, file by file. Reading the rows can add to them.
     pub damaged: Vec<String>,
-    /// Of a record that was not finished: the instant until which events were written, if any part of it can be read.
+    /// Of a record that was not finished: the instant until which events were written, if any part
+    /// of it can be read.
     pub cut_after: Option<Nanos>,
 }

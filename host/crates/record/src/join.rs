@@ -45,8 +45,8 @@ impl Form {
         SerializedFileWriter::new(to, Arc::clone(&self.schema), Arc::clone(&self.properties))
     }
 
-    /// The rows as a whole file of one row group (of none, if there are no rows); the columns are empty afterwards. `about` is
-    /// completed by the row group's checksum.
+    /// Encodes the rows as a complete file with one row group (or none, if there are no rows); the
+    /// columns are empty afterwards. The row group's checksum is added to `about`.
     pub(crate) fn encode<C: Columns>(
         &self,
         columns: &mut C,
@@ -57,7 +57,7 @@ impl Form {
         let mut file = self.file(Vec::new())?;
         about.checksums.clear();
         if rows > 0 {
-            // What stands before the row group: the four bytes that say "Parquet".
+            // The row group follows the magic number, four bytes that spell "PAR1".
             let start = file.bytes_written();
             columns.write(file.next_row_group()?, levels)?;
             file.flush()?;
@@ -67,7 +67,8 @@ impl Form {
         file.into_inner()
     }
 
-    /// Copies the row groups of files of the table into one file. `about` is completed by their checksums.
+    /// Copies the row groups of files of the table into one file. `about` is completed by their
+    /// checksums.
     pub(crate) fn join(
         &self,
         table: &str,

@@ -1,4 +1,4 @@
-//! What a file of the record says of itself, in its key-value metadata.
+//! Key-value metadata of a record's files.
 
 use parquet::file::metadata::{FileMetaData, KeyValue};
 use veeksha_model::Nanos;
@@ -20,32 +20,34 @@ const CHECKSUMS_KEY: &str = "veeksha.record.xxh3_of_row_groups";
 const KINDS_KEY: &str = "veeksha.record.chunk_kinds";
 const TIMES_KEY: &str = "veeksha.record.times";
 
-/// What a file says of itself.
+/// The metadata of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct About {
-    /// The run that it is of, by a name that no other run has; `None` of a file of a program that gave none yet.
+    /// The run that it is of, by a name that no other run has; `None` of a file of a program that
+    /// gave none yet.
     pub(crate) run: Option<String>,
     /// The program that wrote it.
     pub(crate) program: String,
     /// The digest of the configuration that the run was of; `None` where none was given.
     pub(crate) config: Option<String>,
-    /// The stretch of the run's events that was written: the events of this table in it are in the file, the others in its sibling.
+    /// The stretch of the run's events that was written: the events of this table in it are in the
+    /// file, the others in its sibling.
     pub(crate) first: u64,
     /// The first event after the stretch.
     pub(crate) end: u64,
-    /// When it was written.
+    /// Instant at which it was written.
     pub(crate) until: Nanos,
     /// XXH3 (64 bits) of the bytes of each row group.
     pub(crate) checksums: Vec<u64>,
 }
 
-/// Why a file is not one that can be read.
+/// The reason for which a file cannot be read.
 pub(crate) enum Foreign {
     /// Another program's file.
     NotOurs(String),
     /// Another version of the format.
     Version {
-        /// Which.
+        /// The version.
         found: String,
         /// The program that wrote it.
         program: String,

@@ -31,7 +31,7 @@ pub(crate) struct Optional<E: Element> {
     reader: Option<ColumnReaderImpl<E::Type>>,
     values: Vec<Value<E>>,
     definition: Vec<i16>,
-    /// For each row, where its value stands; that of a row without one is not looked at.
+    /// Index of each row's value; unused for rows without one.
     places: Vec<u32>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct List<E: Element> {
     values: Vec<Value<E>>,
     definition: Vec<i16>,
     repetition: Vec<i16>,
-    /// Where each row's values end.
+    /// End of each row's values.
     ends: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ impl<E: Element> List<E> {
     }
 }
 
-/// The file says that there are more rows than there are.
+/// The file claims more rows than it has.
 fn short(rows: usize, read: usize) -> ParquetError {
     ParquetError::General(format!("{rows} more rows were promised, and {read} came"))
 }

@@ -1,4 +1,4 @@
-//! Reads a record: finds its files, says what is there, and hands out the events in their order.
+//! Reads a record: finds its files, reports their state, and returns the events in order.
 
 use std::{
     ops::ControlFlow,
@@ -29,18 +29,19 @@ pub struct Record {
 struct Files {
     /// Those that can be read, in the order of their events.
     files: Vec<TableFile>,
-    /// Whether the recorder finished the table.
+    /// True if the recorder finished the table.
     whole: bool,
 }
 
 impl Record {
-    /// Opens the record in a run's folder: the two finished tables, or, where the run was cut short, their parts. Only what the
-    /// files say of themselves is read.
+    /// Opens the record in a run's folder: the two finished tables, or, if the run was cut short,
+    /// their parts. Only the files' metadata is read.
     ///
     /// # Errors
     ///
-    /// If there is no record, if it is empty because the run was killed before anything was recorded, if none of its files can be read,
-    /// or if a file is of another version of the format. What is damaged, no plain file, or of another run than most files is left out,
+    /// If there is no record, if it is empty because the run was killed before anything was
+    /// recorded, if none of its files can be read, or if a file has another version of the format.
+    /// A file that is damaged, not a regular file, or from another run than most files is left out
     /// and noted in [`Record::info`].
     pub fn open(run: &Path) -> Result<Record, RecordError> {
         let folder = folder(run);
@@ -80,14 +81,15 @@ impl Record {
         })
     }
 
-    /// What is known of the record.
+    /// Returns the state of the record.
     pub fn info(&self) -> &RecordInfo {
         &self.info
     }
 
-    /// Hands out all events that can be read, in their order, in memory that does not grow with their number: the event is lent,
-    /// and its memory used again for the next one. What is damaged is left out and noted in [`Record::info`]. The function can
-    /// stop the reading with [`ControlFlow::Break`].
+    /// Hands out all events that can be read, in their order, in memory that does not grow with
+    /// their number: the event is lent, and its memory used again for the next one. What is damaged
+    /// is left out and noted in [`Record::info`]. The function can stop the reading with
+    /// [`ControlFlow::Break`].
     ///
     /// # Errors
     ///
@@ -100,7 +102,8 @@ impl Record {
         let mut events = Stream::<EventColumns>::new(&self.events.files);
         let mut request = Event::Finished(Box::new(nothing()));
         let mut other = Event::RunEnded { at: 0 };
-        // Samples and judgements are as many as requests, and keep their memory; so each has a place of its own.
+        // There are as many samples and judgements as requests, so each kind has a buffer that
+        // keeps its memory.
         let mut sample = Event::RunEnded { at: 0 };
         let mut judgement = Event::RunEnded { at: 0 };
         let mut handed_out = 0_u64;
@@ -205,7 +208,7 @@ impl Files {
 
 /// The run that a record is of.
 struct OfRun {
-    /// Its name; of an older record there is none.
+    /// The run's name; `None` in older records.
     run: Option<String>,
     /// A file that bears it.
     file: String,
@@ -223,7 +226,7 @@ fn run_of(requests: &Files, events: &Files) -> Option<OfRun> {
     })
 }
 
-/// How many events were recorded, by what the files say.
+/// Returns the number of recorded events, according to the files.
 fn written(requests: &Files, events: &Files) -> u64 {
     let files = requests.files.iter().chain(&events.files);
     files.map(|file| file.about.end).max().unwrap_or_default()
@@ -231,7 +234,8 @@ fn written(requests: &Files, events: &Files) -> u64 {
 
 fn info(requests: &Files, events: &Files, mut damaged: Vec<String>) -> RecordInfo {
     let all = || requests.files.iter().chain(&events.files);
-    // A table is finished only when everything is written, so one finished table knows how long the other is.
+    // A table is finished only when everything is written, so one finished table knows how long the
+    // other is.
     let finished = requests.whole || events.whole;
     let written = written(requests, events);
     let there = requests.rows().saturating_add(events.rows());
@@ -259,13 +263,14 @@ fn info(requests: &Files, events: &Files, mut damaged: Vec<String>) -> RecordInf
     }
 }
 
-/// Whether it has what this host writes at the end of a run, and at no other time. Veeksha has the same metrics, and none of these.
+/// Returns true if the folder has the files that this program writes only at the end of a run.
+/// Veeksha writes the same metrics, and none of these.
 fn has_ended(run: &Path) -> bool {
     let written = ["certificate.json", "report.html"];
     written.iter().any(|name| run.join(name).exists())
 }
 
-/// What a folder without a record looks like, and what to do about it.
+/// Returns the kind of a folder without a record, with the remedy.
 fn hint(run: &Path) -> &'static str {
     if has_ended(run) {
         "its record is gone: its results can be read, but not computed anew; of an evaluation, give the folder of its run"
@@ -312,7 +317,8 @@ mod tests {
     use super::*;
     use crate::{join::Form, metadata::About, write::Levels};
 
-    /// What is said of a record of three requests whose file is sound, but for a cell of the last row.
+    /// Reads a record of three requests that is valid except for a cell of the last row, and
+    /// returns the reported damage.
     fn changed(change: impl Fn(&mut RequestColumns)) -> String {
         let run = tempfile::tempdir().unwrap();
         let folder = folder(run.path());

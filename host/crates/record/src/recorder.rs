@@ -29,9 +29,10 @@ const MOST_BYTES: usize = 32 << 20;
 /// The least age at which a part is written.
 const LEAST_AGE: Nanos = 500_000_000;
 
-/// Writes a run's record. Events are kept as columns; when there are enough of them, or the oldest is old enough, they are written
-/// as parts. Memory is bounded by one part: at most 32 MiB of columns (or one event, if that is larger), and as much again for a
-/// moment while they are encoded.
+/// Writes a run's record. Events are kept as columns; when there are enough of them, or the oldest
+/// is old enough, they are written as parts. Memory is bounded by one part: at most 32 MiB of
+/// columns (or one event, if that is larger), and as much again for a moment while they are
+/// encoded.
 pub struct Recorder {
     folder: PathBuf,
     run: String,
@@ -48,13 +49,13 @@ pub struct Recorder {
     part: usize,
     /// Bytes of the columns, about.
     bytes: usize,
-    /// When the oldest event that is not written came.
+    /// Instant of the oldest event that is not written.
     since: Option<Nanos>,
     /// The latest instant that was given.
     now: Nanos,
 }
 
-/// What is kept of one table.
+/// Buffered rows and written parts of one table.
 struct Table<C> {
     form: Form,
     columns: C,
@@ -63,7 +64,8 @@ struct Table<C> {
 }
 
 impl Recorder {
-    /// Makes `record/` in a run's folder (which is made too, where it is missing). `program` is the program's name and version.
+    /// Makes `record/` in a run's folder (which is made too, where it is missing). `program` is the
+    /// program's name and version.
     ///
     /// # Errors
     ///
@@ -96,18 +98,20 @@ impl Recorder {
         })
     }
 
-    /// Has each file bear the digest of the run's configuration, so that a reader can tell whether the one beside the record is the run's.
+    /// Writes the digest of the run's configuration into each file, so that a reader can check
+    /// whether the configuration next to the record belongs to the run.
     pub fn of_config(mut self, digest: impl Into<String>) -> Recorder {
         self.config = Some(digest.into());
         self
     }
 
-    /// Takes the next event of the run. `now` is the present instant of the run's clock; it decides only how old a part may grow.
+    /// Takes the next event of the run. `now` is the present instant of the run's clock; it decides
+    /// only how old a part may grow.
     ///
     /// # Errors
     ///
-    /// If a part could not be written. Its events are lost (the reader says how many); later events are recorded again, so that a
-    /// disk that was full for a while costs no more than that.
+    /// If a part could not be written. Its events are lost (the reader reports their number); later
+    /// events are recorded again, so that a temporarily full disk costs no more than that.
     pub fn push(&mut self, event: &Event, now: Nanos) -> Result<(), RecordError> {
         let position = self.position;
         self.position += 1;
@@ -129,14 +133,14 @@ impl Recorder {
         self.tick(now)
     }
 
-    /// When the next part is to be written if nothing else happens, on the clock of [`Recorder::push`]: the time for
-    /// [`Recorder::tick`]. `None` if everything is written.
+    /// Returns the instant at which the next part is due if nothing else happens, on the clock of
+    /// [`Recorder::push`]: the time for [`Recorder::tick`]. `None` if everything is written.
     pub fn due(&self) -> Option<Nanos> {
         self.since.map(|since| since.saturating_add(oldest(since)))
     }
 
-    /// Writes a part if what has been taken is old enough: to be called while nothing happens, so that a run that is killed in a quiet
-    /// stretch loses no more than a busy one.
+    /// Writes a part if what has been taken is old enough: to be called while nothing happens, so
+    /// that a run that is killed in a quiet stretch loses no more than a busy one.
     ///
     /// # Errors
     ///
@@ -153,7 +157,8 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If a file could not be written. The parts that are there stay, and [`crate::Record`] reads them.
+    /// If a file could not be written. The parts that are there stay, and [`crate::Record`] reads
+    /// them.
     pub fn finish(mut self) -> Result<(), RecordError> {
         let last = self.write_part();
         let about = self.about(0);
@@ -165,7 +170,7 @@ impl Recorder {
         last
     }
 
-    /// What a file says of itself that holds the events from `first` on.
+    /// Returns the metadata of a file that holds the events from `first` on.
     fn about(&self, first: u64) -> About {
         About {
             run: Some(self.run.clone()),
@@ -244,7 +249,8 @@ impl<C: Columns> Table<C> {
         Ok(())
     }
 
-    /// Makes one file of the parts. The only part that there is becomes it by name, if it says of itself what the file has to say.
+    /// Joins the parts into one file. A single part is renamed instead, if its metadata covers the
+    /// whole run.
     fn finish(&mut self, folder: &Path, about: &About) -> Result<(), RecordError> {
         let to = whole(folder, C::NAME);
         if let [(only, of_part)] = &self.parts[..]
@@ -265,21 +271,23 @@ impl<C: Columns> Table<C> {
     }
 }
 
-/// 128 bits that no other run has: SipHash of nothing under two keys from the system's random source.
+/// 128 bits that no other run has: SipHash of nothing under two keys from the system's random
+/// source.
 fn name_of_a_run() -> String {
     let draw = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", draw(), draw())
 }
 
-/// The age at which a part is written whose first event came at an instant of the run: the square root of its seconds, and half a second at the least. A
-/// run of some seconds loses one or two of them to a crash, a run of an hour at most a minute, a run of a day five minutes; and that
-/// one has 600 parts, where one every five seconds would be 17,000.
+/// The age at which a part is written whose first event came at an instant of the run: the square
+/// root of its seconds, and half a second at the least. A run of some seconds loses one or two of
+/// them to a crash, a run of an hour at most a minute, a run of a day five minutes; and that one
+/// has 600 parts, where one every five seconds would be 17,000.
 fn oldest(since: Nanos) -> Nanos {
     let seconds = since as f64 / 1e9;
     LEAST_AGE.max((seconds.sqrt() * 1e9) as Nanos)
 }
 
-/// Bytes of an event's cells, about; their words are short.
+/// Approximate size of an event's cells in bytes; their texts are short.
 const SIZE_OF_EVENT: usize = 320;
 
 /// Bytes of a request's cells, about.
@@ -300,7 +308,8 @@ fn size_of_request(record: &RequestRecord) -> usize {
 mod tests {
     use super::*;
 
-    /// Half a second while the square root is less, so for a quarter of a second; then the square root.
+    /// Half a second while the square root is less, so for a quarter of a second; then the square
+    /// root.
     #[test]
     fn parts_of_a_long_run_are_older() {
         let millisecond = 1_000_000;
@@ -324,7 +333,8 @@ mod tests {
         assert!(names.iter().all(|name| name.len() == 32));
     }
 
-    /// A part every sqrt(t) seconds: the integral of dt / sqrt(t) is 2 sqrt(t), 588 for a day, and few before it is that slow.
+    /// A part every sqrt(t) seconds: the integral of dt / sqrt(t) is 2 sqrt(t), 588 for a day, and
+    /// few before it is that slow.
     #[test]
     fn a_day_makes_hundreds_of_parts() {
         let (mut now, mut parts) = (0, 0);

@@ -42,7 +42,8 @@ impl TableFile {
     ///
     /// # Errors
     ///
-    /// `Ok(Err(reason))` if the file is damaged or not one of a record; an error if it is of another version.
+    /// `Ok(Err(reason))` if the file is damaged or not one of a record; an error if it is of
+    /// another version.
     pub(crate) fn open<C: Columns>(path: &Path) -> Result<Result<TableFile, String>, RecordError> {
         let file = match open_plain(path) {
             Ok(file) => file,
@@ -87,7 +88,7 @@ impl TableFile {
         }))
     }
 
-    /// How many rows it says it has.
+    /// Returns the number of rows according to the metadata.
     pub(crate) fn rows(&self) -> u64 {
         let groups = self.metadata.row_groups().iter();
         groups.fold(0, |rows: u64, group| {
@@ -96,7 +97,8 @@ impl TableFile {
     }
 }
 
-/// Whether a file's columns are those of a table, but for some of the last that came later.
+/// Returns true if a file's columns are those of a table, except that some of the later columns may
+/// be missing.
 fn is_of<C: Columns>(file: &Type, table: &Type) -> bool {
     let (there, known) = (file.get_fields(), table.get_fields());
     file.name() == table.name() && known.starts_with(there) && known.len() - there.len() <= C::LATER
@@ -105,7 +107,8 @@ fn is_of<C: Columns>(file: &Type, table: &Type) -> bool {
 /// The most bytes of a file's index: thousands of row groups, of at most 65,536 rows each.
 const MOST_INDEX: usize = 64 << 20;
 
-/// The index at the end of a file. Its length stands in the last eight bytes, and the decoder would make room for whatever they say.
+/// Reads the index at the end of a file. Its length is in the last eight bytes, and the decoder
+/// would allocate whatever they claim.
 fn read_index(mut file: File) -> parquet::errors::Result<ParquetMetaData> {
     let mut tail = [0; FOOTER_SIZE];
     let length = file.metadata()?.len();
@@ -123,7 +126,7 @@ fn read_index(mut file: File) -> parquet::errors::Result<ParquetMetaData> {
     ParquetMetaDataReader::new().parse_and_finish(&file)
 }
 
-/// What is wrong with a file, and what becomes of it.
+/// Returns the note for a damaged file.
 pub(crate) fn damage(path: &Path, why: &str) -> String {
     format!("{}: {why}", name(path))
 }
@@ -140,7 +143,7 @@ pub(crate) struct Stream<C: Columns> {
     open: Option<Open<C::Rows>>,
     /// The position of the last row.
     last: Option<u64>,
-    /// What could not be read.
+    /// Rows and row groups that could not be read.
     pub(crate) damaged: Vec<String>,
     columns: PhantomData<C>,
 }
@@ -185,7 +188,8 @@ impl<C: Columns> Stream<C> {
         }
     }
 
-    /// The position of the next row; `None` after the last one. What cannot be read is skipped and noted.
+    /// The position of the next row; `None` after the last one. What cannot be read is skipped and
+    /// noted.
     pub(crate) fn peek(&mut self) -> Option<u64> {
         loop {
             if let Some(open) = &self.open
@@ -208,8 +212,8 @@ impl<C: Columns> Stream<C> {
         }
     }
 
-    /// Looks at the next row, which [`Stream::peek`] found, and goes past it. A row that cannot be understood is noted, and the
-    /// rest of its row group skipped: `None`.
+    /// Decodes the next row, found by [`Stream::peek`], and advances. If a row cannot be decoded,
+    /// notes it, skips the rest of its row group and returns `None`.
     pub(crate) fn take<T>(
         &mut self,
         read: impl FnOnce(&C::Rows, usize) -> parquet::errors::Result<T>,

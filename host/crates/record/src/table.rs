@@ -11,10 +11,11 @@ use parquet::{
 
 use crate::{group::Group, write::Levels};
 
-/// How a column is packed. Chosen by measurement (`examples/columns_speed.rs`).
+/// Encoding of a column. Chosen by measurement (`examples/columns_speed.rs`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
-    /// Differences in as few bits as they need: for times and counters. Nothing is left in them for a compressor to find.
+    /// Differences in as few bits as they need: for times and counters. Nothing is left in them for
+    /// a compressor to find.
     Delta,
     /// Each value once and small numbers for them, compressed: for what repeats.
     Dictionary,
@@ -23,7 +24,8 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// Whether the column's smallest and largest value help a reader to skip rows.
+    /// Returns whether minimum and maximum of the column are stored, which help readers to skip
+    /// rows.
     fn statistics(self, path: &[String]) -> EnabledStatistics {
         if path.len() == 1 && self == Packing::Delta {
             EnabledStatistics::Chunk
@@ -59,11 +61,12 @@ impl Packing {
 pub(crate) trait Columns: Default {
     /// The same columns, as they are read.
     type Rows: Rows;
-    /// What is recorded in a row.
+    /// The type recorded in a row.
     type Item: ?Sized;
-    /// Its name: of its file, without the ending.
+    /// Name of the table and of its file, without the extension.
     const NAME: &str;
-    /// How many columns at its end the first files of this version of the format do not have: no row needs them.
+    /// Number of optional columns at the end that the first files of this format version do not
+    /// have.
     const LATER: usize;
 
     /// The table's schema.
@@ -92,7 +95,8 @@ pub(crate) trait Rows: Sized {
     fn position(&self, row: usize) -> u64;
 }
 
-/// Declares a table: `name: Shape<Element>, Packing;` for each column, the first of them `position`, the last ones those that came later.
+/// Declares a table: `name: Shape<Element>, Packing;` for each column, the first of them
+/// `position`, the last ones those that came later.
 macro_rules! table {
     (
         $(#[$about:meta])*

@@ -6,8 +6,8 @@ use veeksha_model::RequestRecord;
 use crate::table::table;
 
 table! {
-    /// `requests.parquet`: what is known of each request that was sent. Names are those of `request_level_metrics.jsonl`; times
-    /// are in nanoseconds and say so.
+    /// `requests.parquet`: all data of each request that was sent. Names are those of
+    /// `request_level_metrics.jsonl`; times are in nanoseconds and have the suffix `_ns`.
     RequestColumns, RequestRows of RequestRecord, "requests", 0 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
@@ -26,7 +26,7 @@ table! {
     first_byte_at_ns: Optional<Int>, Delta;
     client_completed_at_ns: Required<Int>, Delta;
     result_processed_at_ns: Required<Int>, Delta;
-    /// Why generation ended; of an answered request only.
+    /// Finish reason; only of an answered request.
     finish_reason: Optional<Text>, Dictionary;
     /// Of a failed request only.
     error_class: Optional<Text>, Dictionary;
@@ -53,7 +53,7 @@ table! {
     retried: Required<Flag>, Plain;
     measured: Required<Flag>, Plain;
     history_mode: Required<Text>, Dictionary;
-    /// Whether a trace recorded the request; the next four say what it knows of it.
+    /// True if the request comes from a trace; the next four columns hold the recorded data.
     was_recorded: Required<Flag>, Plain;
     recorded_at_ns: Optional<Int>, Delta;
     recorded_latency_ns: Optional<Int>, Delta;
@@ -76,12 +76,12 @@ table! {
 }
 
 table! {
-    /// `events.parquet`: all other events. The column `event` says which, under the name that it has in `traces/trace.jsonl`;
-    /// what a kind of event does not have is null.
+    /// `events.parquet`: all other events. The column `event` holds the kind, named as in
+    /// `traces/trace.jsonl`; columns that a kind does not have are null.
     EventColumns, EventRows of Event, "events", 1 later:
     position: Required<Int>, Delta;
     event: Required<Text>, Dictionary;
-    /// When it happened; of `dispatched`: when the request was handed over.
+    /// Instant of the event; for `dispatched`, when the request was handed over.
     at_ns: Optional<Int>, Delta;
     session_id: Optional<Int>, Delta;
     node_id: Optional<Int>, Delta;
@@ -100,7 +100,8 @@ table! {
     /// Of `session_finished`: how.
     end: Optional<Text>, Dictionary;
     thread: Optional<Text>, Dictionary;
-    /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`, `request_check`, `slo_check`).
+    /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`,
+    /// `request_check`, `slo_check`).
     what: Optional<Text>, Dictionary;
     begin_ns: Optional<Int>, Delta;
     end_ns: Optional<Int>, Delta;
@@ -118,7 +119,8 @@ table! {
     metric: Optional<Text>, Dictionary;
     unit: Optional<Text>, Dictionary;
     better: Optional<Text>, Dictionary;
-    /// Of `metric_defined`; of `run_judged`: what the verdict says to a person; of `plugin_failed`: what went wrong.
+    /// For `metric_defined`; for `run_judged`, the verdict's detail; for `plugin_failed`, the
+    /// message.
     summary: Optional<Text>, Dictionary;
     plugin: Optional<Text>, Dictionary;
     /// Of `sampled`, and the next; of `run_judged`: what was observed.

@@ -1,16 +1,17 @@
-//! How large pages say they become when they are unpacked: known before any memory is given for it.
+//! Uncompressed sizes of pages, checked before memory is allocated for them.
 //!
-//! A few bytes can be packed so that they become gigabytes. The decoder makes room for what a page's header promises, so the promises
-//! of all pages of a row group are added up first.
+//! A few bytes can be compressed from gigabytes. The decoder allocates what a page's header claims,
+//! so the claims of all pages of a row group are added up first.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::errors::{ParquetError, Result};
 
-/// The most bytes that the pages of a row group may become. A recorder fills a row group with tens of megabytes.
+/// The most bytes that the pages of a row group may become. A recorder fills a row group with tens
+/// of megabytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What the pages of a row group may still become.
+/// Remaining uncompressed bytes for the pages of a row group.
 pub(crate) struct Allowance(AtomicU64);
 
 impl Default for Allowance {
@@ -24,7 +25,7 @@ impl Allowance {
     ///
     /// # Errors
     ///
-    /// If it is no header, or if the page would be too much.
+    /// If it is not a header, or if the page would exceed the allowance.
     pub(crate) fn take(&self, header: &[u8]) -> Result<()> {
         let promised = promised(header).ok_or_else(|| {
             ParquetError::General("a page begins otherwise than a recorder writes it".into())
@@ -39,8 +40,9 @@ impl Allowance {
     }
 }
 
-/// The second field of a page's header in Thrift's compact form: both begin with the byte of "the next field, a 32-bit integer", then
-/// a number of seven bits a byte, the lowest first, with its sign in the lowest bit. The first field is the page's kind.
+/// The second field of a page's header in Thrift's compact form: both begin with the byte of "the
+/// next field, a 32-bit integer", then a number of seven bits a byte, the lowest first, with its
+/// sign in the lowest bit. The first field is the page's kind.
 fn promised(header: &[u8]) -> Option<u64> {
     let (_kind, header) = integer(header)?;
     let (bytes, _) = integer(header)?;
@@ -68,7 +70,8 @@ fn integer(bytes: &[u8]) -> Option<(i64, &[u8])> {
 mod tests {
     use super::*;
 
-    /// By the Thrift specification: zigzag 0 is 0, -1 is 1, 1 is 2; 300 is 600 = 0b100_1011000, so 0xd8 0x04.
+    /// By the Thrift specification: zigzag 0 is 0, -1 is 1, 1 is 2; 300 is 600 = 0b100_1011000, so
+    /// 0xd8 0x04.
     #[test]
     fn the_second_field_is_what_a_page_becomes() {
         assert_eq!(promised(&[0x15, 0x00, 0x15, 0xd8, 0x04, 0x15]), Some(300));

@@ -10,7 +10,7 @@ use parquet::{
 
 use crate::element::{Element, Value};
 
-/// Definition and repetition levels, made anew for each list; kept for their memory.
+/// Definition and repetition levels, computed for each list; kept to reuse their memory.
 #[derive(Default)]
 pub(crate) struct Levels {
     definition: Vec<i16>,
@@ -19,10 +19,10 @@ pub(crate) struct Levels {
 
 /// A column that is filled.
 pub(crate) trait Column {
-    /// How its cells are stored.
+    /// Storage type of its cells.
     type Type: DataType;
 
-    /// Its place in the schema.
+    /// Returns its schema node.
     fn schema(name: &str) -> Result<TypePtr>;
 
     /// The names from the column down to its cells.
@@ -157,8 +157,8 @@ impl<E: Element> Column for List<E> {
             .to_vec()
     }
 
-    /// The levels of a list of required cells: an empty list is one place that is not defined (0); of the others every place is
-    /// defined (1), and all but the first repeat (1).
+    /// The levels of a list of required cells: an empty list is one place that is not defined (0);
+    /// of the others every place is defined (1), and all but the first repeat (1).
     fn write(&mut self, writer: &mut ColumnWriterImpl<'_, E::Type>, levels: &mut Levels) -> Result<()> {
         levels.definition.clear();
         levels.repetition.clear();

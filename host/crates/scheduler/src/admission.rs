@@ -1,4 +1,5 @@
-//! When a delivered session may start: by its arrival, drawn or recorded, or by a free place.
+//! Admission: the instant at which a delivered session may start, by its arrival (drawn or
+//! recorded) or by a free slot.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +18,9 @@ pub(crate) struct Admitted {
     pub(crate) id: SessionId,
     /// The instant at which it was due: its start.
     pub(crate) due: Nanos,
-    /// When the source delivered it.
+    /// Instant at which the source delivered it.
     pub(crate) delivered: Nanos,
-    /// Since when there has been a place for it; 0 where sessions are not limited.
+    /// Instant since which a slot has been free for it; 0 where sessions are not limited.
     pub(crate) place_since: Nanos,
 }
 
@@ -27,9 +28,9 @@ pub(crate) struct Admitted {
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     gate: Gate,
-    /// Where open-loop traffic is limited: the places that sessions may run in.
+    /// The slots that limit open-loop sessions, if there is a limit.
     places: Option<Slots>,
-    /// By arrival, then id (0 where there are no arrivals): when each was delivered.
+    /// Delivery instants, ordered by arrival (0 where there are no arrivals), then id.
     held: BTreeMap<(Nanos, SessionId), Nanos>,
 }
 
@@ -104,7 +105,7 @@ impl Admission {
         }
     }
 
-    /// When the next session may start by time alone.
+    /// Returns the instant at which the next session may start by time alone.
     pub(crate) fn next(&self) -> Option<Nanos> {
         let ((arrival, _), _) = self.held.first_key_value()?;
         match &self.gate {
@@ -118,7 +119,7 @@ impl Admission {
         self.held.len()
     }
 
-    /// Places that stand empty for want of a session.
+    /// Returns the number of slots that are empty because no session was delivered.
     pub(crate) fn vacant(&self) -> usize {
         match &self.gate {
             Gate::Arrivals(_) | Gate::Recorded => 0,
@@ -126,7 +127,7 @@ impl Admission {
         }
     }
 
-    /// Whether the limit keeps open-loop sessions back.
+    /// Returns true if the limit holds open-loop sessions back.
     pub(crate) fn is_full(&self) -> bool {
         self.places.as_ref().is_some_and(|places| places.free() == 0)
     }
@@ -138,8 +139,8 @@ impl Admission {
         held.map(move |(arrival, id)| (id, open.then_some(arrival)))
     }
 
-    /// How many of the sessions that were never delivered had arrived before `end`; `wanted` are their ids, in order. Only known
-    /// where arrivals are drawn.
+    /// Returns the number of undelivered sessions that had arrived before `end`; `wanted` are their
+    /// ids, in order. Only known where arrivals are drawn.
     pub(crate) fn arrived_before(&mut self, end: Nanos, wanted: impl Iterator<Item = u64>) -> u64 {
         let Gate::Arrivals(arrivals) = &mut self.gate else {
             return 0;

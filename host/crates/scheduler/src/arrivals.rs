@@ -9,9 +9,10 @@ use crate::{Interval, Shard};
 
 /// The arrivals of one shard's sessions.
 ///
-/// Arrival 0 is 0; arrival `i` is the sum of the gaps `0 .. i`, and gap `i` is drawn from the stream (seed, `i`, "arrival").
-/// Gaps are rounded to whole nanoseconds before they are added, so that sums are exact and every shard gets the same ones.
-/// Instants are computed once, in the order of ids; those of sessions that were passed over wait until they are asked for.
+/// Arrival 0 is 0; arrival `i` is the sum of the gaps `0 .. i`, and gap `i` is drawn from the
+/// stream (seed, `i`, "arrival"). Gaps are rounded to whole nanoseconds before they are added, so
+/// that sums are exact and every shard gets the same ones. Instants are computed once, in the order
+/// of ids; those of sessions that were passed over wait until they are asked for.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     interval: Interval,
@@ -112,7 +113,8 @@ mod tests {
         assert_eq!(third[3_000_000], 1_000_000 * 1_000_000_000);
     }
 
-    /// Exponential: mean 1/rate, standard deviation 1/rate, P(gap > 3/rate) = e^-3. Tolerances: five standard errors.
+    /// Exponential: mean 1/rate, standard deviation 1/rate, P(gap > 3/rate) = e^-3. Tolerances:
+    /// five standard errors.
     #[test]
     fn poisson_gaps_are_exponential_and_not_clipped() {
         let n = 200_000;
@@ -153,7 +155,8 @@ mod tests {
             for index in 0..count {
                 let shard = Shard { index, count };
                 let mut arrivals = Arrivals::new(interval, 42, shard);
-                // Backwards in blocks of ten owned sessions: later ones are asked for before earlier ones.
+                // Backwards in blocks of ten owned sessions: later ones are asked for before
+                // earlier ones.
                 let owned: Vec<u64> = (0..300).filter(|id| shard.owns(*id)).collect();
                 for block in owned.chunks(10) {
                     for id in block.iter().rev() {

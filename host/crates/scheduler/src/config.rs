@@ -1,22 +1,23 @@
-//! What traffic is offered, by whom, and when it ends.
+//! Configuration: the offered traffic, its shards, and the end of the run.
 
 use veeksha_model::Nanos;
 
 /// Everything that decides when sessions start and when the run ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerConfig {
-    /// How sessions are admitted.
+    /// The rule by which sessions are admitted.
     pub traffic: Traffic,
-    /// How much may go on at once.
+    /// Limits on concurrent work.
     pub limits: Limits,
-    /// After a failure, withdraw what a planned session has not sent yet. Reactive sessions are asked instead: their agent
-    /// sees the failure and may try again.
+    /// After a failure, withdraw what a planned session has not sent yet. Reactive sessions are
+    /// asked instead: their agent sees the failure and may try again.
     pub cancel_session_on_failure: bool,
     /// Sessions of the whole run, over all shards; `None`: as many as the source has.
     pub max_sessions: Option<u64>,
-    /// What is dispatched from this instant on is not measured; `None`: the run has no such limit.
+    /// Requests dispatched from this instant on are not measured; `None`: the run has no such
+    /// limit.
     pub benchmark_timeout: Option<Nanos>,
-    /// How long requests that were dispatched before the timeout may still take.
+    /// Time that requests dispatched before the timeout may still take.
     pub grace: Grace,
     /// The seed of the arrivals.
     pub seed: u64,
@@ -25,35 +26,37 @@ pub struct SchedulerConfig {
 }
 
 impl SchedulerConfig {
-    /// How many shards can share the work: each needs a place in a concurrency target and a part of every limit. A shard whose
-    /// index is not below this takes no sessions and is done at once.
+    /// Returns the maximum number of shards: each needs a slot of the concurrency target and a part
+    /// of every limit. A shard whose index is not below this takes no sessions and is done at once.
     pub fn most_shards(&self) -> u32 {
         self.traffic.most_shards().min(self.limits.most_shards())
     }
 }
 
-/// How sessions are admitted.
+/// The rule by which sessions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traffic {
-    /// Open loop: sessions arrive by a schedule, however slow the target is. The first arrives at 0.
+    /// Open loop: sessions arrive by a schedule, however slow the target is. The first arrives at
+    /// 0.
     Rate(Interval),
-    /// Open loop by a recording: each session starts at its own [`crate::SessionPlan::arrives_at`], each node no earlier than its
-    /// [`crate::NodePlan::not_before`]. Sessions may be delivered in any order; one that comes after its arrival starts at once,
-    /// counted from its arrival.
+    /// Open loop by a recording: each session starts at its own [`crate::SessionPlan::arrives_at`],
+    /// each node no earlier than its [`crate::NodePlan::not_before`]. Sessions may be delivered in
+    /// any order; one that comes after its arrival starts at once, counted from its arrival.
     Scheduled,
-    /// Closed loop: a number of sessions is kept active. A session is active until its last node is over, think time
-    /// included.
+    /// Closed loop: a number of sessions is kept active. A session is active until its last node is
+    /// over, think time included.
     Concurrent {
         /// Sessions that are active at once after the ramp, over all shards.
         target: u32,
-        /// The target grows linearly from 0 to `target` over this time, in whole sessions; 0: full from the start.
+        /// The target grows linearly from 0 to `target` over this time, in whole sessions; 0: full
+        /// from the start.
         ramp: Nanos,
     },
 }
 
 impl Traffic {
-    /// How many shards can share the work. A shard of concurrent traffic needs a place of its own: one whose index is not below
-    /// the target has none, takes no sessions and is done at once.
+    /// Returns the maximum number of shards. A shard of concurrent traffic needs at least one slot:
+    /// one whose index is not below the target has none, takes no sessions and is done at once.
     pub fn most_shards(&self) -> u32 {
         match self {
             Traffic::Rate(_) | Traffic::Scheduled => u32::MAX,
@@ -62,12 +65,13 @@ impl Traffic {
     }
 }
 
-/// How much may go on at once, over all shards; `None`: as much as the traffic asks for. A limit moves no arrival: what it keeps
-/// back stays due at the instant that the schedule asked for, waits in the order of those instants, and says how long it was held.
+/// Limits on concurrent work, over all shards; `None`: unlimited. A limit does not move arrivals: a
+/// request that it holds back stays due at its scheduled instant, waits in the order of those
+/// instants, and records for how long it was held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Sessions that run. Of open-loop traffic, a session that arrives when as many are running waits; the target of
-    /// [`Traffic::Concurrent`] is at most this.
+    /// Sessions that run. Of open-loop traffic, a session that arrives when as many are running
+    /// waits; the target of [`Traffic::Concurrent`] is at most this.
     pub sessions: Option<u32>,
     /// Requests that were dispatched and have no result yet.
     pub in_flight: Option<u32>,
@@ -76,7 +80,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// How many shards can share them: each needs a part of every limit.
+    /// Returns the maximum number of shards: each needs a part of every limit.
     pub fn most_shards(&self) -> u32 {
         let limits = [self.sessions, self.in_flight, self.in_prefill];
         limits.into_iter().flatten().min().unwrap_or(u32::MAX)
@@ -96,7 +100,8 @@ pub enum Interval {
         /// Mean arrivals per second.
         rate: f64,
     },
-    /// Gamma gaps with shape `1 / cv^2` and scale `1 / (rate * shape)`: mean `1 / rate`, coefficient of variation `cv`.
+    /// Gamma gaps with shape `1 / cv^2` and scale `1 / (rate * shape)`: mean `1 / rate`,
+    /// coefficient of variation `cv`.
     Gamma {
         /// Mean arrivals per second.
         rate: f64,
@@ -105,7 +110,7 @@ pub enum Interval {
     },
 }
 
-/// How long the run waits, after the timeout, for the requests that were dispatched before it.
+/// Time that the run waits, after the timeout, for requests dispatched before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grace {
     /// Until each of them has its result.
@@ -114,15 +119,15 @@ pub enum Grace {
     Bounded(Nanos),
 }
 
-/// Which sessions a scheduler owns: those whose id is `index` modulo `count`.
+/// The sessions that a scheduler owns: those whose id is `index` modulo `count`.
 ///
-/// All shards together do exactly what one scheduler alone would do: arrivals are a function of the session's id, and the
-/// concurrent target is split so that the parts always add up to the whole.
+/// All shards together do exactly what one scheduler alone would do: arrivals are a function of the
+/// session's id, and the concurrent target is split so that the parts always add up to the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// This shard, from 0.
     pub index: u32,
-    /// How many there are; 0 is taken as 1.
+    /// Number of shards; 0 is taken as 1.
     pub count: u32,
 }
 
@@ -130,18 +135,19 @@ impl Shard {
     /// The only shard.
     pub const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// How many shards there are, never 0.
+    /// Returns the number of shards, never 0.
     pub(crate) fn parts(self) -> u64 {
         u64::from(self.count.max(1))
     }
 
-    /// This shard's part of a number that is split over all: the parts add up to it, and those of lower shards are not smaller.
+    /// This shard's part of a number that is split over all: the parts add up to it, and those of
+    /// lower shards are not smaller.
     pub(crate) fn part_of(self, whole: u32) -> u32 {
         let before = u64::from(whole) + self.parts() - 1;
         (before.saturating_sub(u64::from(self.index)) / self.parts()) as u32
     }
 
-    /// Whether the shard drives the session of this id.
+    /// Returns true if the shard drives the session of this id.
     pub fn owns(self, id: u64) -> bool {
         id % self.parts() == u64::from(self.index)
     }

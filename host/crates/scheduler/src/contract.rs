@@ -1,4 +1,4 @@
-//! What goes into the scheduler and what comes out of it.
+//! Inputs and actions of the scheduler.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use veeksha_model::{
 /// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
 #[derive(Clone, Debug)]
 pub struct NodePlan<P> {
-    /// Its name in the session.
+    /// Node id, unique within the session.
     pub node: NodeId,
     /// The nodes that must be complete first.
     pub parents: Vec<NodeId>,
@@ -18,18 +18,20 @@ pub struct NodePlan<P> {
     pub history_parent: Option<NodeId>,
     /// Think time after the last parent's completion; without parents, after the session's start.
     pub wait_after_ready: Nanos,
-    /// The instant before which it is not sent, for traffic that replays recorded arrivals ([`crate::Traffic::Scheduled`]); other
-    /// traffic does not look at it. It is due at the later of this instant and the end of its think time.
+    /// The instant before which it is not sent, for traffic that replays recorded arrivals
+    /// ([`crate::Traffic::Scheduled`]); other traffic ignores it. It is due at the later of this
+    /// instant and the end of its think time.
     pub not_before: Option<Nanos>,
-    /// What it sends of the conversation of its history parent: how every answer in it is given, see [`crate::Conversation`].
+    /// The history that it sends of its history parent's conversation, see [`crate::Conversation`].
     pub history_mode: HistoryMode,
-    /// Its recorded answer: what nodes that continue it in [`HistoryMode::Recorded`] see in the place of the real one.
+    /// Its recorded answer: nodes that continue it in [`HistoryMode::Recorded`] send it instead of
+    /// the real one.
     pub recorded_answer: Option<Arc<Response>>,
-    /// What is sent.
+    /// The data to send.
     pub payload: Arc<P>,
 }
 
-/// Where a session's nodes come from.
+/// The origin of a session's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionKind {
     /// All nodes are known from the start.
@@ -41,33 +43,34 @@ pub enum SessionKind {
 /// A session that can be started. Its nodes have passed [`veeksha_model::check_session`].
 #[derive(Clone, Debug)]
 pub struct SessionPlan<P> {
-    /// Which session.
+    /// The session's id.
     pub id: SessionId,
-    /// Its nodes; of a reactive session, those of its agent's first step.
+    /// The nodes; for a reactive session, those of its agent's first step.
     pub nodes: Vec<NodePlan<P>>,
     /// Planned or reactive.
     pub kind: SessionKind,
-    /// When it starts, for traffic that replays recorded arrivals ([`crate::Traffic::Scheduled`]); other traffic does not look
-    /// at it. Without one, such traffic starts it at once.
+    /// Start instant for traffic that replays recorded arrivals ([`crate::Traffic::Scheduled`]);
+    /// other traffic ignores it. Without one, such traffic starts the session at once.
     pub arrives_at: Option<Nanos>,
 }
 
-/// What happens to the scheduler.
+/// An input of the scheduler.
 #[derive(Clone, Debug)]
 pub enum Input<P> {
-    /// The source delivered a session. Order does not matter; a session that was delivered before, or that belongs to
-    /// another shard, is ignored.
+    /// The source delivered a session. Order does not matter; a session that was delivered before,
+    /// or that belongs to another shard, is ignored.
     Session(SessionPlan<P>),
     /// The source has no further sessions.
     SourceEnded,
-    /// An agent's step: the answer to one [`Action::AskAgent`]. Without nodes but `done` it may also come right after the
-    /// session, for an agent that wants to hear of nothing. Steps of sessions that are over, or whose agent has said `done`,
-    /// are ignored.
+    /// An agent's step: the answer to one [`Action::AskAgent`]. A step without nodes but with
+    /// `done` may also come right after the session, for an agent that needs no responses. Steps of
+    /// sessions that are over, or whose agent has reported `done`, are ignored.
     ///
-    /// A step that leaves a session with nothing to send, nothing in flight and no question open, and is not `done`, comes
-    /// from an agent that would never be asked again; the session ends as errored.
+    /// A step that leaves a session with nothing to send, nothing in flight and no question open,
+    /// and is not `done`, comes from an agent that would never be asked again; the session ends as
+    /// errored.
     Step {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
         /// New nodes; they may name earlier nodes as parents.
         nodes: Vec<NodePlan<P>>,
@@ -76,33 +79,34 @@ pub enum Input<P> {
     },
     /// The agent of a session cannot go on. What it has not sent is withdrawn.
     AgentFailed {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
     },
     /// A request was answered.
     Answered {
-        /// Which request. Unknown requests, and those that have a result already, are ignored.
+        /// The request's id. Unknown requests, and those that have a result already, are ignored.
         request: RequestId,
         /// The answer.
         response: Arc<Response>,
-        /// When it was complete.
+        /// Instant of completion.
         at: Nanos,
     },
     /// A request failed.
     Failed {
-        /// Which request. Unknown requests, and those that have a result already, are ignored.
+        /// The request's id. Unknown requests, and those that have a result already, are ignored.
         request: RequestId,
-        /// Why.
+        /// The reason.
         reason: Arc<FailureReason>,
-        /// When.
+        /// The instant, in nanoseconds since the run's zero.
         at: Nanos,
     },
-    /// The first generated chunk of a request has come. Only needed where [`crate::Limits::in_prefill`] is set; a result says the
-    /// same of a request whose first chunk was not told of.
+    /// The first generated chunk of a request has arrived. Only needed where
+    /// [`crate::Limits::in_prefill`] is set; a result also ends the prefill of a request whose
+    /// first chunk was not reported.
     FirstChunk {
-        /// Which request. Those that are not in flight are ignored.
+        /// The request's id. Requests that are not in flight are ignored.
         request: RequestId,
-        /// When the chunk came.
+        /// Arrival of the chunk.
         at: Nanos,
     },
     /// Time has passed.
@@ -111,83 +115,86 @@ pub enum Input<P> {
     Stop,
 }
 
-/// What the scheduler decided.
+/// A decision of the scheduler.
 #[derive(Clone, Debug)]
 pub enum Action<P> {
     /// A session started.
     SessionStarted {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
-        /// Its arrival, drawn or recorded, or the instant at which its slot became free: what its roots are counted from.
+        /// Its arrival, drawn or recorded, or the instant at which its slot became free: its roots
+        /// count from here.
         at: Nanos,
         /// Nodes known so far.
         requests: u32,
     },
     /// Send this now.
     Dispatch {
-        /// Which request.
+        /// The request's id.
         id: RequestId,
         /// The instant at which it should have been sent.
         intended: Nanos,
-        /// How long limits kept it back after that.
+        /// Time for which limits held it back after `intended`.
         held: Held,
-        /// What to send.
+        /// The data to send.
         payload: Arc<P>,
-        /// The conversation before it, as its history mode says.
+        /// The conversation before it, according to its history mode.
         history: Option<Arc<History<P>>>,
-        /// Whether it is dispatched before the timeout and so counts.
+        /// True if it is dispatched before the timeout and so counts.
         measured: bool,
         /// Nodes of its session known so far.
         session_requests: u32,
     },
-    /// Ask the agent for the next step; the answer is an [`Input::Step`] or an [`Input::AgentFailed`].
+    /// Ask the agent for the next step; the answer is an [`Input::Step`] or an
+    /// [`Input::AgentFailed`].
     AskAgent {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
         /// The node that completed.
         node: NodeId,
-        /// How.
+        /// Its result.
         answer: Result<Arc<Response>, Arc<FailureReason>>,
-        /// When.
+        /// Instant of completion.
         at: Nanos,
     },
     /// A reactive session is over (or will never start); its agent's state can go.
     ForgetAgent {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
     },
     /// A request of a started session will never be sent.
     NeverSent {
-        /// Which request.
+        /// The request's id.
         request: RequestId,
-        /// Why.
+        /// The reason.
         reason: NeverSentReason,
-        /// When that was decided.
+        /// The instant of that decision.
         at: Nanos,
     },
     /// A session is over.
     SessionFinished {
-        /// Which session.
+        /// The session's id.
         session: SessionId,
-        /// When its last node completed, or when it was given up.
+        /// The instant at which its last node completed, or at which it was given up.
         at: Nanos,
-        /// How it ended.
+        /// The outcome.
         end: SessionEnd,
         /// All nodes it ever had.
         requests: u32,
     },
     /// A session was due before the source had delivered it.
     Starved {
-        /// When it was due.
+        /// The instant at which it was due.
         due: Nanos,
-        /// When it came.
+        /// The instant at which it was delivered.
         at: Nanos,
     },
-    /// The run ended before sessions were delivered whose arrival had come: how many requests they would have sent is not known.
+    /// The run ended before sessions were delivered whose arrival had come: how many requests they
+    /// would have sent is not known.
     ArrivalsMissed {
-        /// How many sessions.
+        /// Number of sessions.
         sessions: u64,
-        /// When the run ended for them.
+        /// The end of the run, as far as these sessions are concerned.
         at: Nanos,
     },
     /// The benchmark timeout passed: what is dispatched from now on is not measured.
@@ -195,7 +202,8 @@ pub enum Action<P> {
         /// The timeout.
         at: Nanos,
     },
-    /// Give up every request in flight; each must still come back, as [`Input::Failed`] or as [`Input::Answered`].
+    /// Give up every request in flight; each must still come back, as [`Input::Failed`] or as
+    /// [`Input::Answered`].
     CancelInFlight,
     /// Nothing more will happen. Comes exactly once, as the last action.
     Done,

@@ -1,4 +1,4 @@
-//! What was said before a node, in each way in which a node may want to hear it.
+//! The conversation before a node, in each history mode.
 
 use std::sync::Arc;
 
@@ -6,10 +6,11 @@ use veeksha_model::{History, HistoryMode, Response};
 
 /// A conversation up to some turn: once with the real answers, once with the recorded ones.
 ///
-/// The history mode of the node that continues it says how *every* answer in it is given, whatever the modes of the turns in
-/// between were. With [`HistoryMode::Recorded`] a turn without a recorded answer has its real one, and a failed turn that has a
-/// recorded answer has that one. A turn that is itself [`HistoryMode::Fresh`] begins a conversation: what lay behind it is not part
-/// of what its children continue either.
+/// The history mode of the continuing node decides how *every* answer in it is given, whatever the
+/// modes of the turns in between were. With [`HistoryMode::Recorded`], a turn without a recorded
+/// answer has its real one, and a failed turn that has a recorded answer has that one. A turn that
+/// is itself [`HistoryMode::Fresh`] begins a conversation: its children do not continue what came
+/// before it either.
 ///
 /// Both are shared lists, and they are one list as far as nothing was recorded.
 #[derive(Debug)]
@@ -27,7 +28,8 @@ impl<P> Conversation<P> {
         }
     }
 
-    /// What a node of this mode goes on from, where this is the conversation up to and with its history parent.
+    /// Returns the conversation that a node of this mode continues, where `self` ends with its
+    /// history parent.
     pub fn before(&self, mode: HistoryMode) -> Conversation<P> {
         match mode {
             HistoryMode::Fresh => Conversation::new(),
@@ -35,7 +37,7 @@ impl<P> Conversation<P> {
         }
     }
 
-    /// What a node of this mode sends before its own messages.
+    /// Returns the turns that a node of this mode sends before its new messages.
     pub fn heard(&self, mode: HistoryMode) -> Option<Arc<History<P>>> {
         match mode {
             HistoryMode::Live => self.live.clone(),

@@ -4,12 +4,13 @@ use veeksha_model::Nanos;
 
 use crate::Grace;
 
-/// Where a run stands.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// What is dispatched is measured.
+    /// Dispatched requests are measured.
     Measuring,
-    /// The timeout has passed. Load is held until the measured requests are complete, at the latest until `until`.
+    /// The timeout has passed. Load is held until the measured requests are complete, at the latest
+    /// until `until`.
     Draining { until: Option<Nanos> },
     /// Nothing more is dispatched; what is in flight comes back.
     Stopping,
@@ -45,7 +46,7 @@ impl Deadline {
         }
     }
 
-    /// Whether draining is over.
+    /// Returns true if draining is over.
     pub(crate) fn drained(&self, phase: Phase, now: Nanos, measured_in_flight: usize) -> bool {
         match phase {
             Phase::Draining { until } => measured_in_flight == 0 || until.is_some_and(|until| until <= now),

@@ -1,4 +1,4 @@
-//! Which sessions have been delivered, and whether more will come.
+//! Bookkeeping of delivered and expected sessions.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ impl Intake {
         ids.filter(|id| !self.ahead.contains(id))
     }
 
-    /// How many sessions of this shard may still come.
+    /// Returns the number of sessions of this shard that may still come.
     pub(crate) fn remaining(&self) -> u64 {
         match self.next_wanted() {
             Some(next) => (self.end - next.0).div_ceil(self.shard.parts()) - self.ahead.len() as u64,

@@ -1,4 +1,5 @@
-//! The nodes that only wait for their instant, and those that wait for room although it has come.
+//! Ready nodes: those that wait for their instant, and those that a limit holds back although it
+//! has come.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,12 +12,14 @@ type Key = (Nanos, SessionId, NodeId);
 
 /// A queue ordered by (intended, session, node).
 ///
-/// A withdrawn node stays in its heap until it comes to the top or until half of what is queued is withdrawn; then the heaps are
-/// rebuilt. So withdrawing costs constant time on average, and the heaps never hold more than twice what is live.
+/// A withdrawn node stays in its heap until it comes to the top or until half of what is queued is
+/// withdrawn; then the heaps are rebuilt. So withdrawing costs constant time on average, and the
+/// heaps never hold more than twice what is live.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadyQueue {
     heap: BinaryHeap<Reverse<Key>>,
-    /// What is due and kept back by a limit on requests, with what had passed of each limit when it could have been sent.
+    /// Entries that are due and held back by a request limit, with the time held by each limit up
+    /// to the instant at which they could have been sent.
     held: BinaryHeap<Reverse<(Key, Passed)>>,
     withdrawn: usize,
 }
@@ -40,7 +43,7 @@ impl ReadyQueue {
         self.heap.peek().map(|Reverse((intended, ..))| *intended)
     }
 
-    /// Takes the first entry if it is due. The caller says whether it is still wanted; entries that are not are skipped.
+    /// Takes the first entry if it is due. Entries for which `wanted` is false are skipped.
     pub(crate) fn pop_due(&mut self, now: Nanos, wanted: impl Fn(RequestId) -> bool) -> Option<Due> {
         self.skip_unwanted(&wanted);
         let ready = self
@@ -63,7 +66,8 @@ impl ReadyQueue {
         })
     }
 
-    /// Nothing more can be sent now: notes of each entry that is due what has passed of each limit, as `passed` tells.
+    /// Called when nothing more can be sent now: notes for each due entry the time held by each
+    /// limit so far, as returned by `passed`.
     pub(crate) fn hold_due(
         &mut self,
         now: Nanos,
@@ -155,7 +159,7 @@ mod tests {
         assert_eq!(queue.len(), 0);
     }
 
-    /// What is held and what is not are one queue.
+    /// Held entries and others form one queue.
     #[test]
     fn what_waits_for_room_keeps_its_place() {
         let mut queue = ReadyQueue::default();

@@ -1,4 +1,5 @@
-//! The limits on requests: how many are in flight, how many wait for their first chunk, and how long each limit was in the way.
+//! The limits on requests: how many are in flight, how many wait for their first chunk, and how
+//! long each limit was in the way.
 
 use veeksha_model::Nanos;
 
@@ -11,20 +12,21 @@ enum Obstacle {
     InPrefill,
 }
 
-/// For how long each limit has been in the way since the run began. The difference of two readings is how long a request that
-/// waited from the one to the other was kept back by each.
+/// For how long each limit has been in the way since the run began. The difference of two readings
+/// is how long a request that waited from the one to the other was kept back by each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Passed {
     pub(crate) in_flight: Nanos,
     pub(crate) in_prefill: Nanos,
 }
 
-/// A stretch of time in which the same limit, or none, was in the way. It lasts until the next one begins.
+/// A stretch of time in which the same limit, or none, was in the way. It lasts until the next one
+/// begins.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     start: Nanos,
     obstacle: Option<Obstacle>,
-    /// What had passed when it began.
+    /// Time held when it began.
     before: Passed,
 }
 
@@ -43,9 +45,10 @@ impl Stretch {
 
 /// One shard's part of the limits on requests.
 ///
-/// Instants are those of the results, not of the calls that tell of them: room that a result makes is there from the instant of the
-/// result on. What the shell needs to hear of it is not the limit's doing, and stays visible as lateness. (What became due between a
-/// result and a call that did not know of it yet is held for a little less than it was: never longer than that delay.)
+/// Instants are those of the results, not of the calls that report them: a result frees capacity
+/// from its instant on. The shell's delay in reporting it is not attributed to the limit, and stays
+/// visible as lateness. (A node that became due between a result and a call that did not know of it
+/// yet is held for slightly less than it was: never longer than that delay.)
 #[derive(Clone, Debug)]
 pub(crate) struct RequestLimits {
     most_in_flight: Option<u32>,
@@ -79,7 +82,7 @@ impl RequestLimits {
         self.stretches.drain(..past);
     }
 
-    /// Whether nothing may be dispatched.
+    /// Returns true if no request may be dispatched.
     pub(crate) fn is_full(&self) -> bool {
         self.obstacle().is_some()
     }
@@ -97,14 +100,14 @@ impl RequestLimits {
         self.changed(at);
     }
 
-    /// A request has its result; `prefilling`: its first chunk was not told of.
+    /// A request has its result; `prefilling` is true if its first chunk was not reported.
     pub(crate) fn ended(&mut self, at: Nanos, prefilling: bool) {
         self.in_flight -= 1;
         self.in_prefill -= u32::from(prefilling);
         self.changed(at);
     }
 
-    /// What had passed at an instant, no earlier than the last call's end.
+    /// Returns the time held at an instant that is not earlier than the end of the last call.
     pub(crate) fn passed(&self, at: Nanos) -> Passed {
         let of = |stretch: &Stretch| stretch.passed(at);
         let found = self.stretches.iter().rev().find(|stretch| stretch.start <= at);
@@ -133,7 +136,7 @@ impl RequestLimits {
         if present.obstacle == obstacle {
             return;
         }
-        // Results may be told of out of order; stretches follow one another.
+        // Results may be reported out of order; stretches are consecutive.
         if at <= present.start {
             present.obstacle = obstacle;
             return;
@@ -191,7 +194,7 @@ mod tests {
         let mut limits = limits(Some(1), None);
         limits.dispatched(0);
         limits.begin_call();
-        // Room since 100; the request that takes it was waiting already.
+        // Capacity is free since 100; the request that takes it was waiting already.
         limits.ended(100, true);
         limits.dispatched(60);
         assert_eq!(passed(&limits, 130), (130, 0));

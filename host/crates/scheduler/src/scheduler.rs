@@ -17,14 +17,16 @@ use crate::{SchedulerConfig, Traffic};
 
 /// Sessions that should lie ready beyond those that could start now.
 ///
-/// It must bridge the time in which a plugin makes a batch and its prompts are materialised: some milliseconds. 512
-/// sessions last 10 ms at 50,000 sessions per second, and hold a few megabytes of prompts at a thousand tokens each.
+/// It must bridge the time in which a plugin makes a batch and its prompts are materialised: some
+/// milliseconds. 512 sessions last 10 ms at 50,000 sessions per second, and hold a few megabytes of
+/// prompts at a thousand tokens each.
 pub const LOOKAHEAD: u32 = 512;
 
 /// Decides what is sent when. See the crate's documentation.
 ///
-/// Call [`Scheduler::on`] for everything that happens, and with [`Input::Tick`] at [`Scheduler::next_wake`]. The time must
-/// not go backwards. Sessions are dropped when they are over, so memory follows the live ones.
+/// Call [`Scheduler::on`] for everything that happens, and with [`Input::Tick`] at
+/// [`Scheduler::next_wake`]. The time must not go backwards. Sessions are dropped when they are
+/// over, so memory follows the live ones.
 #[derive(Debug)]
 pub struct Scheduler<P> {
     config: SchedulerConfig,
@@ -34,7 +36,7 @@ pub struct Scheduler<P> {
     sessions: HashMap<SessionId, SessionState<P>>,
     ready: ReadyQueue,
     requests: RequestLimits,
-    /// Which limits were reached when the present call began.
+    /// The limits that were reached when the present call began.
     reached: Reached,
     deadline: Deadline,
     phase: Phase,
@@ -82,7 +84,8 @@ impl<P> Scheduler<P> {
             sessions: self.admission.is_full(),
             requests: self.requests.is_full(),
         };
-        // A result counts before the clock does: it came before this call, whatever deadline the call is late for.
+        // A result counts before the clock does: it came before this call, whatever deadline the
+        // call is late for.
         self.take(now, input, actions);
         if let Some(timeout) = self.deadline.passed(self.phase, now) {
             actions.push(Action::TimeoutReached { at: timeout });
@@ -101,10 +104,11 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The next instant at which [`Input::Tick`] is due; `None`: only results or sessions move the run on.
+    /// The next instant at which [`Input::Tick`] is due; `None`: only results or sessions move the
+    /// run on.
     pub fn next_wake(&self) -> Option<Nanos> {
         let deadline = self.deadline.next(self.phase);
-        // What becomes due while a limit is reached waits for a result, not for its instant.
+        // A node that becomes due while a limit is reached waits for a result, not for its instant.
         let ready = self.ready.first().filter(|_| !self.requests.is_full());
         match self.phase {
             Phase::Stopping | Phase::Done => None,
@@ -115,7 +119,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// How many more sessions the source should deliver now, from [`Scheduler::next_wanted`] on.
+    /// Returns the number of sessions that the source should deliver now, from
+    /// [`Scheduler::next_wanted`] on.
     pub fn wanted(&self) -> u32 {
         if matches!(self.phase, Phase::Stopping | Phase::Done) {
             return 0;
@@ -125,7 +130,8 @@ impl<P> Scheduler<P> {
         missing.min(self.intake.remaining()).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The lowest session of this shard that was not delivered; the next is `shard.count` higher. `None`: no more are wanted.
+    /// The lowest session of this shard that was not delivered; the next is `shard.count` higher.
+    /// `None`: no more are wanted.
     pub fn next_wanted(&self) -> Option<SessionId> {
         match self.phase {
             Phase::Stopping | Phase::Done => None,
@@ -133,7 +139,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Whether [`Action::Done`] was given.
+    /// Returns true if [`Action::Done`] was given.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }
@@ -177,7 +183,7 @@ impl<P> Scheduler<P> {
         self.admission.hold(plan.id, now, plan.arrives_at);
     }
 
-    /// Nodes with the recorded instants that count: only traffic that replays arrivals looks at them.
+    /// Removes the recorded instants unless the traffic replays arrivals.
     fn timed(&self, mut nodes: Vec<NodePlan<P>>) -> Vec<NodePlan<P>> {
         if self.config.traffic != Traffic::Scheduled {
             for node in &mut nodes {
@@ -207,7 +213,8 @@ impl<P> Scheduler<P> {
 
     fn agent_failed(&mut self, now: Nanos, id: SessionId, actions: &mut Vec<Action<P>>) {
         if !self.sessions.contains_key(&id) {
-            // The agent failed before its first step: the session still takes its turn, and ends when it has started.
+            // The agent failed before its first step: the session still takes its turn, and ends
+            // when it has started.
             self.deliver(
                 now,
                 SessionPlan {
@@ -365,8 +372,9 @@ impl<P> Scheduler<P> {
 
     /// Ends the run, at `end`: nothing more is sent, what is in flight is called back.
     ///
-    /// What was due by then and before the timeout is named as what it is: held by a limit, or missed. Sessions that were delivered
-    /// ahead of their time leave no trace: whether they were known depends on the look-ahead, not on the workload.
+    /// Nodes that were due by then and before the timeout get the specific reason: held by a limit,
+    /// or missed. Sessions that were delivered ahead of their time leave no trace: whether they
+    /// were known depends on the look-ahead, not on the workload.
     fn stop(&mut self, end: Nanos, now: Nanos, actions: &mut Vec<Action<P>>) {
         if matches!(self.phase, Phase::Stopping | Phase::Done) {
             return;
@@ -445,7 +453,8 @@ impl<P> Scheduler<P> {
                 requests: session.requests(),
             });
             forget(&session, actions);
-            // One without requests ends at its start, which may lie before the instant at which it got its place.
+            // One without requests ends at its start, which may lie before the instant at which it
+            // got its place.
             self.admission.release(at.max(session.place_since()));
         }
     }

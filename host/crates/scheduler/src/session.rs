@@ -19,7 +19,7 @@ pub(crate) struct SessionState<P> {
     nodes: BTreeMap<NodeId, Node<P>>,
     /// Its start; `None` while it is held.
     start: Option<Nanos>,
-    /// Since when there has been a place for it; 0 where sessions are not limited.
+    /// Instant since which a slot has been free for it; 0 where sessions are not limited.
     place_since: Nanos,
     /// The last completion so far, or the start.
     latest: Nanos,
@@ -32,12 +32,13 @@ pub(crate) struct SessionState<P> {
     fate: SessionEnd,
 }
 
-/// What may still come from a session's agent.
+/// The state of a session's agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Agent {
     /// Steps.
     Open,
-    /// Nothing: the session is planned, or the agent said so, or its steps make no difference any more.
+    /// No more steps: the session is planned, the agent reported `done`, or its steps make no
+    /// difference any more.
     Closed,
     /// Nothing: it failed.
     Failed,
@@ -51,7 +52,7 @@ struct Node<P> {
     wait: Nanos,
     /// 0: at any time.
     not_before: Nanos,
-    /// When the scheduler heard of it. What its plugin was late with, no limit held.
+    /// Instant at which the scheduler learned of it. A plugin's delay is not attributed to a limit.
     known: Nanos,
     payload: Arc<P>,
     children: Vec<NodeId>,
@@ -60,46 +61,47 @@ struct Node<P> {
 
 #[derive(Debug)]
 enum NodeState<P> {
-    /// `left` parents are not complete; the last of the others completed at `base` (`None`: no parents).
+    /// `left` parents are not complete; the last of the others completed at `base` (`None`: no
+    /// parents).
     Waiting { left: usize, base: Option<Nanos> },
     /// In the ready queue.
     Queued { intended: Nanos },
     /// Dispatched, with this conversation before it.
     InFlight {
         measured: bool,
-        /// Its first chunk has not been told of.
+        /// True until its first chunk is reported.
         prefilling: bool,
         before: Conversation<P>,
     },
-    /// Its result is there; the conversation up to and with it.
+    /// Completed; the conversation up to and including it.
     Complete { at: Nanos, talk: Conversation<P> },
     /// Will never be sent.
     Withdrawn,
 }
 
-/// What the dispatch of a node needs.
+/// The data for dispatching a node.
 pub(crate) struct Departure<P> {
     pub(crate) payload: Arc<P>,
     pub(crate) history: Option<Arc<History<P>>>,
     pub(crate) session_requests: u32,
 }
 
-/// What a request was when its result came.
+/// The state of a request when its result came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) measured: bool,
     pub(crate) prefilling: bool,
 }
 
-/// Since when a request that is due could have been sent, but for the limits on requests.
+/// The instant since which a due request could have been sent, apart from the request limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Free {
     pub(crate) since: Nanos,
-    /// How long its session had to wait for a place, after the request was due.
+    /// Time for which its session waited for a slot after the request was due.
     pub(crate) held_by_sessions: Nanos,
 }
 
-/// Why nodes are given up.
+/// The reason for which nodes are withdrawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Withdrawal {
     pub(crate) reason: NeverSentReason,
@@ -139,27 +141,27 @@ impl<P> SessionState<P> {
         self.nodes.len() as u32
     }
 
-    /// When its last completion was, or its start.
+    /// Returns the instant of its last completion, or its start.
     pub(crate) fn latest(&self) -> Nanos {
         self.latest
     }
 
-    /// Since when there was a place for it.
+    /// Returns the instant since which a slot was free for it.
     pub(crate) fn place_since(&self) -> Nanos {
         self.place_since
     }
 
-    /// Whether it has left the look-ahead.
+    /// Returns true if it has left the look-ahead.
     pub(crate) fn has_started(&self) -> bool {
         self.start.is_some()
     }
 
-    /// Whether its agent may still add nodes.
+    /// Returns true if its agent may still add nodes.
     pub(crate) fn agent_open(&self) -> bool {
         self.agent == Agent::Open
     }
 
-    /// Whether a node waits in the ready queue.
+    /// Returns true if a node waits in the ready queue.
     pub(crate) fn is_queued(&self, node: NodeId) -> bool {
         matches!(
             self.nodes.get(&node),
@@ -170,7 +172,7 @@ impl<P> SessionState<P> {
         )
     }
 
-    /// Since when a node could have been sent that was due at `intended`.
+    /// Returns the instant since which a node that was due at `intended` could have been sent.
     pub(crate) fn free(&self, node: NodeId, intended: Nanos) -> Free {
         let known = self.nodes.get(&node).map_or(0, |node| node.known);
         let wanted = intended.max(known);
@@ -180,7 +182,8 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Adds nodes, which the scheduler heard of at `known`; those whose id is taken are ignored. Parents that do not exist count as complete.
+    /// Adds nodes that the scheduler learned of at `known`; those whose id is taken are ignored.
+    /// Parents that do not exist count as complete.
     pub(crate) fn add(&mut self, plans: Vec<NodePlan<P>>, known: Nanos, ready: &mut ReadyQueue) {
         let mut added = Vec::with_capacity(plans.len());
         for plan in plans {
@@ -234,8 +237,9 @@ impl<P> SessionState<P> {
 
     /// Moves a node whose parents are complete into the ready queue, once the session has started.
     ///
-    /// A node without parents counts from the session's start. If an agent adds one later, it counts from the last
-    /// completion: the earliest instant at which the agent can have thought of it.
+    /// A node without parents counts from the session's start. If an agent adds one later, it
+    /// counts from the last completion: the earliest instant at which the agent can have thought of
+    /// it.
     fn queue_if_free(&mut self, id: NodeId, ready: &mut ReadyQueue) {
         let Some(_) = self.start else { return };
         let latest = self.latest;
@@ -301,7 +305,8 @@ impl<P> SessionState<P> {
         })
     }
 
-    /// Notes the first chunk of a node; false if it was told of before, or the node is not in flight.
+    /// Notes the first chunk of a node; returns false if it was reported before, or if the node is
+    /// not in flight.
     pub(crate) fn first_chunk(&mut self, node: NodeId) -> bool {
         match self.nodes.get_mut(&node).map(|node| &mut node.state) {
             Some(NodeState::InFlight { prefilling, .. }) => std::mem::replace(prefilling, false),
@@ -309,7 +314,8 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Notes the result of a node in flight; returns what it was, or `None` if it was not in flight.
+    /// Notes the result of a node in flight; returns what it was, or `None` if it was not in
+    /// flight.
     pub(crate) fn complete(
         &mut self,
         node: NodeId,
@@ -340,7 +346,7 @@ impl<P> SessionState<P> {
         Some(ended)
     }
 
-    /// Tells the children of a complete node.
+    /// Releases the children of a complete node.
     pub(crate) fn release_children(&mut self, node: NodeId, ready: &mut ReadyQueue) {
         let Some(parent) = self.nodes.get_mut(&node) else {
             return;
@@ -361,7 +367,8 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Gives up every node that was not sent, lowest id first. Returns how many of them were in the ready queue.
+    /// Gives up every node that was not sent, lowest id first. Returns how many of them were in the
+    /// ready queue.
     pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> usize {
         let mut queued = 0;
         if self.unsent == 0 {
@@ -417,13 +424,13 @@ impl<P> SessionState<P> {
         self.worsen(SessionEnd::Errored);
     }
 
-    /// Whether the agent failed.
+    /// Returns true if the agent failed.
     pub(crate) fn has_failed_agent(&self) -> bool {
         self.agent == Agent::Failed
     }
 
-    /// Ends a session whose agent neither adds a node nor says `done`, although nothing is left that it could react to.
-    /// Called after a step and at the start.
+    /// Ends a session whose agent neither adds a node nor reports `done`, although nothing is left
+    /// that it could react to. Called after a step and at the start.
     pub(crate) fn give_up_if_stuck(&mut self) {
         if self.start.is_some() && self.agent == Agent::Open && self.unsent + self.in_flight + self.asks == 0
         {
@@ -432,7 +439,7 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// The run ends: an agent that had more to say leaves its session incomplete.
+    /// Ends the session with the run: one whose agent is still open is incomplete.
     pub(crate) fn cut(&mut self) {
         if self.agent == Agent::Open {
             self.agent = Agent::Closed;
@@ -445,13 +452,14 @@ impl<P> SessionState<P> {
         self.worsen(SessionEnd::Incomplete);
     }
 
-    /// How it ended, once it has.
+    /// Returns the outcome once the session is over.
     pub(crate) fn end(&self) -> Option<SessionEnd> {
         let over = self.start.is_some() && self.unsent + self.in_flight == 0 && self.agent != Agent::Open;
         over.then_some(self.fate)
     }
 
-    /// Keeps the worst: completed, errored, cancelled, incomplete. What a failure cancelled stays cancelled.
+    /// Keeps the worst: completed, errored, cancelled, incomplete. What a failure cancelled stays
+    /// cancelled.
     fn worsen(&mut self, end: SessionEnd) {
         if self.fate != SessionEnd::Cancelled {
             self.fate = self.fate.max(end);

@@ -1,4 +1,5 @@
-//! The places of closed-loop traffic: how many sessions may be active, and since when a place is free.
+//! The places of closed-loop traffic: how many sessions may be active, and since when a place is
+//! free.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +8,8 @@ use veeksha_model::Nanos;
 
 use crate::Shard;
 
-/// The places of one shard. A place opens when the ramp reaches it and again when its session is over.
+/// The places of one shard. A place opens when the ramp reaches it and again when its session is
+/// over.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     target: u32,
@@ -15,7 +17,7 @@ pub(crate) struct Slots {
     shard: Shard,
     /// Places of this shard that the ramp has opened.
     opened: u64,
-    /// Since when each free place is free.
+    /// The instants since which each free slot is free.
     free: BinaryHeap<Reverse<Nanos>>,
 }
 
@@ -28,16 +30,19 @@ impl Slots {
             opened: 0,
             free: BinaryHeap::new(),
         };
-        // Without a ramp everything is open from the start, and look-ahead should know it before the first tick.
+        // Without a ramp everything is open from the start, and look-ahead should know it before
+        // the first tick.
         slots.advance(0);
         slots
     }
 
-    /// When the ramp opens this shard's next place; `None` when all are open.
+    /// Returns the instant at which the ramp opens this shard's next slot; `None` when all are
+    /// open.
     ///
     /// The whole target is `floor(target * t / ramp)`, and this shard's part of `n` places is
-    /// `floor((n + count - 1 - index) / count)`. So the shard's place `k` (from 0) opens when the whole reaches
-    /// `k * count + index + 1`, and the whole reaches `n` at `ceil(n * ramp / target)`.
+    /// `floor((n + count - 1 - index) / count)`. So the shard's place `k` (from 0) opens when the
+    /// whole reaches `k * count + index + 1`, and the whole reaches `n` at `ceil(n * ramp /
+    /// target)`.
     pub(crate) fn next_opening(&self) -> Option<Nanos> {
         let whole =
             u128::from(self.opened) * u128::from(self.shard.parts()) + u128::from(self.shard.index) + 1;
@@ -63,7 +68,7 @@ impl Slots {
         self.free.push(Reverse(at));
     }
 
-    /// How many places are free.
+    /// Returns the number of free slots.
     pub(crate) fn free(&self) -> usize {
         self.free.len()
     }
@@ -76,7 +81,8 @@ mod tests {
     #[test]
     fn the_ramp_opens_places_one_by_one() {
         let mut slots = Slots::new(4, 10, Shard::WHOLE);
-        // floor(4 t / 10) reaches 1, 2, 3, 4 at t = 2.5, 5, 7.5, 10; the first whole nanoseconds are 3, 5, 8, 10.
+        // floor(4 t / 10) reaches 1, 2, 3, 4 at t = 2.5, 5, 7.5, 10; the first whole nanoseconds
+        // are 3, 5, 8, 10.
         let mut openings = Vec::new();
         while let Some(at) = slots.next_opening() {
             slots.advance(at - 1);

@@ -27,7 +27,8 @@ fn a_diamond_waits_for_its_last_parent_and_thinks() {
     );
     assert_eq!(on(&mut s, 110, Input::Tick), ["send 0/2 at 110 of 4 after [0]"]);
     assert!(on(&mut s, 200, answered(0, 2, 190)).is_empty());
-    // max(190, 180) + 7: its instant is past when its last parent becomes known, and stays what it is.
+    // max(190, 180) + 7: its instant is past when its last parent becomes known, and stays what it
+    // is.
     assert_eq!(
         on(&mut s, 300, answered(0, 1, 180)),
         ["send 0/3 at 197 of 4 after [0 2]"]
@@ -65,7 +66,7 @@ fn arrivals_keep_their_instant_when_the_source_is_late() {
             "send 1/0 at 1000000000 of 1 after []"
         ]
     );
-    // Held in time, called late: the schedule's instant stays, and it is no starvation.
+    // Delivered in time, called late: the scheduled instant stays, and it is not starvation.
     on(&mut s, 3 * S, session(4, one()));
     assert_eq!(s.next_wake(), Some(4 * S));
     assert_eq!(
@@ -332,7 +333,8 @@ fn unbounded_grace_waits_for_every_measured_request_and_for_no_other() {
     on(&mut s, 2 * S, Input::Tick);
     on(&mut s, 5 * S / 2, answered(0, 0, 5 * S / 2));
     on(&mut s, 3 * S, Input::Tick);
-    // 1/0 is the last measured one; 0/1, 2/0 and 3/0 are not waited for. Its child 1/1 is never sent.
+    // 1/0 is the last measured one; 0/1, 2/0 and 3/0 are not waited for. Its child 1/1 is never
+    // sent.
     let end = on(&mut s, 3 * S + 1, answered(1, 0, 3 * S + 1));
     let never = |id: u64| format!("never {id}/1 run_ended at 3000000001");
     let expected = [

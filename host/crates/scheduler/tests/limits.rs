@@ -1,4 +1,5 @@
-//! Hand-made runs under limits: who waits, for what, how long, and what is said of those that never got through.
+//! Handmade runs under limits: which requests wait, for which limit, how long, and what is reported
+//! of those that were never sent.
 
 use veeksha_model::{Nanos, SessionId};
 use veeksha_scheduler::{
@@ -66,14 +67,15 @@ fn requests_wait_for_one_in_flight_to_end() {
         ]
     );
     on(&mut s, 60, answered(2, 0, 60));
-    // There is room again: nobody is held.
+    // There is capacity again: nothing is held.
     assert_eq!(
         on(&mut s, 70, arriving(3, 70, one()))[1],
         "send 3/0 at 70 of 1 after []"
     );
 }
 
-/// Two in flight, one of them in prefill. Each stretch of the wait belongs to the limit that was in the way then.
+/// Two in flight, one of them in prefill. Each stretch of the wait belongs to the limit that was in
+/// the way then.
 #[test]
 fn a_wait_is_told_apart_by_limit() {
     let begin = || {
@@ -87,14 +89,15 @@ fn a_wait_is_told_apart_by_limit() {
         );
         s
     };
-    // Until 8 the prefill was in the way, from then on the two in flight. The first chunk of 1/0 makes no room in flight.
+    // The prefill limit holds until 8, then the two in flight. The first chunk of 1/0 frees no
+    // capacity in flight.
     let mut s = begin();
     assert!(on(&mut s, 12, first_chunk(1, 0, 12)).is_empty());
     assert_eq!(
         on(&mut s, 30, answered(0, 0, 30))[1],
         "send 2/0 at 0 of 1 after [] held 0+22+8"
     );
-    // The other way about: room in flight at 10, and until 15 the prefill of 1/0 is in the way again.
+    // The reverse: capacity in flight at 10, and until 15 the prefill of 1/0 holds again.
     let mut s = begin();
     assert_eq!(
         on(&mut s, 10, answered(0, 0, 10)),
@@ -185,7 +188,7 @@ fn a_wait_for_a_place_is_followed_by_one_for_room() {
     );
 }
 
-/// What the source was late with, no limit held.
+/// A delay of the source is not attributed to a limit.
 #[test]
 fn starvation_is_not_held() {
     let mut s = scheduled(Some(1), None, None);
@@ -200,7 +203,8 @@ fn starvation_is_not_held() {
             "send 1/0 at 10 of 1 after [] held 10+0+0"
         ]
     );
-    // An agent that thinks until 70 about an answer of 50, while the only place in flight is taken until 90.
+    // An agent that thinks until 70 about an answer of 50, while the only place in flight is taken
+    // until 90.
     let mut s = scheduled(None, Some(1), None);
     on(&mut s, 0, agent(0, one()));
     on(&mut s, 0, arriving(1, 40, one()));
@@ -288,7 +292,7 @@ fn what_is_held_can_be_withdrawn() {
     );
 }
 
-/// At the end of a run, what was due says why it was not sent; what was not due yet says that too.
+/// At the end of a run, each due request has its reason; so does each that was not due yet.
 #[test]
 fn what_a_limit_kept_back_until_the_end_is_named() {
     let limited = |sessions, in_flight| {
@@ -321,7 +325,8 @@ fn what_a_limit_kept_back_until_the_end_is_named() {
             "finish 1 incomplete at 103 of 2"
         ]
     );
-    // A session without a place is known and was due: it appears with everything it would have sent.
+    // A session without a place is known and was due: it appears with everything it would have
+    // sent.
     let mut s = limited(Some(1), None);
     for (id, at) in [(0, 0), (1, 10), (2, 100)] {
         on(&mut s, 0, arriving(id, at, two()));
@@ -354,7 +359,7 @@ fn what_a_limit_kept_back_until_the_end_is_named() {
     );
 }
 
-/// A result that ends the run makes room for nobody: what waited for it was held to the end.
+/// A result that ends the run frees no capacity: the waiting requests were held to the end.
 #[test]
 fn the_result_that_ends_the_run_leaves_the_rest_held() {
     let mut s = Scheduler::new(SchedulerConfig {
@@ -384,7 +389,8 @@ fn the_result_that_ends_the_run_leaves_the_rest_held() {
     );
 }
 
-/// One session a second is asked for and the source delivers two: at 4.5 s those of 2, 3 and 4 s are missing, and no more.
+/// One session a second is asked for and the source delivers two: at 4.5 s those of 2, 3 and 4 s
+/// are missing, and no more.
 #[test]
 fn arrivals_that_were_never_delivered_are_counted() {
     let second = 1_000_000_000;

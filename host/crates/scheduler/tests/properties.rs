@@ -1,4 +1,4 @@
-//! What holds in every run, whatever the traffic, the graphs, the answers and the end.
+//! Invariants of every run, whatever the traffic, the graphs, the answers and the end.
 #![expect(
     clippy::panic,
     reason = "a failed check in the world of a test is a failed test"
@@ -87,7 +87,7 @@ prop_compose! {
     }
 }
 
-/// Whether nothing ends the run early.
+/// Returns true if nothing ends the run early.
 fn unlimited(config: &SchedulerConfig, weather: &Weather) -> bool {
     config.benchmark_timeout.is_none() && weather.stop.is_none()
 }
@@ -138,7 +138,8 @@ proptest! {
         }
     }
 
-    /// Sessions start when the schedule says, whatever the sharding, the limits, the answers and the delivery.
+    /// Sessions start at their scheduled instants, whatever the sharding, the limits, the answers
+    /// and the delivery.
     #[test]
     fn arrivals_depend_on_seed_and_id_alone(gap in 1u32..40, seed in any::<u64>(), weather in weather(), count in 1u32..4, limits in limits(3)) {
         let interval = Interval::Poisson { rate: 1e9 / f64::from(gap) };
@@ -165,7 +166,8 @@ proptest! {
         prop_assert_eq!(starts, expected);
     }
 
-    /// Replayed sessions start at their own arrivals, whatever the sharding, the limits, the answers and the delivery.
+    /// Replayed sessions start at their own arrivals, whatever the sharding, the limits, the
+    /// answers and the delivery.
     #[test]
     fn replayed_arrivals_are_the_recorded_ones(weather in weather(), count in 1u32..4, limits in limits(3)) {
         let weather = Weather { stop: None, ..weather };
@@ -191,8 +193,8 @@ proptest! {
         }
     }
 
-    /// What has been delivered starts in the order of arrival, whatever the ids: with everything there from the beginning, that is
-    /// the order of the whole run.
+    /// Delivered sessions start in the order of arrival, whatever their ids: with all of them
+    /// delivered at the beginning, that is the order of the whole run.
     #[test]
     fn replayed_sessions_start_in_the_order_of_arrival(weather in weather()) {
         let weather = Weather { stop: None, delivery: 0, ..weather };

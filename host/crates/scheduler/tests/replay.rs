@@ -1,4 +1,4 @@
-//! Hand-made runs of recorded sessions: arrivals, recorded instants, and what is heard of a conversation.
+//! Handmade runs of recorded sessions: arrivals, recorded instants, and the history that is sent.
 
 use std::sync::Arc;
 
@@ -178,7 +178,8 @@ fn hearing(history_mode: HistoryMode, node: NodePlan<u32>) -> NodePlan<u32> {
     NodePlan { history_mode, ..node }
 }
 
-/// The last of a chain decides how all answers before it are given; a fresh one in between begins the conversation.
+/// The last of a chain decides how all answers before it are given; a fresh one in between begins
+/// the conversation.
 #[test]
 fn a_nodes_mode_holds_for_the_whole_chain_behind_it() {
     use HistoryMode::{Fresh, Live, Recorded};
@@ -204,7 +205,8 @@ fn a_nodes_mode_holds_for_the_whole_chain_behind_it() {
         on(&mut s, 2, answered(0, 1, 2)),
         ["send 0/2 at 2 of 7 after [0 1]"]
     );
-    // A failure: what was recorded stands for those who hear recordings. Node 1 was never recorded: its real answer.
+    // A failed turn: recorded histories have its recorded answer. Node 1 was never recorded: its
+    // real answer.
     assert_eq!(
         on(&mut s, 3, failed(0, 2, 3)),
         ["send 0/3 at 3 of 7 after [0R 1 2R]"]

@@ -2,8 +2,8 @@
 
 use hdrhistogram::Histogram;
 
-/// A histogram of durations in nanoseconds with three significant digits. It serves the progress line and live metrics;
-/// final figures are computed exactly, from all values.
+/// A histogram of durations in nanoseconds with three significant digits. It serves the progress
+/// line and live metrics; final values are computed exactly, from all samples.
 #[derive(Clone, Debug)]
 pub struct LiveHistogram {
     counts: Histogram<u64>,
@@ -19,7 +19,8 @@ impl LiveHistogram {
 
     /// Counts one duration.
     pub fn record(&mut self, nanos: u64) {
-        // An auto-resizing histogram refuses only what lies beyond i64::MAX / 2; that is counted at the upper end.
+        // An auto-resizing histogram refuses only what lies beyond i64::MAX / 2; that is counted at
+        // the upper end.
         if self.counts.record(nanos).is_err() {
             self.counts.saturating_record(nanos);
         }
@@ -42,7 +43,8 @@ impl LiveHistogram {
         (self.count() > 0).then(|| self.counts.mean())
     }
 
-    /// The `p`-quantile (`0.0..=1.0`) in nanoseconds, within 0.1 %; `None` while nothing was counted.
+    /// The `p`-quantile (`0.0..=1.0`) in nanoseconds, within 0.1 %; `None` while nothing was
+    /// counted.
     pub fn quantile(&self, p: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.value_at_quantile(p))
     }

@@ -1,4 +1,5 @@
-//! Counter-based randomness, distributions, percentiles, histograms, and numbers as text: pure numbers.
+//! Counter-based randomness, distributions, percentiles, histograms, and numbers as text: pure
+//! numbers.
 #![forbid(unsafe_code)]
 
 mod histogram;

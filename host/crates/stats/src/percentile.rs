@@ -1,13 +1,14 @@
 //! Exact percentiles of a sorted sample.
 
-/// The `p`-quantile (`0.0..=1.0`) of values in ascending order, by linear interpolation between the two nearest ranks:
-/// type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996), which is numpy's default.
-/// `None` for an empty sample and for a `p` outside of the range.
+/// The `p`-quantile (`0.0..=1.0`) of values in ascending order, by linear interpolation between the
+/// two nearest ranks: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996),
+/// which is numpy's default. `None` for an empty sample and for a `p` outside of the range.
 pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     interpolate(sorted.len(), p, |rank| sorted[rank])
 }
 
-/// As [`percentile`], of `count` values that `at` gives by rank, ascending: for samples that are not stored as `f64`.
+/// As [`percentile`], of `count` values that `at` gives by rank, ascending: for samples that are
+/// not stored as `f64`.
 pub fn interpolate(count: usize, p: f64, at: impl Fn(usize) -> f64) -> Option<f64> {
     if count == 0 || !(0.0..=1.0).contains(&p) {
         return None;

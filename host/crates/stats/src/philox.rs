@@ -1,5 +1,6 @@
-//! Philox4x32-10: a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3",
-//! SC'11). Each counter gives four words that depend on (key, counter) and on nothing else.
+//! Philox4x32-10: a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers:
+//! As Easy as 1, 2, 3", SC'11). Each counter gives four words that depend on (key, counter) and on
+//! nothing else.
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];

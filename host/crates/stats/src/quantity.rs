@@ -1,6 +1,7 @@
-//! Numbers with units, for people. Files hold the full figures.
+//! Numbers with units as readable text. Files hold full precision.
 
-/// A duration given in seconds, to three significant digits in the unit that suits it: `12.3 ms`, `1.23 s`, `-45 µs`.
+/// A duration given in seconds, to three significant digits in the unit that suits it: `12.3 ms`,
+/// `1.23 s`, `-45 µs`.
 pub fn duration(seconds: f64) -> String {
     let seconds = three_digits(seconds);
     let (scale, unit) = match seconds.abs() {
@@ -12,10 +13,12 @@ pub fn duration(seconds: f64) -> String {
     format!("{} {unit}", number(seconds * scale))
 }
 
-/// From here on a double does not tell whole numbers apart, and its digits say nothing: three of them and an exponent do.
+/// Above this, a double cannot represent every integer, so three digits and an exponent are
+/// printed.
 const NO_LONGER_EXACT: f64 = 1e15;
 
-/// A number to three significant digits, integer digits not cut below 10^15: `0.0123`, `12.3`, `1234`, `1.5e90`.
+/// A number to three significant digits, integer digits not cut below 10^15: `0.0123`, `12.3`,
+/// `1234`, `1.5e90`.
 pub fn number(value: f64) -> String {
     let value = three_digits(value);
     if value == 0.0 || !value.is_finite() {
@@ -63,7 +66,8 @@ fn trimmed(text: &str) -> &str {
     text.trim_end_matches('0').trim_end_matches('.')
 }
 
-/// Rounds to three significant digits where there is a fraction to drop; larger numbers to integers.
+/// Rounds to three significant digits where there is a fraction to drop; larger numbers to
+/// integers.
 fn three_digits(value: f64) -> f64 {
     if value.abs() >= 100.0 {
         return value.round();

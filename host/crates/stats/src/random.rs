@@ -1,9 +1,9 @@
-//! Named streams of random words, and drawing from one in order.
+//! Named streams of random words, and sequential draws from them.
 
 use crate::philox::block;
 
-/// A sequence of 2^34 words named by (seed, session, stream). Word `i` is computed from its index; there is no state, so
-/// threads, order and repetition change nothing.
+/// A sequence of 2^34 words named by (seed, session, stream). Word `i` is computed from its index;
+/// there is no state, so threads, order and repetition change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomStream {
     key: [u32; 2],
@@ -20,7 +20,7 @@ impl RandomStream {
         }
     }
 
-    /// Word `index`.
+    /// Returns word `index`.
     pub fn word(&self, index: u64) -> u32 {
         self.block(index / 4)[(index % 4) as usize]
     }
@@ -72,7 +72,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// The next word.
+    /// Returns the next word.
     pub fn next_u32(&mut self) -> u32 {
         let slot = (self.next % 4) as usize;
         if slot == 0 {
@@ -82,7 +82,7 @@ impl Draws {
         self.words[slot]
     }
 
-    /// The next two words as one.
+    /// Returns the next two words as one 64-bit number.
     pub fn next_u64(&mut self) -> u64 {
         (u64::from(self.next_u32()) << 32) | u64::from(self.next_u32())
     }
@@ -116,14 +116,15 @@ impl Draws {
         -self.unit_open().ln()
     }
 
-    /// Standard normal (Box and Muller; one of the pair is thrown away to keep draws independent of call history).
+    /// Standard normal (Box and Muller; one of the pair is thrown away to keep draws independent of
+    /// call history).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.unit_open().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Gamma with the given shape and scale 1 (Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables",
-    /// 2000; shapes below 1 by their boost).
+    /// Gamma with the given shape and scale 1 (Marsaglia and Tsang, "A Simple Method for Generating
+    /// Gamma Variables", 2000; shapes below 1 by their boost).
     pub fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let boost = self.unit_open().powf(1.0 / shape);
@@ -204,7 +205,8 @@ mod tests {
         );
     }
 
-    /// Mean and variance from the distributions' formulas; tolerances are about five standard errors at n = 200,000.
+    /// Mean and variance from the distributions' formulas; tolerances are about five standard
+    /// errors at n = 200,000.
     #[test]
     fn distributions_have_their_moments() {
         let mut draws = RandomStream::new(3, 0, "moments").draws();

@@ -1,21 +1,24 @@
-//! Curves over time that change in steps: how many requests were in flight, how many tokens came per second.
+//! Curves over time that change in steps: how many requests were in flight, how many tokens came
+//! per second.
 
 use std::sync::OnceLock;
 
-/// The sum of weighted intervals at every instant, by an exact sweep line. An interval counts from its beginning on, and no longer
-/// at its end: `[from, to)`. Instants are nanoseconds. Where no interval lies the value is 0.
+/// The sum of weighted intervals at every instant, by an exact sweep line. An interval counts from
+/// its beginning on, and no longer at its end: `[from, to)`. Instants are nanoseconds. Where no
+/// interval lies the value is 0.
 ///
-/// It holds 32 bytes for an interval until the first question is asked, and 16 bytes for each instant at which the value changes
-/// from then on. Adding after a question is allowed; the next question sorts again.
+/// It holds 32 bytes for an interval until the first question is asked, and 16 bytes for each
+/// instant at which the value changes from then on. Adding after a question is allowed; the next
+/// question sorts again.
 #[derive(Clone, Debug, Default)]
 pub struct StepCurve {
     begins: Vec<(u64, f64)>,
     ends: Vec<(u64, f64)>,
-    /// What `points` gives; made when it is asked for.
+    /// Cache of `points`.
     points: OnceLock<Vec<(u64, f64)>>,
 }
 
-/// The time that a figure of a curve is taken over.
+/// The time over which a statistic of a curve is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// All of it.
@@ -24,8 +27,9 @@ pub enum Over {
     Active,
 }
 
-/// A curve in a few time-weighted figures, in the curve's unit. A percentile is the smallest value that the curve did not exceed
-/// for that share of the time: time is continuous, so nothing lies between two values.
+/// Time-weighted summary of a curve, in the curve's unit. A percentile is the smallest value that
+/// the curve did not exceed for that share of the time: time is continuous, so there is no
+/// interpolation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveSummary {
     /// The time it rests on, in nanoseconds; never 0.
@@ -52,7 +56,8 @@ impl StepCurve {
         StepCurve::default()
     }
 
-    /// Adds `weight` from `from` on until `to`. An interval without length, and a weight that is not finite, change nothing.
+    /// Adds `weight` from `from` on until `to`. An interval without length, and a weight that is
+    /// not finite, change nothing.
     pub fn add(&mut self, from: u64, to: u64, weight: f64) {
         if from < to && weight.is_finite() && weight != 0.0 {
             self.begins.push((from, weight));
@@ -61,8 +66,8 @@ impl StepCurve {
         }
     }
 
-    /// Prepares for questions, in place. Without it the first question makes a copy of all intervals for a while; where there are many,
-    /// that is worth avoiding.
+    /// Prepares for questions, in place. Without it the first question makes a copy of all
+    /// intervals for a while; where there are many, that is worth avoiding.
     pub fn settle(&mut self) {
         sort(&mut self.begins);
         sort(&mut self.ends);
@@ -70,7 +75,8 @@ impl StepCurve {
         self.points = OnceLock::from(points);
     }
 
-    /// The instants at which the value changes, ascending, each with the value from that instant on. The last value is 0.
+    /// The instants at which the value changes, ascending, each with the value from that instant
+    /// on. The last value is 0.
     pub fn points(&self) -> Vec<(u64, f64)> {
         self.steps().to_vec()
     }
@@ -97,13 +103,14 @@ impl StepCurve {
         self.mean_over(from, to, Over::All)
     }
 
-    /// As [`StepCurve::mean`], of the time where the value is above 0 only; `None` if there is none.
+    /// As [`StepCurve::mean`], of the time where the value is above 0 only; `None` if there is
+    /// none.
     pub fn mean_active(&self, from: u64, to: u64) -> Option<f64> {
         self.mean_over(from, to, Over::Active)
     }
 
-    /// The smallest value that the curve did not exceed for a share `p` (`0.0..=1.0`) of the time within `[from, to)`; `None` for
-    /// an empty stretch and for a `p` outside of the range.
+    /// The smallest value that the curve did not exceed for a share `p` (`0.0..=1.0`) of the time
+    /// within `[from, to)`; `None` for an empty stretch and for a `p` outside of the range.
     pub fn percentile(&self, p: f64, from: u64, to: u64) -> Option<f64> {
         Durations::of(self, from, to, Over::All).percentile(p)
     }
@@ -118,7 +125,7 @@ impl StepCurve {
         self.pieces(from, to).map(|(_, value)| value).reduce(f64::max)
     }
 
-    /// All figures at once.
+    /// Returns all statistics at once.
     pub fn summary(&self, from: u64, to: u64, over: Over) -> Option<CurveSummary> {
         let durations = Durations::of(self, from, to, over);
         Some(CurveSummary {
@@ -160,12 +167,14 @@ impl StepCurve {
     }
 }
 
-/// Equal instants are ordered by weight, so that the order in which intervals were added changes no sum.
+/// Equal instants are ordered by weight, so that the order in which intervals were added changes no
+/// sum.
 fn sort(edges: &mut [(u64, f64)]) {
     edges.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
 }
 
-/// Beginnings and ends in the order of time. At one instant ends and beginnings cancel out before the value is told.
+/// Merges beginnings and ends in the order of time. At one instant, ends and beginnings cancel out
+/// before the value is emitted.
 fn sweep(begins: &[(u64, f64)], ends: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let (mut begin, mut end) = (0, 0);
     let mut points: Vec<(u64, f64)> = Vec::new();
@@ -183,7 +192,7 @@ fn sweep(begins: &[(u64, f64)], ends: &[(u64, f64)]) -> Vec<(u64, f64)> {
             begin += 1;
         }
         if begin == end {
-            // Nothing is open: what rounding left behind is no value.
+            // Nothing is open: drop the rounding residue.
             sum = Sum::default();
         }
         let value = sum.value();
@@ -194,8 +203,8 @@ fn sweep(begins: &[(u64, f64)], ends: &[(u64, f64)]) -> Vec<(u64, f64)> {
     points
 }
 
-/// A sum with the rounding errors carried along (Neumaier's form of Kahan's summation): weights that come and go leave no residue
-/// worth speaking of.
+/// A sum with the rounding errors carried along (Neumaier's form of Kahan's summation): weights
+/// that come and go leave no residue worth speaking of.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     sum: f64,
@@ -218,7 +227,7 @@ impl Sum {
     }
 }
 
-/// How long the curve had each value, by ascending value.
+/// Time spent at each value, by ascending value.
 struct Durations {
     pieces: Vec<(f64, u64)>,
     total: u64,

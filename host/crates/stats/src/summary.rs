@@ -1,11 +1,11 @@
-//! The figures by which a sample is reported.
+//! Summary statistics of a sample.
 
 use crate::percentile::interpolate;
 
-/// A sample in a few figures, in the sample's own unit. Percentiles are exact, by [`crate::percentile`].
+/// Summary of a sample, in the sample's unit. Percentiles are exact, by [`crate::percentile`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values; never 0.
+    /// Number of values; never 0.
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,
@@ -26,8 +26,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sorts the values and summarises them; `None` if there are none. Values that are not finite are no measurements:
-    /// they are removed, so that one of them cannot hide the others.
+    /// Sorts the values and summarizes them; `None` if there are none. Values that are not finite
+    /// are removed, so that one of them cannot hide the others.
     pub fn of(values: &mut Vec<f64>) -> Option<Summary> {
         values.retain(|value| value.is_finite());
         values.sort_unstable_by(f64::total_cmp);
@@ -55,7 +55,8 @@ impl Summary {
         })
     }
 
-    /// Whether the 99th percentile rests on fewer than 100 values, so that it is little more than the largest one.
+    /// Returns true if the 99th percentile rests on fewer than 100 values, so that it is little
+    /// more than the maximum.
     pub fn p99_is_thin(&self) -> bool {
         self.count < 100
     }
@@ -67,7 +68,8 @@ mod tests {
 
     #[test]
     fn figures_worked_out_by_hand() {
-        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, standard deviation 2 (the textbook example of the population form).
+        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, standard deviation 2 (the textbook example of the
+        // population form).
         let summary = Summary::of(&mut vec![9.0, 2.0, 4.0, 5.0, 4.0, 7.0, 4.0, 5.0]).unwrap();
         assert_eq!((summary.count, summary.mean, summary.std), (8, 5.0, 2.0));
         assert_eq!((summary.min, summary.max, summary.p50), (2.0, 9.0, 4.5));

@@ -1,4 +1,4 @@
-//! Samples that stand for more or less than one.
+//! Weighted samples.
 
 use crate::{Summary, percentile};
 
@@ -7,9 +7,10 @@ pub type Weighted = (f64, f64);
 
 /// The `p`-quantile (`0.0..=1.0`) of weighted values in ascending order, by linear interpolation.
 ///
-/// The `k`-th of `n` values (from 1) stands at `(k − 1) wₖ + (n − 1) (w₁ + … + wₖ₋₁)` on a line that ends at `(n − 1) (w₁ + … + wₙ)`,
-/// and the quantile is where `p` times that length lies between two of them. With equal weights, whatever they are, this is exactly
-/// [`percentile`]: weights say how much values count against one another, not how many values there are.
+/// The `k`-th of `n` values (from 1) is at `(k − 1) wₖ + (n − 1) (w₁ + … + wₖ₋₁)` on a line that
+/// ends at `(n − 1) (w₁ + … + wₙ)`, and the quantile is interpolated at `p` times that length. With
+/// equal weights this is exactly [`percentile`]: weights are relative and do not change the number
+/// of values.
 pub fn weighted_percentile(sorted: &[Weighted], p: f64) -> Option<f64> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     if !(0.0..=1.0).contains(&p) {
@@ -33,7 +34,7 @@ pub fn weighted_percentile(sorted: &[Weighted], p: f64) -> Option<f64> {
         };
         if place >= wanted {
             let (low, from) = before;
-            // Also where both stand at one place, and without the rounding of the way there.
+            // Equality also covers two values at one place, and avoids rounding.
             if wanted == place {
                 return Some(*value);
             }
@@ -46,9 +47,10 @@ pub fn weighted_percentile(sorted: &[Weighted], p: f64) -> Option<f64> {
     Some(last.0)
 }
 
-/// As [`Summary::of`], of weighted values: `count` counts the values, mean and standard deviation are weighted, percentiles are by
-/// [`weighted_percentile`]. Values that are not finite, and weights that are not finite and positive, are removed. With equal
-/// weights it is exactly [`Summary::of`].
+/// As [`Summary::of`], of weighted values: `count` counts the values, mean and standard deviation
+/// are weighted, percentiles are by [`weighted_percentile`]. Values that are not finite, and
+/// weights that are not finite and positive, are removed. With equal weights it is exactly
+/// [`Summary::of`].
 pub fn weighted_summary(values: &mut Vec<Weighted>) -> Option<Summary> {
     values.retain(|(value, weight)| value.is_finite() && weight.is_finite() && *weight > 0.0);
     values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -84,7 +86,8 @@ mod tests {
 
     #[test]
     fn figures_worked_out_by_hand() {
-        // 1 of weight 1, 2 of weight 3: places 0 and 1 * 3 + 1 * 1 = 4 = (n - 1) * W. Half way lies at 2: 1.5.
+        // 1 of weight 1, 2 of weight 3: places 0 and 1 * 3 + 1 * 1 = 4 = (n - 1) * W. Half way lies
+        // at 2: 1.5.
         let two = [(1.0, 1.0), (2.0, 3.0)];
         assert_eq!(weighted_percentile(&two, 0.5), Some(1.5));
         // Three values of weights 1, 2, 1: places 0, 1 * 2 + 2 * 1 = 4, 2 * 1 + 2 * 3 = 8.

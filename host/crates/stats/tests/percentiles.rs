@@ -1,4 +1,5 @@
-//! Percentiles and summaries against a second, slower definition, and what must hold of any of them.
+//! Percentiles and summaries against a second, slower definition, and what must hold of any of
+//! them.
 #![forbid(unsafe_code)]
 
 use proptest::prelude::*;
@@ -13,7 +14,8 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// Type 7 as the inverse of a function: the point of the polyline through (i / (n - 1), x[i]) at `p`, found by walking it.
+/// Type 7 as the inverse of a function: the point of the polyline through (i / (n - 1), x[i]) at
+/// `p`, found by walking it.
 fn on_the_polyline(sorted: &[f64], p: f64) -> f64 {
     let steps = (sorted.len() - 1).max(1) as f64;
     for (i, pair) in sorted.windows(2).enumerate() {
@@ -69,7 +71,8 @@ proptest! {
         prop_assert!((summary.std.powi(2) - (second - first * first)).abs() <= 1e-9 * second.max(1.0));
     }
 
-    /// The live histogram gives the value at a rank, within three digits; the exact percentile lies between two ranks.
+    /// The live histogram gives the value at a rank, within three digits; the exact percentile lies
+    /// between two ranks.
     #[test]
     fn live_quantiles_are_near_the_exact_ones(nanos in prop::collection::vec(1u64..1 << 50, 1..200), p in 0.0..=1.0f64) {
         let mut histogram = LiveHistogram::new();
@@ -82,7 +85,8 @@ proptest! {
     }
 }
 
-/// Values that others have published for linear interpolation between the nearest ranks (numpy's default, R's type 7).
+/// Values that others have published for linear interpolation between the nearest ranks (numpy's
+/// default, R's type 7).
 #[test]
 fn published_values() {
     // numpy.percentile([[10, 7, 4], [3, 2, 1]], 50), of the reference's examples.

@@ -1,6 +1,7 @@
-//! What a row says of a request's latencies.
+//! The latencies in a request's JSON line.
 
-/// The latencies of one request in seconds, as `veeksha-metrics` defines them; `None` where they do not exist.
+/// The latencies of one request in seconds, as `veeksha-metrics` defines them; `None` where they do
+/// not exist.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// First generated chunk − dispatched.

@@ -6,8 +6,8 @@ use veeksha_model::{Label, StampSource};
 use super::{Latencies, seconds};
 use crate::{RequestRecord, Status};
 
-/// Veeksha's keys of `request_level_metrics.jsonl`, and beside them what it leaves out.
-/// A request without tokens has `null` latencies, never 0.
+/// Veeksha's keys of `request_level_metrics.jsonl`, followed by the fields that Veeksha does not
+/// have. A request without tokens has `null` latencies, never 0.
 #[derive(Serialize)]
 struct RequestLine<'a> {
     request_id: String,
@@ -75,8 +75,9 @@ struct RequestLine<'a> {
     labels: &'a [Label],
 }
 
-/// Appends the line of `metrics/request_level_metrics.jsonl` for a record, without the line's end. The latencies are computed by
-/// the caller, so that there is one definition of each: see [`Latencies`]. After an error a part of the line may stand there.
+/// Appends the line of `metrics/request_level_metrics.jsonl` for a record, without the newline. The
+/// caller computes the latencies, so that each has one definition: see [`Latencies`]. After an
+/// error, `line` may end with an incomplete line.
 pub fn request_line(
     line: &mut Vec<u8>,
     record: &RequestRecord,
@@ -89,7 +90,7 @@ pub fn request_line(
     let usage = record.usage;
     let recorded = record.recorded.unwrap_or_default();
     let chunks = record.generated_at().count();
-    // Of an answer that broke off nobody has counted the tokens, and they were not none.
+    // The tokens of an answer that broke off were not counted, which is different from 0.
     let uncounted = !record.is_ok() && record.output_tokens == 0 && chunks > 0;
     let output_tokens = (!uncounted).then_some(record.output_tokens);
     let row = RequestLine {
@@ -164,7 +165,8 @@ pub fn request_line(
     serde_json::to_writer(line, &row)
 }
 
-/// The longest that an event of the answer waited in the kernel before it was read; a read's own time does not show that.
+/// The longest that an event of the answer waited in the kernel before it was read; a read's own
+/// time does not show that.
 fn longest_lag(record: &RequestRecord) -> Option<f64> {
     if record.stamps == StampSource::Read {
         return None;
@@ -237,7 +239,7 @@ mod tests {
         for (key, value) in expected.as_object().unwrap() {
             assert_eq!(seen.get(key), Some(value), "{key}");
         }
-        // Of a request that no trace knows, the same keys are there, and say so.
+        // A request that is not from a trace has the same keys, set to null.
         let seen = row(&record(), &Latencies::default());
         assert_eq!(seen["history_mode"], "live");
         for key in [
@@ -274,7 +276,7 @@ mod tests {
         for (key, value) in expected.as_object().unwrap() {
             assert_eq!(seen.get(key), Some(value), "{key}");
         }
-        // The time of a read says nothing of how late the read was.
+        // Read times do not show how late the read was.
         held.stamps = StampSource::Read;
         let seen = row(&held, &Latencies::default());
         assert_eq!(
@@ -311,7 +313,8 @@ mod tests {
             (&serde_json::Value::Null, &serde_json::Value::Null)
         );
         assert_eq!(row["tbc"], serde_json::json!([]));
-        // What came of it is counted; its tokens nobody has counted, and without chunks there were none.
+        // Received chunks are counted; their tokens are unknown. Without chunks there were 0
+        // tokens.
         assert!(record.generated_at().count() > 0);
         assert_eq!(row["num_chunks"], record.generated_at().count());
         assert!(row["num_output_tokens"].is_null() && row["num_total_tokens"].is_null());

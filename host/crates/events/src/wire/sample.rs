@@ -4,7 +4,7 @@ use veeksha_model::{Chunk, ChunkKind, HistoryMode, NodeId, RequestId, SessionId,
 
 use crate::{RequestRecord, Status};
 
-/// Each number is of its own.
+/// A record in which every number is distinct.
 pub(crate) fn record() -> RequestRecord {
     RequestRecord {
         held: Default::default(),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::seconds;
 use crate::Event;
 
-/// An event as it stands there: `event` is its name.
+/// An event as a JSON object; `event` is its kind.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum TraceLine<'a> {
@@ -120,9 +120,9 @@ enum TraceLine<'a> {
     },
 }
 
-/// Appends the line of `traces/trace.jsonl` for an event, without the line's end. `content` is what was said, where the run is to
-/// record it: the text sent (of [`Event::Dispatched`]) or the text answered (of [`Event::Finished`]); other events have
-/// none, and it is left out there.
+/// Appends the line of `traces/trace.jsonl` for an event, without the newline. `content` is the
+/// text sent ([`Event::Dispatched`]) or received ([`Event::Finished`]) if the run records it; it is
+/// ignored for other events.
 pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> serde_json::Result<()> {
     let row = match event {
         Event::RunStarted(info) => TraceLine::RunStarted {

@@ -16,7 +16,7 @@ pub(super) struct Flight {
     pub(super) session_requests: u32,
     pub(super) prompt_tokens: u32,
     pub(super) total_prompt_tokens: u32,
-    /// Whether the engine has taken it up: a request that it refuses has no connection to lose.
+    /// True once the engine has admitted it: a rejected request has no connection to lose.
     pub(super) started: bool,
     pub(super) chunks: Vec<Chunk>,
 }

@@ -1,7 +1,8 @@
 //! A run in virtual time: the same scheduler, the simulator's engine, one loop, no clock.
 //!
-//! Time jumps from one event to the next, so the result depends on the inputs alone and comes out bit for bit the same.
-//! What a network and a client would add is zero here, and so is what a chat template would.
+//! Time jumps from one event to the next, so the result depends on the inputs alone and comes out
+//! bit for bit the same. What a network and a client would add is zero here, and so is what a chat
+//! template would.
 
 mod flight;
 mod prompt;

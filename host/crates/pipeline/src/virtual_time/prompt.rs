@@ -1,4 +1,5 @@
-//! Prompts without text: what the engine's prefix cache sees of a request and of the conversation before it.
+//! Prompts without text: what the engine's prefix cache sees of a request and of the conversation
+//! before it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -85,11 +86,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Token by token, so that texts which begin alike share what they have in common, as in a server's cache.
+    /// Token by token, so that texts which begin alike share what they have in common, as in a
+    /// server's cache.
     fn verbatim(&self, text: &str, prompt: &mut TokenIdentity) {
         match self.tokenizer.encode(text) {
             Ok(ids) => ids.into_iter().for_each(|id| prompt.token(u64::from(id))),
-            // What cannot be encoded counts as nothing wherever it is counted.
+            // Text that cannot be encoded counts as 0 tokens everywhere.
             Err(_) => prompt.piece(hash(text), self.tokenizer.count(text)),
         }
     }

@@ -3,7 +3,8 @@
 use veeksha_model::Nanos;
 use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Fault, Profile};
 
-/// The engine and the instant of its own time at which the run's clock began: a warm-up comes before that.
+/// The engine, and the instant on the engine's clock at which the run's clock began: the warm-up
+/// comes before it.
 pub(super) struct Server {
     engine: Engine,
     epoch: Nanos,

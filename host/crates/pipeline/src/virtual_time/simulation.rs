@@ -24,7 +24,7 @@ use super::server::Server;
 use super::source::Source;
 use super::warm_engine::WarmUp;
 
-/// What stands in for the server.
+/// The simulated server.
 #[derive(Clone, Debug)]
 pub struct SimulatedTarget {
     /// The engine's costs, limits and faults.
@@ -33,12 +33,13 @@ pub struct SimulatedTarget {
     pub request_timeout: Nanos,
 }
 
-/// Runs a workload in virtual time. `record` is called with everything that happens, in order. A warm-up comes first and is not
-/// recorded: the engine keeps what it learned of it, and the run begins at 0. `control` stops the run where it stands, as it does one
-/// in real time.
+/// Runs a workload in virtual time. `record` is called with every event, in order. A warm-up comes
+/// first: the engine keeps its cache, and the run begins at 0. `control` stops the run where it is,
+/// as in real time.
 ///
 /// # Errors
-/// If the shard does not exist or the plugin cannot be opened. A later failure of the plugin is in [`RunEnd`].
+/// If the shard does not exist or the plugin cannot be opened. A later failure of the plugin is in
+/// [`RunEnd`].
 pub fn simulate(
     plan: &Plan,
     target: &SimulatedTarget,
@@ -157,7 +158,8 @@ impl Simulation<'_> {
             }
             let deadline = self.deadlines.front().map(|(at, _)| *at);
             let wakes = [self.scheduler.next_wake(), self.server.next_wake(), deadline];
-            // Nothing will ever happen again: only a source that has not ended can leave the scheduler waiting.
+            // Nothing will ever happen again: only a source that has not ended can leave the
+            // scheduler waiting.
             let Some(next) = wakes.into_iter().flatten().min() else {
                 return;
             };

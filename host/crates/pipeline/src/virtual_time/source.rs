@@ -1,4 +1,4 @@
-//! Where a simulation's sessions come from: the plugin, called in the loop itself.
+//! The source of a simulation's sessions: the plugin, called from the loop itself.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::work_digest::session_digest;
 
 use super::prompt::Writer;
 
-/// Where sessions come from, and how far it has been read: by position in the part of the run.
+/// The plugin, and how far it has been read, by position in the part of the run.
 pub(super) struct Source<'a> {
     pub(super) workload: Workload,
     pub(super) plugin: String,
@@ -27,18 +27,18 @@ pub(super) struct Source<'a> {
     pub(super) told: bool,
     /// Agents that were done with their first step.
     pub(super) done: Vec<SessionId>,
-    /// Sessions that were made since somebody looked, with their digests.
+    /// Sessions made since the list was last drained, with their digests.
     pub(super) planned: Vec<(SessionId, u64)>,
 }
 
 impl Source<'_> {
-    /// The next sessions, `count` at most. A failed batch is asked for again one by one: sessions do not depend on one another, so
-    /// those before the one that fails are good.
+    /// The next sessions, `count` at most. A failed batch is asked for again one by one: sessions
+    /// do not depend on one another, so those before the one that fails are good.
     pub(super) fn make(&mut self, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
         let first = self.next;
         let most = match self.workload {
             Workload::Planned(_) => MAX_BATCH,
-            // What has begun cannot be begun again.
+            // A started agent cannot be started again.
             Workload::Reactive(_) => 1,
         };
         let count = u64::from(count.min(most)).min(self.end - first) as u32;

@@ -13,7 +13,7 @@ use super::prompt::Writer;
 use super::server::Server;
 use super::source::nodes_of;
 
-/// What a warm-up in virtual time works with.
+/// The context of a warm-up in virtual time.
 pub(super) struct WarmUp<'a> {
     pub(super) writer: &'a Writer<'a>,
     pub(super) sentence: Option<&'a MinTokensPrompt>,
@@ -22,7 +22,8 @@ pub(super) struct WarmUp<'a> {
 }
 
 impl WarmUp<'_> {
-    /// Sends every request at the instant at which the one before it ended, and then starts the run's clock.
+    /// Sends every request at the instant at which the one before it ended, and then starts the
+    /// run's clock.
     pub(super) fn run(&self, sessions: &[Session], server: &mut Server) -> Warmth {
         let (mut warmth, mut now, mut sent) = (Warmth::default(), 0, 0);
         for (index, session) in sessions.iter().enumerate() {
@@ -51,7 +52,7 @@ impl WarmUp<'_> {
         warmth
     }
 
-    /// When the request ended, and how.
+    /// Returns the instant at which the request ended, and its result.
     fn send(
         &self,
         id: u64,

@@ -38,7 +38,8 @@ pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
     }
 }
 
-/// The same as it was recorded: sent at `at`, and answered with four words that nobody else says.
+/// The same request as a recorded one: sent at `at`, and answered with four words that occur
+/// nowhere else.
 pub(crate) fn replayed(history: HistoryMode, at: Option<u64>, request: Request) -> Request {
     let words = Segment::Text(format!("answer of node {}", request.node));
     Request {
@@ -58,12 +59,13 @@ pub(crate) fn replayed(history: HistoryMode, at: Option<u64>, request: Request) 
     }
 }
 
-/// What the workload is.
+/// The kind of workload.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// Chains of two requests; the plugin fails at session `fails_at`.
     Chains { length: Option<u64>, fails_at: u64 },
-    /// Sessions that the test makes, from a seed and the id. Those outside of `only` are never asked for.
+    /// Sessions that the test makes, from a seed and the id. Those outside of `only` are never
+    /// asked for.
     Made {
         seed: u64,
         length: Option<u64>,
@@ -214,7 +216,7 @@ impl AgentSource for Agents {
     fn finish(&mut self, _: SessionId) {}
 }
 
-/// How the server is.
+/// The behavior of the server.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Server {
     /// Answers at once; what is sent before the run it answers after a while.
@@ -227,7 +229,7 @@ pub(crate) enum Server {
     Silent,
 }
 
-/// How long [`Server::Up`] takes over a request of the warm-up.
+/// Time that [`Server::Up`] takes for a request of the warm-up.
 pub(crate) const WARMING: Duration = Duration::from_millis(60);
 
 /// Answers on the dispatcher's own thread, without usage. Everything that it was sent is kept.
@@ -283,7 +285,7 @@ impl Echo {
 impl Transport for Echo {
     fn submit(&self, job: Job) {
         self.jobs.lock().unwrap().push(job.clone());
-        // What comes after the timeout is not measured either, but no test here has one.
+        // Requests after the timeout are not measured either, but no test here has one.
         let before_the_run = !job.measured;
         match self.server {
             Server::Up => {

@@ -1,4 +1,5 @@
-//! What a plan lets the host do: preparing threads, watching the machine; and what the transport tells besides outcomes.
+//! A plan's hooks: preparing threads, watching the machine; and a transport's callbacks besides
+//! outcomes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +14,8 @@ use crate::fakes::{Echo, Server, echo, factory, paced, plan};
 use crate::real_time::{ENDLESS, drive};
 use crate::virtual_time::words;
 
-/// Looks at once a second and at the end: this run is shorter than a second, so there is the last look. The threads are still there.
+/// The watch is called once a second and at the end: this run is shorter than a second, so there is
+/// the last call. The threads are still there.
 #[test]
 fn the_machine_is_looked_at_to_the_end() {
     let mut plan = paced();
@@ -42,7 +44,7 @@ fn the_machine_is_looked_at_to_the_end() {
         })
         .collect();
     let last = samples.last().unwrap();
-    // Other tests run at the same time, with dispatchers of their own.
+    // Other tests with other dispatchers run at the same time.
     assert!(last.thread.parse::<u32>().unwrap() >= 2, "{last:?}");
     let records = ran.records();
     let answered = records.iter().map(|record| record.completed_at).max().unwrap();
@@ -54,7 +56,8 @@ fn the_machine_is_looked_at_to_the_end() {
     assert_eq!(steps.count(), samples.len());
 }
 
-/// Whether first chunks are asked for, and when a slow start of the transport lets the first request be sent.
+/// Returns whether first chunks are requested, and when a slow start of the transport lets the
+/// first request be sent.
 fn first_dispatch(plan: &Plan) -> (bool, u64) {
     let asked = Arc::new(Mutex::new(None));
     let seen = asked.clone();

@@ -94,7 +94,8 @@ fn virtual_waits_are_those_of_the_limits() {
     assert_eq!(waits(&run), BTreeMap::from(expected));
 }
 
-/// At 30 ms two of four have been sent, and one more had arrived but for the limit; the last would arrive later.
+/// At 30 ms two of four have been sent, and one more had arrived but for the limit; the last would
+/// arrive later.
 #[test]
 fn what_the_end_of_the_run_found_waiting_is_named() {
     let mut plan = limited(Limits {
@@ -126,7 +127,8 @@ fn what_the_end_of_the_run_found_waiting_is_named() {
     assert_eq!(run.records().len(), 2);
 }
 
-/// A workload says that it has four sessions: the fifth arrival never existed. One that has no end misses what had arrived.
+/// A workload of four sessions: the fifth arrival never existed. An endless workload misses the
+/// sessions that had arrived.
 #[test]
 fn arrivals_without_a_session_are_counted() {
     let missed = |length| {
@@ -158,7 +160,7 @@ fn arrivals_without_a_session_are_counted() {
     assert_eq!(started + missed, 20_000);
 }
 
-/// When sessions arrived, and how many requests were sent.
+/// Returns the arrivals of the sessions, and the number of requests sent.
 fn arrivals(plan: &Plan) -> (BTreeMap<u64, u64>, usize) {
     let ran = drive(plan, ENDLESS, &Control::default()).unwrap();
     let arrivals = ran.entries.iter().filter_map(|entry| match entry.event {
@@ -201,7 +203,8 @@ fn arrivals_are_the_same_with_any_number_of_threads_and_any_limits() {
     }
 }
 
-/// More dispatchers than a limit has parts do not make an error: those that would have none are not started.
+/// More dispatchers than a limit has parts do not make an error: those that would have none are not
+/// started.
 #[test]
 fn a_limit_is_shared_by_no_more_dispatchers_than_it_has_room_for() {
     let started = Arc::new(Mutex::new(Vec::new()));

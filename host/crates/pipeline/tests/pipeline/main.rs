@@ -1,4 +1,5 @@
-//! The shell with a workload and a transport made for the test: what goes in comes out once, and everything ends.
+//! The shell with a workload and a transport made for the test: what goes in comes out once, and
+//! everything ends.
 
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by panicking")]
 

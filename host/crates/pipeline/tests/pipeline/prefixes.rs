@@ -1,4 +1,4 @@
-//! What prompts are made of, for an account of repeated prefixes.
+//! The pieces of prompts, for an account of repeated prefixes.
 
 use std::collections::BTreeMap;
 
@@ -117,8 +117,9 @@ fn pieces_are_the_prompt_as_it_was_sent() {
     }
 }
 
-/// Two accounts of the same thing: the ledger's, which knows pieces, and the engine's prefix cache, which knows blocks. With blocks of
-/// one token, memory enough and one request at a time they agree (but for the one token that the engine always computes).
+/// Two accounts of the same thing: the ledger's, which knows pieces, and the engine's prefix cache,
+/// which knows blocks. With blocks of one token, memory enough and one request at a time they agree
+/// (but for the one token that the engine always computes).
 #[test]
 fn the_ideal_cache_and_the_engines_agree_where_nothing_is_in_the_way() {
     for (mode, session) in MODES {

@@ -16,7 +16,7 @@ use crate::virtual_time::words;
 pub(crate) struct Ran {
     pub(crate) end: RunEnd,
     pub(crate) entries: Vec<Entry>,
-    /// What was sent, warm-up included.
+    /// The requests sent, warm-up included.
     pub(crate) jobs: Vec<Job>,
 }
 
@@ -126,8 +126,8 @@ fn an_agent_that_is_done_at_once_is_a_session_of_one_request() {
     assert_eq!(ran.ends(), vec![SessionEnd::Completed; 20]);
 }
 
-/// Tokens: ten asked for and made; the answer is counted by the tokenizer, because the server sent no usage; the second turn
-/// carries the first and its answer.
+/// Tokens: ten asked for and made; the answer is counted by the tokenizer, because the server sent
+/// no usage; the second turn carries the first and its answer.
 #[test]
 fn lengths_add_up_along_the_history() {
     let ran = drive(&plan(), ENDLESS, &Control::default()).unwrap();
@@ -143,7 +143,8 @@ fn lengths_add_up_along_the_history() {
     }
 }
 
-/// Arrival `i` is intended at `i` times the interval, on any number of dispatchers, and never sent before.
+/// Arrival `i` is intended at `i` times the interval, on any number of dispatchers, and never sent
+/// before.
 #[test]
 fn arrivals_are_intended_when_the_schedule_says() {
     for dispatchers in [1, 3] {

@@ -120,7 +120,7 @@ fn a_session_that_was_never_recorded_cannot_be_replayed() {
     assert!(ran.end.plugin_failures[0].message.starts_with("session 5 has no"));
 }
 
-/// Three turns; the last hears the conversation in each of the ways.
+/// Three turns; the last sends the conversation in the given mode.
 fn three_turns(mode: HistoryMode) -> Session {
     let requests = vec![
         replayed(HistoryMode::Live, None, request(0, &[])),
@@ -177,7 +177,7 @@ fn a_turn_is_sent_after_real_answers_recorded_ones_or_nothing() {
     }
 }
 
-/// Recorded answers that nobody hears are not made: a recording that could not be sent does no harm.
+/// Recorded answers that no request sends are not made: an unusable recording does no harm.
 #[test]
 fn answers_that_nobody_hears_are_not_made() {
     fn with_a_picture(mode: HistoryMode) -> Session {

@@ -49,7 +49,8 @@ struct Sent {
 }
 
 impl Sent {
-    /// `by_schedule`: whether a start depends on the session alone, or also on what else is going on.
+    /// `by_schedule`: whether a start depends on the session alone, or also on what else is going
+    /// on.
     fn add(&mut self, run: &Simulated, by_schedule: bool) {
         assert!(
             run.end.plugin_failures.is_empty(),
@@ -131,7 +132,8 @@ proptest! {
     }
 }
 
-/// The same with threads and the real clock, planned and reactive, several dispatchers in each process.
+/// The same with threads and the real clock, planned and reactive, several dispatchers in each
+/// process.
 #[test]
 fn shards_of_a_real_run_are_parts_of_it_whatever_their_threads() {
     let count = 3;

@@ -1,5 +1,5 @@
-//! A soak in the small: tens of thousands of requests through many threads, with answers in any order, failures, and an end that
-//! cuts through the middle. Every request has exactly one end.
+//! A soak in the small: tens of thousands of requests through many threads, with answers in any
+//! order, failures, and an end that cuts through the middle. Every request has exactly one end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -24,7 +24,7 @@ enum Told {
     CancelAll,
 }
 
-/// Answers on threads of its own, after up to 3 ms, in any order; every tenth request fails.
+/// Answers on separate threads after up to 3 ms, in any order; every tenth request fails.
 struct Random {
     clients: Vec<Sender<Told>>,
     submitted: Arc<Mutex<Vec<RequestId>>>,

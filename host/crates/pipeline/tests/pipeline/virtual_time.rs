@@ -56,7 +56,7 @@ pub(crate) fn simulate(plan: &Plan, target: &SimulatedTarget, kind: Kind) -> Sim
     simulate_until(plan, target, kind, usize::MAX)
 }
 
-/// Asks to stop when so many things have happened.
+/// Requests a stop after the given number of events.
 fn simulate_until(plan: &Plan, target: &SimulatedTarget, kind: Kind, most: usize) -> Simulated {
     let control = Control::default();
     let (tokenizer, materialiser) = words();
@@ -85,7 +85,8 @@ fn simulate_until(plan: &Plan, target: &SimulatedTarget, kind: Kind, most: usize
 
 const MS: u64 = 1_000_000;
 
-/// A prompt takes 10 ms and gives the first token, each further token 5 ms: four tokens come after 25 ms.
+/// A prompt takes 10 ms and gives the first token, each further token 5 ms: four tokens come after
+/// 25 ms.
 const ANSWER: u64 = 25 * MS;
 
 /// Costs that do not depend on lengths, and blocks of 5 tokens: half a message of the fakes.
@@ -104,7 +105,8 @@ pub(crate) fn quick() -> SimulatedTarget {
     }
 }
 
-/// Session 0 arrives last. Each has three turns that were recorded 40 ms and 120 ms after the first.
+/// Session 0 arrives last. Each has three turns that were recorded 40 ms and 120 ms after the
+/// first.
 fn unsorted(_: u64, id: u64) -> Session {
     let at = [900, 0, 400][id as usize] * MS;
     let turn = |after: u64, request| replayed(HistoryMode::Live, Some(at + after * MS), request);
@@ -151,7 +153,8 @@ fn a_run_that_is_stopped_gives_up_what_is_in_flight_and_sends_nothing_more() {
 
 #[test]
 fn a_recording_is_replayed_at_its_own_pace_or_faster() {
-    // As recorded: the second turn waits for its instant (40 > 25); so does the third (120 > 40 + 25 + 30).
+    // As recorded: the second turn waits for its instant (40 > 25); so does the third (120 > 40 +
+    // 25 + 30).
     let as_recorded = simulate(&scheduled(Schedule::default()), &quick(), made(unsorted, 3));
     let expected = |id: u64, at: u64| [0, 40, 120].map(move |after| ((id, after), (at + after) * MS));
     let expected: BTreeMap<(u64, u64), u64> = [expected(0, 900), expected(1, 0), expected(2, 400)]
@@ -173,8 +176,8 @@ fn a_recording_is_replayed_at_its_own_pace_or_faster() {
         .collect();
     assert_eq!(starts, [1, 2, 0]);
 
-    // Twice as fast, 7 ms later. The second turn is recorded at 20 and its parent ends at 25; the third at 60, and its parent ends
-    // at 50, and it thinks for 30, which is not scaled: 80.
+    // Twice as fast, 7 ms later. The second turn is recorded at 20 and its parent ends at 25; the
+    // third at 60, and its parent ends at 50, and it thinks for 30, which is not scaled: 80.
     let faster = Schedule {
         offset: 7 * MS,
         speedup: 2.0,
@@ -192,7 +195,7 @@ fn a_recording_is_replayed_at_its_own_pace_or_faster() {
         [of(0, 900), of(1, 0), of(2, 400)].into_iter().flatten().collect();
     assert_eq!(faster.intended(), expected);
 
-    // Other traffic does not look at the recording.
+    // Other traffic ignores the recording.
     let mut plan = plan();
     plan.scheduler.traffic = Traffic::Concurrent { target: 1, ramp: 0 };
     let closed = simulate(&plan, &quick(), made(unsorted, 1)).intended();
@@ -219,7 +222,8 @@ fn a_session_without_an_arrival_ends_the_source_and_names_itself() {
     assert!(failure.contains("session 2 has no recorded arrival"), "{failure}");
 }
 
-/// A recorded answer is known to the cache when two sessions have the same; a real one is everybody's own.
+/// A recorded answer is known to the cache when two sessions have the same; a real one is
+/// everybody's own.
 #[test]
 fn recorded_answers_are_what_later_prompts_are_made_of() {
     fn chain(mode: HistoryMode) -> Session {
@@ -246,7 +250,8 @@ fn recorded_answers_are_what_later_prompts_are_made_of() {
             .find(of)
             .map(|record| record.total_prompt_tokens)
     };
-    // Prompt of 10, recorded answer of 20, prompt of 10. All but the last block of 5, because a token is always computed.
+    // Prompt of 10, recorded answer of 20, prompt of 10. All but the last block of 5, because a
+    // token is always computed.
     let recorded = simulate(&plan, &quick(), made(|_, _| chain(HistoryMode::Recorded), 2));
     assert_eq!(totals(HistoryMode::Recorded, &recorded), Some(40));
     assert_eq!(
@@ -336,7 +341,8 @@ fn a_warm_up_that_fails_is_counted_and_does_not_end_the_run() {
     }];
     let mut target = quick();
     target.profile.max_context = 4_000;
-    // A deadline of 1 s, and 1000 tokens take five. The history of node 2 is too long as well, so it gets its own.
+    // A deadline of 1 s, and 1000 tokens take five. The history of node 2 is too long as well, so
+    // it gets its own.
     let first = &mut plan.warmup[0].requests[2];
     first.history_parent = None;
     let simulated = simulate(&plan, &target, made(same, 1));

@@ -1,4 +1,4 @@
-//! What is sent before the run, with the real clock.
+//! Warm-ups with the real clock.
 
 use veeksha_events::Event;
 use veeksha_model::{ErrorClass, History, HistoryMode, Session};
@@ -8,7 +8,8 @@ use veeksha_ports::Job;
 use crate::fakes::{Server, WARMING, paced, plan, replayed, request};
 use crate::real_time::{ENDLESS, drive, drive_against, drive_until};
 
-/// A session whose list is not in the order of its graph, with think times that nobody waits for, and a session of one.
+/// A session whose list is not in the order of its graph, with think times that are skipped, and a
+/// session of one.
 fn warmed(mut plan: Plan) -> Plan {
     let mut late = replayed(HistoryMode::Recorded, None, request(2, &[1]));
     late.wait_after_ready = u64::MAX;
@@ -50,7 +51,7 @@ fn a_warm_up_goes_one_by_one_and_leaves_no_trace_in_the_run() {
             "sent before the answer: {gap} ns"
         );
     }
-    // Node 2 hears the recorded answer of node 0, and of node 1 the real one.
+    // Node 2 sends the recorded answer of node 0, and of node 1 the real one.
     let heard: Vec<String> = History::turns(&warm[3].history)
         .iter()
         .map(|turn| {
@@ -135,7 +136,7 @@ fn a_stop_during_the_warm_up_ends_it_and_the_run_never_begins() {
     ));
 }
 
-/// A stop while the run waits for the server is heard too, in the same way as without a warm-up.
+/// A stop while the run waits for the server works as without a warm-up.
 #[test]
 fn a_stop_gives_up_what_is_in_flight() {
     let ran = drive_until(4, Server::Silent, &plan(), ENDLESS);

@@ -1,4 +1,4 @@
-//! Words around the prompt: a minimum length asked for in words, and a chat template.
+//! Additions to the prompt: a request for a minimum length, and a chat template.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,11 +60,11 @@ fn a_prompt_too_short_for_the_sentence_goes_without_it() {
     assert_eq!(tokens, 10);
 }
 
-/// Every message stands between line breaks, with which no word of this tokenizer merges.
+/// Every message is surrounded by line breaks, with which no word of this tokenizer merges.
 const CHATML: &str = "{% for message in messages %}<{{ message.role }}>\n{{ message.content }}\n</s>\n{% endfor %}\
                       {% if add_generation_prompt %}<assistant>\n{% endif %}";
 
-/// What a record says of a prompt's length is what a server counts: the whole conversation, as the template puts it.
+/// The recorded prompt length is the server's count: the whole conversation with the template.
 #[test]
 fn template_tokens_are_part_of_the_prompt_that_was_sent() {
     let (tokenizer, _) = words();
@@ -88,7 +88,7 @@ fn template_tokens_are_part_of_the_prompt_that_was_sent() {
     .unwrap();
     drop(sender);
     let (mut sent, mut checked) = (BTreeMap::new(), [0, 0]);
-    // An answer may be told before its dispatch.
+    // An answer's event may precede that of its dispatch.
     let mut entries: Vec<_> = receiver.iter().collect();
     entries.sort_by_key(|entry| matches!(entry.event, Event::Finished(_)));
     for entry in entries {

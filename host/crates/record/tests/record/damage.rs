@@ -1,5 +1,5 @@
-//! What a reader does with a record that a crash, a disk or a stranger left behind: an error or a report, never a panic, and never
-//! a number that nobody measured.
+//! Reading a record that was damaged by a crash, a disk or a third party: an error or a report,
+//! never a panic, and never a value that was not measured.
 
 use std::{
     fs::{self, File},
@@ -100,7 +100,7 @@ fn parts_that_are_gone_are_missed() {
         [format!("{lost} of 30 recorded events are not there")]
     );
 
-    // Without the last part of both tables nobody can know that there was one.
+    // Without the last part of both tables, its existence cannot be known.
     for table in ["requests", "events"] {
         fs::remove_file(file(&run, &format!("{table}-00002.parquet"))).unwrap();
     }
@@ -114,7 +114,7 @@ fn a_row_group_with_a_changed_byte_is_left_out_and_counted() {
     let (run, events) = cut_run();
     let path = file(&run, "requests-00001.parquet");
     let mut bytes = fs::read(&path).unwrap();
-    // Behind "PAR1" stands the first page.
+    // The first page follows the magic number "PAR1".
     bytes[40] ^= 1;
     fs::write(&path, bytes).unwrap();
     let mut record = Record::open(run.path()).unwrap();
@@ -218,7 +218,8 @@ fn a_finished_table_that_is_cut_is_damage_and_both_are_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever byte is changed: what is handed out was recorded, and what was recorded is handed out or missed.
+    /// Whatever byte is changed: what is handed out was recorded, and what was recorded is handed
+    /// out or missed.
     #[test]
     fn a_changed_byte_is_never_a_changed_event(
         finished: bool, which: Index, at in proptest::collection::vec((any::<Index>(), 1..=255_u8), 1..3)

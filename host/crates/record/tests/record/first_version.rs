@@ -1,5 +1,6 @@
-//! A record of version 1 that lies in the project stays readable, bit by bit the same events: codes, names and columns of the format
-//! do not change their meaning. `tests/fixtures/version_1` was written by `write_the_fixture` when version 1 was new.
+//! A record of version 1 that lies in the project stays readable, bit by bit the same events:
+//! codes, names and columns of the format do not change their meaning. `tests/fixtures/version_1`
+//! was written by `write_the_fixture` when version 1 was new.
 
 use std::{ops::ControlFlow, path::PathBuf};
 
@@ -23,7 +24,7 @@ fn id(session: u64, node: u32) -> RequestId {
     }
 }
 
-/// Every field with a value of its own.
+/// A record in which every field has a distinct value.
 fn answered() -> RequestRecord {
     let kinds = [
         ChunkKind::Role,

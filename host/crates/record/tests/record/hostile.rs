@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm, and what is no file at all: an error or a report in little time and memory.
+//! Malicious files and irregular files: an error or a report, in little time and memory.
 
 use std::{
     fs::{self, File},
@@ -117,7 +117,7 @@ fn a_flipped_byte_makes_no_event_of_its_own() {
         fs::write(&path, flipped).unwrap();
         let mut record = match Record::open(run.path()) {
             Ok(record) => record,
-            // It says that it is of another version.
+            // It claims another version.
             Err(error) => {
                 assert!(matches!(error, RecordError::Version { .. }), "byte {at}: {error}");
                 continue;
@@ -158,7 +158,8 @@ fn with_columns(path: &Path, columns: Vec<TypePtr>) {
     file.close().unwrap();
 }
 
-/// But for `threshold`, which the first files of version 1 do not have (`tests/fixtures/version_1` is such a one).
+/// But for `threshold`, which the first files of version 1 do not have (`tests/fixtures/version_1`
+/// is such a one).
 #[test]
 fn every_column_must_be_there_and_of_its_type() {
     for name in TABLES {
@@ -199,7 +200,8 @@ fn every_column_must_be_there_and_of_its_type() {
     }
 }
 
-/// A file of a gigabyte of nothing whose end claims that all of it is the index: little is read of it.
+/// A file of a gigabyte of nothing whose end claims that all of it is the index: little is read of
+/// it.
 #[test]
 fn a_huge_index_is_refused_before_it_is_read() {
     let run = run();

@@ -9,7 +9,7 @@ use veeksha_record::{Record, RecordInfo, Recorder};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A run of three parts; each has a request and another event, which say whose they are.
+/// A run of three parts; each has a request and another event that identify the run.
 fn parts(of: u64) -> (TempDir, Recorder) {
     let run = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(run.path(), "test").unwrap();
@@ -40,7 +40,7 @@ fn owners(run: &TempDir) -> (Vec<u64>, RecordInfo) {
             owners.push(match event {
                 Event::Finished(record) => record.id.session.0,
                 Event::Interrupted { at } => *at,
-                // Nobody's.
+                // Not from either run.
                 _ => 0,
             });
             ControlFlow::<()>::Continue(())
@@ -85,7 +85,8 @@ fn tables_of_two_runs_are_not_one_record() {
     );
 }
 
-/// More of a stranger than of the run whose folder it was: then it is the stranger's record that is read, and the rest is named.
+/// More of a stranger than of the run whose folder it was: then it is the stranger's record that is
+/// read, and the rest is named.
 #[test]
 fn what_most_files_are_of_is_read() {
     let (ours, theirs) = (killed(1), killed(2));
@@ -98,7 +99,8 @@ fn what_most_files_are_of_is_read() {
     assert!(info.damaged[1].starts_with("events-00000.parquet: it is of another run"));
 }
 
-/// A record that was written before files bore the name of their run, and one of its files among those that do.
+/// A record that was written before files bore the name of their run, and one of its files among
+/// those that do.
 #[test]
 fn files_without_a_name_are_of_no_run_that_has_one() {
     let old = format!("{}/tests/fixtures/version_1/record", env!("CARGO_MANIFEST_DIR"));

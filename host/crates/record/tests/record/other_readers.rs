@@ -1,4 +1,5 @@
-//! Other programs read the record: pandas' and Arrow's reader, polars, DuckDB; each that Python finds on this machine.
+//! Other programs read the record: pandas' and Arrow's reader, polars, DuckDB; each that Python
+//! finds on this machine.
 
 use std::process::Command;
 
@@ -7,7 +8,7 @@ use veeksha_events::Event;
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
 use veeksha_record::Recorder;
 
-/// Prints the same figures with each reader: sums of lists, a label, nulls, names of events.
+/// Prints the same values with each reader: sums of lists, a label, nulls, names of events.
 const SCRIPT: &str = r#"
 import sys
 folder = sys.argv[2]

@@ -1,4 +1,5 @@
-//! What is recorded comes back, equal and in order, wherever parts end and wherever the run is cut.
+//! Recorded events are read back equal and in order, wherever parts end and wherever the run is
+//! cut.
 
 use std::{fs, ops::ControlFlow, path::Path};
 
@@ -22,7 +23,8 @@ fn read(run: &Path) -> (Vec<Event>, RecordInfo) {
     (events, record.info().clone())
 }
 
-/// Events with the instants at which they are pushed; a part ends where more than five seconds have passed.
+/// Events with the instants at which they are pushed; a part ends where more than five seconds have
+/// passed.
 fn sequence() -> impl Strategy<Value = Vec<(Event, u64)>> {
     let gap = prop_oneof![4 => Just(0), 1 => Just(SECOND), 2 => Just(7 * SECOND)];
     vec((event(), gap), 0..60).prop_map(|events| {
@@ -72,13 +74,15 @@ proptest! {
         prop_assert_eq!(files.len(), 2, "{:?}", files);
     }
 
-    /// A recorder that is dropped is a process that was killed: what was written as parts is there, the rest is not.
+    /// A recorder that is dropped is a process that was killed: what was written as parts is there,
+    /// the rest is not.
     #[test]
     fn a_run_that_is_cut_short_comes_back_to_its_last_part(sequence in sequence()) {
         let run = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(run.path(), "test").unwrap();
-        // By hand: a part is written with the first event that comes so much later than the oldest unwritten one as the square root
-        // of that one's seconds, half a second at the least, and in it.
+        // By hand: a part is written with the first event that comes so much later than the oldest
+        // unwritten one as the square root of that one's seconds, half a second at the least, and
+        // in it.
         let (mut since, mut written, mut until) = (None, 0, None);
         for (index, (event, now)) in sequence.iter().enumerate() {
             recorder.push(event, *now).unwrap();

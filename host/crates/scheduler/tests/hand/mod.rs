@@ -1,4 +1,4 @@
-//! Runs made by hand: short words for what goes in, one line for each thing that comes out.
+//! Handmade runs: short constructors for inputs, one line of text per action.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ pub(crate) fn failed(session: u64, node: u32, at: Nanos) -> Input<u32> {
     }
 }
 
-/// What a scheduler did, one line for each action.
+/// Returns the scheduler's actions, one line each.
 pub(crate) fn on(scheduler: &mut Scheduler<u32>, now: Nanos, input: Input<u32>) -> Vec<String> {
     let mut actions = Vec::new();
     scheduler.on(now, input, &mut actions);

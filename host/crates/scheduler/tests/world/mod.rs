@@ -1,5 +1,6 @@
-//! A random world around a scheduler: a source that delivers late, a server that answers in any order, agents that fail.
-//! Everything is drawn from one seed, and what the scheduler does is checked while it happens.
+//! A random world around a scheduler: a source that delivers late, a server that answers in any
+//! order, agents that fail. Everything is drawn from one seed, and what the scheduler does is
+//! checked while it happens.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
@@ -14,7 +15,7 @@ use veeksha_scheduler::{
 };
 use veeksha_stats::{Draws, RandomStream};
 
-/// What the world is like.
+/// Parameters of a simulated world.
 #[derive(Clone, Debug)]
 pub(crate) struct Weather {
     pub(crate) seed: u64,
@@ -28,13 +29,13 @@ pub(crate) struct Weather {
     pub(crate) latency: u32,
     pub(crate) step_latency: u32,
     pub(crate) delivery: u32,
-    /// When Ctrl-C comes.
+    /// Instant of Ctrl-C.
     pub(crate) stop: Option<Nanos>,
-    /// In percent: requests whose first chunk is told of, if a result does not come before it.
+    /// Percentage of requests whose first chunk is reported, if a result does not come before it.
     pub(crate) first_chunks: u32,
 }
 
-/// What happened.
+/// The observed actions.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// (session, start), in the order of the starts.
@@ -57,7 +58,7 @@ struct Known {
     not_before: Option<Nanos>,
     mode: HistoryMode,
     recorded: Option<String>,
-    /// When the scheduler heard of it.
+    /// Instant at which the scheduler learned of it.
     known: Nanos,
     /// If its agent added it later: the last completion before that.
     base: Option<Nanos>,
@@ -85,11 +86,11 @@ struct World {
     /// Of running sessions and of others: what was neither sent nor given up.
     unsent: BTreeSet<(u64, u32)>,
     in_flight: BTreeSet<(u64, u32)>,
-    /// Those of them whose first chunk was not told of.
+    /// Those of them whose first chunk was not reported.
     in_prefill: BTreeSet<(u64, u32)>,
     starts: HashMap<u64, Nanos>,
     plans: HashMap<u64, SessionKind>,
-    /// When each accepted session came.
+    /// Delivery instant of each accepted session.
     delivered: HashMap<u64, Nanos>,
     /// Reactive sessions whose agent may still be asked; the number of nodes it has made.
     agents: HashMap<u64, u32>,
@@ -131,7 +132,7 @@ pub(crate) fn target_at(target: u32, ramp: Nanos, now: Nanos) -> u64 {
     }
 }
 
-/// Whether only the end of a run has such an action.
+/// Returns true if only the end of a run has such an action.
 fn ends_the_run(action: &Action<Payload>) -> bool {
     use NeverSentReason::{Held, Missed, RunEnded};
     match action {
@@ -200,7 +201,8 @@ impl World {
             scheduler.on(now, input, &mut actions);
             let mut last = None;
             let batch = std::mem::take(&mut actions);
-            // What is due and has no room is named when the run ends, and its sessions begin and end there.
+            // Due nodes without capacity are reported when the run ends, and their sessions begin
+            // and end there.
             let ends = batch.iter().any(ends_the_run);
             for (index, action) in batch.iter().enumerate() {
                 if matches!(action, Action::Done) {
@@ -225,7 +227,7 @@ impl World {
     }
 
     fn finish(mut self, scheduler: &mut Scheduler<Payload>) -> Log {
-        // What comes after the end changes nothing.
+        // Inputs after the end change nothing.
         let mut actions = Vec::new();
         while !self.events.is_empty() {
             let now = self.log.done_at;
@@ -244,7 +246,8 @@ impl World {
             (0, 0, 0)
         );
         assert_eq!((scheduler.next_wake(), scheduler.next_wanted()), (None, None));
-        // Every started session has ended, and each of its known nodes was sent or named as never sent.
+        // Every started session has ended, and each of its known nodes was sent or named as never
+        // sent.
         let started: BTreeSet<u64> = self.log.started.iter().map(|(id, _)| *id).collect();
         assert_eq!(started, self.log.finished.keys().copied().collect());
         for key in self.known.keys().filter(|key| started.contains(&key.0)) {
@@ -609,7 +612,8 @@ impl World {
             && (self.in_prefill.len() as u64) < self.part(in_prefill)
     }
 
-    /// What could be sent now, in order: nodes of running sessions whose instant has come.
+    /// The nodes that could be sent now, in order: those of running sessions whose instant has
+    /// come.
     fn due(&self, now: Nanos) -> Vec<(Nanos, (u64, u32))> {
         let due = |key: &(u64, u32)| {
             let start = self.starts.get(&key.0)?;
@@ -654,7 +658,8 @@ impl World {
         }
     }
 
-    /// The parts are the whole time for which it was due and known, and none belongs to a limit that is not there.
+    /// The parts are the whole time for which it was due and known, and none belongs to a limit
+    /// that is not there.
     fn check_held(&self, key: (u64, u32), intended: Nanos, held: Held, now: Nanos) {
         let Limits {
             sessions,
@@ -680,8 +685,8 @@ impl World {
         }
     }
 
-    /// `intended` is the last parent's completion (or the session's start) plus the think time; of replayed traffic it is no earlier
-    /// than recorded.
+    /// `intended` is the last parent's completion (or the session's start) plus the think time; of
+    /// replayed traffic it is no earlier than recorded.
     fn check_instant(&self, key: (u64, u32), intended: Nanos, now: Nanos) {
         let known = &self.known[&key];
         assert!(intended <= now);
@@ -704,7 +709,8 @@ impl World {
     }
 
     fn check_history(&self, key: (u64, u32), history: &Option<Arc<History<Payload>>>) {
-        // The node's own mode says how every answer is given; a fresh turn is the first of its conversation.
+        // The node's mode decides how every answer is given; a fresh turn is the first of its
+        // conversation.
         let mode = self.known[&key].mode;
         let behind = |node: &Known| node.history_parent.filter(|_| node.mode != HistoryMode::Fresh);
         let mut expected = Vec::new();
