@@ -1,6 +1,7 @@
 //! The certificate on the terminal: how far the run's figures can be trusted, in words.
 
-use veeksha_metrics::{Certificate, ErrorSource, Metric, Verdict};
+use veeksha_certificate::{Certificate, ErrorSource, Verdict};
+use veeksha_metrics::Metric;
 use veeksha_report::{Mark, Row, Section, duration, share};
 
 /// How the table calls a metric that can have an error.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The table of `ARCHITECTURE.md`.
-const FLOORS: [(&str, u8); 30] = [
+const FLOORS: [(&str, u8); 31] = [
     ("veeksha-model", 1),
     ("veeksha-clock", 1),
     ("veeksha-stats", 1),
@@ -32,6 +32,7 @@ const FLOORS: [(&str, u8); 30] = [
     ("veeksha-compare", 3),
     ("veeksha-compat", 3),
     ("veeksha-page", 3),
+    ("veeksha-certificate", 4),
     ("veeksha-pipeline", 4),
     ("veeksha-bench", 5),
     ("veeksha-experiments", 5),

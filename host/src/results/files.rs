@@ -1,7 +1,8 @@
 //! The files of a run, but for its record.
 
 use serde_json::json;
-use veeksha_metrics::{Certificate, TimeSlices};
+use veeksha_certificate::Certificate;
+use veeksha_metrics::TimeSlices;
 use veeksha_page::PageData;
 use veeksha_report::{ReportError, RunFolder, cdf_csv};
 

@@ -9,8 +9,9 @@ mod units;
 mod verdict;
 
 use serde_json::Value;
+use veeksha_certificate::{Certificate, SelfTest, Thresholds, Verdict};
 use veeksha_health::HealthReport;
-use veeksha_metrics::{Certificate, Evaluation, SelfTest, Thresholds, Verdict};
+use veeksha_metrics::Evaluation;
 use veeksha_page::PageData;
 use veeksha_pipeline::RunEnd;
 use veeksha_ports::PluginFailure;

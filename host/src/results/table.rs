@@ -1,8 +1,9 @@
 //! The closing table of a run.
 
+use veeksha_certificate::Certificate;
 use veeksha_events::NeverSentReason;
 use veeksha_health::{HealthReport, Outcome};
-use veeksha_metrics::{Certificate, Evaluation, Metric, PluginVerdict, SloResult, Stated};
+use veeksha_metrics::{Evaluation, Metric, PluginVerdict, SloResult, Stated};
 use veeksha_model::ErrorClass;
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 use veeksha_slo::Comparison;

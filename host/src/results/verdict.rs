@@ -1,6 +1,7 @@
 //! How a run went: what is said of it in a line, and the exit code.
 
-use veeksha_metrics::{CertFinding, Certificate, Evaluation, Verdict, certify};
+use veeksha_certificate::{CertFinding, Certificate, Verdict, certify};
+use veeksha_metrics::Evaluation;
 
 use super::{Clock, Judged, table};
 use crate::{exit, say};

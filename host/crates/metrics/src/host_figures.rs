@@ -7,6 +7,7 @@ use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::{LiveHistogram, Summary};
 
 use crate::errors::ErrorSamples;
+use crate::json;
 use crate::latencies::seconds_between;
 use crate::row::Row;
 use crate::threads::Threads;
@@ -74,6 +75,13 @@ pub struct HostFigures {
     pub largest_clock_step: Option<f64>,
     /// What all this does to the metrics.
     pub errors: Vec<ErrorEstimate>,
+}
+
+impl HostFigures {
+    /// The host's figures as JSON, as in `summary_stats.json` and `certificate.json`.
+    pub fn json(&self) -> serde_json::Value {
+        json::host(self)
+    }
 }
 
 /// How long limits held requests back, in seconds, over the requests that each limit held.

@@ -6,7 +6,7 @@ use veeksha_model::Nanos;
 use crate::row::Row;
 
 /// `later - earlier` in seconds; negative where the order is the other way round.
-pub(crate) fn seconds_between(earlier: Nanos, later: Nanos) -> f64 {
+pub fn seconds_between(earlier: Nanos, later: Nanos) -> f64 {
     (later as i64 - earlier as i64) as f64 / 1e9
 }
 

@@ -8,8 +8,8 @@
 //! The [`Catalogue`] says what can be measured: the built-in [`Metric`]s, those of plugins, and [`Figure`]s of the whole run. [`Objectives`]
 //! are checked against it before the run; [`SloResults`] say what they came to.
 //!
-//! [`certify`] judges the run by its own record: how much of each metric is the client's doing. [`compare`] measures that against a
-//! server whose own times are known.
+//! How much of each metric is the client's doing is estimated on the way ([`ErrorEstimate`]); the
+//! crate `veeksha-certificate` judges the run by it.
 //!
 //! [`Fidelity`] does the same for a replayed trace: what was recorded against what was achieved.
 //!
@@ -21,8 +21,6 @@
 #[cfg(test)]
 mod blank;
 mod catalogue;
-mod certificate;
-mod certificate_json;
 mod counts;
 mod curves;
 mod custom_samples;
@@ -55,7 +53,6 @@ mod row;
 mod run_samples;
 mod sample_set;
 mod schedule;
-mod self_test;
 mod session_graph;
 mod sessions;
 mod setup;
@@ -65,14 +62,10 @@ mod throughput;
 mod timed;
 mod token_bins;
 mod token_times;
-mod verdicts;
 mod windows;
 mod workload;
 
 pub use catalogue::{Catalogue, CatalogueError, MetricInfo};
-pub use certificate::{
-    Basis, CertFinding, Certificate, ENOUGH, ErrorBound, ErrorSource, FINEST, Thresholds, Verdict, certify,
-};
 pub use counts::{Counts, ServerCounts};
 pub use curves::{Curve, CurvePoint, Curves};
 pub use decode_windows::{
@@ -86,7 +79,7 @@ pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
 pub use figure::{Figure, FigureInfo};
 pub use fluidity::Deadlines;
 pub use host_figures::{HeldFigures, HostFigures, LagFigures};
-pub use latencies::latencies;
+pub use latencies::{latencies, seconds_between};
 pub use live::{Live, LiveFigures, LiveSecond};
 pub use metric::{Metric, Scope, UnknownMetric};
 pub use objectives::{
@@ -95,8 +88,8 @@ pub use objectives::{
 };
 pub use prefill::PrefillStats;
 pub use refused::{RefusedSamples, SampleFault};
+pub use requests::AnswerTokens;
 pub use run_samples::RunSamples;
-pub use self_test::{ErrorFigures, SelfTest, TwinRequest, compare};
 pub use sessions::SessionFigures;
 pub use setup::Setup;
 pub use slices::{Slice, TimeSlices};

@@ -20,18 +20,20 @@ pub(crate) struct Requests {
     pub(crate) deadlines: Deadlines,
     /// Whether some gap's chunk has another number of tokens than one, or an unknown one.
     itl_differs: bool,
-    /// Output tokens of answers whose chunks the host counted and whose total the server told.
-    pub(crate) told_twice: ToldTwice,
+    /// Output tokens of answers that both the host and the server counted.
+    pub(crate) answer_tokens: AnswerTokens,
 }
 
-/// Tokens of the same answers by two who count.
+/// Output tokens of those answers that have both counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ToldTwice {
-    pub(crate) by_host: u64,
-    pub(crate) by_server: u64,
+pub struct AnswerTokens {
+    /// The sum over their chunks, by the host's tokenizer.
+    pub by_host: u64,
+    /// The sum of the totals that the server reported.
+    pub by_server: u64,
 }
 
-impl ToldTwice {
+impl AnswerTokens {
     fn add(&mut self, record: &RequestRecord) {
         if record.output_tokens_from_usage && !record.chunk_tokens.is_empty() {
             let counted: u64 = record.chunk_tokens.iter().map(|tokens| u64::from(*tokens)).sum();
@@ -50,7 +52,7 @@ impl Requests {
             parents: Vec::new(),
             deadlines,
             itl_differs: false,
-            told_twice: ToldTwice::default(),
+            answer_tokens: AnswerTokens::default(),
         }
     }
 
@@ -62,7 +64,7 @@ impl Requests {
         row.parents = (self.parents.len() as u32, parents);
         self.parents.extend_from_slice(&record.parents);
         if row.counts() {
-            self.told_twice.add(record);
+            self.answer_tokens.add(record);
             self.add_gaps(&mut row, record);
         }
         let place = self.rows.len();

@@ -10,7 +10,7 @@ use crate::custom_samples::Resolved;
 use crate::label_sets::Matching;
 use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
-use crate::requests::Requests;
+use crate::requests::{AnswerTokens, Requests};
 use crate::row::Row;
 use crate::sample_set::{SampleSet, stats};
 use crate::schedule::Schedule;
@@ -123,6 +123,11 @@ impl RunSamples {
     /// Whether `itl` and `tbc` are the same samples, because every chunk carries one token.
     pub fn itl_is_tbc(&self) -> bool {
         self.requests.itl_is_tbc()
+    }
+
+    /// Output tokens of those answers that both the host and the server counted.
+    pub fn answer_tokens(&self) -> AnswerTokens {
+        self.requests.answer_tokens
     }
 
     /// When tokens were due, for the fluidity index.

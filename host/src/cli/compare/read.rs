@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde_json::Value;
+use veeksha_certificate::{Certificate, Verdict, certify};
 use veeksha_compare::{
     ClientError, Counted, FigureData, Load, MetricData, Parts, RunData, TimedSamples, Trust, Validity,
 };
-use veeksha_metrics::{Certificate, Evaluation, Evaluator, Figure, Metric, Verdict, certify};
+use veeksha_metrics::{Evaluation, Evaluator, Figure, Metric};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, IntervalGenerator, Traffic};
 

@@ -1,7 +1,8 @@
 //! What was judged: the certificate, objectives, verdicts of plugins, checks of health.
 
+use veeksha_certificate::{Basis, Certificate, ErrorSource, Verdict};
 use veeksha_health::{Check, Outcome};
-use veeksha_metrics::{Basis, Certificate, ErrorSource, PluginVerdict, SloResult, Verdict};
+use veeksha_metrics::{PluginVerdict, SloResult};
 use veeksha_page::{Bound, CheckOutcome, Finding, Slo, WorstWindow};
 
 use super::seconds;

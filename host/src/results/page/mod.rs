@@ -8,7 +8,8 @@ mod over_time;
 
 use std::collections::BTreeMap;
 
-use veeksha_metrics::{Certificate, Live};
+use veeksha_certificate::Certificate;
+use veeksha_metrics::Live;
 use veeksha_model::Nanos;
 use veeksha_page::{Figure, PageData, Requests, RunState};
 use veeksha_report::RunFolder;

@@ -6,7 +6,6 @@
     reason = "a test may panic, also in its functions"
 )]
 
-mod certificate;
 mod course;
 mod custom;
 mod fidelity;

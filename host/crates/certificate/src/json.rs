@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::json::host;
-use crate::{CertFinding, Certificate, ErrorBound, ErrorFigures, SelfTest};
+use crate::bound::ErrorBound;
+use crate::certificate::Certificate;
+use crate::self_test::{ErrorFigures, SelfTest};
+use crate::verdict::CertFinding;
 
 pub(crate) fn certificate(certificate: &Certificate) -> Value {
     let thresholds = &certificate.thresholds;
@@ -23,7 +25,7 @@ pub(crate) fn certificate(certificate: &Certificate) -> Value {
             "missed": thresholds.missed,
             "busy": thresholds.busy,
         },
-        "host": host(&certificate.host),
+        "host": certificate.host.json(),
         "self_test": certificate.self_test.as_ref().map(self_test),
     })
 }

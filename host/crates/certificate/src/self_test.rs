@@ -17,11 +17,9 @@
 use std::collections::HashMap;
 
 use veeksha_events::{RequestRecord, Status};
+use veeksha_metrics::{Metric, latencies, seconds_between};
 use veeksha_model::{ChunkKind, Nanos};
 use veeksha_stats::Summary;
-
-use crate::Metric;
-use crate::latencies::{latencies, seconds_between};
 
 /// What the twin says of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -227,7 +225,10 @@ mod tests {
             sent_at: Some(12 * MS + 50 * US),
             chunks: chunks.iter().map(chunk).collect(),
             output_tokens: 3,
-            ..crate::blank::record()
+            ..RequestRecord::answered(RequestId {
+                session: SessionId(session),
+                node: NodeId(0),
+            })
         }
     }
 

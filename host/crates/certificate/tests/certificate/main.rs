@@ -1,15 +1,19 @@
 //! Certificates worked out by hand. Times are in microseconds.
+#![forbid(unsafe_code)]
+#![expect(clippy::expect_used, reason = "a test may panic, also in its functions")]
 
 mod client;
 mod late_reads;
+mod sequences;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use veeksha_events::{Event, NeverSentReason, RequestRecord, ThreadSample};
-use veeksha_metrics::{
-    Basis, CertFinding, Certificate, ENOUGH, ErrorFigures, ErrorPart, ErrorSource, Evaluation, Metric,
-    SelfTest, Thresholds, Verdict, certify,
+use veeksha_certificate::{
+    Basis, CertFinding, Certificate, ENOUGH, ErrorFigures, ErrorSource, SelfTest, Thresholds, Verdict,
+    certify,
 };
+use veeksha_events::{Event, NeverSentReason, RequestRecord, ThreadSample};
+use veeksha_metrics::{ErrorPart, Evaluation, Metric};
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, Held, StampSource};
 
 use crate::sequences::{answered, close, evaluate, failed, finished, never_sent};

@@ -26,91 +26,14 @@
 //! **Unknown errors.** Where arrival times are those of reads, and nothing tells how late these were, the run is degraded: it cannot vouch for
 //! what it did not observe.
 
-use std::fmt;
-
 use serde_json::Value;
+use veeksha_metrics::{Evaluation, HostFigures, Metric};
 
-use crate::verdicts::{findings_of_host, nothing_answered, of_metric, of_record};
-use crate::{Evaluation, HostFigures, Metric, SelfTest, certificate_json};
-
-/// A metric of fewer samples is not certified.
-pub const ENOUGH: u64 = 30;
-
-/// A metric whose typical value is below this, in seconds, is not certified: five times the P99 of what lies between the wire and the kernel's
-/// timestamp.
-pub const FINEST: f64 = 100e-6;
-
-/// From when on a run does not trust itself. Shares are `0.0..=1.0`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Thresholds {
-    /// An error of more than this share of a metric's P50 degrades the run.
-    pub degraded: f64,
-    /// An error of more than this share of a metric's P50 invalidates it.
-    pub invalid: f64,
-    /// More than this share of due requests that the host failed to send degrades the run; as much more as `invalid` is above `degraded`
-    /// invalidates it.
-    pub missed: f64,
-    /// A client thread that was on a processor for this share of any second degrades the run.
-    pub busy: f64,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Thresholds {
-            degraded: 0.01,
-            invalid: 0.05,
-            missed: 0.01,
-            busy: 0.70,
-        }
-    }
-}
-
-impl Thresholds {
-    /// What an error of this share means.
-    pub(crate) fn of_error(&self, share: f64) -> Verdict {
-        if share > self.invalid {
-            Verdict::Invalid
-        } else if share > self.degraded {
-            Verdict::Degraded
-        } else {
-            Verdict::Valid
-        }
-    }
-
-    /// What it means that this share of requests was not sent.
-    pub(crate) fn of_missed(&self, share: f64) -> Verdict {
-        let invalid = self.missed * (self.invalid / self.degraded).max(1.0);
-        if share > invalid {
-            Verdict::Invalid
-        } else if share > self.missed {
-            Verdict::Degraded
-        } else {
-            Verdict::Valid
-        }
-    }
-}
-
-/// How far a run's figures can be trusted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    /// The client's part in every certified metric is small.
-    #[default]
-    Valid,
-    /// The client's part is not small, or not known: read with care.
-    Degraded,
-    /// The figures say more about the client than about the server.
-    Invalid,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Valid => "VALID",
-            Verdict::Degraded => "DEGRADED",
-            Verdict::Invalid => "INVALID",
-        })
-    }
-}
+use crate::bound::{self, ErrorBound};
+use crate::findings::{findings_of_run, nothing_answered, of_record};
+use crate::json;
+use crate::self_test::SelfTest;
+use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// What the certificate rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,59 +55,6 @@ impl Basis {
             Basis::Simulated => "simulated",
         }
     }
-}
-
-/// Something that the certificate has to say.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CertFinding {
-    /// The metric it is about, if it is about one.
-    pub metric: Option<Metric>,
-    /// What it means for the run; [`Verdict::Valid`] is a remark.
-    pub verdict: Verdict,
-    /// In words, naming what is affected.
-    pub what: String,
-    /// What can be done about it.
-    pub remedy: Option<String>,
-}
-
-/// Where an error's figure comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorSource {
-    /// Estimated from the run's own record.
-    Estimated,
-    /// Measured by the self-test.
-    SelfTest,
-}
-
-impl ErrorSource {
-    /// The snake-case name, as it stands in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            ErrorSource::Estimated => "estimated",
-            ErrorSource::SelfTest => "self_test",
-        }
-    }
-}
-
-/// How far the client may have falsified a metric.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ErrorBound {
-    /// Which metric.
-    pub metric: Metric,
-    /// Samples of the metric.
-    pub count: u64,
-    /// The error of its typical value: the mean absolute error of a sample, in the metric's unit. It decides.
-    pub mean_error: f64,
-    /// 99th percentile of the absolute errors, by the self-test if one was made: what stands beside the metric.
-    pub p99_error: f64,
-    /// Where `p99_error` comes from.
-    pub source: ErrorSource,
-    /// The value that the error is set against: the metric's P50 (for `tbc` in bursts its mean).
-    pub reference: f64,
-    /// `mean_error` ÷ `reference`; `None` where the reference is 0.
-    pub relative_to_p50: Option<f64>,
-    /// Samples of which a part of the error is not known, and not in the figures.
-    pub unknown: u64,
 }
 
 /// A run's judgement of itself.
@@ -221,11 +91,11 @@ pub fn certify(
         let Some(summary) = evaluation.metric(estimate.metric) else {
             continue;
         };
-        let (bound, finding) = of_metric(estimate, summary, thresholds, self_test);
+        let (bound, finding) = bound::of_metric(estimate, summary, thresholds, self_test);
         bounds.push(bound);
         findings.push(finding);
     }
-    findings.extend(findings_of_host(evaluation, thresholds, self_test, &bounds));
+    findings.extend(findings_of_run(evaluation, thresholds, self_test, &bounds));
     Certificate {
         verdict: worst(&findings),
         basis: self_test.map_or(Basis::Record, |_| Basis::SelfTest),
@@ -278,6 +148,6 @@ impl Certificate {
 
     /// `certificate.json`.
     pub fn json(&self) -> Value {
-        certificate_json::certificate(self)
+        json::certificate(self)
     }
 }

@@ -1,0 +1,207 @@
+//! The error bound of each metric, and the finding that follows from it.
+
+use veeksha_metrics::{ErrorEstimate, ErrorPart, Metric};
+use veeksha_stats::{Summary, duration, share};
+
+use crate::self_test::SelfTest;
+use crate::verdict::{CertFinding, Thresholds, Verdict};
+
+/// Fewest samples with which a metric is certified.
+pub const ENOUGH: u64 = 30;
+
+/// Shortest typical value, in seconds, with which a metric is certified: five times the P99 of the
+/// time between the wire and the kernel's timestamp.
+pub const FINEST: f64 = 100e-6;
+
+/// Gaps whose P50 is below this share of their mean lie within bursts: the P50 is not a pace.
+const IN_BURSTS: f64 = 0.1;
+
+/// The advice where no setting of the run is the cause.
+pub(crate) const DOCTOR: &str = "`veeksha-host doctor` lists what to improve on this machine";
+
+/// The origin of an error bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorSource {
+    /// Estimated from the run's own record.
+    Estimated,
+    /// Measured by the self-test.
+    SelfTest,
+}
+
+impl ErrorSource {
+    /// The snake-case name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorSource::Estimated => "estimated",
+            ErrorSource::SelfTest => "self_test",
+        }
+    }
+}
+
+/// The largest error that the client may have added to a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorBound {
+    /// The metric.
+    pub metric: Metric,
+    /// Samples of the metric.
+    pub count: u64,
+    /// Mean absolute error of a sample, in the metric's unit. It decides the verdict.
+    pub mean_error: f64,
+    /// 99th percentile of the absolute errors, by the self-test if one was made: shown next to the
+    /// metric.
+    pub p99_error: f64,
+    /// The origin of `p99_error`.
+    pub source: ErrorSource,
+    /// The value that the error is compared with: the metric's P50 (of `tbc` in bursts, its mean).
+    pub reference: f64,
+    /// `mean_error` ÷ `reference`; `None` where the reference is 0.
+    pub relative_to_p50: Option<f64>,
+    /// Samples whose error is partly unknown and not included.
+    pub unknown: u64,
+}
+
+/// Returns the bound of a metric and its finding.
+pub(crate) fn of_metric(
+    estimate: &ErrorEstimate,
+    summary: &Summary,
+    thresholds: &Thresholds,
+    self_test: Option<&SelfTest>,
+) -> (ErrorBound, CertFinding) {
+    let metric = estimate.metric;
+    let measured = self_test
+        .and_then(|test| test.errors_of(metric))
+        .filter(|errors| errors.count as u64 >= ENOUGH);
+    let from_test = measured.filter(|errors| errors.mean_abs > estimate.mean);
+    let in_bursts = metric == Metric::Tbc && summary.p50 < IN_BURSTS * summary.mean;
+    let reference = if in_bursts { summary.mean } else { summary.p50 };
+    let error = from_test.map_or(estimate.mean, |errors| errors.mean_abs);
+    let bound = ErrorBound {
+        metric,
+        count: estimate.count,
+        mean_error: error,
+        p99_error: measured.map_or(estimate.p99, |errors| errors.p99),
+        source: measured.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
+        reference,
+        relative_to_p50: (reference > 0.0).then(|| error / reference),
+        // A self-test sees the whole error, also what the run could not.
+        unknown: if measured.is_some() { 0 } else { estimate.unknown },
+    };
+    let decided_by = from_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest);
+    let mut finding = judged(&bound, decided_by, estimate.main, in_bursts, thresholds);
+    if let (Some(errors), ErrorSource::Estimated) = (measured, decided_by) {
+        finding.what.push_str(&format!(
+            "; that is by the run's own record, and the self-test measured {}",
+            duration(errors.mean_abs)
+        ));
+    }
+    (bound, finding)
+}
+
+fn judged(
+    bound: &ErrorBound,
+    decided_by: ErrorSource,
+    main: ErrorPart,
+    in_bursts: bool,
+    thresholds: &Thresholds,
+) -> CertFinding {
+    let name = short_name(bound.metric);
+    let Some(relative) = bound.relative_to_p50 else {
+        return CertFinding {
+            metric: Some(bound.metric),
+            ..CertFinding::remark(format!("{name}: not certified, because its values are 0"))
+        };
+    };
+    let statistic = if in_bursts {
+        "mean, because chunks come in bursts"
+    } else {
+        "P50"
+    };
+    let mut what = format!(
+        "{name}: error {} of its {statistic} ({} of {})",
+        share(relative),
+        duration(bound.mean_error),
+        duration(bound.reference)
+    );
+    let mut verdict = thresholds.of_error(relative);
+    let mut remedy = None;
+    if verdict > Verdict::Valid {
+        let (cause, cure) = cause(decided_by, main);
+        what.push_str(cause);
+        remedy = Some(cure.to_owned());
+    }
+    if bound.unknown > 0 {
+        what.push_str(&format!(
+            "; {} of {} have arrival times of reads, and how late these were is not known",
+            bound.unknown, bound.count
+        ));
+        verdict = verdict.max(Verdict::Degraded);
+        remedy.get_or_insert_with(|| "measure it with --self-test".into());
+    }
+    if bound.count < ENOUGH {
+        what.push_str(&format!(
+            "; too few {} to certify it: {}, and {ENOUGH} are needed",
+            if bound.metric == Metric::Tbc {
+                "gaps"
+            } else {
+                "requests"
+            },
+            bound.count
+        ));
+        verdict = verdict.min(Verdict::Degraded);
+    }
+    if bound.reference < FINEST {
+        what.push_str(&format!(
+            "; not certified, because no client can tell times below {} apart",
+            duration(FINEST)
+        ));
+        verdict = verdict.min(Verdict::Degraded);
+    }
+    CertFinding {
+        metric: Some(bound.metric),
+        verdict,
+        what,
+        remedy,
+    }
+}
+
+/// The largest part of an error as text, and the advice against it.
+fn cause(source: ErrorSource, main: ErrorPart) -> (&'static str, &'static str) {
+    if source == ErrorSource::SelfTest {
+        return ("; measured by the self-test", DOCTOR);
+    }
+    match main {
+        ErrorPart::Dispatch => (
+            "; most of it is late dispatch",
+            "keep a core for the dispatcher (`runtime.dispatcher_cores`), let it spin (`runtime.spin_microseconds`), or give it `runtime.realtime_priority`",
+        ),
+        ErrorPart::Send => (
+            "; most of it lies between dispatch and the last byte sent",
+            "keep a core for the client threads (`runtime.client_cores`, `runtime.realtime_priority`), or use more of them if they are busy (`runtime.num_client_threads`)",
+        ),
+        ErrorPart::LateReads => (
+            "; most of it is due to reads so late that arrival times were lost",
+            "keep a core for the client threads (`runtime.client_cores`, `runtime.realtime_priority`), or use more of them if they are busy (`runtime.num_client_threads`)",
+        ),
+        ErrorPart::Lag => (
+            "; most of it is the lag of reads, whose times stand for the arrivals",
+            "use plain HTTP/1.1 on Linux, where the kernel stamps arrivals, or measure the lag with --self-test",
+        ),
+        ErrorPart::Kernel => (
+            "; it is next to the shortest time that a client can tell apart",
+            "times this short are better read from the server's own record",
+        ),
+    }
+}
+
+/// The abbreviation of a metric in findings.
+fn short_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Ttfc => "TTFC",
+        Metric::TtfcFromIntended => "TTFC from intended",
+        Metric::Tbc => "TBC",
+        Metric::Tpot => "TPOT",
+        Metric::EndToEnd => "E2E",
+        Metric::EndToEndFromIntended => "E2E from intended",
+        other => other.display_name(),
+    }
+}
