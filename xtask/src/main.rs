@@ -5,6 +5,7 @@ mod component;
 mod digests;
 mod guests;
 mod lines;
+mod report;
 mod toolchain;
 mod wit;
 
@@ -43,6 +44,17 @@ enum Chore {
         module: PathBuf,
         /// Where to write the component.
         output: PathBuf,
+    },
+    /// Prints every violation of the conventions that no compiler checks (STYLE.md).
+    Tidy {
+        /// Only violations in files whose path contains one of these, for example `crates/slo`.
+        paths: Vec<String>,
+        /// Only violations of this rule: cycle, function, width, phrase or name.
+        #[arg(long)]
+        rule: Option<String>,
+        /// Prints the number of violations of each crate instead of the violations.
+        #[arg(long)]
+        summary: bool,
     },
     /// The list of released `.wit` files, `wit/frozen.txt`.
     Wit(WitChore),
@@ -89,6 +101,7 @@ fn run(chore: Chore) -> Result<()> {
             let component = component::encode(&bytes)?;
             std::fs::write(&output, component).with_context(|| format!("cannot write {}", output.display()))
         }
+        Chore::Tidy { paths, rule, summary } => report::tidy(&repository, &paths, rule.as_deref(), summary),
         Chore::Wit(WitChore { freeze: true, .. }) => wit::freeze(&repository.join("wit")),
         Chore::Wit(WitChore { .. }) => wit::check(&repository.join("wit")),
     }

@@ -1,0 +1,24 @@
+//! The conventions of `STYLE.md` that `cargo xtask tidy` reports.
+
+use std::path::Path;
+
+use xtask::tidy::{self, Kind};
+
+#[test]
+fn reads_every_language_of_the_repository() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let sources = tidy::read(&root).expect("readable sources");
+    for (kind, least) in [
+        (Kind::Rust, 800),
+        (Kind::Markdown, 20),
+        (Kind::Wit, 10),
+        (Kind::Lua, 15),
+        (Kind::Other, 30),
+    ] {
+        let count = sources.files().iter().filter(|file| file.kind == kind).count();
+        assert!(
+            count >= least,
+            "{kind:?}: {count} files, expected at least {least}"
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! The repository's conventions, as tests: layers, owners of libraries, frozen contracts, file sizes, wording.
+
+#![expect(clippy::expect_used, reason = "a test reports a violation by panicking")]
+
+mod contract;
+mod conventions;
+mod files;
+mod layers;
