@@ -320,13 +320,13 @@ function Results:windows(metric, filter, seconds) end
 
 ---@class veeksha.Scenario
 ---@field certificate? veeksha.Certificate When a run does not trust itself.
----@field client? veeksha.Client The server, and how it is spoken to. Default: `openai_chat_completions`.
+---@field client? veeksha.Client The server and the client's connection to it. Default: `openai_chat_completions`.
 ---@field endpoint? veeksha.Endpoint|nil A server that is already there: its values take the place of the client's.
----@field evaluators? veeksha.Evaluator[] What measures and judges: the built-in metrics, plugins, functions. The built-in metrics are always measured.
+---@field evaluators? veeksha.Evaluator[] Metrics, checks and objectives: the built-in metrics, plugins, functions. The built-in metrics are always measured.
 ---@field output_dir? string The folder that runs are written to, each in a folder of its own. Default: `"benchmark_output"`.
 ---@field runtime? veeksha.Runtime How long, how many, on how many threads.
 ---@field seed? integer The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests. Default: `42`.
----@field session_generator? veeksha.SessionGenerator Where sessions come from. Default: `synthetic`.
+---@field session_generator? veeksha.SessionGenerator The source of sessions. Default: `synthetic`.
 ---@field trace_recorder? veeksha.TraceRecorder What the trace holds.
 ---@field traffic_scheduler? veeksha.Traffic When sessions start. Default: `rate`.
 
@@ -388,21 +388,21 @@ function Results:windows(metric, filter, seconds) end
 ---@field enabled? boolean Whether the trace is written. Default: `true`.
 ---@field include_content? boolean Whether it holds the texts of prompts and answers. Default: `false`.
 
----Where sessions come from.
+---The source of sessions.
 ---@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.trace|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.lua
 
 ---A function of this Lua scenario: `sessions` or `agent`.
 ---@class veeksha.SessionGenerator.lua
----@field agent? fun(session: veeksha.AgentSession) Plays one session step by step: it sends a request, waits for the answer, and goes on.
----@field files? table<string, string> Images, sounds and videos that its messages may name: the name of each, and where it is.
----@field length? integer|nil How many sessions there are; null for no end but the function's own.
----@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes session `index` (from 0) as a whole; nil ends the workload. It must depend on its arguments alone.
+---@field agent? fun(session: veeksha.AgentSession) Plays one session step by step: sends a request, waits for the answer, and continues.
+---@field files? table<string, string> Images, sounds and videos that its messages may name: a map from the name to the path.
+---@field length? integer|nil Number of sessions; null if only the function ends the workload.
+---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes the whole session `index` (from 0); nil ends the workload. It must depend on its arguments alone.
 ---@field type "lua"
 
 ---A component in a file.
 ---@class veeksha.SessionGenerator.wasm
----@field config? table<string, any> Its configuration, checked against the schema that the component brings.
----@field files? table<string, string> Files that it may read, and media that its messages may name: the name that it knows each by, and where it is.
+---@field config? table<string, any> Its configuration, checked against the component's schema.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
@@ -410,7 +410,7 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.SessionGenerator.trace
 ---@field check? "auto"|"whole"|"rows" How much is checked before the run starts. Default: `"auto"`.
 ---@field columns? table<string, string> Renamed columns: the name in the file, and the name that the flavor knows.
----@field flavor? veeksha.TraceFlavor What makes sessions of its rows. Default: `timed_synthetic_session`.
+---@field flavor? veeksha.TraceFlavor The flavor that makes sessions of its rows. Default: `timed_synthetic_session`.
 ---@field max_row_mib? integer The longest row that is read, in MiB. Default: `64`.
 ---@field media_folder? string|nil The folder of the images, sounds and videos that rows name, relative to the scenario's folder. Null: rows may name none.
 ---@field on_bad_row? "error"|"skip" What a row that cannot be used does. Default: `"error"`.
@@ -421,7 +421,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field warmup? boolean Whether the flavor's warm-up requests are sent before the run, where it has any. Default: `true`.
 ---@field wrap_mode? boolean|nil Whether the trace begins again at its end, with new text, as often as it takes. Null: yes, but not for traffic that replays recorded arrivals.
 
----What makes sessions of a trace's rows.
+---The flavor that makes sessions of a trace's rows.
 ---@alias veeksha.TraceFlavor veeksha.TraceFlavor.azure|veeksha.TraceFlavor.bailian|veeksha.TraceFlavor.burstgpt|veeksha.TraceFlavor.inputs_json|veeksha.TraceFlavor.mooncake|veeksha.TraceFlavor.multi_turn|veeksha.TraceFlavor.rag|veeksha.TraceFlavor.random_pool|veeksha.TraceFlavor.request_log|veeksha.TraceFlavor.shared_prefix|veeksha.TraceFlavor.sharegpt|veeksha.TraceFlavor.single_turn|veeksha.TraceFlavor.timed_synthetic_session|veeksha.TraceFlavor.untimed_content_multi_turn|veeksha.TraceFlavor.weka|veeksha.TraceFlavor.wildchat|veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
 
 ---Functions of this Lua scenario.
@@ -435,7 +435,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field session fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer, rng: veeksha.Rng): veeksha.Session?, string? Makes the session of a group of rows, or refuses it: `return nil, "why"`. It must depend on its arguments alone.
 ---@field tree? veeksha.LuaTree|nil The columns by which rows continue one another; the rows of a tree are one session.
 ---@field type "lua"
----@field warmup? fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session? Makes a session that is sent before the run begins, of the first row or, with `keep`, of the first row of each kept value.
+---@field warmup? fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session? Makes a session that is sent before the run begins, from the first row or, with `keep`, from the first row of each kept value.
 
 ---The columns by which rows continue one another.
 ---@class veeksha.LuaTree
@@ -460,8 +460,8 @@ function Results:windows(metric, filter, seconds) end
 
 ---A component in a file.
 ---@class veeksha.TraceFlavor.wasm
----@field config? table<string, any> Its configuration, checked against the schema that the component brings.
----@field files? table<string, string> Files that it may read, and media that its messages may name: the name that it knows each by, and where it is.
+---@field config? table<string, any> Its configuration, checked against the component's schema.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
@@ -759,29 +759,29 @@ function Results:windows(metric, filter, seconds) end
 ---@field call_deadline_seconds? number Seconds that one call into a plugin may take. Default: `10.0`.
 ---@field memory_mib? integer Memory of one instance, in MiB. Default: `256`.
 
----What measures and judges a run.
+---Metrics, checks and objectives of a run.
 ---@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.fluidity|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
 
 ---Functions of this Lua scenario.
 ---@class veeksha.Evaluator.lua
----@field check? fun(results: veeksha.Results): veeksha.Verdict[] Judges the run by its results: a list of verdicts, each of which can fail the run.
----@field good? fun(request: veeksha.Completion): boolean Whether a finished request was good: part of goodput.
+---@field check? fun(results: veeksha.Results): veeksha.Verdict[] Checks the run's results: returns a list of verdicts, each of which can fail the run.
+---@field good? fun(request: veeksha.Completion): boolean Returns true if a finished request was good: part of goodput.
 ---@field metrics? table<string, veeksha.LuaMetric> Metrics by name.
----@field name? string|nil What messages and results call it; null takes its place in the list.
+---@field name? string|nil Its name in messages and results; null takes its position in the list.
 ---@field type "lua"
 
 ---A metric of a Lua scenario.
 ---@class veeksha.LuaMetric
----@field better? "higher"|"less"|"neither" Which way it is good. Default: `"neither"`.
----@field finish? fun(): veeksha.Samples Returns the samples that can only be told at the end.
----@field observe fun(request: veeksha.Completion): veeksha.Samples Is given every finished request, in the order in which they ended, and returns its samples: nil, a number, a list of numbers, or `{ value =, weight = }`.
----@field summary? string One line: what it is and how it is computed. Default: `""`.
+---@field better? "higher"|"less"|"neither" The direction of improvement. Default: `"neither"`.
+---@field finish? fun(): veeksha.Samples Returns the samples that are only known at the end.
+---@field observe fun(request: veeksha.Completion): veeksha.Samples Receives every finished request, in order of completion, and returns its samples: nil, a number, a list of numbers, or `{ value =, weight = }`.
+---@field summary? string A one-line definition. Default: `""`.
 ---@field unit? string The unit of its values: `s` for seconds, `1` for a number or a ratio. Default: `"1"`.
 
 ---A component in a file.
 ---@class veeksha.Evaluator.wasm
----@field config? table<string, any> Its configuration, checked against the schema that the component brings.
----@field files? table<string, string> Files that it may read, and media that its messages may name: the name that it knows each by, and where it is.
+---@field config? table<string, any> Its configuration, checked against the component's schema.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
@@ -846,10 +846,10 @@ function Results:windows(metric, filter, seconds) end
 ---@field api_key? string|nil The key, in place of `client.api_key`.
 ---@field model? string|nil The model, in place of `client.model`.
 
----The server, and how it is spoken to.
+---The server and the client's connection to it.
 ---@alias veeksha.Client veeksha.Client.openai_chat_completions|veeksha.Client.openai_completions|veeksha.Client.openai_responses|veeksha.Client.anthropic_messages|veeksha.Client.tgi_generate_stream|veeksha.Client.template|veeksha.Client.wasm
 
----An interface that a component knows.
+---An API implemented by a component.
 ---@class veeksha.Client.wasm
 ---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
 ---@field address_append_value? string What is appended to `api_base` for a request. Default: `""`.
@@ -880,11 +880,11 @@ function Results:windows(metric, filter, seconds) end
 
 ---The component that knows the interface.
 ---@class veeksha.CodecFile
----@field config? table<string, any> Its configuration, checked against the schema that the component brings.
+---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read: the name that it knows each by, and where it is.
 ---@field path string The component's file, relative to the scenario's folder.
 
----An interface that the scenario describes: what a request looks like, and where in the events of an answer things stand.
+---An API described by the scenario: the request body, and the location of each value in an answer's events.
 ---@class veeksha.Client.template
 ---@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
 ---@field address_append_value? string What is appended to `api_base` for a request. Default: `""`.

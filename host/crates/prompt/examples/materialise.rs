@@ -1,8 +1,10 @@
-//! Prints how fast synthetic text is made, alone and inside a chat template, and how long a tokenizer takes to be made ready.
+//! Prints the speed of synthetic text, alone and inside a chat template, and the time to load a
+//! tokenizer.
 //!
 //! `cargo run --release -p veeksha-prompt --example materialise [TOKENIZER | large] [TEMPLATE]`
 //!
-//! `large` trains a byte-level BPE of some 90,000 tokens on the spot, on text of made-up words. Without a template, ChatML is used.
+//! `large` trains a byte-level BPE of some 90,000 tokens on text of made-up words. Without a
+//! template, ChatML is used.
 
 use std::path::Path;
 
@@ -106,7 +108,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// M tokens a second.
+/// Returns millions of tokens per second.
 fn speed(
     clock: &RunClock,
     rounds: u32,
@@ -152,7 +154,7 @@ fn check(
     Ok(())
 }
 
-/// A byte-level BPE as large as those of recent models.
+/// Trains a byte-level BPE as large as those of recent models.
 fn large() -> Result<Vec<u8>, Failure> {
     let mut draws = RandomStream::new(1, 0, "words").draws();
     let mut word = || -> String {
@@ -168,7 +170,7 @@ fn large() -> Result<Vec<u8>, Failure> {
             .collect()
     };
     let words: Vec<String> = (0..150_000).map(|_| word()).collect();
-    // Two sentences for each word, frequent ones in many.
+    // Two sentences per word; frequent words occur in many.
     let lines = (0..60_000usize).map(|line| {
         let words = (0..10).map(|place| &*words[(line * 10 + place) % (words.len() >> (place / 2))]);
         format!(

@@ -1,12 +1,13 @@
-//! A cache that holds the most recently used values up to a number of bytes.
+//! An LRU cache with a limit in bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Texts by key; the least recently used go first.
+/// Texts by key; the least recently used are evicted first.
 ///
-/// A text is kept only from the second time it is wanted: most prompts are unique, and would push the shared ones out.
+/// A text is kept only from its second request on: most prompts are unique, and would evict the
+/// shared ones.
 #[derive(Debug)]
 pub(crate) struct TextCache<K> {
     limit: usize,
@@ -14,11 +15,11 @@ pub(crate) struct TextCache<K> {
     tick: u64,
     texts: HashMap<K, (Arc<str>, u64)>,
     by_use: BTreeMap<u64, K>,
-    /// Keys wanted once, a bounded number of them.
+    /// A bounded number of keys that were requested once.
     seen: Recent<K>,
 }
 
-/// A set that forgets its older half when it is full.
+/// A set that drops its older half when it is full.
 #[derive(Debug)]
 struct Recent<K> {
     limit: usize,
@@ -27,7 +28,7 @@ struct Recent<K> {
 }
 
 impl<K: Copy + Eq + Hash> TextCache<K> {
-    /// A cache of at most `limit` bytes of text.
+    /// Creates a cache of at most `limit` bytes of text.
     pub(crate) fn new(limit: usize) -> Self {
         TextCache {
             limit,
@@ -43,7 +44,7 @@ impl<K: Copy + Eq + Hash> TextCache<K> {
         }
     }
 
-    /// The text, if it is held.
+    /// Returns the text, if it is cached.
     pub(crate) fn get(&mut self, key: K) -> Option<Arc<str>> {
         let (text, used) = self.texts.get_mut(&key)?;
         self.tick += 1;
@@ -53,7 +54,7 @@ impl<K: Copy + Eq + Hash> TextCache<K> {
         Some(text.clone())
     }
 
-    /// Offers a text that was wanted and not held.
+    /// Offers a text that was requested and not cached.
     pub(crate) fn offer(&mut self, key: K, text: &Arc<str>) {
         if text.len() > self.limit / 4 || self.texts.contains_key(&key) || self.seen.first_time(key) {
             return;
@@ -115,7 +116,7 @@ mod tests {
         cache.offer(9, &text(250));
         assert!(cache.get(1).is_none() && cache.get(0).is_some() && cache.get(9).is_some());
         assert_eq!((cache.bytes, cache.texts.len(), cache.by_use.len()), (1000, 4, 4));
-        // A text of more than a quarter of the cache is not worth what it would push out.
+        // A text of more than a quarter of the cache is not worth what it would evict.
         cache.offer(5, &text(251));
         cache.offer(5, &text(251));
         assert!(cache.get(5).is_none());

@@ -1,4 +1,4 @@
-//! The pieces of a message as text, repaired until the count is the target.
+//! Composes the pieces of a message and repairs the text until its token count is the target.
 
 use veeksha_model::Seed;
 
@@ -7,7 +7,7 @@ use crate::count::Built;
 use crate::synthetic::Run;
 use crate::words::Words;
 
-/// A piece of a message's text. Neighbouring texts have been joined.
+/// A piece of a message's text. Adjacent texts have been joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
@@ -18,14 +18,15 @@ pub(crate) enum Piece {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Composed {
     pub(crate) built: Built,
-    /// Tokens asked for.
+    /// Requested tokens.
     pub(crate) target: u32,
     /// Tokens of the text.
     pub(crate) tokens: u32,
 }
 
-/// How often a text is changed before its count is taken as it is. Each change meets the joints anew; with a proven
-/// vocabulary one in two or better fits, with tokens that reach over spaces about one in ten.
+/// Maximum number of changes before the count is accepted as it is. Each change creates new joints;
+/// with a proven vocabulary at least one in two fits, with tokens that span spaces about one in
+/// ten.
 const REPAIRS: u32 = 128;
 
 impl Piece {
@@ -34,12 +35,14 @@ impl Piece {
     }
 }
 
-/// Changes the last synthetic piece that can take it, again and again, until the text measures what was asked for.
+/// Changes the last suitable synthetic piece repeatedly until the text has the requested number of
+/// tokens.
 ///
-/// Joints can cost or save tokens (`...end` + `ing...`). Then the last synthetic piece gets that many words less or more,
-/// and another last word, until the whole counts right. Pieces without synthetic text are measured only.
+/// Joints can cost or save tokens (`...end` + `ing...`). Then the last synthetic piece gets that
+/// many words less or more, and another last word, until the count of the whole is right. Pieces
+/// without synthetic text are only counted.
 ///
-/// Returns the text, and its measure: the target, or something else if no change helped.
+/// Returns the text and its count: the target, or another number if no change helped.
 pub(crate) fn repaired(
     pieces: &mut [Piece],
     target: u32,
@@ -58,8 +61,9 @@ pub(crate) fn repaired(
     }
 }
 
-/// Gives the last synthetic piece that can take it another last word, and more or fewer words: as many as are missing, half
-/// of them, or none, in turn. The turns keep two lengths that both miss from being tried for ever.
+/// Gives the last suitable synthetic piece another last word, and more or fewer words: all that are
+/// missing, half of them, or none, in turn. The turns prevent alternating forever between two
+/// lengths that both miss.
 fn repair(pieces: &mut [Piece], missing: i64, turn: u32) -> bool {
     let run = pieces.iter_mut().rev().find_map(|piece| match piece {
         Piece::Synthetic(run) if missing > 0 || run.words > 0 => Some(run),
@@ -76,7 +80,8 @@ fn repair(pieces: &mut [Piece], missing: i64, turn: u32) -> bool {
     true
 }
 
-/// Takes words away from the end of the synthetic pieces; `false` if they have not that many and one to spare.
+/// Removes words from the end of the synthetic pieces; `false` if they do not have that many and
+/// one to spare.
 pub(crate) fn shorten(pieces: &mut [Piece], mut words: u32) -> bool {
     let runs = pieces.iter_mut().rev().filter_map(|piece| match piece {
         Piece::Synthetic(run) => Some(run),
@@ -92,7 +97,7 @@ pub(crate) fn shorten(pieces: &mut [Piece], mut words: u32) -> bool {
     words == 0 && left > 0
 }
 
-/// Writes the pieces one after the other.
+/// Concatenates the pieces.
 pub(crate) fn build(words: &Words, pieces: &[Piece]) -> Built {
     let mut text = String::new();
     let mut stretches: Vec<(usize, usize)> = Vec::new();

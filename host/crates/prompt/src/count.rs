@@ -1,4 +1,4 @@
-//! Counting the tokens of a text that is synthetic in part.
+//! Counts the tokens of a partly synthetic text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -6,16 +6,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::words::{Guarantee, Words};
 use crate::{PromptError, Tokenizer};
 
-/// A text and where it is synthetic.
+/// A text and its synthetic parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Built {
     pub(crate) text: Arc<str>,
-    /// Byte ranges of synthetic text; neighbouring ones are one.
+    /// Byte ranges of synthetic text; adjacent ones are merged.
     pub(crate) stretches: Vec<(usize, usize)>,
 }
 
 impl Built {
-    /// Text that is synthetic from its beginning to its end.
+    /// Wraps text that is synthetic as a whole.
     pub(crate) fn synthetic(text: Arc<str>) -> Built {
         let stretches = if text.is_empty() {
             Vec::new()
@@ -25,7 +25,7 @@ impl Built {
         Built { text, stretches }
     }
 
-    /// Text of which nothing is known.
+    /// Wraps text that is not synthetic.
     pub(crate) fn verbatim(text: String) -> Built {
         Built {
             text: text.into(),
@@ -33,20 +33,22 @@ impl Built {
         }
     }
 
-    /// Whether all of it is synthetic, and there is some, and a template that trims finds nothing to trim.
+    /// Returns true if the text is synthetic as a whole, not empty, and unaffected by trimming.
     pub(crate) fn is_bare_synthetic(&self) -> bool {
         self.stretches == [(0, self.text.len())] && !self.text.starts_with(' ')
     }
 }
 
-/// Words of synthetic text that are encoded together with the text beside them.
+/// Number of words of synthetic text that are encoded together with the adjacent text.
 const MARGIN: usize = 1;
-/// Parts up to this length are remembered: what a template has between two messages, with a word on either side.
+/// Maximum length of cached parts: the text that a template has between two messages, with a word
+/// on either side.
 const PART_BYTES: usize = 4 << 10;
-/// Bytes of remembered parts after which all are forgotten. 8192 words before and after a template are about two mebibytes.
+/// Size of cached parts at which the cache is cleared. 8192 words before and after a template are
+/// about two mebibytes.
 const MEMO_BYTES: usize = 16 << 20;
 
-/// Token counts of short texts that occur again and again.
+/// Cached token counts of short recurring texts.
 #[derive(Debug)]
 pub(crate) struct Counted {
     memo: RwLock<Memo>,
@@ -68,7 +70,7 @@ impl Counted {
         }
     }
 
-    /// What the rest of a text does to the word before it.
+    /// Returns the effect of the following text on the word before it.
     fn cut_at(&self, rest: &str) -> Behind {
         match rest.is_empty() || self.cuts.iter().any(|token| rest.starts_with(token.as_str())) {
             true => Behind::Nothing,
@@ -80,7 +82,7 @@ impl Counted {
         if text.len() > PART_BYTES {
             return tokenizer.try_count(text);
         }
-        // A panic while the lock was held leaves a memo that is at worst incomplete.
+        // A panic with the lock held leaves at worst an incomplete cache.
         let known = self
             .memo
             .read()
@@ -104,9 +106,10 @@ impl Counted {
 
 /// Counts the tokens of a text.
 ///
-/// Where the words are proven boundaries, only the texts and a word on either side of them are encoded; the words between
-/// are a token each. Where a control token follows, no word before it is needed: the tokenizer cuts there. A part that begins in the middle of the text gets a word before it, so that it does not begin with a
-/// space that was not at a beginning.
+/// If words are proven boundaries, only the texts and a word on either side of them are encoded;
+/// the words between are a token each. Before a control token no word is needed: the tokenizer cuts
+/// there. A part that begins in the middle of the text gets a word before it, so that it does not
+/// begin with a space that was not at a beginning.
 pub(crate) fn count(
     tokenizer: &Tokenizer,
     words: &Words,
@@ -137,18 +140,18 @@ pub(crate) fn count(
     Ok(tokens + part(done, text.len())?)
 }
 
-/// Whether the text behind a stretch can change its last word.
+/// The effect of the text after a stretch on its last word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Nothing,
     Text,
 }
 
-/// The words of a stretch that no text touches: where they begin, how many they are, and where they end. `None` if there are
-/// none.
+/// Returns the words of a stretch that are not adjacent to text: the offset of their beginning,
+/// their number, and the offset of their end. `None` if there are none.
 fn inner_words(text: &str, start: usize, end: usize, behind: Behind) -> Option<(usize, u32, usize)> {
     let stretch = &text[start..end];
-    // The space behind the last word of the margin; the first word may have a space before it.
+    // The space after the last word of the margin; the first word may have a space before it.
     let left = match start {
         0 => 0,
         _ => {
@@ -181,11 +184,11 @@ mod tests {
     fn a_word_on_either_side_belongs_to_the_text_beside_it() {
         //          0123456789012345678901
         let text = "T: one two three four.";
-        // After a text, with a space before the first word or without.
+        // After a text, with and without a space before the first word.
         let inner_words = |text, start, end| inner_words(text, start, end, Behind::Text);
         assert_eq!(inner_words(text, 2, 21), Some((6, 2, 16)));
         assert_eq!(inner_words(text, 3, 21), Some((6, 2, 16)));
-        // At the beginning and at the end of everything there is no text.
+        // At the very beginning and end there is no adjacent text.
         assert_eq!(inner_words("one two.", 0, 7), Some((0, 1, 3)));
         let at_the_end = |text, start, end| super::inner_words(text, start, end, Behind::Nothing);
         assert_eq!(at_the_end("T: one two", 3, 10), Some((6, 1, 10)));

@@ -1,12 +1,13 @@
-//! Tokens that reach over a space, and words between which none of them can occur.
+//! Tokens that span a space, and words between which none of them can occur.
 //!
-//! Some vocabularies have entries of several words (`▁of▁the`). Such an entry occurs between the words `v` and `w` only if `v`
-//! ends with what it has before the space and `w` begins with what it has after it. So each of its spaces is made impossible
-//! by leaving out either the words of the one side or those of the other; the side with fewer words is left out.
+//! Some vocabularies have entries of several words (`▁of▁the`). Such an entry occurs between the
+//! words `v` and `w` only if `v` ends with its part before the space and `w` begins with its part
+//! after it. So each of its spaces is made impossible by excluding either the words of one side or
+//! those of the other, whichever are fewer.
 
 use std::collections::{HashMap, HashSet};
 
-/// What a token has on the two sides of one of its spaces.
+/// The letters of a token on the two sides of one of its spaces.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Crossing {
     left: Side,
@@ -17,7 +18,8 @@ struct Crossing {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Side {
     letters: String,
-    /// Whether they are a whole word (another space follows), or the end or the beginning of one.
+    /// True if they are a whole word (next to another space); false if they are the end or
+    /// beginning of one.
     whole: bool,
 }
 
@@ -26,13 +28,14 @@ struct Side {
 pub(crate) struct Crossings(Vec<Crossing>);
 
 impl Crossings {
-    /// Looks at a token whose spaces are written as one of `markers`.
+    /// Records a token whose spaces are written as one of `markers`.
     pub(crate) fn note(&mut self, token: &str, markers: &[char]) {
         for (at, marker) in token.match_indices(markers) {
             let (before, after) = (&token[..at], &token[at + marker.len()..]);
             let left = before.trim_end_matches(|char: char| char.is_ascii_lowercase());
             let right = after.trim_start_matches(|char: char| char.is_ascii_lowercase());
-            // Beyond the letters: the end of the token, another space, or something that no synthetic text has.
+            // After the letters: the end of the token, another space, or something that does not
+            // occur in synthetic text.
             let possible = |rest: &str, next: bool| rest.is_empty() || next;
             let left_whole = left.ends_with(markers);
             let right_whole = right.starts_with(markers);
@@ -51,7 +54,7 @@ impl Crossings {
         }
     }
 
-    /// The words between any two of which no token reaches over the space.
+    /// Returns words such that no token spans the space between any two of them.
     pub(crate) fn avoid<T: Clone>(&self, words: &[T], text: impl Fn(&T) -> &str) -> Vec<T> {
         let mut ends: HashMap<&str, usize> = HashMap::new();
         let mut beginnings: HashMap<&str, usize> = HashMap::new();
@@ -126,17 +129,17 @@ mod tests {
 
     #[test]
     fn whole_words_are_told_from_parts() {
-        // Only the word `of` itself stands before `the...`.
+        // Only the word `of` itself is possible before `the...`.
         assert_eq!(
             left_over(&["▁of▁th"], &["of", "roof", "there", "three"]),
             ["roof", "there", "three"]
         );
-        // Every space of a token counts, whatever stands around it.
+        // Every space of a token counts, regardless of its neighbors.
         assert_eq!(
             left_over(&["A▁of▁the▁e"], &["of", "the", "end", "east"]),
             ["end", "east"]
         );
-        // After `the` comes something that no word has: the token cannot lie between words.
+        // After `the` comes a character that no word has: the token cannot occur between words.
         assert_eq!(left_over(&["of▁the!"], &["of", "the"]), ["of", "the"]);
     }
 }

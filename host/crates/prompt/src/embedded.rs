@@ -1,17 +1,17 @@
 //! The tokenizer inside the binary, and its words.
 //!
-//! Finding the words of a tokenizer encodes all of them, which is most of what the start of a run with this tokenizer would take. They
-//! never change, so they were found once and lie beside it; a test finds them again.
+//! Finding the words of a tokenizer encodes all of them, which would dominate the start of a run
+//! with this tokenizer. They never change, so they are stored next to it; a test verifies them.
 
 use crate::words::{Guarantee, Lead, Words};
 
 /// Byte-level BPE, see `tokenizer/make.py`.
 pub(crate) const TOKENIZER: &[u8] = include_bytes!("../tokenizer/tokenizer.json");
 
-/// One word a line, lowest id first; a word that may stand first has a star before it.
+/// One word per line, lowest id first; a word that may be first in a text has a star before it.
 const WORDS: &str = include_str!("../tokenizer/words.txt");
 
-/// What [`Words::find`] finds in [`TOKENIZER`].
+/// The result of [`Words::find`] for [`TOKENIZER`].
 pub(crate) fn words() -> Words {
     let starts = WORDS
         .lines()
@@ -29,7 +29,8 @@ mod tests {
     use super::*;
     use crate::Tokenizer;
 
-    /// With `UPDATE_WORDS` set the file is written: after another tokenizer was made.
+    /// With `UPDATE_WORDS` set, the file is written instead, for use after the tokenizer was
+    /// regenerated.
     #[test]
     fn the_words_are_those_that_are_found() {
         let found = Words::find(&Tokenizer::embedded().unwrap()).unwrap();
@@ -42,6 +43,6 @@ mod tests {
             let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tokenizer/words.txt");
             std::fs::write(file, text).unwrap();
         }
-        assert_eq!(words(), found, "UPDATE_WORDS=1 writes tokenizer/words.txt anew");
+        assert_eq!(words(), found, "UPDATE_WORDS=1 updates tokenizer/words.txt");
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a tokenizer or a prompt.
+//! Errors of tokenizers and prompts.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use veeksha_model::NodeId;
 
 use crate::MediaError;
 
-/// Why there is no tokenizer, or no text.
+/// An error of loading a tokenizer or of making text.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
-    /// There is nothing to load.
-    #[error("{} has no tokenizer: give a `tokenizer.json`, or a model folder that holds one", path.display())]
+    /// The path does not exist.
+    #[error("{} has no tokenizer: give a `tokenizer.json`, or a model folder that contains one", path.display())]
     Missing {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
     },
     /// The file could not be read.
@@ -28,10 +28,10 @@ pub enum PromptError {
     Corrupt {
         /// The file.
         name: String,
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
-    /// The vocabulary has too few words to write text with.
+    /// The vocabulary has too few words for synthetic text.
     #[error(
         "the tokenizer {name} has only {found} words of plain letters that are one token each, and synthetic text needs \
          {needed}; choose the tokenizer of another model"
@@ -39,9 +39,9 @@ pub enum PromptError {
     FewWords {
         /// The tokenizer.
         name: String,
-        /// Usable words.
+        /// Number of usable words.
         found: usize,
-        /// Words needed.
+        /// Number of words required.
         needed: usize,
     },
     /// The tokenizer refused a text.
@@ -52,43 +52,43 @@ pub enum PromptError {
         /// Its reason.
         reason: String,
     },
-    /// A request asks for more than can be meant.
+    /// A request asks for too many tokens.
     #[error("node {node} asks for a prompt of {tokens} tokens; the limit is {limit}")]
     TooLong {
         /// The node.
         node: NodeId,
-        /// Synthetic tokens asked for.
+        /// Requested synthetic tokens.
         tokens: u64,
-        /// The most that a request may ask for.
+        /// Maximum number per request.
         limit: u32,
     },
-    /// A recorded answer asks for more than can be meant.
+    /// A recorded answer asks for too many tokens.
     #[error("a recorded answer asks for {tokens} tokens; the limit is {limit}")]
     AnswerTooLong {
-        /// Synthetic tokens asked for.
+        /// Requested synthetic tokens.
         tokens: u64,
-        /// The most that an answer may ask for.
+        /// Maximum number per answer.
         limit: u32,
     },
-    /// A recorded answer has media.
+    /// A recorded answer contains media.
     #[error(
-        "a recorded answer has a part of kind {kind}, which no API takes back from an assistant; keep its text only"
+        "a recorded answer has a part of kind {kind}, which no API accepts from an assistant; keep only its text"
     )]
     AnswerMedia {
         /// The kind of media.
         kind: &'static str,
     },
-    /// No chat template where one was looked for.
+    /// No chat template was found.
     #[error(
         "{} has no chat template: give a Jinja file, or a model folder with `chat_template.jinja` or a `tokenizer_config.json` \
          that has one",
         path.display()
     )]
     NoTemplate {
-        /// Where.
+        /// The searched path.
         path: PathBuf,
     },
-    /// A file beside the tokenizer could not be read.
+    /// A file next to the tokenizer could not be read.
     #[error("cannot read {}: {source}", path.display())]
     UnreadableTemplate {
         /// The file.
@@ -96,12 +96,12 @@ pub enum PromptError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The chat template is broken, or refuses a conversation.
+    /// The chat template is invalid, or refuses a conversation.
     #[error("the chat template {name}: {reason}")]
     Template {
         /// The template's file or name.
         name: String,
-        /// What is wrong, or the template's own words.
+        /// The problem, or the template's message.
         reason: String,
     },
     /// A medium of a message cannot be sent.
@@ -109,7 +109,7 @@ pub enum PromptError {
     Media {
         /// The node.
         node: NodeId,
-        /// Why not.
+        /// The reason.
         source: MediaError,
     },
 }

@@ -1,12 +1,13 @@
-//! Files that a scenario names: read only if they are files, and not too large.
+//! Reads files named by a scenario, if they are regular files of limited size.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The bytes of a regular file of at most `limit` bytes.
+/// Returns the contents of a regular file of at most `limit` bytes.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    // Before it is opened: opening a pipe would wait for its other end, and a device may have no end.
+    // Checked before opening: opening a pipe would block until its other end is opened, and a
+    // device may be endless.
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -16,7 +17,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    // It may grow while it is read.
+    // The file may grow while it is read.
     let read = File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     match read as u64 > limit {
         true => Err(too_large()),

@@ -1,12 +1,14 @@
-//! Where the tokenizer of a model on the Hugging Face hub lies: on the hub, and on this machine. Downloads nothing.
+//! Location of the tokenizer of a model of the Hugging Face hub, on the hub and on this machine.
+//! Downloads nothing.
 
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "tokenizer.json";
 
-/// Whether a text can be the name of a model on the hub: `name` or `organisation/name`, of letters, digits, `-`, `_`, `.`.
+/// Returns true if a text is a valid name of a model on the hub: `name` or `organization/name`, of
+/// letters, digits, `-`, `_`, `.`.
 ///
-/// A path that exists should be taken as a path first: `models/llama` can be both.
+/// An existing path should take precedence: `models/llama` can be both.
 pub fn is_hub_name(name: &str) -> bool {
     let mut parts = name.split('/');
     let good = |part: &str| {
@@ -24,23 +26,23 @@ pub fn is_hub_name(name: &str) -> bool {
     third.is_none() && first.is_some_and(good) && second.is_none_or(good) && !name.ends_with(".json")
 }
 
-/// The address of a model's tokenizer on the hub.
+/// Returns the URL of a model's tokenizer on the hub.
 pub fn url(name: &str) -> String {
     format!("https://huggingface.co/{name}/resolve/main/{FILE}")
 }
 
-/// Where a downloaded tokenizer is kept, below a cache folder of the host's.
+/// Returns the path of a downloaded tokenizer below the host's cache folder.
 pub fn cache_file(name: &str, cache_root: &Path) -> PathBuf {
     cache_root.join("tokenizers").join(folder(name)).join(FILE)
 }
 
-/// A model's tokenizer on this machine: in the host's cache, else in that of the Hugging Face tools (`$HF_HUB_CACHE`,
-/// `$HF_HOME/hub`, `~/.cache/huggingface/hub`).
+/// Returns the path of a model's tokenizer on this machine: in the host's cache, else in that of
+/// the Hugging Face tools (`$HF_HUB_CACHE`, `$HF_HOME/hub`, `~/.cache/huggingface/hub`).
 pub fn cached(name: &str, cache_root: &Path) -> Option<PathBuf> {
     cached_in(name, cache_root, hugging_face_cache().as_deref())
 }
 
-/// The cache of the Hugging Face tools, by their own environment variables.
+/// Returns the cache of the Hugging Face tools according to their environment variables.
 fn hugging_face_cache() -> Option<PathBuf> {
     let set = |name| {
         std::env::var_os(name)
@@ -62,7 +64,8 @@ fn cached_in(name: &str, cache_root: &Path, hugging_face: Option<&Path>) -> Opti
     }
     let model = hugging_face?.join(format!("models--{}", folder(name)));
     let snapshots = model.join("snapshots");
-    // `refs/main` names the commit that the tools would use; other snapshots are older or of other branches.
+    // `refs/main` names the commit that the tools would use; other snapshots are older or from
+    // other branches.
     if let Ok(commit) = std::fs::read_to_string(model.join("refs/main")) {
         let file = snapshots.join(commit.trim()).join(FILE);
         if file.is_file() {
@@ -76,7 +79,7 @@ fn cached_in(name: &str, cache_root: &Path, hugging_face: Option<&Path>) -> Opti
         .max()
 }
 
-/// `organisation--name`, as the Hugging Face tools write it.
+/// `organization--name`, as in the Hugging Face tools.
 fn folder(name: &str) -> String {
     name.replace('/', "--")
 }

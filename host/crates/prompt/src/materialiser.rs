@@ -1,4 +1,4 @@
-//! Requests to prepared requests.
+//! Turns requests into prepared requests.
 
 use std::sync::Arc;
 
@@ -16,10 +16,11 @@ use crate::wrapping::{PromptTarget, TemplateNotes, Texts, Wrapping};
 use crate::writer::Writer;
 use crate::{PromptError, Tokenizer};
 
-/// Synthetic tokens that one request may ask for: far above any model's context, far below what fills a machine's memory.
+/// Maximum number of synthetic tokens of one request: far above any model's context, far below a
+/// machine's memory.
 pub const MAX_TOKENS: u32 = 1 << 24;
 
-/// Makes text of segments. Threads may share one.
+/// Makes text from segments. Can be shared between threads.
 #[derive(Debug)]
 pub struct Materialiser {
     writer: Writer,
@@ -29,7 +30,7 @@ pub struct Materialiser {
 }
 
 impl Materialiser {
-    /// Finds the words of the tokenizer; some milliseconds.
+    /// Finds the words of the tokenizer, which takes some milliseconds.
     pub fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
         Ok(Materialiser {
             writer: Writer::new(tokenizer)?,
@@ -39,8 +40,9 @@ impl Materialiser {
         })
     }
 
-    /// Mixes a run's salt into every synthetic seed: another salt gives other text, while equal seeds still give equal text and
-    /// shorter texts are still beginnings of longer ones. `None` leaves seeds as they are.
+    /// Mixes a run's salt into every synthetic seed: another salt gives other text, while equal
+    /// seeds still give equal text and shorter texts are still prefixes of longer ones. `None`
+    /// leaves seeds unchanged.
     #[must_use]
     pub fn salted(self, salt: Option<u64>) -> Self {
         Materialiser {
@@ -49,8 +51,9 @@ impl Materialiser {
         }
     }
 
-    /// Applies a chat template: what it adds to each request is counted (`template_tokens`), and with
-    /// [`PromptTarget::Wrapped`] the last user message is made shorter by as much.
+    /// Applies a chat template: its additional tokens are counted for each request
+    /// (`template_tokens`), and with [`PromptTarget::Wrapped`] the last user message is shortened
+    /// by as many.
     #[must_use]
     pub fn with_template(self, template: ChatTemplate, target: PromptTarget) -> Self {
         let word = self.writer.words.anchor().trim_start().to_string();
@@ -60,15 +63,16 @@ impl Materialiser {
         }
     }
 
-    /// Grants media files; without it, messages may have URLs and generated media only.
+    /// Grants media files; without it, messages may only contain URLs and generated media.
     #[must_use]
     pub fn with_media(self, media: MediaStore) -> Self {
         Materialiser { media, ..self }
     }
 
-    /// Whether [`Materialiser::prepare`] could work, and if not, its error: lengths are in bounds and media can be had. It is cheap,
-    /// to be asked of every request before a run: no text is written, nothing is generated or encoded, and of a media file only
-    /// the first bytes are read.
+    /// Checks that [`Materialiser::prepare`] can succeed, and otherwise returns its error: lengths
+    /// are in bounds and media are available. It is cheap enough to check every request before a
+    /// run: no text is written, nothing is generated or encoded, and only the first bytes of media
+    /// files are read.
     pub fn check(&self, request: &Request) -> Result<(), PromptError> {
         check_length(request)?;
         if let Some(answer) = request.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
@@ -85,12 +89,13 @@ impl Materialiser {
         Ok(())
     }
 
-    /// Makes the text of every message, and URLs of its media. What media cost a model in tokens is not known here and not
-    /// counted.
+    /// Makes the text of every message, and URLs of its media. The tokens of media are not known
+    /// here and not counted.
     ///
-    /// `target_tokens` is what was asked for: the tokens of synthetic segments, and those of each verbatim text on its own.
-    /// `prompt_tokens` is what the finished messages have, `template_tokens` what the chat template adds around them. With
-    /// [`PromptTarget::Content`] `prompt_tokens` is the target; with [`PromptTarget::Wrapped`] the sum of both is.
+    /// `target_tokens` is the requested length: the tokens of synthetic segments, and those of each
+    /// verbatim text on its own. `prompt_tokens` is the length of the finished messages,
+    /// `template_tokens` the number that the chat template adds. With [`PromptTarget::Content`]
+    /// `prompt_tokens` is the target; with [`PromptTarget::Wrapped`] the sum of both is.
     pub fn prepare(&self, request: Request) -> Result<Prepared, PromptError> {
         check_length(&request)?;
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
@@ -123,8 +128,9 @@ impl Materialiser {
         })
     }
 
-    /// A recorded answer as if the model had given it now: its text, its tool calls, and its tokens as the tokenizer counts the
-    /// text. Media are refused: no API takes them back from an assistant.
+    /// Returns a recorded answer as if the model had just given it: its text, its tool calls, and
+    /// its length counted by the tokenizer. Media are refused: no API accepts them from an
+    /// assistant.
     pub fn answer(&self, answer: &Answer) -> Result<Response, PromptError> {
         check_answer(answer)?;
         let composed = self.writer.compose(self.pieces(&answer.content))?;
@@ -137,16 +143,17 @@ impl Materialiser {
         })
     }
 
-    /// Synthetic text as it stands at the beginning of a message: exactly `tokens` tokens. Shorter texts of a seed are
-    /// beginnings of longer ones.
+    /// Returns synthetic text as at the beginning of a message: exactly `tokens` tokens. Shorter
+    /// texts of a seed are prefixes of longer ones.
     pub fn text(&self, seed: Seed, tokens: u32) -> Arc<str> {
         self.writer.text(self.salt.apply(seed), tokens)
     }
 
-    /// A whole conversation as the one text that the model sees, up to where its next answer begins; for APIs that take a text.
+    /// Renders a whole conversation as the text that the model sees, up to the beginning of its
+    /// next answer; for APIs that take a text.
     ///
-    /// Where the template begins with the token that begins every prompt (`bos_token`), and the tokenizer puts that token
-    /// before every text by itself, it is left out: such servers add it.
+    /// If the template begins with the token that begins every prompt (`bos_token`), and the
+    /// tokenizer adds that token to every text, it is omitted, because such servers add it.
     pub fn render_conversation(&self, messages: &[(Role, &str)]) -> Result<String, PromptError> {
         let Some(wrapping) = &self.wrapping else {
             return Err(PromptError::NoTemplate {
@@ -163,22 +170,22 @@ impl Materialiser {
         Ok(text)
     }
 
-    /// What the chat template could not be applied to so far.
+    /// Returns the requests that the chat template could not be applied to.
     pub fn template_notes(&self) -> TemplateNotes {
         self.wrapping.as_ref().map(Wrapping::notes).unwrap_or_default()
     }
 
-    /// How many different words synthetic text is made of.
+    /// Returns the number of distinct words in synthetic text.
     pub fn words(&self) -> usize {
         self.writer.words.len()
     }
 
-    /// Whether lengths are exact without encoding each text again; see the crate's documentation.
+    /// Returns true if lengths are exact without encoding each text; see the crate's documentation.
     pub fn is_proven(&self) -> bool {
         self.writer.is_proven()
     }
 
-    /// The texts of a request's messages, and what they count.
+    /// Returns the texts of a request's messages with their token counts.
     fn texts(&self, request: &Request) -> Result<Texts, PromptError> {
         let messages = request.messages.iter();
         let pieces = messages.map(|message| self.pieces(&message.content)).collect();
@@ -193,7 +200,7 @@ impl Materialiser {
         wrapping.texts(&self.writer, place, &roles, pieces, request.node)
     }
 
-    /// The media of a message as URLs.
+    /// Returns the media of a message as URLs.
     fn media(&self, node: NodeId, message: &Message) -> Result<Vec<(MediaKind, Arc<str>)>, PromptError> {
         media_of(message)
             .map(
@@ -205,7 +212,7 @@ impl Materialiser {
             .collect()
     }
 
-    /// The text pieces of some segments; neighbouring texts are one.
+    /// Returns the text pieces of segments, with adjacent texts joined.
     fn pieces(&self, content: &[Segment]) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::with_capacity(content.len());
         for segment in content {
@@ -222,7 +229,7 @@ impl Materialiser {
     }
 }
 
-/// The media that a message names.
+/// Returns the media that a message names.
 fn media_of(message: &Message) -> impl Iterator<Item = (MediaKind, &str)> {
     message.content.iter().filter_map(|segment| match segment {
         Segment::Media { kind, source } => Some((*kind, source.as_str())),
@@ -258,7 +265,7 @@ fn check_answer(answer: &Answer) -> Result<(), PromptError> {
     media.map_or(Ok(()), |kind| Err(PromptError::AnswerMedia { kind }))
 }
 
-/// The synthetic tokens that the segments ask for, if they are too many.
+/// Returns the number of synthetic tokens that the segments request, if it exceeds the limit.
 fn too_long<'a>(content: impl IntoIterator<Item = &'a Segment>) -> Option<u64> {
     let tokens = content
         .into_iter()

@@ -1,7 +1,7 @@
-//! Media of a message: from what a workload names to what a server takes.
+//! Media of a message: from a workload's sources to URLs for a server.
 //!
-//! A server takes URLs and `data:` URLs. A workload may also name a file that was granted to it, or ask for a picture or a sound
-//! to be generated; both become `data:` URLs here, before a request is due:
+//! Servers accept URLs and `data:` URLs. A workload may also name a granted file, or request a
+//! generated picture or sound; both become `data:` URLs here, before a request is due:
 //!
 //! | source | becomes |
 //! |---|---|
@@ -29,14 +29,14 @@ pub use error::MediaError;
 use crate::cache::TextCache;
 use crate::salt::Salt;
 
-/// Bytes of one medium, at most: what the largest request bodies of servers hold.
+/// Maximum size of one medium: about the largest request body that servers accept.
 pub const MAX_MEDIA_BYTES: u64 = 64 << 20;
 
-/// Bytes of `data:` URLs that are kept because they were wanted twice.
+/// Maximum size of cached `data:` URLs, which are kept when they are used twice.
 const CACHE_BYTES: usize = 256 << 20;
 
-/// The files that messages may name, and `data:` URLs made before. By default no file is granted; URLs and generated media need
-/// no grant.
+/// The files that messages may name, and cached `data:` URLs. By default no file is granted; URLs
+/// and generated media need no grant.
 #[derive(Debug)]
 pub struct MediaStore {
     files: BTreeMap<String, PathBuf>,
@@ -55,21 +55,21 @@ impl Default for MediaStore {
 }
 
 impl MediaStore {
-    /// Grants single files: by name, wherever they lie.
+    /// Grants individual files by name, at any path.
     #[must_use]
     pub fn with_files(mut self, files: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
         self.files.extend(files);
         self
     }
 
-    /// Grants the files of one folder and its subfolders, by their names relative to it.
+    /// Grants the files of a folder and its subfolders, by their names relative to it.
     pub fn with_folder(mut self, folder: PathBuf) -> Result<Self, MediaError> {
         self.folder = Some(files::folder(folder)?);
         Ok(self)
     }
 
-    /// Whether [`MediaStore::resolve`] could make something of a source: nothing is generated or encoded, and of a file only the
-    /// first bytes are read.
+    /// Checks that [`MediaStore::resolve`] can succeed for a source: nothing is generated or
+    /// encoded, and only the first bytes of a file are read.
     pub(crate) fn check(&self, kind: MediaKind, source: &str) -> Result<(), MediaError> {
         if is_url(source) {
             return Ok(());
@@ -81,7 +81,7 @@ impl MediaStore {
         format::mime(kind, source, &files::head(source, &path)?).map(|_| ())
     }
 
-    /// What a server is sent for a source.
+    /// Returns the URL to send for a source.
     pub(crate) fn resolve(&self, kind: MediaKind, source: &str, salt: Salt) -> Result<Arc<str>, MediaError> {
         if is_url(source) {
             return Ok(source.into());
@@ -91,7 +91,7 @@ impl MediaStore {
             .update(b"\n")
             .update(source.as_bytes());
         let key = *key.finalize().as_bytes();
-        // A panic while the lock was held leaves a cache that is at worst incomplete.
+        // A panic with the lock held leaves at worst an incomplete cache.
         if let Some(url) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Ok(url);
         }
@@ -113,7 +113,7 @@ impl MediaStore {
     }
 }
 
-/// Whether a server takes the source as it is.
+/// Returns true if servers accept the source unchanged.
 fn is_url(source: &str) -> bool {
     ["http://", "https://", "data:"].iter().any(|scheme| {
         source

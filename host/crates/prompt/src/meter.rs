@@ -1,13 +1,15 @@
-//! What a chat template adds to a request, in tokens.
+//! Number of tokens that a chat template adds to a request.
 //!
-//! The server encodes the whole conversation at once, so the joints between the template's text and the messages count: tokens
-//! are those of the whole rendered text, never sums of its parts.
+//! The server encodes the whole conversation at once, so the joints between the template's text and
+//! the messages count: the count is that of the whole rendered text, never a sum of its parts.
 //!
-//! * A request that begins a conversation: the rendered text of its messages, up to where the answer begins.
-//! * A request that continues one: what it adds to the prompt before it and the answer to that. The conversation is not known
-//!   when a request is prepared, so a short one stands for it: a user's message of one word and an answer of one word, once as
-//!   the server left it (prompt, then answer), once as the template renders it in front of the new messages. The difference has
-//!   what closes the answer, what wraps the new messages, and what begins the next answer.
+//! * A request that begins a conversation: the rendered text of its messages, up to where the
+//!   answer begins.
+//! * A request that continues a conversation: the tokens that it adds to the previous prompt and
+//!   its answer. The conversation is not known when a request is prepared, so a short one is used
+//!   instead: a user message of one word and an answer of one word, once as the server left it
+//!   (prompt, then answer), once as the template renders it before the new messages. The difference
+//!   includes the text that closes the answer, wraps the new messages, and begins the next answer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -20,29 +22,30 @@ use crate::skeleton::Skeleton;
 use crate::template::ChatTemplate;
 use crate::writer::Writer;
 
-/// Shapes of requests that are remembered; more of them than any workload has whose conversations come turn by turn.
+/// Maximum number of cached request shapes; more than any workload has whose conversations come
+/// turn by turn.
 const SHAPES: usize = 1024;
 
-/// Counts rendered conversations.
+/// Counts the tokens of rendered conversations.
 #[derive(Debug)]
 pub(crate) struct TemplateMeter {
     pub(crate) template: ChatTemplate,
-    /// A word of one token that may stand first.
+    /// A word of one token that may be first in a text.
     word: String,
-    /// Tokens of the conversation that stands for the one before; or why there are none.
+    /// Tokens of the previous conversation's substitute, or the error of rendering it.
     before: OnceLock<Result<u32, String>>,
     shapes: RwLock<HashMap<Vec<Role>, [Option<Shape>; 2]>>,
 }
 
-/// What is known of requests with messages of certain roles.
+/// Cached properties of requests with messages of certain roles.
 #[derive(Clone, Debug)]
 struct Shape {
     skeleton: Option<Arc<Skeleton>>,
-    /// What the template adds to messages of a few words.
+    /// Number of tokens that the template adds to messages of a few words.
     adds: u32,
 }
 
-/// Whether a request begins a conversation.
+/// Position of a request in its conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     First,
@@ -59,7 +62,7 @@ impl TemplateMeter {
         }
     }
 
-    /// Tokens of the messages and of what the template adds around them.
+    /// Returns the tokens of the messages including those that the template adds.
     pub(crate) fn tokens(
         &self,
         writer: &Writer,
@@ -78,7 +81,8 @@ impl TemplateMeter {
                     .zip(messages)
                     .map(|(role, built)| (*role, &*built.text));
                 let rendered = self.render(place, new)?;
-                // A template may trim or cut what is said: then nothing is known of where synthetic text lies.
+                // A template may trim or cut messages: then the positions of synthetic text are
+                // unknown.
                 let synthetic = messages.iter().any(|message| !message.stretches.is_empty());
                 let assembled = skeleton
                     .as_ref()
@@ -91,14 +95,15 @@ impl TemplateMeter {
         Ok(whole.saturating_sub(self.before(writer, place)?))
     }
 
-    /// What the template adds to short messages of these roles; near what it adds to others.
+    /// Returns the number of tokens that the template adds to short messages with these roles,
+    /// which is close to that of others.
     pub(crate) fn adds(&self, writer: &Writer, place: Place, roles: &[Role]) -> Result<u32, PromptError> {
         Ok(self.shape(writer, place, roles)?.adds)
     }
 
     fn shape(&self, writer: &Writer, place: Place, roles: &[Role]) -> Result<Shape, PromptError> {
         let slot = place as usize;
-        // A panic while the lock was held leaves shapes that are at worst incomplete.
+        // A panic with the lock held leaves at worst incomplete shapes.
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(shape) = shapes.get(roles).and_then(|places| places[slot].clone()) {
             return Ok(shape);
@@ -126,7 +131,7 @@ impl TemplateMeter {
         Ok(shape)
     }
 
-    /// The conversation that stands for the one before.
+    /// Returns the substitute for the previous conversation.
     fn stand_in(&self) -> [(Role, &str); 2] {
         [
             (Role::User, self.word.as_str()),
@@ -148,7 +153,8 @@ impl TemplateMeter {
         self.template.render(&messages, true)
     }
 
-    /// Tokens of the conversation before, as the server left it: its prompt, and the answer behind it.
+    /// Returns the tokens of the previous conversation as the server left it: its prompt, followed
+    /// by the answer.
     fn before(&self, writer: &Writer, place: Place) -> Result<u32, PromptError> {
         if place == Place::First {
             return Ok(0);

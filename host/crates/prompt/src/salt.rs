@@ -1,14 +1,16 @@
-//! A run's salt: other text for every seed, so that what an earlier run left in a server's prefix cache is not met again.
+//! A run's salt: different text for every seed, so that an earlier run's entries in a server's
+//! prefix cache are not hit.
 
 use veeksha_model::Seed;
 
-/// Maps seeds to seeds, one to one: equal seeds stay equal and different seeds stay different, so everything that a workload says
-/// by equal seeds (shared prefixes, shared blocks, repeated prompts) still holds.
+/// Maps seeds to seeds, one to one: equal seeds stay equal and different seeds stay different, so
+/// everything that a workload expresses by equal seeds (shared prefixes, shared blocks, repeated
+/// prompts) still holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Salt(Option<u64>);
 
 impl Salt {
-    /// `None` leaves every seed as it is.
+    /// Creates a salt; `None` leaves every seed unchanged.
     pub(crate) fn new(salt: Option<u64>) -> Self {
         Salt(salt)
     }
@@ -21,7 +23,8 @@ impl Salt {
     }
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014) after its increment; a bijection of the 64-bit words.
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014) after its increment; a bijection of the
+/// 64-bit words.
 fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -37,7 +40,8 @@ mod tests {
 
     #[test]
     fn the_mixer_is_splitmix64() {
-        // The first words of the reference implementation for the state 1234567 (prng.di.unimi.it/splitmix64.c).
+        // The first words of the reference implementation for the state 1234567
+        // (prng.di.unimi.it/splitmix64.c).
         let golden = 0x9e37_79b9_7f4a_7c15u64;
         let expected = [
             6_457_827_717_110_365_317u64,

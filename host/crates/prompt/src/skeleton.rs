@@ -1,27 +1,30 @@
-//! What a chat template writes around messages of given roles, whatever they say.
+//! The text that a chat template writes around messages of given roles, independent of their
+//! contents.
 //!
-//! Rendering a template costs some ten microseconds, as much as writing hundreds of synthetic tokens. So the text around the
-//! messages is taken from one rendering in which each message is a word that occurs nowhere else, and tried on others.
+//! Rendering a template costs some ten microseconds, as much as writing hundreds of synthetic
+//! tokens. So the text around the messages is taken from one rendering in which each message is a
+//! word that occurs nowhere else, and verified with others.
 
 use veeksha_model::Role;
 
 use crate::count::Built;
 use crate::template::ChatTemplate;
 
-/// The texts before, between and behind the messages.
+/// The texts before, between and after the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Skeleton {
     /// Before each message, in the order in which the template writes them.
     before: Vec<String>,
-    /// Which message comes there.
+    /// The index of the message at each position.
     order: Vec<usize>,
     behind: String,
 }
 
 impl Skeleton {
-    /// `None` if the template does not write every message once and as it is, for messages of plain words.
+    /// Returns `None` if the template does not write every message of plain words exactly once and
+    /// unchanged.
     ///
-    /// `history` is the conversation before, as it is; `word` is a word that may stand anywhere.
+    /// `history` is the previous conversation; `word` is a word that may be at any position.
     pub(crate) fn of(
         template: &ChatTemplate,
         history: &[(Role, &str)],
@@ -59,7 +62,7 @@ impl Skeleton {
             end = at + marks[message].len();
         }
         skeleton.behind = text[end..].to_string();
-        // Short and long, and all different.
+        // Short and long messages, all different.
         let holds = [1, 40].into_iter().all(|length| {
             let contents: Vec<String> = (0..roles.len())
                 .map(|message| vec![word; length + message % 3].join(" "))
@@ -74,7 +77,7 @@ impl Skeleton {
         holds.then_some(skeleton)
     }
 
-    /// The whole text for these messages.
+    /// Returns the whole text for these messages.
     pub(crate) fn assemble(&self, messages: &[&Built]) -> Built {
         let around: usize = self.before.iter().map(String::len).sum();
         let inside: usize = messages.iter().map(|message| message.text.len()).sum();
@@ -100,7 +103,8 @@ impl Skeleton {
     }
 }
 
-/// A word for the place of message `index`: plain letters, so that no template treats it otherwise, and no word of any language.
+/// Returns a marker for message `index`: plain letters, so that templates do not treat it
+/// specially, and not a word of any language.
 fn mark(index: usize) -> String {
     let mut mark = String::from("qzxj");
     let mut rest = index;
@@ -154,7 +158,7 @@ mod tests {
 
     #[test]
     fn messages_may_be_written_in_another_order() {
-        // As Mistral does with the system's message.
+        // Mistral's template does this with the system message.
         let template = template("{{ messages[1].content }}|{{ messages[0].content }}");
         let skeleton = Skeleton::of(&template, &[], &[Role::System, Role::User], "word").unwrap();
         assert_eq!(skeleton.order, [1, 0]);

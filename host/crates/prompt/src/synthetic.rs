@@ -1,24 +1,26 @@
-//! From a seed to words.
+//! Derives words from a seed.
 
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
 use crate::words::{Guarantee, Lead, Words};
 
-/// Random words from here on choose the last word of a repaired text; those before choose words by their position.
+/// Random words from this index on select the last word of a repaired text; those before select
+/// words by their position.
 const ALTERNATIVES: u64 = 1 << 33;
 
-/// Text of a number of words. Word `k` depends on the seed and `k` alone, so a shorter text is the beginning of a longer one.
+/// Text of a number of words. Word `k` depends on the seed and `k` alone, so a shorter text is a
+/// prefix of a longer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) seed: Seed,
     pub(crate) words: u32,
-    /// 0: the last word is as its position says; else it is the alternative of this number.
+    /// 0: the last word is determined by its position; otherwise the number of its alternative.
     pub(crate) alternative: u32,
 }
 
 impl Run {
-    /// The run of a synthetic segment.
+    /// Creates the run of a synthetic segment.
     pub(crate) fn new(seed: Seed, words: u32) -> Run {
         Run {
             seed,
@@ -27,14 +29,15 @@ impl Run {
         }
     }
 
-    /// Appends the text, as it stands at the beginning of a message or, if `out` is not empty, after something else.
+    /// Appends the text, as at the beginning of a message or, if `out` is not empty, as its
+    /// continuation.
     pub(crate) fn write(&self, words: &Words, out: &mut String) {
         if self.words == 0 {
             return;
         }
         let stream = RandomStream::new(self.seed.into(), 0, "synthetic");
         let bare = out.is_empty() && words.lead == Lead::Bare;
-        // English words and their space are some six bytes long.
+        // English words with their space have about six bytes.
         out.reserve(self.words as usize * 7);
         let last = u64::from(self.words) - 1;
         let plain = u64::from(self.words - self.redrawn(words.guarantee));
@@ -68,7 +71,8 @@ impl Run {
         }
     }
 
-    /// How many words at the end are alternatives. Where nothing is proven, no last word alone may ever fit.
+    /// Returns the number of words at the end that are alternatives. Without a proof, the last word
+    /// alone may never fit.
     fn redrawn(&self, guarantee: Guarantee) -> u32 {
         match (self.alternative, guarantee) {
             (0, _) => 0,
@@ -77,8 +81,8 @@ impl Run {
         }
     }
 
-    /// How much of an alternative last word is written. Where nothing is proven, whole words may all cost the same number of
-    /// tokens; beginnings of words cost one or several.
+    /// Returns the length of an alternative last word that is written. Without a proof, whole words
+    /// may all cost the same number of tokens; prefixes of words cost one or several.
     fn last_end(&self, guarantee: Guarantee, length: usize, random: u32) -> usize {
         match guarantee {
             Guarantee::Checked if self.alternative > 16 => 2 + random as usize % (length - 1),

@@ -1,8 +1,8 @@
-//! Chat templates: how a model's messages become the one text that its tokenizer sees.
+//! Chat templates, which turn a model's messages into the text that its tokenizer sees.
 //!
-//! A template is Jinja as Hugging Face's `apply_chat_template` runs it; servers apply it to every chat request, and what it adds
-//! around the messages is part of the prompt. `jinja` makes the environment that templates expect, `files` finds a template
-//! where models keep it.
+//! A template is Jinja as in Hugging Face's `apply_chat_template`; servers apply it to every chat
+//! request, and the text that it adds around the messages is part of the prompt. `jinja` creates
+//! the environment that templates expect, `files` finds a model's template.
 
 mod bounds;
 mod files;
@@ -28,11 +28,13 @@ struct Compiled {
     tokens: BTreeMap<String, String>,
 }
 
-/// Control tokens that templates name, by their Hugging Face names (`bos_token`, `eos_token`, ...), as text.
+/// Control tokens that templates name, by their Hugging Face names (`bos_token`, `eos_token`, ...),
+/// as text.
 pub type SpecialTokens = BTreeMap<String, String>;
 
 impl ChatTemplate {
-    /// A template's text, the control tokens that it may name, and a name for messages.
+    /// Compiles a template's text; `tokens` are the control tokens that it may name, `name` is used
+    /// in messages.
     pub fn from_text(name: &str, text: &str, tokens: SpecialTokens) -> Result<Self, PromptError> {
         let environment = jinja::environment(text, &tokens).map_err(|error| PromptError::Template {
             name: name.to_string(),
@@ -45,20 +47,21 @@ impl ChatTemplate {
         })))
     }
 
-    /// The path it was loaded from, or the name that it was given.
+    /// Returns the path it was loaded from, or its given name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The text of the token that begins every prompt, where the model has one.
+    /// Returns the text of the token that begins every prompt, if the model has one.
     pub fn bos_token(&self) -> Option<&str> {
         self.0.tokens.get("bos_token").map(String::as_str)
     }
 
-    /// The conversation as one text. With `add_generation_prompt` the text ends where the assistant's next answer begins.
+    /// Renders the conversation as one text. With `add_generation_prompt` the text ends where the
+    /// assistant's next answer begins.
     ///
-    /// A template may refuse a conversation (roles that do not alternate, a role it does not know): that is an error that
-    /// names the template and repeats its words.
+    /// A template may refuse a conversation (roles that do not alternate, an unknown role): the
+    /// error names the template and contains its message.
     pub fn render(
         &self,
         messages: &[(Role, &str)],

@@ -1,4 +1,4 @@
-//! A tokenizer: loading, counting, naming.
+//! Tokenizers: loading, encoding, counting.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,11 +11,11 @@ use tokenizers::{
 
 use crate::{PromptError, embedded, file};
 
-/// Most tokenizers, as their files are read best; see [`parse`].
+/// The type of most tokenizers, whose files are parsed fastest; see [`parse`].
 type BpeTokenizer =
     TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
-/// Bytes of a `tokenizer.json`, at most; the largest known have some 35 MiB.
+/// Maximum size of a `tokenizer.json`; the largest known have some 35 MiB.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// A Hugging Face tokenizer. Clones share it.
@@ -31,22 +31,22 @@ struct Loaded {
     origin: Origin,
 }
 
-/// Where a tokenizer is from.
+/// The source of a tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It is the one inside the binary, of which more is known.
+    /// The tokenizer inside the binary, whose words are known.
     Embedded,
-    /// It was given.
+    /// Any other tokenizer.
     Given,
 }
 
 impl Tokenizer {
-    /// The small tokenizer inside the binary, named `embedded`.
+    /// Returns the small tokenizer inside the binary, named `embedded`.
     pub fn embedded() -> Result<Self, PromptError> {
         Tokenizer::read(embedded::TOKENIZER, "embedded", Origin::Embedded)
     }
 
-    /// A `tokenizer.json`, or a folder that holds one. Its name is the path.
+    /// Loads a `tokenizer.json`, or a folder that contains one. Its name is the path.
     pub fn load(path: &Path) -> Result<Self, PromptError> {
         let source_file = if path.is_dir() {
             path.join("tokenizer.json")
@@ -65,7 +65,7 @@ impl Tokenizer {
         Tokenizer::from_bytes(&bytes, &path.display().to_string())
     }
 
-    /// The bytes of a `tokenizer.json`, under a name of the caller's choice.
+    /// Parses the bytes of a `tokenizer.json` under the given name.
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self, PromptError> {
         Tokenizer::read(bytes, name, Origin::Given)
     }
@@ -76,7 +76,7 @@ impl Tokenizer {
             reason,
         };
         let mut tokenizer = parse(bytes).map_err(corrupt)?;
-        // A file may ask to cut or to pad what it encodes; a count must not be cut or padded.
+        // A file may configure truncation or padding, neither of which may affect a count.
         tokenizer
             .with_truncation(None)
             .map_err(|error| corrupt(error.to_string()))?;
@@ -95,27 +95,28 @@ impl Tokenizer {
         })))
     }
 
-    /// Tokens of a text, without any that a model's template would add. A text that the tokenizer refuses counts 0.
+    /// Returns the number of tokens of a text, without special tokens added by the post-processor.
+    /// A text that the tokenizer refuses counts 0.
     pub fn count(&self, text: &str) -> u32 {
         self.encode(text).map_or(0, |ids| ids.len() as u32)
     }
 
-    /// How many tokens there are, added ones included.
+    /// Returns the size of the vocabulary, including added tokens.
     pub fn vocabulary(&self) -> u32 {
         self.0.vocabulary
     }
 
-    /// The path it was loaded from, or `embedded`.
+    /// Returns the path it was loaded from, or `embedded`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// BLAKE3 of the `tokenizer.json`, in hex.
+    /// Returns the BLAKE3 digest of the `tokenizer.json` in hex.
     pub fn fingerprint(&self) -> String {
         self.0.fingerprint.clone()
     }
 
-    /// The ids of a text, without any that a model's template would add.
+    /// Returns the ids of a text, without special tokens added by the post-processor.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         let encoding = self
             .0
@@ -132,14 +133,15 @@ impl Tokenizer {
         self.0.origin
     }
 
-    /// Whether the tokenizer, asked for what a model's template would add, puts this token before every text.
+    /// Returns true if the tokenizer's post-processor puts this token before every text.
     pub(crate) fn begins_with(&self, token: &str) -> bool {
         let first = self.0.tokenizer.encode_fast("", true).ok();
         let first = first.and_then(|encoding| encoding.get_ids().first().copied());
         first.is_some() && first == self.0.tokenizer.token_to_id(token)
     }
 
-    /// Where each token of a text ends, in bytes of the text, ascending; without any that a model's template would add.
+    /// Returns the end of each token in bytes of the text, ascending, without special tokens added
+    /// by the post-processor.
     pub fn ends(&self, text: &str) -> Result<Vec<usize>, PromptError> {
         let encoding = self
             .0
@@ -159,14 +161,15 @@ impl Tokenizer {
         Ok(self.encode(text)?.len() as u32)
     }
 
-    /// The tokens by id.
+    /// Returns the tokens by id.
     pub(crate) fn tokens(&self) -> impl Iterator<Item = (u32, String)> {
         (0..self.0.vocabulary).filter_map(|id| self.0.tokenizer.id_to_token(id).map(|token| (id, token)))
     }
 
-    /// Tokens at which every text is cut before it is encoded, so that a word before one is encoded as if it were last: control
-    /// tokens that are matched as they are, whatever stands around them. Empty if a token begins like a word and ends otherwise,
-    /// because it could be matched first.
+    /// Returns the tokens at which every text is cut before it is encoded, so that a word before
+    /// one is encoded as if it were last: control tokens that are matched regardless of their
+    /// neighbors. Empty if a token begins like a word and ends otherwise, because it could be
+    /// matched first.
     pub(crate) fn cuts(&self) -> Vec<String> {
         let added = self.0.tokenizer.get_added_tokens_decoder();
         let like_a_word =
@@ -183,7 +186,8 @@ impl Tokenizer {
             .collect()
     }
 
-    /// The texts of tokens that are matched before anything else: control tokens and others that were added.
+    /// Returns the texts of tokens that are matched before anything else: control tokens and other
+    /// added ones.
     pub(crate) fn added(&self) -> Vec<(u32, String)> {
         self.0
             .tokenizer
@@ -194,9 +198,9 @@ impl Tokenizer {
     }
 }
 
-/// Reads a `tokenizer.json`. The library reads a model of a kind that it does not know beforehand by way of two trees of values, which
-/// takes most of the time of a short run's start; one that is BPE, as nearly all are, is read as such. Whatever is not is read, and
-/// refused, as the library does it.
+/// Parses a `tokenizer.json`. The library parses a model of unknown kind by way of two trees of
+/// values, which takes most of the time of a short run's start; BPE models, as nearly all are, are
+/// parsed directly. Other models are parsed, and refused, by the library's generic way.
 fn parse(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
     match serde_json::from_slice::<BpeTokenizer>(bytes) {
         Ok(tokenizer) => Ok(tokenizer.into()),
@@ -204,7 +208,7 @@ fn parse(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
     }
 }
 
-/// The tokens of the model, and those that were added to it.
+/// Returns the number of tokens of the model, including those added to it.
 fn vocabulary(tokenizer: &tokenizers::Tokenizer) -> u32 {
     let model = tokenizer.get_model();
     let added = tokenizer.get_added_tokens_decoder();
@@ -233,7 +237,7 @@ mod tests {
     fn a_token_that_was_added_is_counted_once() {
         let mut tokenizer = parse(embedded::TOKENIZER).unwrap();
         let before = vocabulary(&tokenizer);
-        // The first is in the model.
+        // The first one is in the model.
         for content in ["<|endoftext|>", "<|new|>", "<|new|>"] {
             tokenizer.add_special_tokens(&[tokenizers::AddedToken::from(content, true)]);
         }

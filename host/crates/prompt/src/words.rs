@@ -1,23 +1,28 @@
-//! The words that synthetic text is made of, and why their number is the number of tokens.
+//! The words of synthetic text, and the proof that their number is the number of tokens.
 //!
-//! A word is a token of plain lower-case letters that stands for a whole word: `Ġword` in byte-level vocabularies, `▁word` in
-//! SentencePiece's, `word` in WordPiece's. Synthetic text is such words with single spaces between them. It has exactly as
-//! many tokens as words if nothing joins two words, and nothing splits one. Three things are established when a tokenizer
-//! is loaded:
+//! A word is a token of plain lower-case letters that represents a whole word: `Ġword` in
+//! byte-level vocabularies, `▁word` in SentencePiece's, `word` in WordPiece's. Synthetic text is
+//! such words with single spaces between them. It has exactly as many tokens as words if nothing
+//! joins two words, and nothing splits one. Three properties are established when a tokenizer is
+//! loaded:
 //!
-//! 1. *No token reaches over a space between two words.* The module `crossing` looks at every entry of the vocabulary that
-//!    has a letter before a space marker, and removes words until none of them can occur. BPE only ever forms entries of the
-//!    vocabulary, and Unigram only chooses among them, so neither can join what a space separates, with or without a
-//!    pre-tokenizer; and since merges and lattice arcs stay between the spaces, each word is encoded as if it were alone.
-//! 2. *Each word is one token.* Every word of the list is encoded after another word and must give its own id.
-//! 3. *The splitters see nothing else.* Normalisers and pre-tokenizers decide by the characters around a place. Every pair
-//!    of a last and a first letter that the list can form is encoded once, so each kind of place has been tried.
+//! 1. *No token spans a space between two words.* The module `crossing` inspects every entry of the
+//!    vocabulary that has a letter before a space marker, and removes words until none of them can
+//!    occur. BPE only ever forms entries of the vocabulary, and Unigram only chooses among them, so
+//!    neither can join words separated by a space, with or without a pre-tokenizer; and since
+//!    merges and lattice arcs stay between the spaces, each word is encoded as if it were alone.
+//! 2. *Each word is one token.* Every word of the list is encoded after another word and must give
+//!    its id.
+//! 3. *Normalizers and pre-tokenizers behave alike everywhere.* They decide by the characters
+//!    around a position. Every pair of a last and a first letter that the list can form is encoded
+//!    once, so each kind of position has been tested.
 //!
-//! Then the guarantee is [`Guarantee::Proven`]: text of `n` words has `n` tokens, and a text may be cut between two words
-//! and its parts counted on their own. Otherwise it is [`Guarantee::Checked`]: every text is encoded again and repaired.
+//! Then the guarantee is [`Guarantee::Proven`]: text of `n` words has `n` tokens, and a text may be
+//! cut between two words and its parts counted separately. Otherwise it is [`Guarantee::Checked`]:
+//! every text is encoded again and repaired.
 //!
-//! Text that stands first in a message has no space before it, because chat templates trim. Its first word is one that is a
-//! single token there, too.
+//! The first text of a message has no space before it, because chat templates trim. Its first word
+//! is one that is also a single token without a space.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,27 +30,28 @@ use crate::crossing::Crossings;
 use crate::tokenizer::Origin;
 use crate::{PromptError, Tokenizer, embedded};
 
-/// Words needed to write text whose beginnings do not collide by chance.
+/// Minimum number of words, so that the beginnings of texts do not collide by chance.
 const NEEDED: usize = 32;
-/// Words that are enough to leave others out.
+/// Number of words that suffices to exclude others.
 const ENOUGH: usize = 256;
-/// Words used at most: the lowest ids, which are the most frequent words of the language the tokenizer was trained on.
+/// Maximum number of words used: the lowest ids, which are the most frequent words of the language
+/// the tokenizer was trained on.
 const MOST: usize = 8192;
-/// Words that are tried as first words, at most.
+/// Maximum number of words that are tested as first words.
 const STARTS_TRIED: usize = 1024;
-/// How vocabularies write a space.
+/// The representations of a space in vocabularies.
 const MARKERS: [char; 3] = ['Ġ', '▁', ' '];
 
-/// How far the number of tokens is known without encoding.
+/// Knowledge about the number of tokens before encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guarantee {
-    /// As many tokens as words, and words are boundaries at which a text may be counted in parts.
+    /// As many tokens as words, and texts may be cut between words and counted in parts.
     Proven,
     /// Unknown until the text is encoded.
     Checked,
 }
 
-/// What text begins with, where nothing stands before it.
+/// The beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
     /// The word itself.
@@ -54,14 +60,14 @@ pub(crate) enum Lead {
     Space,
 }
 
-/// The words of one tokenizer.
+/// The words of a tokenizer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     /// All words, each with a space before it.
     spaced: String,
-    /// Where each word lies in `spaced`: its first byte (the space) and its length.
+    /// The offset of each word in `spaced` (that of its space), and its length.
     spans: Vec<(u32, u32)>,
-    /// The words that may stand first.
+    /// The words that may be first in a text.
     starts: Vec<u32>,
     pub(crate) lead: Lead,
     pub(crate) guarantee: Guarantee,
@@ -74,7 +80,7 @@ struct Candidate {
 }
 
 impl Words {
-    /// The words of a tokenizer. Those of the embedded one were found when it was made.
+    /// Returns the words of a tokenizer. Those of the embedded one are stored.
     pub(crate) fn of(tokenizer: &Tokenizer) -> Result<Words, PromptError> {
         match tokenizer.origin() {
             Origin::Embedded => Ok(embedded::words()),
@@ -146,7 +152,7 @@ impl Words {
         }
     }
 
-    /// All words, each with whether it may stand first.
+    /// Returns all words, and whether each may be first in a text.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, bool)> {
         (0..self.spans.len()).map(|index| {
@@ -155,22 +161,23 @@ impl Words {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of words.
     pub(crate) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// The word that a uniform random word of 32 bits chooses, with a space before it.
+    /// Returns the word selected by a uniform random word of 32 bits, with a space before it.
     pub(crate) fn choose(&self, random: u32) -> &str {
         self.spaced_word(scale(random, self.spans.len()))
     }
 
-    /// Like [`Words::choose`], among the words that may stand first.
+    /// Like [`Words::choose`], among the words that may be first in a text.
     pub(crate) fn choose_start(&self, random: u32) -> &str {
         self.spaced_word(self.starts[scale(random, self.starts.len())] as usize)
     }
 
-    /// A text of one token that stands first in a text to be counted, in place of something that was cut off.
+    /// Returns a text of one token that may be first in a text to be counted, in place of something
+    /// that was cut off.
     pub(crate) fn anchor(&self) -> &str {
         let word = self.choose_start(0);
         match self.lead {
@@ -190,7 +197,8 @@ fn scale(random: u32, bound: usize) -> usize {
     ((u64::from(random) * bound as u64) >> 32) as usize
 }
 
-/// The tokens that look like words, lowest id first, and whether no token reaches over the space between two of them.
+/// Returns the tokens that look like words, lowest id first, and whether no token spans the space
+/// between two of them.
 fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
     let added = tokenizer.added();
     let added_words: Vec<&str> = added
@@ -201,7 +209,7 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
         .collect();
     let added_ids: HashSet<u32> = added.iter().map(|(id, _)| *id).collect();
 
-    // One list for each way to write a word; the vocabulary's way is the one with the most words.
+    // One list per representation of a word; the vocabulary uses the one with the most words.
     let mut lists: [Vec<Candidate>; 4] = Default::default();
     let mut crossings = Crossings::default();
     for (id, token) in tokenizer.tokens() {
@@ -221,7 +229,8 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
             crossings.note(&token, &MARKERS);
         }
     }
-    // Vocabularies with markers also have pieces without one; those without markers have no others.
+    // Vocabularies with markers also have pieces without one; those without markers only have such
+    // pieces.
     let marked = (0..3)
         .max_by_key(|list| lists[*list].len())
         .filter(|list| lists[*list].len() >= NEEDED);
@@ -234,7 +243,8 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
     }
 }
 
-/// Words of three letters and more if there are enough of them, else all; the first of them.
+/// Returns the words of at least three letters if there are enough of them, else all; at most the
+/// maximum number.
 fn natural(words: Vec<Candidate>) -> Vec<Candidate> {
     let natural: Vec<Candidate> = words
         .iter()
@@ -254,7 +264,7 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Whether words, one after the other, give exactly their ids.
+    /// Returns true if consecutive words are encoded to exactly their ids.
     fn holds(&self, words: &[Candidate]) -> Result<bool, PromptError> {
         let mut text = self.anchor.clone();
         for candidate in words {
@@ -267,7 +277,7 @@ impl Probe<'_> {
             && ids[self.anchor_tokens..].iter().copied().eq(expected))
     }
 
-    /// Keeps the words that are one token, by halving what does not hold as a whole.
+    /// Keeps the words that are one token, by bisection.
     fn keep_single_tokens(&self, words: &[Candidate], kept: &mut Vec<Candidate>) -> Result<(), PromptError> {
         if self.holds(words)? {
             kept.extend_from_slice(words);
@@ -280,7 +290,7 @@ impl Probe<'_> {
     }
 }
 
-/// Words in an order in which every pair of (last letter, first letter) that they can form occurs.
+/// Orders words so that every pair of (last letter, first letter) that they can form occurs.
 fn letter_pairs(words: &[Candidate]) -> Vec<Candidate> {
     let mut by_last: BTreeMap<u8, &Candidate> = BTreeMap::new();
     let mut by_first: BTreeMap<u8, &Candidate> = BTreeMap::new();
@@ -300,7 +310,7 @@ fn letter_pairs(words: &[Candidate]) -> Vec<Candidate> {
     order
 }
 
-/// The words that are one token at the beginning of a text, and how a text begins.
+/// Returns the words that are one token at the beginning of a text, and the kind of beginning.
 fn starts(tokenizer: &Tokenizer, words: &[Candidate]) -> Result<(Lead, Vec<u32>), PromptError> {
     for lead in [Lead::Bare, Lead::Space] {
         let mut starts = Vec::new();

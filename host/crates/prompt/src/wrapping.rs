@@ -1,4 +1,4 @@
-//! Messages made to measure where a chat template wraps them.
+//! Messages with exact lengths inside a chat template.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,29 +11,31 @@ use crate::meter::{Place, TemplateMeter};
 use crate::template::ChatTemplate;
 use crate::writer::Writer;
 
-/// What the asked length of a prompt means where a chat template is applied.
+/// The meaning of a prompt's requested length if a chat template is applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PromptTarget {
-    /// The messages alone; what the template adds comes on top.
+    /// The messages alone; the tokens of the template come on top.
     #[default]
     Content,
-    /// The messages and all that the template adds around them.
+    /// The messages including all tokens that the template adds.
     Wrapped,
 }
 
-/// Requests for which the template could not do what was asked, and the first reason.
+/// Requests for which the template could not be applied as requested, and the first reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateNotes {
-    /// Requests that the template refused. Their `template_tokens` are 0 and their messages as long as asked for.
+    /// Number of requests that the template refused. Their `template_tokens` are 0 and their
+    /// messages have the requested length.
     pub refused: u64,
-    /// Requests of [`PromptTarget::Wrapped`] whose last user message has too little synthetic text to make room. Their messages
-    /// are as long as asked for, and what the template adds comes on top.
+    /// Number of requests with [`PromptTarget::Wrapped`] whose last user message has too little
+    /// synthetic text to be shortened. Their messages have the requested length, and the tokens of
+    /// the template come on top.
     pub too_short: u64,
-    /// The first of them, for a person.
+    /// Description of the first one for the user.
     pub first: Option<String>,
 }
 
-/// The texts of a request's messages, and their tokens as [`veeksha_model::Prepared`] has them.
+/// The texts of a request's messages, and their tokens as in [`veeksha_model::Prepared`].
 #[derive(Debug)]
 pub(crate) struct Texts {
     pub(crate) texts: Vec<Arc<str>>,
@@ -43,7 +45,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Messages as they are, of which the template makes `whole` tokens.
+    /// Returns messages unchanged; with the template they have `whole` tokens.
     pub(crate) fn of(messages: Vec<Composed>, whole: Option<u32>) -> Texts {
         let sum = |tokens: fn(&Composed) -> u32| messages.iter().map(tokens).fold(0, u32::saturating_add);
         let prompt_tokens = sum(|message| message.tokens);
@@ -56,7 +58,7 @@ impl Texts {
     }
 }
 
-/// A template at work.
+/// A chat template with its caches.
 #[derive(Debug)]
 pub(crate) struct Wrapping {
     pub(crate) meter: TemplateMeter,
@@ -77,8 +79,8 @@ impl Wrapping {
         self.locked_notes().clone()
     }
 
-    /// The texts of a request's messages. A request that the template cannot do justice to is made as if it were asked for by its
-    /// content alone, and noted: the server will have its own opinion of it.
+    /// Returns the texts of a request's messages. A request that the template cannot be applied to
+    /// is made as if only its contents had a length, and counted; the server may still accept it.
     pub(crate) fn texts(
         &self,
         writer: &Writer,
@@ -95,7 +97,7 @@ impl Wrapping {
                     notes.too_short += 1;
                     notes.first.get_or_insert_with(|| {
                         format!(
-                            "node {node}: the last user message has too little synthetic text to give up what the chat template adds"
+                            "node {node}: the last user message has too little synthetic text to make space for the chat template"
                         )
                     });
                 }
@@ -119,9 +121,10 @@ impl Wrapping {
         Ok(Texts::of(messages, whole))
     }
 
-    /// The texts of which the whole, template included, has the asked length; `None` if there is no room for the template.
+    /// Returns texts whose whole, including the template, has the requested length; `None` if the
+    /// template does not fit.
     ///
-    /// The last user message gives up synthetic words from its end; all else is as it would be without a template.
+    /// Words are removed from the end of the last user message; everything else is unchanged.
     fn fitted(
         &self,
         writer: &Writer,
@@ -173,14 +176,15 @@ impl Wrapping {
         Ok(Some(Texts {
             texts,
             target_tokens: target,
-            // Not `content`: the two add up to the whole even where the joint between them saves a token.
+            // Not `content`: the two add up to the whole even if the joint between them saves a
+            // token.
             prompt_tokens: whole - template_tokens,
             template_tokens,
         }))
     }
 
     fn locked_notes(&self) -> std::sync::MutexGuard<'_, TemplateNotes> {
-        // A panic while the lock was held leaves notes that are at worst incomplete.
+        // A panic with the lock held leaves at worst incomplete notes.
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

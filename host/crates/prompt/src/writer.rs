@@ -1,4 +1,4 @@
-//! Writes pieces as text and counts it, with what is remembered of earlier texts.
+//! Writes pieces as text and counts it, with caches of earlier texts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,16 +11,16 @@ use crate::synthetic::Run;
 use crate::words::{Guarantee, Lead, Words};
 use crate::{PromptError, Tokenizer};
 
-/// Bytes of shared text that are kept.
+/// Maximum size of cached shared text.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// A tokenizer, its words, and texts and counts that are wanted again.
+/// A tokenizer, its words, and caches of texts and counts.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) tokenizer: Tokenizer,
     pub(crate) words: Words,
     counted: Counted,
-    /// Synthetic text by (seed, tokens), as it stands at the beginning of a message.
+    /// Synthetic text by (seed, tokens), as at the beginning of a message.
     texts: Mutex<TextCache<(Seed, u32)>>,
 }
 
@@ -38,21 +38,21 @@ impl Writer {
         self.words.guarantee == Guarantee::Proven
     }
 
-    /// Synthetic text as it stands at the beginning of a message.
+    /// Returns synthetic text as at the beginning of a message.
     pub(crate) fn text(&self, seed: Seed, tokens: u32) -> Arc<str> {
         match self.compose(vec![Piece::synthetic(seed, tokens)]) {
             Ok(composed) => composed.built.text,
-            // A tokenizer that refuses its own words has no count that could be exact.
+            // A tokenizer that refuses its words has no count that could be exact.
             Err(_) => self.shared(seed, tokens),
         }
     }
 
-    /// The pieces of every message as text.
+    /// Returns the pieces of every message as text.
     pub(crate) fn compose_all(&self, pieces: Vec<Vec<Piece>>) -> Result<Vec<Composed>, PromptError> {
         pieces.into_iter().map(|pieces| self.compose(pieces)).collect()
     }
 
-    /// Writes the pieces so that the whole has as many tokens as they ask for.
+    /// Composes the pieces so that the whole has the requested number of tokens.
     pub(crate) fn compose(&self, mut pieces: Vec<Piece>) -> Result<Composed, PromptError> {
         let target = self.asked(&pieces)?;
         if let Some(built) = self.proven(&pieces) {
@@ -75,7 +75,7 @@ impl Writer {
         })
     }
 
-    /// Tokens that the synthetic pieces ask for, and that the texts have on their own.
+    /// Returns the number of tokens that the synthetic pieces request, plus those of the texts.
     pub(crate) fn asked(&self, pieces: &[Piece]) -> Result<u32, PromptError> {
         let mut asked = 0u32;
         for piece in pieces {
@@ -95,7 +95,8 @@ impl Writer {
         self.proven(pieces).unwrap_or_else(|| build(&self.words, pieces))
     }
 
-    /// Pieces that are synthetic throughout and as their seeds say, out of the cache; as many tokens as words.
+    /// Returns entirely synthetic, unrepaired pieces from the cache; they have as many tokens as
+    /// words.
     fn proven(&self, pieces: &[Piece]) -> Option<Built> {
         if !self.is_proven() {
             return None;
@@ -110,7 +111,7 @@ impl Writer {
         Some(Built::synthetic(self.joined(&runs?)))
     }
 
-    /// Synthetic texts one after the other.
+    /// Concatenates synthetic texts.
     fn joined(&self, runs: &[Run]) -> Arc<str> {
         match runs {
             [] => Arc::from(""),
@@ -128,10 +129,10 @@ impl Writer {
         }
     }
 
-    /// Words of a seed, from the cache if they are there.
+    /// Returns words of a seed, from the cache if possible.
     fn shared(&self, seed: Seed, tokens: u32) -> Arc<str> {
         let key = (seed, tokens);
-        // A panic while the lock was held leaves a cache that is at worst incomplete.
+        // A panic with the lock held leaves at worst an incomplete cache.
         if let Some(text) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
             return text;
         }

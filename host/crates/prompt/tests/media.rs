@@ -1,4 +1,4 @@
-//! Media: what is sent for a source, and what is refused by name.
+//! Media: the URL for each source, and refused sources.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 use std::collections::HashSet;
@@ -105,7 +105,7 @@ const FILES: [(&str, MediaKind, &str, &[u8]); 14] = [
         "video/webm",
         b"\x1a\x45\xdf\xa3\x9fB\x86\x81\x01",
     ),
-    // The bytes count more than the ending; without known bytes, the ending counts.
+    // The contents take precedence over the extension; the extension is used for unknown contents.
     ("wrong.jpg", Image, "image/png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"),
     ("short.webp", Image, "image/webp", b"RIFF"),
 ];
@@ -177,7 +177,7 @@ fn names_cannot_lead_out_of_the_folder() {
     }
     assert!(refusal(&store, Image, "b.png").contains("`b.png` is not granted"));
     assert!(refusal(&store, Image, "a.png/b").contains("a.png/b"));
-    // The folder itself is named if it is none.
+    // The folder itself is named if it is not a folder.
     for path in [folder.join("a.png"), folder.join("nowhere")] {
         let error = MediaStore::default().with_folder(path.clone()).unwrap_err();
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
@@ -214,7 +214,7 @@ fn what_is_no_medium_is_refused() {
     }
     #[cfg(unix)]
     {
-        // A pipe that nobody writes to must not be waited for.
+        // The reader must not wait for a pipe without a writer.
         let made = std::process::Command::new("mkfifo")
             .arg(at("pipe.png"))
             .status()
@@ -256,16 +256,16 @@ fn generated_pictures_are_pngs_of_the_asked_size() {
             (png::ColorType::Rgb, png::BitDepth::Eight)
         );
         assert!(seen.insert(pixels), "{source}");
-        // The same everywhere and always.
+        // Equal on every machine.
         assert_eq!(
             self::url(&materialiser(MediaStore::default()), Image, &source),
             url
         );
     }
-    // Not a flat area: neighbours differ, and there are many colours.
+    // Not a flat area: neighbors differ, and there are many colors.
     let largest = seen.iter().max_by_key(|pixels| pixels.len()).unwrap();
     assert!(largest.chunks(3).collect::<HashSet<_>>().len() > 10_000);
-    // A salt of the run changes pictures as it changes text.
+    // A run's salt changes pictures as it changes text.
     let salted = materialiser(MediaStore::default()).salted(Some(1));
     let source = "generated:image?width=8&height=8&seed=1";
     assert_ne!(url(&salted, Image, source), url(&store, Image, source));
@@ -276,7 +276,8 @@ fn generated_sounds_are_wavs_of_the_asked_length() {
     let store = materialiser(MediaStore::default());
     let make = |source: &str| decoded(&url(&store, Audio, source), "audio/wav");
     let bytes = make("generated:audio?seconds=2.5&rate=16000&seed=7");
-    // RIFF WAVE (Microsoft and IBM, 1991): sizes, linear samples, channels, rate, bytes a second, bytes a frame, bits.
+    // RIFF WAVE (Microsoft and IBM, 1991): sizes, linear samples, channels, rate, bytes a second,
+    // bytes a frame, bits.
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let short = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap());
     assert_eq!(
@@ -359,7 +360,7 @@ fn what_is_checked_is_not_made() {
         .set_len(MAX_MEDIA_BYTES)
         .unwrap();
     let store = outside_of(folder.path());
-    // Made, these would be 640 GB of files and 480 GB of pictures.
+    // If they were generated, these would be 640 GB of files and 480 GB of pictures.
     for _ in 0..10_000 {
         store.check(&request(Image, "a.png")).unwrap();
         store

@@ -1,4 +1,4 @@
-//! Chat templates: rendered as their publishers' library renders them, and found where models keep them.
+//! Chat templates: rendered as by Hugging Face's library, and found in models' folders.
 #![expect(clippy::unwrap_used, reason = "the fixtures of a test may fail it")]
 
 use std::path::Path;
@@ -137,7 +137,7 @@ fn qwen3() {
         "<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n<|im_start|>user\nthree<|im_end|>\n\
          <|im_start|>assistant\n"
     );
-    // After the last question it stays.
+    // After the last question it is kept.
     assert_eq!(
         template(QWEN3)
             .render(
@@ -172,7 +172,7 @@ fn json_is_written_as_python_writes_it() {
         let value = "{'b': [1, 2.5, {}], 'a': {'x': none, 'y': 'é<\\n\"'}, 'c': []}";
         render(&format!("{{{{ {value} | {filter} }}}}"), &[])
     };
-    // What `json.dumps(..., ensure_ascii=False)` gives.
+    // The result of `json.dumps(..., ensure_ascii=False)`.
     assert_eq!(
         json("tojson"),
         r#"{"b": [1, 2.5, {}], "a": {"x": null, "y": "é<\n\""}, "c": []}"#
@@ -262,7 +262,7 @@ fn templates_are_found_where_models_keep_them() {
     );
     assert!(template.name().ends_with("chat_template.jinja"));
 
-    // By its own path, whatever it is.
+    // By path, with any extension.
     write(at, "mine.txt", "mine {{ eos_token }}");
     assert_eq!(
         rendered(ChatTemplate::load(&at.join("mine.txt")).unwrap()),
@@ -418,7 +418,7 @@ fn long_conversations_and_large_messages_are_rendered() {
         let rendered = template(text).render(&turns, true).unwrap();
         assert!(rendered.len() > 10_000 * 9 && rendered.contains("last"));
     }
-    // More than a template may add of its own.
+    // More than a template may add.
     let large = "x ".repeat(50 << 20);
     for text in [QWEN, LLAMA, MISTRAL, GEMMA] {
         let rendered = template(text).render(&[(User, &large)], true).unwrap();

@@ -1,8 +1,8 @@
-//! Loading tokenizers: what works, and what a person reads when it does not.
+//! Loading tokenizers: valid files, and error messages.
 
 use veeksha_prompt::{Materialiser, PromptError, Tokenizer};
 
-/// The smallest useful file: one token for each word, words split at spaces.
+/// The smallest useful file: one token per word, words split at spaces.
 fn word_level(words: &[String]) -> String {
     let vocabulary: Vec<String> = words
         .iter()
@@ -76,7 +76,7 @@ fn what_is_missing_or_broken_is_named() {
     }
     std::fs::write(&file, word_level(&[])).unwrap();
     assert!(Tokenizer::load(&file).unwrap_err().to_string().contains("empty"));
-    // Cut off anywhere, the embedded file is an error and never a panic.
+    // Truncated anywhere, the embedded file gives an error and never a panic.
     let whole = include_bytes!("../tokenizer/tokenizer.json");
     for cut in (0..whole.len() - 2).step_by(whole.len() / 40) {
         assert!(matches!(

@@ -1,4 +1,4 @@
-//! Draws every kind of plot into a folder (`target/gallery` unless told), and says what each costs.
+//! Draws every kind of plot into a folder (default `target/gallery`), and prints the time of each.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use veeksha_report::{
     throughput_plot, timeline_plot,
 };
 
-/// A number in 0..1 that looks random.
+/// Returns a pseudo-random number in 0..1.
 fn noise(index: u64) -> f64 {
     let mut bits = index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     bits ^= bits >> 29;
@@ -27,7 +27,7 @@ fn noise(index: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Lognormal times: most near `median`, a long tail.
+/// Returns lognormal times: most near `median`, with a long tail.
 fn times(count: u64, median: f64, seed: u64) -> Vec<f64> {
     (0..count)
         .map(|index| {
@@ -222,7 +222,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
     ]
 }
 
-/// The trace of 1,500 answers of 64 chunks.
+/// Writes the trace of 1,500 answers with 64 chunks each.
 fn chrome_trace(folder: &Path) {
     let answer = |session: u64| RequestRecord {
         intended: session * 10_000_000,

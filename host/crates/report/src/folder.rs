@@ -13,19 +13,20 @@ use serde::Serialize;
 use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, wants_log_axis};
 use crate::{LatencyDefinition, RecordWriter, ReportError, Trace};
 
-/// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with `config.yml` and
-/// `metrics/`, and `traces/` where a trace is written; `<output_dir>/latest` links to it. Whole files appear at once (written beside, then renamed).
+/// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with
+/// `config.yml` and `metrics/`, and `traces/` if a trace is written; `<output_dir>/latest` links to
+/// it. Files appear complete (written to a temporary file, then renamed).
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
 }
 
-/// What a file outlasts once it is written.
+/// Durability of a written file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lasting {
-    /// The end of this process.
+    /// Survives a crash of this process.
     AfterCrash,
-    /// The end of the machine: the disk has it. Costs milliseconds.
+    /// Survives a power loss: synced to disk, which costs milliseconds.
     AfterPowerLoss,
 }
 
@@ -36,8 +37,9 @@ const LATEST: &str = "latest";
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 impl RunFolder {
-    /// Makes the folder of a new run and points `latest` at it. `config_yaml` is written as it is: the caller has removed secrets from it.
-    /// `utc_stamp` is `DD_MM_YYYY-HH_MM_SS`. Two runs never share a folder, also not when two processes start at once.
+    /// Creates the folder of a new run and points `latest` at it. `config_yaml` is written
+    /// unchanged: the caller has redacted it. `utc_stamp` is `DD_MM_YYYY-HH_MM_SS`. Two runs never
+    /// share a folder, even if two processes start at once.
     pub fn create(output_dir: &Path, config_yaml: &str, utc_stamp: &str) -> Result<Self, ReportError> {
         let latest = output_dir.join(LATEST);
         if is_taken(&latest) {
@@ -48,7 +50,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// The same without the link, for what may still come to nothing.
+    /// The same without the link, for a run that may still fail to start.
     pub fn create_unlinked(
         output_dir: &Path,
         config_yaml: &str,
@@ -61,10 +63,10 @@ impl RunFolder {
         RunFolder::furnished(output_dir.join(name), config_yaml)
     }
 
-    /// Makes the very folder `path`, which must not exist or be empty.
+    /// Creates exactly the folder `path`, which must not exist or be empty.
     ///
     /// # Errors
-    /// [`ReportError::NotEmpty`] if there is something in it.
+    /// [`ReportError::NotEmpty`] if it contains anything.
     pub fn create_at(path: &Path, config_yaml: &str) -> Result<Self, ReportError> {
         create_all(path)?;
         let mut entries = fs::read_dir(path).map_err(|source| ReportError::CreateFolder {
@@ -82,12 +84,12 @@ impl RunFolder {
     fn furnished(path: PathBuf, config_yaml: &str) -> Result<Self, ReportError> {
         let folder = RunFolder { path };
         create_all(&folder.path.join("metrics"))?;
-        // Nothing has been measured yet: a run that waits for the disk here begins later for nothing.
+        // Nothing has been measured yet: syncing would only delay the run.
         folder.write_whole("config.yml", config_yaml.as_bytes(), Lasting::AfterCrash)?;
         Ok(folder)
     }
 
-    /// Points `latest`, beside this folder, at it.
+    /// Points `latest`, next to this folder, at it.
     pub fn link_as_latest(&self) -> Result<(), ReportError> {
         match (self.path.parent(), self.path.file_name()) {
             (Some(output_dir), Some(name)) => link_latest(output_dir, name),
@@ -95,10 +97,11 @@ impl RunFolder {
         }
     }
 
-    /// The folder of a run that is over, to which files are added or written anew. `metrics/` is made if it is missing.
+    /// Opens the folder of a finished run, in which files are added or rewritten. `metrics/` is
+    /// created if it is missing.
     ///
     /// # Errors
-    /// [`ReportError::NoRun`] if it is no folder, or holds none of what a run writes.
+    /// [`ReportError::NoRun`] if it is not a folder, or contains none of a run's files.
     pub fn open(path: &Path) -> Result<Self, ReportError> {
         const SIGNS: [&str; 4] = ["config.yml", "record", "metrics", "traces"];
         if !path.is_dir() || !SIGNS.iter().any(|sign| path.join(sign).exists()) {
@@ -112,7 +115,7 @@ impl RunFolder {
         })
     }
 
-    /// The folder.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -127,7 +130,8 @@ impl RunFolder {
         self.write_text(relative, &text)
     }
 
-    /// Writes a text to `relative`. A reader sees the old file or the whole new one, also after a crash.
+    /// Writes a text to `relative`. A reader sees the old file or the complete new one, even after
+    /// a crash.
     pub fn write_text(&self, relative: &str, text: &str) -> Result<(), ReportError> {
         self.write_whole(relative, text.as_bytes(), Lasting::AfterPowerLoss)
     }
@@ -137,7 +141,8 @@ impl RunFolder {
         self.write_whole(relative, bytes, Lasting::AfterPowerLoss)
     }
 
-    /// Writes what `write` gives to `relative`, piece by piece, for files that are large. A reader sees the old file or the whole new one.
+    /// Streams the output of `write` to `relative`, for large files. A reader sees the old file or
+    /// the complete new one.
     pub fn write_with(
         &self,
         relative: &str,
@@ -152,15 +157,17 @@ impl RunFolder {
         })
     }
 
-    /// Writes a plot as `<stem>.png` and `<stem>.svg`, and its data as `<stem>.csv`, for example `metrics/ttfc_violin_plot`. A reader sees
-    /// whole files; what the system had not yet written when it lost power `evaluate` draws again.
+    /// Writes a plot as `<stem>.png` and `<stem>.svg`, and its data as `<stem>.csv`, for example
+    /// `metrics/ttfc_violin_plot`. A reader sees complete files; after a power loss `evaluate`
+    /// recreates missing ones.
     pub fn write_plot(&self, stem: &str, plot: &Plot) -> Result<(), ReportError> {
         self.write_drawing(stem, plot)?;
         self.write_whole(&format!("{stem}.csv"), plot.csv.as_bytes(), Lasting::AfterCrash)
     }
 
-    /// Writes the distribution of a metric: `metrics/<metric>.csv`, `.png` and `.svg`, and `metrics/<metric>_log_x.png` and `.svg` where
-    /// [`wants_log_axis`] says so. A metric without samples has no files.
+    /// Writes the distribution of a metric: `metrics/<metric>.csv`, `.png` and `.svg`, and
+    /// `metrics/<metric>_log_x.png` and `.svg` if [`wants_log_axis`] returns true. A metric without
+    /// samples has no files.
     pub fn write_cdf(&self, data: &CdfData) -> Result<(), ReportError> {
         if data.points.is_empty() {
             return Ok(());
@@ -197,18 +204,19 @@ impl RunFolder {
         replace(&self.path.join(relative), write)
     }
 
-    /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with [`Trace::On`], to
-    /// `traces/trace.jsonl`.
+    /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with
+    /// [`Trace::On`], to `traces/trace.jsonl`.
     pub fn writer(&self, trace: Trace, latencies: LatencyDefinition) -> Result<RecordWriter, ReportError> {
         RecordWriter::start(&self.path, trace, latencies)
     }
 }
 
-/// Writes a text to a file that somebody named, in no run's folder. A reader sees the old file or the whole new one. A link is followed; to
-/// a device or a pipe, which cannot be replaced, the text is written as it is.
+/// Writes a text to a file named by the user, outside of run folders. A reader sees the old file or
+/// the complete new one. A link is followed; to a device or a pipe, which cannot be replaced, the
+/// text is written directly.
 ///
 /// # Errors
-/// [`ReportError::Write`]; the old file is then untouched.
+/// [`ReportError::Write`]; the old file is then unchanged.
 pub fn write_named(path: &Path, text: &str) -> Result<(), ReportError> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => fs::write(path, text).map_err(|source| ReportError::Write {
@@ -225,14 +233,14 @@ pub fn write_named(path: &Path, text: &str) -> Result<(), ReportError> {
     }
 }
 
-/// Has a file written beside the named one, and puts it in its place.
+/// Writes a temporary file next to the named one, and renames it.
 fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), ReportError> {
     let temporary = temporary_beside(path);
     let written = File::create_new(&temporary)
         .and_then(|mut file| write(&mut file))
         .and_then(|()| fs::rename(&temporary, path));
     written.map_err(|source| {
-        // What is left of the attempt is of no use; that it cannot be removed changes nothing.
+        // The temporary file is useless; failing to remove it changes nothing.
         let _ = fs::remove_file(&temporary);
         ReportError::Write {
             path: path.to_owned(),
@@ -248,7 +256,7 @@ fn create_all(path: &Path) -> Result<(), ReportError> {
     })
 }
 
-/// Making a folder that must not exist is atomic, so the one who made it owns it.
+/// Creating a folder that must not exist is atomic, so its creator owns it.
 fn create_unique(output_dir: &Path, name: &str) -> Result<String, ReportError> {
     let mut candidate = name.to_owned();
     for number in 2u64.. {
@@ -264,12 +272,13 @@ fn create_unique(output_dir: &Path, name: &str) -> Result<String, ReportError> {
     Ok(candidate)
 }
 
-/// Whether something is there that is no link, and stays.
+/// Returns true if the path exists and is not a link.
 fn is_taken(latest: &Path) -> bool {
     fs::symlink_metadata(latest).is_ok_and(|found| !found.is_symlink())
 }
 
-/// Points `latest` at `name`, relative, so that the output folder can be moved. Renaming replaces the old link at once.
+/// Points `latest` at `name` with a relative link, so that the output folder can be moved. Renaming
+/// replaces the old link atomically.
 fn link_latest(output_dir: &Path, name: &OsStr) -> Result<(), ReportError> {
     let path = output_dir.join(LATEST);
     if is_taken(&path) {

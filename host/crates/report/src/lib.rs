@@ -1,11 +1,13 @@
-//! Files of a run, terminal summary, progress line.
+//! Files of a run, terminal summary, progress line, plots.
 //!
-//! This crate writes and shows what others computed: it takes anything that can be serialised, and plain rows of text.
-//! [`RunFolder`] is the folder of one run, [`RecordWriter`] the thread that appends the record to its files,
-//! [`summary_table`] the closing summary, [`Progress`] the line that moves while a run lasts, [`stream_line`] the one that is printed.
+//! This crate formats and writes values computed by others: it accepts anything serializable, and
+//! plain rows of text. [`RunFolder`] is the folder of one run, [`RecordWriter`] the thread that
+//! appends the record to its files, [`summary_table`] the closing summary, [`Progress`] the line
+//! that is redrawn during a run, [`stream_line`] the one that is printed.
 //!
-//! A plot is a [`Figure`]: data that says what stands where, and of which PNG and SVG are drawn. [`cdf_plot`] and its kind make one of
-//! plain data, with the CSV that lies beside it; [`RunFolder::write_plot`] writes all three. [`ChromeTrace`] takes the events of a run.
+//! A [`Drawing`] describes a chart as data, of which PNG and SVG are made. [`cdf_plot`] and its
+//! siblings make a [`Plot`], a drawing with its data as CSV, from plain data;
+//! [`RunFolder::write_plot`] writes all three files. [`ChromeTrace`] takes the events of a run.
 #![forbid(unsafe_code)]
 
 mod chrome;

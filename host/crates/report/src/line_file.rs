@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use crate::ReportError;
 
-/// Lines wait in memory until there are this many bytes of them, or until the next flush.
+/// Lines are buffered until there are this many bytes, or until the next flush.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Appends whole lines only. After the first error the file is cut back to its last whole line and takes no more; what is
-/// lost from then on is counted.
+/// Appends whole lines only. After the first error the file is cut back to its last whole line and
+/// accepts no more; lost lines are counted from then on.
 #[derive(Debug)]
 pub(crate) struct LineFile {
     path: PathBuf,
@@ -41,7 +41,7 @@ impl LineFile {
         }
     }
 
-    /// Adds a line, which `write` appends without its end.
+    /// Adds a line, which `write` appends without its line feed.
     pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) {
         if self.failure.is_some() {
             self.lines_lost += 1;
@@ -64,7 +64,7 @@ impl LineFile {
         }
     }
 
-    /// Hands the waiting lines to the system.
+    /// Writes the buffered lines.
     pub(crate) fn flush(&mut self) {
         if self.buffer.is_empty() {
             return;
@@ -72,8 +72,8 @@ impl LineFile {
         match self.file.write_all(&self.buffer) {
             Ok(()) => self.whole_bytes += self.buffer.len() as u64,
             Err(error) => {
-                // Half a line would break its readers. Cutting frees space, so it works on a full disk too; where it does
-                // not, the error that is reported stays the first one.
+                // A partial line would break readers. Truncating frees space, so it works on a full
+                // disk too; if it fails, the reported error is still the first one.
                 let _ = self.file.set_len(self.whole_bytes);
                 self.failure.get_or_insert(error);
                 self.lines_lost += self.lines_in_buffer;
@@ -83,14 +83,14 @@ impl LineFile {
         self.lines_in_buffer = 0;
     }
 
-    /// What went wrong so far.
+    /// Returns the first error so far.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure
             .as_ref()
             .map(|source| format!("cannot write {}: {source}", self.path.display()))
     }
 
-    /// Writes what is left.
+    /// Writes the remaining lines.
     pub(crate) fn close(mut self) -> Result<(), ReportError> {
         self.flush();
         match self.failure {

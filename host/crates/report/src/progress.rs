@@ -1,4 +1,4 @@
-//! The line that moves while a run lasts.
+//! The progress line of a run.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::io::{self, Write};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use veeksha_stats::{duration, number};
 
-/// What the line shows.
+/// Values shown in the progress line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProgressFigures {
     /// Seconds since the run's start.
     pub elapsed: f64,
-    /// Sessions that began.
+    /// Sessions started.
     pub sessions: u64,
-    /// Sessions that there will be, if that is known.
+    /// Total number of sessions, if known.
     pub sessions_planned: Option<u64>,
     /// Requests between dispatch and completion.
     pub in_flight: u64,
@@ -32,70 +32,71 @@ pub struct ProgressFigures {
     pub tbc_p99: Option<f64>,
     /// Output tokens so far.
     pub output_tokens: u64,
-    /// Answers per second of late.
+    /// Recent answers per second.
     pub requests_per_second: Option<f64>,
-    /// Output tokens per second of late.
+    /// Recent output tokens per second.
     pub output_tokens_per_second: Option<f64>,
     /// 99th percentile of the client's lag so far, in seconds.
     pub client_lag_p99: Option<f64>,
 }
 
-/// A lag that is worth a place on the line, in seconds: below it nobody needs to look at the client.
+/// Minimum lag worth a place on the line, in seconds: below it the client needs no attention.
 const NOTABLE_LAG: f64 = 1e-3;
 
-/// A line on standard error, redrawn in place; invisible where standard error is not a terminal.
+/// A line on standard error, redrawn in place; hidden if standard error is not a terminal.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A line on standard error.
+    /// Creates a line on standard error.
     pub fn on_stderr() -> Self {
         Progress::with_target(ProgressDrawTarget::stderr())
     }
 
-    /// No line, whatever standard error is (`--quiet`).
+    /// Creates a hidden line (`--quiet`).
     pub fn hidden() -> Self {
         Progress::with_target(ProgressDrawTarget::hidden())
     }
 
     fn with_target(target: ProgressDrawTarget) -> Self {
         let bar = ProgressBar::with_draw_target(None, target);
-        // The template is fixed; were it refused, the default style would show the message too.
+        // The template is fixed; if it were refused, the default style would show the message too.
         if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
             bar.set_style(style);
         }
         Progress { bar }
     }
 
-    /// Whether nobody sees it.
+    /// Returns true if the line is not visible.
     pub fn is_hidden(&self) -> bool {
         self.bar.is_hidden()
     }
 
-    /// Shows new figures.
+    /// Updates the line.
     pub fn show(&self, figures: &ProgressFigures) {
         if !self.bar.is_hidden() {
             self.bar.set_message(figures.to_string());
         }
     }
 
-    /// Writes a line above the progress line.
+    /// Prints a line above the progress line.
     pub fn say(&self, text: &str) {
-        // Where standard error is gone, nobody reads it; that must not end the run as `eprintln` would.
+        // If standard error is closed, the line is lost; that must not end the run as `eprintln`
+        // would.
         let _ = self.bar.suspend(|| writeln!(io::stderr(), "{text}"));
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// The line that a run prints every interval (`stream_metrics`): where it stands, how fast it goes, its latencies so far. Its parts are
-/// always there and in this order, in columns that keep their width, so that lines can be read below one another; what is not known yet
-/// is `-`.
+/// Returns the line that a run prints every interval (`stream_metrics`): progress, rates, latencies
+/// so far. Its parts are always present, in this order and in columns of constant width, so that
+/// lines can be compared; unknown values are `-`.
 pub fn stream_line(figures: &ProgressFigures) -> String {
     let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), show);
     let pair = |p50, p99| format!("{:>7} {:>7}", shown(p50, duration), shown(p99, duration));
@@ -112,7 +113,7 @@ pub fn stream_line(figures: &ProgressFigures) -> String {
     )
 }
 
-/// `hours:minutes:seconds`.
+/// Formats a time as `hours:minutes:seconds`.
 fn clock(elapsed: f64) -> String {
     let seconds = elapsed.max(0.0) as u64;
     format!(
@@ -123,7 +124,7 @@ fn clock(elapsed: f64) -> String {
     )
 }
 
-/// One line, the parts set apart by dots.
+/// One line, with the parts separated by dots.
 impl fmt::Display for ProgressFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = self;

@@ -11,22 +11,23 @@ use veeksha_events::{Event, Latencies, RequestRecord, request_line, trace_line};
 use crate::ReportError;
 use crate::line_file::LineFile;
 
-/// Lines are at most this old when they reach the file.
+/// Maximum age of lines when they reach the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
-/// How the latencies of a record are computed; the definition lives with the metrics.
+/// Computes the latencies of a record; the definition is in the crate of the metrics.
 pub type LatencyDefinition = fn(&RequestRecord) -> Latencies;
 
-/// Whether `traces/trace.jsonl` is written.
+/// Presence of `traces/trace.jsonl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trace {
-    /// It is.
+    /// It is written.
     On,
-    /// It is not.
+    /// It is not written.
     Off,
 }
 
-/// Owns the writing thread. Dropping it writes what was sent; [`RecordWriter::finish`] also says whether that worked.
+/// Owns the writing thread. Dropping it writes everything sent; [`RecordWriter::finish`] also
+/// reports errors.
 #[derive(Debug)]
 pub struct RecordWriter {
     folder: PathBuf,
@@ -35,7 +36,7 @@ pub struct RecordWriter {
     failure: Arc<OnceLock<String>>,
 }
 
-/// Hands events to the writing thread; never waits for the disk. Copies share the thread.
+/// Sends events to the writing thread; never waits for the disk. Clones share the thread.
 #[derive(Clone, Debug)]
 pub struct RecordSender {
     messages: Sender<Message>,
@@ -51,10 +52,10 @@ enum Message {
 }
 
 impl RecordSender {
-    /// Has an event written. `content` is what was sent or answered, where the trace is to hold it
-    /// (see [`trace_line`]). After [`RecordWriter::finish`] events are ignored.
+    /// Sends an event to be written. `content` is the text sent or answered, if the trace includes
+    /// it (see [`trace_line`]). After [`RecordWriter::finish`] events are ignored.
     pub fn record(&self, event: Arc<Event>, content: Option<Arc<str>>) {
-        // The only error is that the thread is gone, which `finish` reports.
+        // Fails only if the thread has ended, which `finish` reports.
         let _ = self.messages.send(Message::Record { event, content });
     }
 }
@@ -87,22 +88,23 @@ impl RecordWriter {
         })
     }
 
-    /// A handle for another thread.
+    /// Returns a handle for another thread.
     pub fn sender(&self) -> RecordSender {
         self.sender.clone()
     }
 
-    /// Has an event written; see [`RecordSender::record`].
+    /// Sends an event to be written; see [`RecordSender::record`].
     pub fn record(&self, event: Arc<Event>, content: Option<Arc<str>>) {
         self.sender.record(event, content);
     }
 
-    /// What went wrong first, if anything did so far. The run may go on: its figures do not depend on the files.
+    /// Returns the first error so far. The run may continue: its metrics do not depend on the
+    /// files.
     pub fn failed(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// Waits until everything sent so far is in the files. The first error, if there was one.
+    /// Waits until everything sent so far is in the files. Returns the first error.
     pub fn finish(mut self) -> Result<(), ReportError> {
         self.stop()
     }
@@ -111,7 +113,7 @@ impl RecordWriter {
         let Some(thread) = self.thread.take() else {
             return Ok(());
         };
-        // If the thread is gone, joining it says why.
+        // If the thread has ended, joining it reports why.
         let _ = self.sender.messages.send(Message::Stop);
         thread.join().unwrap_or_else(|_| {
             Err(ReportError::WriterPanicked {
@@ -123,7 +125,7 @@ impl RecordWriter {
 
 impl Drop for RecordWriter {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // Errors cannot be reported from `drop`.
         let _ = self.stop();
     }
 }
@@ -139,7 +141,7 @@ impl Files {
     fn write_all(mut self, inbox: &Receiver<Message>) -> Result<(), ReportError> {
         let flush = tick(FLUSH_EVERY);
         loop {
-            // The tick comes first, so that a steady stream of events cannot hold it up.
+            // The tick has priority, so that a steady stream of events cannot delay it.
             select_biased! {
                 recv(flush) -> _ => self.flush(),
                 recv(inbox) -> message => match message {

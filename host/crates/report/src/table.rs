@@ -1,4 +1,4 @@
-//! The summary at the end of a run, as text.
+//! The summary at the end of a run as text.
 
 use std::env;
 use std::io::IsTerminal;
@@ -11,29 +11,29 @@ use veeksha_model::printable;
 pub struct Section {
     /// Its heading.
     pub title: String,
-    /// Headings of the cells; may be empty.
+    /// The rows, in order.
     pub columns: Vec<String>,
     /// Its rows, in order.
     pub rows: Vec<Row>,
 }
 
-/// One line of a section, or, without cells, a sentence that runs over as many lines as it needs.
+/// A row of a section, or, without cells, a sentence that is wrapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// What the line is about; stands at the left.
+    /// The label at the left.
     pub name: String,
-    /// Values, aligned at the right of their columns.
+    /// Values, right-aligned in their columns.
     pub cells: Vec<String>,
     /// A remark after the cells, for example `P99 of 12 samples`.
     pub note: Option<String>,
-    /// How it stands out.
+    /// Highlighting of the row.
     pub mark: Mark,
 }
 
-/// How a row stands out. Colour never carries it alone: the sign is there without colour too.
+/// Highlighting of a row. It never depends on color alone: the sign is also printed without color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// It does not.
+    /// No highlighting.
     #[default]
     Plain,
     /// Good: `✓`, green.
@@ -44,17 +44,18 @@ pub enum Mark {
     Bad,
 }
 
-/// Whether text is coloured.
+/// Use of color in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// With ANSI escapes.
+    /// With ANSI escape sequences.
     Ansi,
-    /// Without.
+    /// Without color.
     Plain,
 }
 
 impl Colour {
-    /// Colours if standard output is a terminal and `NO_COLOR` (<https://no-color.org>) is not set.
+    /// Returns `Ansi` if standard output is a terminal and `NO_COLOR` (<https://no-color.org>) is
+    /// not set.
     pub fn of_stdout() -> Self {
         let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if std::io::stdout().is_terminal() && !refused {
@@ -92,15 +93,17 @@ impl Mark {
     }
 }
 
-/// Names are cut to no fewer characters than this.
+/// Names are truncated to no fewer characters than this.
 const NARROWEST_NAME: usize = 12;
 
-/// On terminals narrower than this, columns are not set below one another: lines are longer than they are wide.
+/// On narrower terminals columns are not aligned: lines exceed the width.
 const NARROWEST_TERMINAL: usize = 40;
 
-/// The sections below one another. A line that would be longer than `width` characters has its name cut (`…`), or, if it says whether
-/// something is good, its name put above its cells; its note is put on lines of its own. A row without cells is a sentence: it is broken between words, and does not widen the column of names.
-/// A section with more columns than there is room for is set in several blocks, each with the names; notes stand in the last one.
+/// Formats the sections below each other. A line of more than `width` characters has its name
+/// truncated (`…`), or, if it is marked good or bad, its name put above its cells; its note is put
+/// on separate lines. A row without cells is a sentence: it is wrapped, and does not widen the
+/// column of names. A section with more columns than fit is split into several blocks, each with
+/// the names; notes are in the last one.
 pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> String {
     let rendered: Vec<String> = sections
         .iter()
@@ -112,7 +115,8 @@ pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> Stri
     rendered.join("\n")
 }
 
-/// The section without what would steer a terminal or begin a line of its own: names and texts may come from plugins and servers.
+/// Returns the section without control characters and line breaks: names and texts may come from
+/// plugins and servers.
 fn harmless(section: &Section) -> Section {
     let clean = |text: &String| printable(text);
     let row = |row: &Row| Row {
@@ -128,7 +132,7 @@ fn harmless(section: &Section) -> Section {
     }
 }
 
-/// The section with columns that fit beside one another, as often as it takes.
+/// Splits a section into blocks whose columns fit next to each other.
 fn blocks(section: &Section, width: usize) -> Vec<Section> {
     let widths = column_widths(section);
     let room = width.saturating_sub(NARROWEST_NAME + 2);
@@ -162,7 +166,7 @@ fn blocks(section: &Section, width: usize) -> Vec<Section> {
             .filter(|row| number == 0 || !row.cells.is_empty());
         let rows = rows.map(|row| Row {
             name: row.name.clone(),
-            // A row that has no cell here has its name, and is no sentence.
+            // A row without a cell here has its name, and is not a sentence.
             cells: match part(&row.cells, range) {
                 none if none.is_empty() && !row.cells.is_empty() => vec![String::new()],
                 cells => cells,
@@ -214,7 +218,7 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
             push_note(&mut text, row.note.as_deref(), width, colour);
             continue;
         }
-        // What was promised is not cut.
+        // Names of objectives are not truncated.
         let judged = matches!(row.mark, Mark::Good | Mark::Bad) && length(&row.name) > name_width;
         let mut sign = sign;
         if judged {
@@ -241,7 +245,7 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
     text
 }
 
-/// A note on lines of its own.
+/// Appends a note on separate lines.
 fn push_note(text: &mut String, note: Option<&str>, width: usize, colour: Colour) {
     for line in note
         .map(|note| broken(note, width.saturating_sub(4)))
@@ -251,10 +255,10 @@ fn push_note(text: &mut String, note: Option<&str>, width: usize, colour: Colour
     }
 }
 
-/// The text in lines of at most `width` characters, broken between words; a longer word stays whole.
+/// Wraps the text into lines of at most `width` characters; a longer word is not split.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    // Not at the spaces that hold a number and its unit together.
+    // Not at the spaces between a number and its unit.
     for word in words(text) {
         match lines.last_mut() {
             Some(line) if length(line) + 1 + length(&word) <= width => {
@@ -267,7 +271,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text; a unit (`ms`, `%`) belongs to the number before it.
+/// Splits a text into words; a unit (`ms`, `%`) belongs to the number before it.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -315,7 +319,7 @@ fn column_widths(section: &Section) -> Vec<usize> {
     (0..count).map(|column| widest(column).unwrap_or(0)).collect()
 }
 
-/// Cells at the right of their columns; a row with fewer cells leaves the last columns empty.
+/// Right-aligns cells in their columns; a row with fewer cells leaves the last columns empty.
 fn aligned(cells: &[String], widths: &[usize]) -> String {
     let mut text = String::new();
     for (place, width) in widths.iter().enumerate() {

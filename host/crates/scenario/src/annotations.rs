@@ -1,14 +1,16 @@
-//! Annotations for the Lua language server, from the same schema that checks scenarios.
+//! Annotations for the Lua language server, generated from the schema that checks scenarios.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-/// What a scenario's functions are given: hand-written, because the functions are.
+/// Annotations of the functions that a scenario can call. Hand-written: the schema does not
+/// describe functions.
 const API: &str = include_str!("api.lua");
 
-/// The annotations file (`sdk/lua/veeksha.lua`): first what a scenario's functions can use, then the scenario's keys.
+/// Returns the text of the annotations file (`sdk/lua/veeksha.lua`): the Lua API first, then the
+/// scenario's keys.
 pub fn lua_annotations(shipped: &crate::Shipped) -> String {
     let schema = crate::json_schema(shipped);
     let mut writer = Writer {
@@ -27,7 +29,7 @@ pub fn lua_annotations(shipped: &crate::Shipped) -> String {
 
 struct Writer<'s> {
     root: &'s Json,
-    /// Innermost first: a class is finished after those that it names.
+    /// Innermost first: a class is complete only after the classes that it refers to.
     classes: Vec<String>,
     done: BTreeSet<String>,
 }
@@ -63,7 +65,8 @@ impl Writer<'_> {
         self.classes.push(text);
     }
 
-    /// The type of a schema as annotations write it; what needs a name of its own is written as `name`.
+    /// Returns a schema's type in annotation syntax; a type that needs a declaration is declared as
+    /// `name`.
     fn kind(&mut self, schema: &Json, name: &str) -> String {
         if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
             let target = reference.strip_prefix("#/$defs/").unwrap_or_default();
@@ -130,7 +133,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Each tagged variant is a class of its own; a union with several of them gets a name.
+    /// Declares a class per tagged variant, and an alias for a union of several classes.
     fn union(&mut self, schema: &Json, variants: &[Json], name: &str) -> String {
         let mut kinds: Vec<String> = Vec::new();
         for (index, variant) in variants.iter().enumerate() {
@@ -169,7 +172,7 @@ fn comment(schema: &Json, indent: &str) -> String {
     text
 }
 
-/// The description and the default, behind a field.
+/// Returns the description and default that follow a field's type.
 fn remark(schema: &Json) -> String {
     let description = schema
         .get("description")

@@ -1,11 +1,11 @@
-//! A scenario as read, open for overrides, not checked yet.
+//! A scenario as read: unchecked and open for overrides.
 
 use std::path::Path;
 
 use crate::path::{self, Step};
 use crate::{Documents, Node, Problems, Scenario, ScenarioError, Shipped, Value, yaml};
 
-/// A scenario as read: a tree of what was typed.
+/// An unchecked scenario: the tree of typed values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     /// The tree.
@@ -13,52 +13,57 @@ pub struct Document {
 }
 
 impl Document {
-    /// A scenario that a loader has read. An empty Lua table is an empty scenario: everything at its default.
+    /// Wraps a tree that a loader has read. An empty Lua table is an empty scenario, in which every
+    /// key has its default.
     pub fn new(root: Node) -> Self {
         Document { root }
     }
 
-    /// Reads YAML or JSON that is one scenario and includes nothing; `file` is how messages name it. [`Documents::from_yaml`]
-    /// reads the rest.
+    /// Reads YAML or JSON that contains a single scenario without includes; `file` is its name in
+    /// messages. [`Documents::from_yaml`] also reads sweeps and includes.
     ///
     /// # Errors
-    /// Text that is not YAML, above 10 MiB, with a key given twice, with an unknown tag, with more than one document, or whose
-    /// aliases expand beyond a million values; a sweep; an `!include`.
+    /// Text that is not YAML, is larger than 10 MiB, repeats a key, uses an unknown tag, has
+    /// several documents, or whose aliases expand beyond a million values; a sweep; an `!include`.
     pub fn from_yaml(text: &str, file: &str) -> Result<Self, ScenarioError> {
         let mut nothing = |_: &Path| Err("files cannot be included here".to_owned());
         Documents::from_yaml(text, Path::new(file), &mut nothing)?.single()
     }
 
-    /// Overrides one value: `path` as in `session_generator.channels[0].body_length_generator.value`, `value` a word, or
-    /// a YAML list, table or quoted text.
+    /// Overrides one value: `path` is for example
+    /// `session_generator.channels[0].body_length_generator.value`, `value` a word, or a YAML list,
+    /// table or quoted text.
     ///
-    /// Tables on the way are made where they are missing; a list grows by one when its next index is named. A word takes
-    /// the type of its key when the scenario is checked, so that `--set client.model=7` is text and `yes` is true.
+    /// Missing tables on the path are created; a list grows by one when its next index is named. A
+    /// word takes the type of its key when the scenario is checked, so that `--set client.model=7`
+    /// is text and `yes` is true.
     ///
     /// # Errors
-    /// A path that cannot be read, that leads through a value that has no keys, or to an index beyond the list; a value
-    /// that is missing, or begins like a YAML list, table or quoted text and is none.
+    /// A malformed path, a path through a value that has no keys or to an index beyond the list, a
+    /// missing value, or a value that begins like a YAML list, table or quoted text but is not one.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ScenarioError> {
         if value.starts_with("!expand") {
             return Err(ScenarioError::Value {
                 path: path.to_owned(),
                 value: value.to_owned(),
-                message: "a sweep cannot be made here; give one value".to_owned(),
+                message: "a sweep is not allowed here; give a single value".to_owned(),
             });
         }
         set(vec![&mut self.root], path, value)
     }
 
-    /// Checks everything and fills in the defaults. `shipped` are the components inside the program.
+    /// Checks the scenario and fills in the defaults. `shipped` holds the components inside the
+    /// program.
     ///
     /// # Errors
-    /// Everything that is wrong, not only the first thing.
+    /// Every problem found, not only the first one.
     pub fn check(self, shipped: &Shipped) -> Result<Scenario, Problems> {
         crate::plan::check(&self.root, shipped)
     }
 }
 
-/// [`Document::set`] in each of these trees. A path leads through all alternatives of a sweep.
+/// Applies [`Document::set`] to each of these trees. A path leads through all alternatives of a
+/// sweep.
 pub(crate) fn set(roots: Vec<&mut Node>, path: &str, value: &str) -> Result<(), ScenarioError> {
     let refuse = |message: String| ScenarioError::Path {
         path: path.to_owned(),
@@ -69,7 +74,7 @@ pub(crate) fn set(roots: Vec<&mut Node>, path: &str, value: &str) -> Result<(), 
         return Err(ScenarioError::Value {
             path: path.to_owned(),
             value: String::new(),
-            message: "a value is missing; an empty text is written '\"\"'".to_owned(),
+            message: "the value is missing; an empty text is written '\"\"'".to_owned(),
         });
     }
     let new = if value.starts_with(['[', '{', '"', '\'']) || value.starts_with("!expand") {
@@ -100,7 +105,7 @@ pub(crate) fn set(roots: Vec<&mut Node>, path: &str, value: &str) -> Result<(), 
     Ok(())
 }
 
-/// The nodes, with the values of an `!expand` in its place.
+/// Replaces each `!expand` by its values.
 fn alternatives(nodes: Vec<&mut Node>) -> Vec<&mut Node> {
     let mut found = Vec::with_capacity(nodes.len());
     let mut open: Vec<&mut Node> = nodes.into_iter().rev().collect();
@@ -116,7 +121,7 @@ fn alternatives(nodes: Vec<&mut Node>) -> Vec<&mut Node> {
     found
 }
 
-/// One step of a path that leads from a node at `walked`; what is missing on the way is made.
+/// Follows one step of a path from the node at `walked`, creating what is missing.
 fn follow<'n>(node: &'n mut Node, step: &Step, walked: &str) -> Result<&'n mut Node, String> {
     let here = if walked.is_empty() {
         "the scenario".to_owned()
@@ -128,7 +133,7 @@ fn follow<'n>(node: &'n mut Node, step: &Step, walked: &str) -> Result<&'n mut N
         Step::Bracket(text) => text.parse::<usize>().ok(),
         Step::Key(_) => None,
     };
-    // What is missing becomes what the path needs; an empty Lua table may become either.
+    // A missing value becomes what the path needs; an empty Lua table may become either.
     let missing = match &node.value {
         Value::Null => true,
         Value::Map(entries) => entries.is_empty() && index.is_some(),

@@ -1,4 +1,4 @@
-//! What a file says: one scenario, or a sweep of several.
+//! The contents of a scenario file: one scenario, or a sweep of several.
 
 use std::path::Path;
 
@@ -6,16 +6,17 @@ use crate::expand::{Setting, expand, extent, settings};
 use crate::include::{Includes, ReadFile};
 use crate::{Document, Node, Place, ScenarioError, Value, document, yaml};
 
-/// The most scenarios of one sweep.
+/// Maximum number of scenarios in one sweep.
 const MOST_CELLS: u64 = 10_000;
-/// What the scenarios of one sweep may weigh together (a value is one).
+/// Maximum total weight of a sweep's scenarios (a value weighs one).
 const MOST_WEIGHT: u64 = 4_000_000;
 
-/// What a file says, or a Lua scenario returns: one scenario or several, with alternatives in them.
+/// The contents of a file, or the return value of a Lua scenario: one scenario or several, possibly
+/// with alternatives.
 ///
-/// A list at the top is a list of scenarios. Wherever `!expand [a, b]` stands (in lists, in included files, in the values of
-/// other `!expand`s), there is a scenario for each of its values; several of them give every combination, what stands first
-/// changing slowest, as in nested loops.
+/// A list at the top level is a list of scenarios. Each `!expand [a, b]` (in lists, in included
+/// files, inside the values of other `!expand`s) yields one scenario per value. Several of them
+/// yield every combination; the first one in the file changes slowest, as in nested loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Documents {
     roots: Vec<Node>,
@@ -27,18 +28,21 @@ pub struct Documents {
 pub struct SweepCell {
     /// The scenario, open for overrides.
     pub document: Document,
-    /// What tells it from the other scenarios of the sweep; empty where there is only one.
+    /// The values that distinguish it from the other scenarios of the sweep; empty if there is only
+    /// one.
     pub settings: Vec<Setting>,
-    /// Which scenario of a list at the top it comes from, counted from 0.
+    /// Zero-based index of its source in a top-level list of scenarios.
     pub scenario: usize,
 }
 
 impl Documents {
-    /// Reads YAML or JSON. `file` is where the text stands, and how messages name it; `read` reads the files that it includes.
+    /// Reads YAML or JSON. `file` is the path of the text, which messages name; `read` reads the
+    /// files that it includes.
     ///
     /// # Errors
-    /// As [`Document::from_yaml`], in this file or an included one; files that cannot be read, include one another or are nested
-    /// more than 10 deep; an `!expand` or a list of scenarios without an item.
+    /// As for [`Document::from_yaml`], in this file or an included one; included files that cannot
+    /// be read, include each other or are nested more than 10 deep; an empty `!expand` or list of
+    /// scenarios.
     pub fn from_yaml<'f>(text: &str, file: &Path, read: &'f mut ReadFile<'f>) -> Result<Self, ScenarioError> {
         let root = yaml::read(text, file, &mut Includes::new(file, read))?;
         if let (Value::List(items), Some(place)) = (&root.value, &root.place)
@@ -53,7 +57,8 @@ impl Documents {
         Ok(Documents::new(root))
     }
 
-    /// What a loader has read: a scenario, or a list of them. Nothing at all is an empty scenario: everything at its default.
+    /// Wraps the tree that a loader has read: a scenario, or a list of scenarios. Null is an empty
+    /// scenario, in which every key has its default.
     pub fn new(root: Node) -> Self {
         let place = root.place;
         let roots = match root.value {
@@ -70,8 +75,9 @@ impl Documents {
         Documents { roots, place }
     }
 
-    /// Overrides one value in every scenario, as [`Document::set`] does in one. A path leads through every alternative of an
-    /// `!expand`; one that ends at an `!expand` takes its place. `!expand [1, 2]` is a value here: it makes a sweep.
+    /// Overrides one value in every scenario, as [`Document::set`] does in one. A path leads
+    /// through every alternative of an `!expand`; one that ends at an `!expand` replaces it. The
+    /// value `!expand [1, 2]` makes a sweep.
     ///
     /// # Errors
     /// As [`Document::set`].
@@ -79,7 +85,7 @@ impl Documents {
         document::set(self.roots.iter_mut().collect(), path, value)
     }
 
-    /// How many scenarios there are; what cannot be counted is the largest number.
+    /// Returns the number of scenarios, saturating at the largest number.
     pub fn count(&self) -> u64 {
         self.roots
             .iter()
@@ -87,7 +93,7 @@ impl Documents {
             .fold(0, u64::saturating_add)
     }
 
-    /// Where the first `!expand` stands, or the list of scenarios begins.
+    /// Returns the place of the first `!expand` or of the list of scenarios.
     fn sweep_place(&self) -> Option<Place> {
         let expanded = || {
             self.roots
@@ -101,10 +107,10 @@ impl Documents {
         }
     }
 
-    /// The only scenario.
+    /// Returns the only scenario.
     ///
     /// # Errors
-    /// If there are several.
+    /// There are several scenarios.
     pub fn single(self) -> Result<Document, ScenarioError> {
         match self.count() {
             1 => Ok(Document::new(
@@ -120,11 +126,11 @@ impl Documents {
         }
     }
 
-    /// All scenarios, in order: those of the first item of a list before those of the second, and of each one what stands
-    /// first changing slowest.
+    /// Returns all scenarios in order: list items in the order of the list, and for each item the
+    /// first `!expand` changes slowest.
     ///
     /// # Errors
-    /// If there are more than 10 000, or if they have more than four million values together.
+    /// There are more than 10,000 scenarios, or more than four million values in them.
     pub fn cells(&self) -> Result<Vec<SweepCell>, ScenarioError> {
         let scenarios = self.count();
         if scenarios > MOST_CELLS {
@@ -136,7 +142,7 @@ impl Documents {
         }
         let weights = self.roots.iter().map(|root| extent(root).weight);
         let values = weights.fold(0, u64::saturating_add);
-        // One scenario is as large as it was allowed to be when it was read.
+        // A single scenario was already limited when it was read.
         if scenarios > 1 && values > MOST_WEIGHT {
             return Err(ScenarioError::SweepTooLarge {
                 place: self.sweep_place(),
@@ -164,7 +170,7 @@ impl Documents {
     }
 }
 
-/// The first value that is an `!expand` of several.
+/// Returns the first `!expand` with several values.
 fn first_alternatives(node: &Node) -> Option<&Node> {
     match &node.value {
         Value::Expand(items) if items.len() > 1 => Some(node),

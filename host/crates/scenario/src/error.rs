@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-/// Why a scenario, or an override of one, could not be read.
+/// An error of reading a scenario or an override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
     /// The text is not YAML.
@@ -12,58 +12,57 @@ pub enum ScenarioError {
         file: String,
         /// The line, from 1.
         line: u32,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// The text is YAML, but of a form that a scenario cannot have.
+    /// The text is YAML, but not of a form that a scenario can have.
     #[error("{file}:{line}: {message}")]
     Form {
         /// The file.
         file: String,
         /// The line, from 1.
         line: u32,
-        /// What is wrong, and what to write instead.
+        /// The problem and its fix.
         message: String,
     },
     /// The text is too long to be a scenario.
-    #[error("{file}: {bytes} bytes are too many for a scenario; the limit is 10 MiB")]
+    #[error("{file}: {bytes} bytes exceed the limit of 10 MiB for a scenario")]
     TooLarge {
         /// The file.
         file: String,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
     },
-    /// There are several scenarios where one is needed.
-    #[error("{}this is a sweep of {} scenarios (`!expand`, or a list of scenarios); one is needed here", at(.place), many(*.scenarios))]
+    /// Several scenarios where one is required.
+    #[error("{}this is a sweep of {} scenarios (`!expand`, or a list of scenarios); a single one is required here", at(.place), many(*.scenarios))]
     Sweep {
-        /// Where it begins.
+        /// The beginning of the sweep.
         place: Option<Place>,
-        /// How many.
+        /// Number of scenarios.
         scenarios: u64,
     },
     /// A sweep has too many scenarios.
-    #[error("{}the sweep has {} scenarios; at most {most} are possible: name fewer values behind `!expand`", at(.place), many(*.scenarios))]
+    #[error("{}the sweep has {} scenarios; at most {most} are allowed: reduce the values of `!expand`", at(.place), many(*.scenarios))]
     TooManyScenarios {
-        /// Where it begins.
+        /// The beginning of the sweep.
         place: Option<Place>,
-        /// How many.
+        /// Number of scenarios.
         scenarios: u64,
-        /// How many there may be.
+        /// The maximum number.
         most: u64,
     },
     /// The scenarios of a sweep are too large together.
     #[error(
-        "{}the {scenarios} scenarios of the sweep have {} values together; at most {most} are possible: move what is long into \
-         files of their own", at(.place), many(*.values)
+        "{}the {scenarios} scenarios of the sweep have {} values together; at most {most} are allowed: move long values into separate files", at(.place), many(*.values)
     )]
     SweepTooLarge {
-        /// Where it begins.
+        /// The beginning of the sweep.
         place: Option<Place>,
-        /// How many scenarios.
+        /// Number of scenarios.
         scenarios: u64,
-        /// How many values.
+        /// Number of values.
         values: u64,
-        /// How many there may be.
+        /// The maximum number of values.
         most: u64,
     },
     /// An override's path cannot be read or followed.
@@ -71,17 +70,18 @@ pub enum ScenarioError {
     Path {
         /// The path as typed.
         path: String,
-        /// What is wrong with it.
+        /// The problem with the path.
         message: String,
     },
-    /// An override's value is missing, or begins like a YAML list, table or quoted text and is none.
+    /// An override's value is missing, or begins like a YAML list, table or quoted text but is not
+    /// one.
     #[error("cannot set `{path}` to `{value}`: {message}")]
     Value {
         /// The path as typed.
         path: String,
         /// The value as typed.
         value: String,
-        /// What is wrong with it.
+        /// The problem with the value.
         message: String,
     },
 }
@@ -93,7 +93,7 @@ fn at(place: &Option<Place>) -> String {
         .unwrap_or_default()
 }
 
-/// Counts saturate.
+/// Formats a saturating count.
 fn many(count: u64) -> String {
     if count == u64::MAX {
         "more than 10^19".to_owned()

@@ -1,4 +1,4 @@
-//! `!expand`: the scenarios of a sweep, and what tells them apart.
+//! `!expand`: the scenarios of a sweep and the settings that distinguish them.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use serde_json::Value as Json;
 
 use crate::{Node, Value, path, yaml};
 
-/// How many trees one tree with alternatives stands for, and what they weigh together.
+/// The number of trees that a tree with alternatives expands to, and their total weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) trees: u64,
     pub(crate) weight: u64,
 }
 
-/// Measures without expanding, so that what is too large is never made.
+/// Measures without expanding, so that an oversized sweep is never built.
 pub(crate) fn extent(node: &Node) -> Extent {
     match &node.value {
         Value::Expand(alternatives) => {
@@ -44,14 +44,15 @@ fn product<'n>(parts: impl Iterator<Item = &'n Node>) -> Extent {
         })
 }
 
-/// Every tree that a tree with alternatives stands for. What stands first changes slowest, as in nested loops.
+/// Returns every tree that a tree with alternatives expands to. The first `!expand` changes
+/// slowest, as in nested loops.
 pub(crate) fn expand(node: &Node) -> Vec<Node> {
     match &node.value {
         Value::Expand(alternatives) => alternatives
             .iter()
             .flat_map(expand)
             .map(|tree| Node {
-                // The value is where it was written; what holds it is where its key stands.
+                // A value's place is where it was written; a container's place is that of its key.
                 place: tree.place.or_else(|| node.place.clone()),
                 ..tree
             })
@@ -100,17 +101,17 @@ fn combinations<T, O: Clone>(parts: &[T], expand: impl Fn(&T) -> Vec<O>) -> impl
     all.into_iter()
 }
 
-/// A key that is not the same in all scenarios of a sweep, and its value in one of them.
+/// A key that differs between the scenarios of a sweep, and its value in one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The key's path, as in `traffic_scheduler.target_concurrent_sessions`.
     pub path: String,
-    /// Its value as written. A function is a note of where it stands.
+    /// Its value as written. A function is represented by a note of its place.
     pub value: Json,
 }
 
 impl Setting {
-    /// The value as people write it: a text without quotes, everything else as JSON.
+    /// Returns the value for display: text without quotes, everything else as JSON.
     pub fn text(&self) -> String {
         match &self.value {
             Json::String(text) => text.clone(),
@@ -119,8 +120,8 @@ impl Setting {
     }
 }
 
-/// The keys in which trees differ, in the order in which they stand, with their values in each tree. A tree that does not have
-/// a key has no setting for it.
+/// Returns the keys in which the trees differ, in file order, with their values in each tree. A
+/// tree without a key has no setting for it.
 pub(crate) fn settings(trees: &[&Node]) -> Vec<Vec<Setting>> {
     let mut settings = vec![Vec::new(); trees.len()];
     let all: Vec<(usize, &Node)> = trees.iter().copied().enumerate().collect();
@@ -128,7 +129,7 @@ pub(crate) fn settings(trees: &[&Node]) -> Vec<Vec<Setting>> {
     settings
 }
 
-/// `of` is how many there would be if none lacked the key.
+/// `of` is the number of nodes if no tree lacks the key.
 fn differ(path: &str, nodes: &[(usize, &Node)], of: usize, settings: &mut [Vec<Setting>]) {
     let Some((_, first)) = nodes.first() else {
         return;
@@ -165,7 +166,7 @@ fn differ(path: &str, nodes: &[(usize, &Node)], of: usize, settings: &mut [Vec<S
     }
 }
 
-/// The values of each key of these tables, the keys in the order in which they first stand.
+/// Groups the values of these tables by key, in order of first appearance.
 fn by_key<'n>(nodes: &[(usize, &'n Node)]) -> Vec<(&'n str, Vec<(usize, &'n Node)>)> {
     let mut keys: Vec<(&str, Vec<(usize, &Node)>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -184,8 +185,8 @@ fn by_key<'n>(nodes: &[(usize, &'n Node)]) -> Vec<(&'n str, Vec<(usize, &'n Node
     keys
 }
 
-/// The length of lists that hold tables and are equally long: those are compared item by item. A list of plain values is one
-/// value.
+/// Returns the common length of lists of tables, which are compared item by item. A list of plain
+/// values counts as one value.
 fn tables_of_one_length(nodes: &[(usize, &Node)]) -> Option<usize> {
     let mut length = None;
     for (_, node) in nodes {
@@ -201,7 +202,8 @@ fn tables_of_one_length(nodes: &[(usize, &Node)]) -> Option<usize> {
     length
 }
 
-/// Whether two values are the same, wherever they were written. Functions are the same if they stand at the same place.
+/// Returns true if two values are equal, regardless of where they were written. Functions are equal
+/// if they were written at the same place.
 fn same(a: &Node, b: &Node) -> bool {
     match (&a.value, &b.value) {
         (Value::List(a), Value::List(b)) | (Value::Expand(a), Value::Expand(b)) => {
@@ -213,7 +215,8 @@ fn same(a: &Node, b: &Node) -> bool {
     }
 }
 
-/// Written in the same order, as in the scenarios of one `!expand`, this is one pass without a map.
+/// For the scenarios of one `!expand` the keys have the same order, and this is one pass without a
+/// map.
 fn same_entries(a: &[(String, Node)], b: &[(String, Node)]) -> bool {
     if a.iter().zip(b).all(|((name, _), (other, _))| name == other) {
         return a.iter().zip(b).all(|((_, a), (_, b))| same(a, b));

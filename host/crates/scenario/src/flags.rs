@@ -1,9 +1,9 @@
-//! Veeksha's dotted flags, told apart from the program's own.
+//! Veeksha's dotted flags, separated from the program's own flags.
 
-/// The rest of the command line, and the overrides found in it in their order.
+/// The rest of the command line, and the overrides found in it, in order.
 pub type Split = (Vec<String>, Vec<(String, String)>);
 
-/// The other keys of the root, whose values are written as YAML.
+/// The other root keys, whose values are given as YAML.
 const ROOT_KEYS: [&str; 8] = [
     "session_generator",
     "traffic_scheduler",
@@ -15,16 +15,17 @@ const ROOT_KEYS: [&str; 8] = [
     "certificate",
 ];
 
-/// Takes out of a command line what overrides the scenario, for [`crate::Document::set`]:
+/// Extracts the scenario overrides from a command line, for [`crate::Document::set`]:
 ///
-/// - `--traffic_scheduler.interval_generator.arrival_rate 5` and `--a.b=5`: every flag with a dot or a bracket in its name;
+/// - `--traffic_scheduler.interval_generator.arrival_rate 5` and `--a.b=5`: every flag whose name
+///   contains a dot or a bracket;
 /// - `--seed 7`, `--output_dir out` and `--output-dir out`: the plain keys of the scenario's root;
-/// - `--a.values 128 256 512`: where the first value is a number, all numbers that follow belong to it. Any other list
-///   is written as YAML, `--a.names '[x, y]'`.
+/// - `--a.values 128 256 512`: if the first value is a number, all numbers that follow belong to
+///   it. Other lists are written as YAML, `--a.names '[x, y]'`.
 ///
-/// Everything else, and everything after a lone `--`, is left for the program's own parser, in its order.
+/// All other arguments, and everything after a `--`, are left for the program's parser, in order.
 ///
-/// A flag without a value is taken with an empty one, which [`crate::Document::set`] refuses.
+/// A flag without a value gets an empty one, which [`crate::Document::set`] refuses.
 pub fn dotted_flags(arguments: Vec<String>) -> Split {
     let mut rest = Vec::new();
     let mut overrides = Vec::new();
@@ -64,7 +65,7 @@ pub fn dotted_flags(arguments: Vec<String>) -> Split {
     (rest, overrides)
 }
 
-/// The path and, where it was given with `=`, the value; `None` for a flag of the program.
+/// Returns the path and, if given with `=`, the value; `None` for one of the program's flags.
 fn override_flag(argument: &str) -> Option<(String, Option<String>)> {
     let flag = argument.strip_prefix("--")?;
     // An `=` inside brackets (`headers[a=b]`) belongs to the name.

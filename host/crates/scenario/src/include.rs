@@ -1,35 +1,35 @@
-//! `!include`: what another file says, in the place of the tag.
+//! `!include`: the contents of another file, in place of the tag.
 //!
-//! This crate reads no files: whoever loads a scenario hands in a function that does, and by it decides which files may be
-//! read. A name is relative to the file that it stands in.
+//! This crate reads no files: the loader passes a function that does, and so decides which files
+//! may be read. A name is relative to the folder of the including file.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use crate::{Node, ScenarioError, yaml};
 
-/// Files that include one another, the scenario's own not counted.
+/// Maximum nesting of included files, not counting the scenario itself.
 const DEEPEST: usize = 10;
-/// Different files of one scenario.
+/// Maximum number of distinct files in one scenario.
 const MOST_FILES: usize = 1_000;
 
-/// Reads a file as text; the error says why it cannot. The path is the name as written, joined to the folder of the file that
-/// it stands in.
+/// Reads a file as text, or returns the reason why it cannot be read. The path is the name as
+/// written, joined to the folder of the including file.
 pub type ReadFile<'f> = dyn FnMut(&Path) -> Result<String, String> + 'f;
 
 /// The files of one scenario, each read once.
 pub(crate) struct Includes<'f> {
     read: &'f mut ReadFile<'f>,
-    /// The files being read, outermost first: what a cycle is shown with.
+    /// The files being read, outermost first, for the message about a cycle.
     chain: Vec<PathBuf>,
     known: HashMap<PathBuf, Node>,
 }
 
-/// Why a file cannot stand where it is named.
+/// The reason why a file cannot be included.
 pub(crate) enum Refusal {
-    /// What is wrong with the name; its place is where the tag stands.
+    /// The name is at fault; the error's place is that of the tag.
     Here(String),
-    /// Something is wrong in the file, with a place of its own.
+    /// The included file is at fault; the error has its place.
     Within(ScenarioError),
 }
 
@@ -42,7 +42,7 @@ impl<'f> Includes<'f> {
         }
     }
 
-    /// What the file says that the one being read names.
+    /// Returns the contents of the file `name`, resolved against the file being read.
     pub(crate) fn open(&mut self, name: &str) -> Result<Node, Refusal> {
         let refuse = |message: String| Err(Refusal::Here(message));
         if name.trim().is_empty() {
@@ -52,7 +52,7 @@ impl<'f> Includes<'f> {
         let path = plain(&folder.unwrap_or(Path::new("")).join(name));
         if self.chain.contains(&path) {
             return refuse(format!(
-                "the files include one another: {}",
+                "the files include each other: {}",
                 self.shown_chain(&path)
             ));
         }
@@ -61,7 +61,7 @@ impl<'f> Includes<'f> {
         }
         if self.chain.len() > DEEPEST {
             return refuse(format!(
-                "more than {DEEPEST} files include one another: {}",
+                "more than {DEEPEST} files include each other: {}",
                 self.shown_chain(&path)
             ));
         }
@@ -91,7 +91,7 @@ impl<'f> Includes<'f> {
     }
 }
 
-/// The path without `.` and `x/..`, so that one file has one name.
+/// Removes `.` and `x/..` from a path, so that each file has one name.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,14 +1,17 @@
-//! What the user typed, turned into a checked plan.
+//! Scenario files: read, checked and resolved into a typed plan.
 //!
-//! A loader makes a tree of [`Node`]s, each with its file and line: [`Documents::from_yaml`] here, the Lua loader
-//! elsewhere. What it says may be a sweep: [`Documents::cells`] gives every scenario of it. [`Document::set`] and [`dotted_flags`] put the command line's overrides on top. [`Document::check`]
-//! holds the tree against the schema and the rules that a schema cannot say, and gives a [`Scenario`] with every default
-//! filled in, or all [`Problems`], each with its path, its line and the nearest valid name.
+//! A loader makes a tree of [`Node`]s, each with its file and line: [`Documents::from_yaml`] here,
+//! the Lua loader in its own crate. A file may contain a sweep: [`Documents::cells`] returns each
+//! of its scenarios. [`Document::set`] and [`dotted_flags`] apply the command line's overrides.
+//! [`Document::check`] validates the tree against the schema and against the rules that a schema
+//! cannot express, and returns a [`Scenario`] with every default filled in, or all [`Problems`],
+//! each with its path, line and nearest valid name.
 //!
-//! The types of the plan are the single source: their comments are the user's documentation, [`json_schema`] is derived
-//! from them, [`Document::check`] validates against that schema, and [`lua_annotations`] are generated from it.
+//! The types of the plan are the single source: their comments are the user documentation,
+//! [`json_schema`] is derived from them, [`Document::check`] validates against that schema, and
+//! [`lua_annotations`] is generated from it.
 //!
-//! Nothing here reads a file, the environment or the clock.
+//! This crate reads no files, no environment and no clock.
 #![forbid(unsafe_code)]
 
 mod annotations;

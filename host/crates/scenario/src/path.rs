@@ -1,15 +1,16 @@
-//! Paths into a scenario: `session_generator.channels[0].body_length_generator.value`, `client.headers[X-Run]`.
+//! Paths into a scenario: `session_generator.channels[0].body_length_generator.value`,
+//! `client.headers[X-Run]`.
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A key after a dot.
     Key(String),
-    /// What stood in brackets: an index into a list, or a key of a map.
+    /// The contents of brackets: an index into a list, or a key of a map.
     Bracket(String),
 }
 
-/// Splits a path into its steps; an error says what is wrong with it.
+/// Splits a path into its steps; the error describes the problem.
 pub(crate) fn parse(path: &str) -> Result<Vec<Step>, &'static str> {
     if path.is_empty() {
         return Err("it is empty");
@@ -52,7 +53,7 @@ pub(crate) fn parse(path: &str) -> Result<Vec<Step>, &'static str> {
     }
 }
 
-/// The path of a key below a path.
+/// Returns the path of a key below a path.
 pub(crate) fn join(path: &str, key: &str) -> String {
     let plain = !key.is_empty() && !key.contains(['.', '[', ']']);
     match (path.is_empty(), plain) {
@@ -62,7 +63,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     }
 }
 
-/// The path of an item below a path.
+/// Returns the path of an item below a path.
 pub(crate) fn item(path: &str, index: usize) -> String {
     format!("{path}[{index}]")
 }

@@ -1,19 +1,20 @@
-//! What is wrong with a scenario: one line each.
+//! Problems of a scenario, one line each.
 
 use std::fmt;
 
 use crate::Place;
 
-/// One thing that is wrong.
+/// One problem of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The path of the key (`traffic_scheduler.interval_generator.arrival_rate`); empty for the whole scenario.
+    /// The path of the key (`traffic_scheduler.interval_generator.arrival_rate`); empty for the
+    /// whole scenario.
     pub path: String,
-    /// Where it was written.
+    /// The place of the value.
     pub place: Option<Place>,
-    /// What is wrong, and what would be right.
+    /// The problem and its fix.
     pub message: String,
-    /// The valid name that is closest to the one typed.
+    /// The valid name closest to the typed one.
     pub nearest: Option<String>,
 }
 
@@ -33,8 +34,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a scenario, in the order of the file as far as known; at most 20, and then a line that
-/// says so.
+/// All problems of a scenario, in file order as far as known; at most 20, followed by a line about
+/// the remaining ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 

@@ -10,8 +10,9 @@ use crate::plan::without_secrets;
 use crate::{Client, Evaluator, Flavor, Generator, Place, Scenario};
 
 impl Scenario {
-    /// The scenario as a YAML file: every default filled in, secrets replaced by `***`, a Lua function by a note of
-    /// where it was written. Reading it again gives this scenario, but for secrets and functions.
+    /// Returns the scenario as a YAML file with every default filled in. Secrets are replaced by
+    /// `***`, a Lua function by a note of its place. Reading the file again gives this scenario
+    /// except for secrets and functions.
     pub fn to_yaml(&self) -> String {
         let json = |value: serde_json::Result<Json>| value.unwrap_or(Json::Null);
         let root = [
@@ -39,7 +40,8 @@ impl Scenario {
             mapping.insert(text(key), yaml(value));
         }
         let mut written = String::new();
-        // Writing to a string fails only for what the emitter cannot express, and `yaml` makes nothing of the kind.
+        // Writing to a string fails only for values that the emitter cannot express, which `yaml`
+        // does not produce.
         if YamlEmitter::new(&mut written)
             .dump(&Yaml::Mapping(mapping))
             .is_err()
@@ -183,7 +185,7 @@ fn evaluator(evaluator: &Evaluator) -> Json {
     }
 }
 
-/// What stands for a Lua function.
+/// Returns the text written in place of a Lua function.
 fn note(place: Option<&Place>) -> String {
     match place {
         Some(place) => format!("function at {place}"),
@@ -195,7 +197,7 @@ fn text(text: &str) -> Yaml<'static> {
     Yaml::Value(Scalar::String(text.to_owned().into()))
 }
 
-/// `type` comes first, then the keys by name.
+/// `type` comes first, followed by the other keys in alphabetical order.
 fn yaml(value: &Json) -> Yaml<'static> {
     match value {
         Json::Null => Yaml::Value(Scalar::Null),

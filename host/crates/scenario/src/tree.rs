@@ -1,4 +1,5 @@
-//! What the user typed, as a tree that remembers where each piece stands. Loaders for YAML and Lua both make one.
+//! A tree of the typed values, each with its file and line. The YAML and Lua loaders both produce
+//! it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,9 +7,9 @@ use std::sync::Arc;
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as messages should name it.
+    /// The file, as named in messages.
     pub file: Arc<str>,
-    /// The line, counted from 1.
+    /// The line, from 1.
     pub line: u32,
 }
 
@@ -23,43 +24,45 @@ impl fmt::Display for Place {
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Where it was written; `None` for what came from the command line or cannot be located.
+    /// Its place; `None` for values of the command line and values without a known place.
     pub place: Option<Place>,
 }
 
-/// A value of a scenario, whatever language it was written in.
+/// A value of a scenario, independent of the language it was written in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing: YAML's `null`.
+    /// YAML's `null`.
     Null,
     /// True or false.
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// Any other number. May be infinite or not a number, which no key accepts.
+    /// Any other number. May be infinite or NaN, which no key accepts.
     Float(f64),
     /// Text.
     Text(String),
-    /// A word of the command line: what it means (text, number, true) is decided by the key that it is given to.
+    /// A word of the command line; its type (text, number, boolean) depends on the key that it is
+    /// assigned to.
     Word(String),
     /// A list.
     List(Vec<Node>),
-    /// Keys and values, in the order written. An empty Lua table is an empty map, and passes as an empty list too.
+    /// Keys and values in file order. An empty Lua table is an empty map, which is also accepted as
+    /// an empty list.
     Map(Vec<(String, Node)>),
-    /// A function of a Lua scenario. Its place in the tree names it.
+    /// A function of a Lua scenario, identified by its path in the tree.
     Function,
-    /// Alternatives, at least one: YAML's `!expand`. [`crate::Documents::cells`] makes a scenario of each; in a
-    /// [`crate::Document`] none are left.
+    /// At least one alternative: YAML's `!expand`. [`crate::Documents::cells`] makes a scenario of
+    /// each; a [`crate::Document`] contains none.
     Expand(Vec<Node>),
 }
 
 impl Node {
-    /// A value without a place.
+    /// Creates a value without a place.
     pub fn new(value: Value) -> Self {
         Node { value, place: None }
     }
 
-    /// A value at a place.
+    /// Creates a value with a place.
     pub fn at(value: Value, place: Place) -> Self {
         Node {
             value,
@@ -67,7 +70,7 @@ impl Node {
         }
     }
 
-    /// The value of a key, if this is a map that has it.
+    /// Returns the value of a key, if this is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, node)| node),
@@ -75,7 +78,7 @@ impl Node {
         }
     }
 
-    /// The tree as JSON, for what is not part of a scenario and is decoded elsewhere. A function has no JSON and gives null.
+    /// Returns the tree as JSON, for parts that are decoded elsewhere. A function becomes null.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null | Value::Function => serde_json::Value::Null,
@@ -91,7 +94,8 @@ impl Node {
         }
     }
 
-    /// The node at a path, or its nearest ancestor that exists: the place to blame for something that is missing.
+    /// Returns the node at a path, or its nearest existing ancestor: the place to report for a
+    /// missing key.
     pub fn nearest_to(&self, path: &str) -> &Node {
         let mut node = self;
         for step in crate::path::parse(path).unwrap_or_default() {
@@ -109,8 +113,8 @@ impl Node {
         node
     }
 
-    /// Whether this is written as nothing at all, or as a feature that is switched off (`enabled: false`,
-    /// `decode_window_enabled: false`): then it may name a feature that does not exist yet.
+    /// Returns true if this is null or a feature that is switched off (`enabled: false`,
+    /// `decode_window_enabled: false`). Such a value may name a feature that is not supported yet.
     pub(crate) fn is_switched_off(&self) -> bool {
         match &self.value {
             Value::Null => true,
@@ -130,7 +134,7 @@ impl Node {
     }
 }
 
-/// How a value is named in a message: `the text `abc``, `the number 3`, `a list`.
+/// The value as named in a message: `the text `abc``, `the number 3`, `a list`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -151,7 +155,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// At most 60 characters, on one line: control characters are escaped, everything else is shown as typed.
+/// Shortens text to 60 characters on one line; control characters are escaped.
 pub(crate) fn shortened(text: &str) -> String {
     let mut short = String::new();
     for character in text.chars().take(60) {

@@ -1,6 +1,6 @@
-//! What a word of the command line can mean.
+//! Interpretation of the command line's words.
 
-/// `true`, `1`, `yes` and their opposites, in any case.
+/// Parses `true`, `1`, `yes` and their opposites, in any case.
 pub(crate) fn boolean(word: &str) -> Option<bool> {
     match word.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" => Some(true),
@@ -9,12 +9,12 @@ pub(crate) fn boolean(word: &str) -> Option<bool> {
     }
 }
 
-/// `null`, `none` and `~`: the key is to have no value.
+/// Returns true for `null`, `none` and `~`, which unset a key.
 pub(crate) fn is_null(word: &str) -> bool {
     matches!(word, "null" | "Null" | "NULL" | "none" | "None" | "~")
 }
 
-/// A number as YAML writes it, whole where possible.
+/// Parses a number as YAML does, as an integer if possible.
 pub(crate) fn number(word: &str) -> Option<crate::Value> {
     match scalar(word) {
         value @ (crate::Value::Int(_) | crate::Value::Float(_)) => Some(value),
@@ -22,7 +22,7 @@ pub(crate) fn number(word: &str) -> Option<crate::Value> {
     }
 }
 
-/// The meaning by YAML's own rules, where no key says more.
+/// Interprets a word by YAML's rules, for keys without a type.
 pub(crate) fn scalar(word: &str) -> crate::Value {
     use crate::Value;
     use saphyr::Scalar;

@@ -1,7 +1,7 @@
-//! Reading YAML (and with it JSON) into a tree with lines.
+//! Parses YAML (and thus JSON) into a tree with line numbers.
 //!
-//! Built on the parser's events, because a scenario needs what its ready-made trees drop: the line of every node,
-//! duplicate keys, tags that are not understood, and a bound on what aliases may expand to.
+//! Built on the parser's events, because its ready-made trees drop what a scenario needs: the line
+//! of every node, duplicate keys, unknown tags, and a limit on the expansion of aliases.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,17 +15,18 @@ use crate::nearest::nearest;
 use crate::{Node, Place, ScenarioError, Value};
 
 const LARGEST_TEXT: usize = 10 * 1024 * 1024;
-/// The weight of the finished tree, aliases and included files expanded.
+/// Maximum weight of the finished tree, with aliases and included files expanded.
 const MOST_WEIGHT: usize = 1_000_000;
-/// What a text weighs more for each so many bytes: a tree's weight bounds the memory that it takes.
+/// A text weighs one more per this number of bytes, so that a tree's weight bounds its memory.
 const BYTES_OF_A_VALUE: usize = 64;
-/// Deeper than any schema; keeps everything that walks a tree well inside its stack.
+/// Maximum nesting: more than any schema needs, and well within the stack of everything that walks
+/// a tree.
 const DEEPEST: usize = 96;
-/// The tags of a scenario's own.
+/// The tags defined by scenario files.
 const TAGS: [&str; 2] = ["!expand", "!include"];
 
-/// Reads one YAML document: a scenario, or what another one includes. An empty one is null. `file` is where it stands and
-/// how messages name it.
+/// Reads one YAML document: a scenario or an included file. An empty document is null. `file` is
+/// its path, which messages name.
 pub(crate) fn read(text: &str, file: &Path, includes: &mut Includes<'_>) -> Result<Node, ScenarioError> {
     let name = file.display().to_string();
     if text.len() > LARGEST_TEXT {
@@ -58,7 +59,8 @@ pub(crate) fn read(text: &str, file: &Path, includes: &mut Includes<'_>) -> Resu
     }))
 }
 
-/// Reads one YAML value, as it stands after `--set KEY=`. The message of an error has no place: there is no file.
+/// Reads one YAML value, as given to `--set KEY=`. Its errors have no place, since there is no
+/// file.
 pub(crate) fn read_value(text: &str) -> Result<Node, String> {
     let mut nothing = |_: &Path| Err("a value of the command line cannot include a file".to_owned());
     let mut includes = Includes::new(Path::new(""), &mut nothing);
@@ -68,7 +70,7 @@ pub(crate) fn read_value(text: &str) -> Result<Node, String> {
         let (event, span) = event.map_err(|error| format!("not valid YAML: {}", error.info()))?;
         documents += usize::from(matches!(event, Event::DocumentStart(_)));
         if documents > 1 {
-            return Err("it holds a second document".to_owned());
+            return Err("it contains a second document".to_owned());
         }
         reader.take(event, span).map_err(|error| match error {
             ScenarioError::Form { message, .. } => message,
@@ -93,7 +95,7 @@ fn line(line: usize) -> u32 {
     u32::try_from(line.max(1)).unwrap_or(u32::MAX)
 }
 
-/// A collection whose end has not come yet.
+/// A collection that is still being read.
 struct Open {
     anchor: usize,
     place: Place,
@@ -113,9 +115,9 @@ enum Content {
 }
 
 enum Key {
-    /// The name, and the line it is on: what the entry's value is known by.
+    /// The name and its line, which is also the place of the entry's value.
     Name(String, u32),
-    /// `<<`: the entries of its value are added where the map does not have them.
+    /// `<<`: merges the entries of its value; keys already in the map win.
     Merge,
 }
 
@@ -165,7 +167,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(anchor) => {
                 let Some((node, weight)) = self.anchors.get(&anchor).cloned() else {
-                    return Err(self.form(span, "this alias stands inside the value that it refers to"));
+                    return Err(self.form(span, "this alias is inside the value that it refers to"));
                 };
                 self.count(weight, span)?;
                 if self.open.len() + depth(&node) > DEEPEST {
@@ -198,7 +200,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         if let Some(tag) = tag
             && !tag.is_yaml_core_schema()
         {
-            // A lone `!` says "as text".
+            // A lone `!` means "as text".
             if tag.handle.is_empty() && tag.suffix == "!" || tag.handle == "!" && tag.suffix.is_empty() {
                 let node = Node::at(Value::Text(text.to_owned()), self.place(span));
                 return self.put(node, span);
@@ -206,7 +208,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             return Err(self.unknown_tag(tag, span));
         }
         let tag = tag.map(|tag| std::borrow::Cow::Owned(tag.clone()));
-        // An explicit `!!str` (or a wrong one such as `!!int x`) goes through the library's own rules.
+        // An explicit `!!str` (or a wrong one such as `!!int x`) follows the library's rules.
         let value = match Scalar::parse_from_cow_and_metadata(text.into(), style, tag.as_ref()) {
             Some(Scalar::Null) => Value::Null,
             Some(Scalar::Boolean(value)) => Value::Bool(value),
@@ -215,7 +217,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             Some(Scalar::String(text)) => Value::Text(text.into_owned()),
             None => {
                 let tag = tag.map_or_else(String::new, |tag| tag.suffix.clone());
-                return Err(self.form(span, &format!("`{text}` does not fit its tag `!!{tag}`")));
+                return Err(self.form(span, &format!("`{text}` does not match its tag `!!{tag}`")));
             }
         };
         if self.awaits_key() {
@@ -228,7 +230,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         self.put(node, span)
     }
 
-    /// What another file says, in the place of the tag.
+    /// Puts the contents of another file in place of the tag.
     fn include(&mut self, name: &str, anchor: usize, span: Span) -> Result<(), ScenarioError> {
         if self.awaits_key() {
             return Err(self.form(span, "a key must be a single word, not an included file"));
@@ -249,7 +251,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         self.put(node, span)
     }
 
-    /// Whether what comes next is a key of the innermost table.
+    /// Returns true if a key of the innermost table comes next.
     fn awaits_key(&self) -> bool {
         matches!(
             self.open.last(),
@@ -322,7 +324,7 @@ impl<'r, 'f> Reader<'r, 'f> {
                 return Err(ScenarioError::Form {
                     file: self.file.to_string(),
                     line: place.line,
-                    message: "`!expand` without a value leaves no scenario; name at least one".to_owned(),
+                    message: "`!expand` is empty; give at least one value".to_owned(),
                 });
             }
             Content::Expand(items) => Value::Expand(items),
@@ -442,7 +444,7 @@ impl<'r, 'f> Reader<'r, 'f> {
     }
 }
 
-/// Whether a tag is a local one of this name.
+/// Returns true for a local tag with this name.
 fn is(tag: &Tag, name: &str) -> bool {
     !tag.is_yaml_core_schema() && name.strip_prefix(tag.handle.as_str()) == Some(tag.suffix.as_str())
 }
@@ -451,7 +453,7 @@ fn text_weight(text: &str) -> usize {
     1 + text.len() / BYTES_OF_A_VALUE
 }
 
-/// What a tree weighs: one for each value, and more for long texts.
+/// Returns the weight of a tree: one per value, and more for long texts.
 pub(crate) fn weight(node: &Node) -> usize {
     match &node.value {
         Value::Text(text) | Value::Word(text) => text_weight(text),
@@ -466,7 +468,7 @@ pub(crate) fn weight(node: &Node) -> usize {
     }
 }
 
-/// How deep a tree is; a scalar is 0 deep.
+/// Returns the depth of a tree; a scalar has depth 0.
 fn depth(node: &Node) -> usize {
     match &node.value {
         Value::List(items) | Value::Expand(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

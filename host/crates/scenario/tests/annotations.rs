@@ -1,5 +1,5 @@
-//! The committed annotations are those that the schema gives. `UPDATE_ANNOTATIONS=1 cargo test -p veeksha-scenario` writes
-//! them anew.
+//! The committed annotations match the schema. `UPDATE_ANNOTATIONS=1 cargo test -p
+//! veeksha-scenario` updates them.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ fn the_committed_annotations_are_up_to_date() {
         };
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let schema = serde_json::from_str(&schema).unwrap();
-        // All shipped components but one are trace flavors; the program's own table says the same.
+        // All but a few shipped components are trace flavors; the program's table has the same
+        // kinds.
         let kind = match name.as_str() {
             "synthetic" => &mut shipped.generators,
             // An example that is not shipped.

@@ -1,4 +1,4 @@
-//! The command line's overrides: which arguments they are, and what setting them does.
+//! Overrides of the command line: their detection and their effect.
 
 mod common;
 
@@ -213,7 +213,7 @@ fn overrides_that_cannot_be_made_say_why() {
         (
             "runtime.max_sessions",
             "",
-            "cannot set `runtime.max_sessions` to ``: a value is missing; an empty text is written '\"\"'",
+            "cannot set `runtime.max_sessions` to ``: the value is missing; an empty text is written '\"\"'",
         ),
         ("runtime..x", "1", "cannot set `runtime..x`: a key is empty"),
         (

@@ -1,4 +1,4 @@
-//! Every rule, with the exact line that the user reads.
+//! Every rule, with the exact message.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn unknown_keys_name_the_nearest_at_every_depth() {
 fn a_key_of_another_variant_is_unknown_and_the_right_ones_are_listed() {
     assert_eq!(
         bad("traffic_scheduler:\n  interval_generator:\n    type: gamma\n    interval: 3"),
-        "s.yml:4: traffic_scheduler.interval_generator.interval: unknown key; there are `arrival_rate`, `cv`, `type`"
+        "s.yml:4: traffic_scheduler.interval_generator.interval: unknown key; valid keys: `arrival_rate`, `cv`, `type`"
     );
 }
 
@@ -143,7 +143,7 @@ fn impossible_values_name_their_bound() {
         ),
         (
             "evaluators: [{target_channels: [text, text]}]",
-            "s.yml:1: evaluators[0].target_channels[1]: stands in the list twice",
+            "s.yml:1: evaluators[0].target_channels[1]: is in the list twice",
         ),
         (
             "seed: 99999999999999999999",
@@ -266,7 +266,7 @@ fn missing_keys_are_named() {
     ] {
         assert_eq!(bad(yaml), line);
     }
-    // Without shipped generators there is none to fall back on.
+    // Without shipped generators there is no default generator.
     let problems = Document::from_yaml("seed: 1", "s.yml")
         .unwrap()
         .check(&Default::default())
@@ -291,11 +291,11 @@ fn rules_over_several_keys() {
         ),
         (
             "evaluators:\n  - type: performance\n  - type: performance",
-            "s.yml:3: evaluators[1]: there is a `performance` evaluator already; put all `slos` into one",
+            "s.yml:3: evaluators[1]: there is already a `performance` evaluator; put all `slos` into one",
         ),
         (
             "evaluators: [{slos: ['p99(ttfc) < 1s', 'p99(ttfc)<1000ms']}]",
-            "s.yml:1: evaluators[0].slos[1]: a second objective called `p99(ttfc) < 1s`; give it a `name` of its own",
+            "s.yml:1: evaluators[0].slos[1]: duplicate objective `p99(ttfc) < 1s`; give it a unique `name`",
         ),
         (
             "evaluators: [{text_channel: {decode_window_config: {min_active_requests: 4}}}]",
@@ -303,7 +303,7 @@ fn rules_over_several_keys() {
         ),
         (
             "evaluators: [{slos: [{metric: ttfc, value: 1}, {metric: ttfc, value: 2}]}]",
-            "s.yml:1: evaluators[0].slos[1]: a second objective called `ttfc 0.99`; give it a `name` of its own",
+            "s.yml:1: evaluators[0].slos[1]: duplicate objective `ttfc 0.99`; give it a unique `name`",
         ),
         (
             "session_generator:\n  channels:\n  - type: text\n    body_length_generator:\n      type: uniform\n      min: 20\n      max: 10",
@@ -320,7 +320,7 @@ fn rules_over_several_keys() {
         ),
         (
             "session_generator: {type: lua, sessions: f}",
-            "s.yml:1: session_generator.sessions: expected a function, which only a Lua scenario can give, got the text `f`",
+            "s.yml:1: session_generator.sessions: expected a function, which only a Lua scenario can contain, got the text `f`",
         ),
         (
             "client: {max_tokens_param: max_tokens, min_tokens_param: max_tokens}",
@@ -332,7 +332,7 @@ fn rules_over_several_keys() {
         ),
         (
             "client: {use_min_tokens_prompt_fallback: true, min_tokens_prompt: go on}",
-            "s.yml:1: client.min_tokens_prompt: must contain `{tokens}`, which becomes the number",
+            "s.yml:1: client.min_tokens_prompt: must contain `{tokens}`, which is replaced by the number",
         ),
         (
             "client: {additional_sampling_params: '{temperature: 0}'}",
@@ -344,11 +344,11 @@ fn rules_over_several_keys() {
         ),
         (
             "client: {headers: {'X A': b}}",
-            "s.yml:1: client.headers.X A: not a header's name: letters, digits and dashes, no blanks",
+            "s.yml:1: client.headers.X A: not a valid header name: use letters, digits and dashes",
         ),
         (
             "client: {headers: {X-A: \"a\\nb\"}}",
-            "s.yml:1: client.headers.X-A: a header's value is one line of ASCII",
+            "s.yml:1: client.headers.X-A: a header's value must be one line of ASCII",
         ),
         (
             "client: {headers: {Host: b}}",
@@ -356,7 +356,7 @@ fn rules_over_several_keys() {
         ),
         (
             "client: {api_key: \"sk-1\\n\"}",
-            "s.yml:1: client.api_key: a key is one line of ASCII without blanks at its ends",
+            "s.yml:1: client.api_key: an API key must be one line of ASCII without leading or trailing spaces",
         ),
     ] {
         assert_eq!(bad(yaml), line);
@@ -376,9 +376,9 @@ fn addresses() {
         ),
         (
             "http:///v1",
-            "`http:///v1` names no host; write it as in `http://localhost:8000/v1`",
+            "`http:///v1` has no host; write it as in `http://localhost:8000/v1`",
         ),
-        ("sim://", "`sim://` names no host; write it as in `sim://PROFILE`"),
+        ("sim://", "`sim://` has no host; write it as in `sim://PROFILE`"),
         (
             "http://h:80000/v1",
             "`80000` is not a port; a port is a number from 1 to 65535",
@@ -387,7 +387,7 @@ fn addresses() {
             "http://h:0/v1",
             "`0` is not a port; a port is a number from 1 to 65535",
         ),
-        ("http://h /v1", "an address has no blanks"),
+        ("http://h /v1", "an address must not contain spaces"),
     ] {
         assert_eq!(
             bad(&format!("client: {{api_base: '{address}'}}")),
@@ -420,7 +420,7 @@ fn every_problem_is_reported_but_not_without_end() {
     let lines = bad(&many);
     assert_eq!(lines.lines().count(), 21);
     assert!(
-        lines.ends_with("there are more problems; they are shown when these are solved"),
+        lines.ends_with("there are more problems; fix these to see them"),
         "{lines}"
     );
 }
@@ -456,7 +456,7 @@ fn functions_and_places_of_lua() {
     let wrong = scenario(vec![kind(), ("agent", node(Value::Int(1), 4))]).unwrap_err();
     assert_eq!(
         wrong.to_string(),
-        "s.lua:4: session_generator.agent: expected a function, which only a Lua scenario can give, got the number 1"
+        "s.lua:4: session_generator.agent: expected a function, which only a Lua scenario can contain, got the number 1"
     );
 
     let stray = scenario(vec![("channels", function(7))]).unwrap_err();
@@ -473,7 +473,7 @@ fn functions_and_places_of_lua() {
     .unwrap_err();
     assert_eq!(
         deep.to_string(),
-        "s.lua:8: session_generator.config.anything: a function cannot stand here"
+        "s.lua:8: session_generator.config.anything: a function is not allowed here"
     );
 
     let good = scenario(vec![

@@ -1,4 +1,4 @@
-//! Reading YAML: what is accepted, what is answered, and that nothing breaks the reader.
+//! Parsing of YAML: accepted files, error messages, robustness.
 #![expect(
     clippy::unwrap_used,
     reason = "outside a test function the configuration does not know that this is a test"
@@ -54,7 +54,8 @@ fn anchors_and_merged_tables() {
     let root =
         read("base: &base {a: 1, b: 2}\none:\n  <<: *base\n  b: 3\nmany:\n  <<: [*base, {a: 9, c: 4}]\n");
     assert_eq!(int(&root, &["one", "a"]), Some(1));
-    // What the table says itself wins over what it merges, and earlier sources over later ones: YAML's merge key.
+    // A table's entries override merged ones, and earlier sources override later ones (YAML's merge
+    // key).
     assert_eq!(int(&root, &["one", "b"]), Some(3));
     assert_eq!(int(&root, &["many", "a"]), Some(1));
     assert_eq!(int(&root, &["many", "c"]), Some(4));
@@ -77,7 +78,7 @@ fn forms_that_a_scenario_cannot_have() {
         ),
         (
             "a: &x [*x]",
-            "s.yml:1: this alias stands inside the value that it refers to",
+            "s.yml:1: this alias is inside the value that it refers to",
         ),
         (
             "? [1, 2]\n: 3",
@@ -93,7 +94,7 @@ fn forms_that_a_scenario_cannot_have() {
             "a:\n  <<: !Included x.yml",
             "s.yml:2: the tag `!Included` is unknown; did you mean `!include`?",
         ),
-        ("a: !!int x", "s.yml:1: `x` does not fit its tag `!!int`"),
+        ("a: !!int x", "s.yml:1: `x` does not match its tag `!!int`"),
         (
             "a: !!set {b}",
             "s.yml:1: the tag `tag:yaml.org,2002:set` is unknown; remove it",
@@ -134,7 +135,7 @@ fn bombs_are_defused() {
         "{message}"
     );
 
-    // The parser has a limit of its own for brackets.
+    // The parser limits the nesting of brackets.
     assert!(refused(&"[".repeat(100_000)).starts_with("s.yml:1: "));
     assert!(refused(&format!("a: {}", "{b: ".repeat(200))).ends_with("values are nested more than 96 deep"));
 
@@ -147,7 +148,7 @@ fn bombs_are_defused() {
     let long = format!("a: {}", "x".repeat(11 * 1024 * 1024));
     assert_eq!(
         refused(&long),
-        "s.yml: 11534339 bytes are too many for a scenario; the limit is 10 MiB"
+        "s.yml: 11534339 bytes exceed the limit of 10 MiB for a scenario"
     );
 }
 
@@ -175,7 +176,7 @@ proptest! {
         check(&text)?;
     }
 
-    /// Texts made of YAML's own characters reach deeper than random ones.
+    /// Texts made of YAML's special characters reach deeper than random ones.
     #[test]
     fn any_yaml_like_text_is_read_or_refused(
         text in "([ \n\t:,&*!|>'\"%@`{}\\[\\]?~#<=-]|a|type|lua|<<|\\.nan|&a |\\*a|!!|9{1,25}|- |: |\n  ){0,60}"
@@ -188,7 +189,7 @@ proptest! {
         check(&String::from_utf8_lossy(&bytes))?;
     }
 
-    /// Any path and any value set on any scenario is done or refused.
+    /// Setting any path to any value in any scenario succeeds or is refused, without a panic.
     #[test]
     fn any_override_is_made_or_refused(
         path in "(seed|runtime|evaluators|client|headers|session_generator|channels|x|\\.|\\[|\\]|0|1|[ -~]){0,12}",
@@ -201,7 +202,7 @@ proptest! {
     }
 }
 
-/// What is read is checked; what is right is written and read again.
+/// Checks the text if it is read, and writes and reads it again if it is valid.
 fn check(text: &str) -> Result<(), TestCaseError> {
     let Ok(document) = Document::from_yaml(text, "s.yml") else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The resolved scenario as YAML: complete, readable again, and without secrets.
+//! The resolved scenario as YAML: complete, readable again, without secrets.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -111,11 +111,11 @@ fn a_removed_secret_is_not_sent_as_stars() {
         [
             "client.api_key was removed from this configuration when it was written; the environment variable \
              OPENAI_API_KEY is used",
-            "client.api_base has `***` where a secret was removed when this configuration was written; give it anew to send requests",
+            "client.api_base has `***` where a secret was removed when this configuration was written; set it again to send requests",
             "client.headers[X-Run] was removed from this configuration when it was written; it is not sent",
         ]
     );
-    // Everything else is as it was.
+    // All other keys are unchanged.
     let expected = Client {
         api_key: None,
         api_base: Some("http://h/v1?k=***".to_owned()),
@@ -154,13 +154,13 @@ fn a_function_is_a_note() {
         .unwrap_err();
     assert_eq!(
         problems.to_string(),
-        "config.yml:5: session_generator.agent: expected a function, which only a Lua scenario can give, got the text \
+        "config.yml:5: session_generator.agent: expected a function, which only a Lua scenario can contain, got the text \
          `function at s.lua:12`"
     );
 }
 
 proptest! {
-    /// Any text, of any shape that YAML could mistake for something else, survives the file.
+    /// Any text survives the file, including text that YAML could interpret otherwise.
     #[test]
     fn any_text_survives(text in any_text(), key in any_text()) {
         let mut scenario = good("");
@@ -174,7 +174,7 @@ proptest! {
         prop_assert_eq!(again(&scenario), scenario);
     }
 
-    /// Any number survives the file, to its last bit.
+    /// Any number survives the file to its last bit.
     #[test]
     fn any_number_survives(float in 1e-300_f64..1e300, negative in any::<bool>(), whole in any::<i64>()) {
         let mut scenario = good("");
@@ -192,6 +192,6 @@ fn any_text() -> impl Strategy<Value = String> {
         "(null|true|no|~|1e5|0x1f|1_000|\\.inf|2026-01-01|<<|---|- a|a: b|a #b|\"|'| a|a |\n|a\nb\n| \n a)",
         any::<String>(),
     ]
-    // Removed secrets are another matter; so is what no key accepts.
+    // Redacted secrets and values that no key accepts are tested elsewhere.
     .prop_filter("stars", |text| text != "***")
 }

@@ -1,4 +1,4 @@
-//! The JSON schema: consistent in itself, and what checks scenarios. The validator: each keyword by itself.
+//! The JSON schema: consistency and use in checks. The validator: each keyword.
 #![expect(
     clippy::unwrap_used,
     reason = "outside a test function the configuration does not know that this is a test"
@@ -123,7 +123,7 @@ fn the_schema_says_what_it_is() {
         "synthetic"
     );
     assert!(schema["$defs"]["synthetic.Length"]["oneOf"].is_array());
-    // A file may say where its schema is.
+    // A file may name its schema.
     let document = Document::from_yaml("{\"$schema\": \"./schema.json\"}", "s.json").unwrap();
     assert!(document.check(&generators()).is_ok());
 }
@@ -279,7 +279,7 @@ fn only_the_variant_that_was_meant_complains() {
     assert_eq!(problems(&schema, &json!(null)), "");
     assert_eq!(
         problems(&schema, &json!({"kind": "b", "x": 1})),
-        "p.x: unknown key; there are `kind`, `y`\np: `y` is missing"
+        "p.x: unknown key; valid keys: `kind`, `y`\np: `y` is missing"
     );
     assert_eq!(
         problems(&schema, &json!({"kind": "c"})),
@@ -326,7 +326,7 @@ fn annotations_hold_every_key() {
         assert!(annotations.contains(line), "{line} is not in\n{annotations}");
     }
     assert!(!annotations.contains("wandb"));
-    // Every class that is named is defined.
+    // Every class referred to is defined.
     let defined = |name: &str| {
         [format!("---@class {name}\n"), format!("---@alias {name} ")]
             .iter()
@@ -343,14 +343,14 @@ fn annotations_hold_every_key() {
 }
 
 proptest! {
-    /// Any value against any schema made of the validator's own words: an answer, and no panic.
+    /// Checking any value against any schema built of the supported keywords does not panic.
     #[test]
     fn any_value_against_any_schema(schema in any_schema(), value in any_json()) {
         let found = check_value(&schema, &node(&value), "");
         prop_assert!(found.len() <= 21);
     }
 
-    /// Any tree of a scenario's own keys is checked without a panic.
+    /// Checking any tree of a scenario's keys does not panic.
     #[test]
     fn any_tree_is_a_scenario_or_has_problems(tree in any_tree()) {
         match Document::new(tree).check(&generators()) {

@@ -1,4 +1,4 @@
-//! Servers, the way to them, and what describes their interface.
+//! Servers, connections, and API descriptions.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -142,7 +142,7 @@ fn what_cannot_be_is_named() {
         ),
         (
             "client: {targets: [{api_base: 'http://h/v1'}, {api_base: 'http://h/v1'}]}",
-            "client.targets[1].api_base: this server is in the list already",
+            "client.targets[1].api_base: this server is already in the list",
         ),
         (
             "client: {targets: [{}]}",

@@ -33,7 +33,7 @@ fn cells(yaml: &str) -> Vec<SweepCell> {
     read(&[("s.yml", yaml)]).unwrap().cells().unwrap()
 }
 
-/// The cells as JSON.
+/// Returns the cells as JSON.
 fn values(yaml: &str) -> Vec<Json> {
     cells(yaml)
         .iter()
@@ -49,7 +49,7 @@ fn refused(files: &[(&str, &str)]) -> String {
     documents.cells().unwrap_err().to_string()
 }
 
-/// The settings of each cell as `path=value` words.
+/// Returns the settings of each cell as `path=value`.
 fn settings(cells: &[SweepCell]) -> Vec<String> {
     cells
         .iter()
@@ -64,7 +64,7 @@ fn settings(cells: &[SweepCell]) -> Vec<String> {
         .collect()
 }
 
-/// Veeksha's own test of its tag (`test_expand_tag_cartesian_product`), with the order that is ours.
+/// Veeksha's test of its tag (`test_expand_tag_cartesian_product`), with this program's order.
 #[test]
 fn two_tags_give_every_combination_the_first_changing_slowest() {
     assert_eq!(
@@ -92,7 +92,8 @@ fn tags_in_tables_are_expanded_and_plain_lists_are_not() {
     assert_eq!(values("a: [1, 2]\n"), [json!({"a": [1, 2]})]);
 }
 
-/// The prompt-length sweep of Veeksha's documentation, whose own loader leaves the list where the value belongs.
+/// The prompt-length sweep of Veeksha's documentation. Veeksha's loader leaves the list in place of
+/// the value.
 #[test]
 fn tags_inside_lists_are_expanded() {
     let yaml = "
@@ -230,8 +231,7 @@ fn one_scenario_is_one_cell_without_settings() {
 #[test]
 fn a_command_that_needs_one_scenario_says_so() {
     let sweep = "\nseed: !expand [1, 2]\noutput_dir: !expand [a, b, c]\n";
-    let message =
-        "s.yml:2: this is a sweep of 6 scenarios (`!expand`, or a list of scenarios); one is needed here";
+    let message = "s.yml:2: this is a sweep of 6 scenarios (`!expand`, or a list of scenarios); a single one is required here";
     assert_eq!(
         Document::from_yaml(sweep, "s.yml").unwrap_err().to_string(),
         message
@@ -241,7 +241,7 @@ fn a_command_that_needs_one_scenario_says_so() {
     assert_eq!(documents.single().unwrap_err().to_string(), message);
 }
 
-/// The order in which keys are written tells nothing apart.
+/// The order of keys does not distinguish scenarios.
 #[test]
 fn scenarios_that_say_the_same_have_no_settings() {
     let cells = cells(
@@ -250,7 +250,7 @@ fn scenarios_that_say_the_same_have_no_settings() {
     assert_eq!(settings(&cells), ["", ""]);
 }
 
-/// A hundred thousand keys, in two orders: walked once, not once for each key.
+/// A hundred thousand keys in two orders are walked once, not once per key.
 #[test]
 fn large_tables_are_compared_in_one_pass() {
     let keys: Vec<String> = (0..100_000).map(|key| format!("k{key}: {key}")).collect();
@@ -284,7 +284,7 @@ fn overrides_apply_to_every_scenario() {
         assert_eq!(root["traffic_scheduler"]["cancel_session_on_failure"], "false");
         cell.document.clone().check(&generators()).unwrap();
     }
-    // What is overridden is no longer swept.
+    // An overridden value is not swept.
     documents.set("seed", "9").unwrap();
     assert_eq!(documents.count(), 3);
     // The command line can sweep too.
@@ -300,7 +300,7 @@ fn overrides_apply_to_every_scenario() {
         .set("seed", "!expand [1, 2]");
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "cannot set `seed` to `!expand [1, 2]`: a sweep cannot be made here; give one value"
+        "cannot set `seed` to `!expand [1, 2]`: a sweep is not allowed here; give a single value"
     );
     assert_eq!(
         documents
@@ -374,7 +374,7 @@ fn a_file_may_be_the_whole_scenario_or_one_of_a_list() {
     assert_eq!(settings(&items.cells().unwrap()), ["seed=8", "seed=9", "seed=2"]);
 }
 
-/// The helper hands each file out once.
+/// The helper returns each file once.
 #[test]
 fn a_file_is_read_once() {
     let twice = [
@@ -407,11 +407,11 @@ fn errors_are_where_they_are() {
                 ("b.yml", "c: !include c.yml"),
                 ("c.yml", "\n\n- !include s.yml"),
             ],
-            "c.yml:3: the files include one another: s.yml → b.yml → c.yml → s.yml",
+            "c.yml:3: the files include each other: s.yml → b.yml → c.yml → s.yml",
         ),
         (
             &[("s.yml", "a: !include ./x/../s.yml")],
-            "s.yml:1: the files include one another: s.yml → s.yml",
+            "s.yml:1: the files include each other: s.yml → s.yml",
         ),
         (
             &[("s.yml", "a: !include ''")],
@@ -427,7 +427,7 @@ fn errors_are_where_they_are() {
         ),
         (
             &[("s.yml", "a:\n  - !expand []")],
-            "s.yml:2: `!expand` without a value leaves no scenario; name at least one",
+            "s.yml:2: `!expand` is empty; give at least one value",
         ),
         (
             &[("s.yml", "a: !expand 5")],
@@ -451,7 +451,7 @@ fn errors_are_where_they_are() {
     }
 }
 
-/// A value that does not fit is shown where it stands: in the included file, or in the list of a tag.
+/// A value with a problem is reported at its place: in the included file, or in the list of a tag.
 #[test]
 fn problems_of_a_cell_name_its_own_line() {
     let documents = read(&[
@@ -527,18 +527,17 @@ fn what_is_too_large_is_refused_before_it_is_made() {
     assert_eq!(cells(&power(4)).len(), 10_000);
     assert_eq!(
         refused(&[("s.yml", &power(5))]),
-        "s.yml:1: the sweep has 100000 scenarios; at most 10000 are possible: name fewer values behind `!expand`"
+        "s.yml:1: the sweep has 100000 scenarios; at most 10000 are allowed: reduce the values of `!expand`"
     );
     assert_eq!(
         refused(&[("s.yml", &power(40))]),
-        "s.yml:1: the sweep has more than 10^19 scenarios; at most 10000 are possible: name fewer values behind `!expand`"
+        "s.yml:1: the sweep has more than 10^19 scenarios; at most 10000 are allowed: reduce the values of `!expand`"
     );
     let long = format!("{}ballast: [{}]", power(4), "0, ".repeat(1_000));
-    // Each scenario: its table, four values, the list and its thousand items.
+    // Each scenario has its table, four values, the list and its thousand items.
     assert_eq!(
         refused(&[("s.yml", &long)]),
-        "s.yml:1: the 10000 scenarios of the sweep have 10060000 values together; at most 4000000 are possible: move what is \
-         long into files of their own"
+        "s.yml:1: the 10000 scenarios of the sweep have 10060000 values together; at most 4000000 are allowed: move long values into separate files"
     );
     let large = format!("[{}]", "x, ".repeat(3_000));
     let many = format!("[{}]", "!include x.yml, ".repeat(1_000));
@@ -553,7 +552,7 @@ fn what_is_too_large_is_refused_before_it_is_made() {
     let huge = "x".repeat(11 << 20);
     assert_eq!(
         refused(&[("s.yml", "a: !include x.yml"), ("x.yml", &huge)]),
-        "x.yml: 11534336 bytes are too many for a scenario; the limit is 10 MiB"
+        "x.yml: 11534336 bytes exceed the limit of 10 MiB for a scenario"
     );
     let deep = format!("{}1{}", "[".repeat(60), "]".repeat(60));
     let within = format!("{}!include x.yml{}", "[".repeat(60), "]".repeat(60));
@@ -562,7 +561,8 @@ fn what_is_too_large_is_refused_before_it_is_made() {
     );
 }
 
-/// A tree with alternatives, and all trees that it stands for, found in another way: by choosing for each tag in turn.
+/// A tree with alternatives. Its expansions are found independently by choosing for each tag in
+/// turn.
 fn tree() -> impl Strategy<Value = Node> {
     let leaf =
         prop_oneof![(0..4i64).prop_map(Value::Int), "[a-c]{0,2}".prop_map(Value::Text)].prop_map(Node::new);
@@ -583,7 +583,8 @@ fn tree() -> impl Strategy<Value = Node> {
     })
 }
 
-/// The first tag, outermost and from the left, is replaced by each of its values; what remains is expanded likewise.
+/// Replaces the first tag, outermost and from the left, by each of its values and expands the rest
+/// likewise.
 fn by_choosing(node: &Node) -> Vec<Json> {
     fn first(node: &Node, choice: usize) -> Option<(Node, usize)> {
         let with = |value| Some(Node::new(value));
@@ -647,7 +648,7 @@ proptest! {
         prop_assert_eq!(cells.len() as u64, documents.count());
         let found: Vec<Json> = cells.iter().map(|cell| cell.document.root.to_json()).collect();
         prop_assert_eq!(&found, &by_choosing(&root));
-        // Settings tell apart whatever differs.
+        // Settings distinguish all that differs.
         for (one, other) in cells.iter().zip(cells.iter().skip(1)) {
             prop_assert_eq!(
                 one.settings == other.settings,
@@ -671,13 +672,13 @@ proptest! {
     }
 }
 
-/// Editors hold a file against this schema.
+/// Editors validate a file against this schema.
 #[test]
 fn the_schema_of_files_takes_a_scenario_or_a_list_of_them() {
     let schema = veeksha_scenario::file_schema(&generators());
     let problems = |yaml: &str| -> Vec<String> {
         let mut nothing = |_: &Path| Err(String::new());
-        // As a tree, whatever it is.
+        // Any value as a tree.
         let documents =
             Documents::from_yaml(&format!("file: {yaml}"), Path::new("s.yml"), &mut nothing).unwrap();
         let root = documents.single().unwrap().root;

@@ -1,4 +1,4 @@
-//! Traces and recorded arrivals: keys, defaults, and what cannot be.
+//! Traces and recorded arrivals: keys, defaults, and refused combinations.
 #![expect(
     clippy::panic,
     reason = "outside a test function the configuration does not know that this is a test"
@@ -20,7 +20,7 @@ fn trace(yaml: &str) -> Trace {
     }
 }
 
-/// A Veeksha user's trace: file, wrap mode and flavor, nothing else.
+/// A Veeksha user's trace: only file, wrap mode and flavor.
 #[test]
 fn veekshas_keys_are_taken_as_they_are() {
     let trace = trace(
@@ -132,7 +132,7 @@ fn a_schedule_has_an_offset_a_window_and_a_speed() {
     assert_eq!((schedule.start, schedule.end), (Some(60.0), Some(120.0)));
 }
 
-/// Veeksha's limits of 25 sessions and 300 s are for workloads without an end.
+/// Veeksha's limits of 25 sessions and 300 s apply to workloads without an end.
 #[test]
 fn a_trace_that_does_not_wrap_is_replayed_to_its_end() {
     let limits = |yaml: &str| {
@@ -182,7 +182,7 @@ fn what_cannot_be_is_named() {
         ),
         (
             "traffic_scheduler: {type: fixed_schedule, start: 5}",
-            "s.yml:1: traffic_scheduler.start: only a trace can be cut; the generator decides itself which sessions it makes",
+            "s.yml:1: traffic_scheduler.start: applies to traces only; other generators decide which sessions they make",
         ),
         (
             "session_generator: {type: trace, trace_file: t}\ntraffic_scheduler: {type: fixed_schedule, start: 5, end: 5}",

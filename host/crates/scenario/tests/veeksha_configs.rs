@@ -1,4 +1,4 @@
-//! Configurations as Veeksha's documentation shows them are taken as they are.
+//! Configurations of Veeksha's documentation are accepted unchanged.
 
 mod common;
 
@@ -163,7 +163,7 @@ fn defaults_are_veekshas_where_they_are_meant_to_be() {
         Some("max_completion_tokens")
     );
     assert_eq!(scenario.client.ignore_eos, Some(true));
-    // Where they are not: no model is assumed, and no objective is judged unasked.
+    // The differences: no model is assumed, and no objective is checked by default.
     assert_eq!(scenario.client.model, None);
     let performance = common::performance(&scenario);
     assert!(performance.slos.is_empty());
@@ -211,7 +211,7 @@ fn sweeps_and_includes_are_answered() {
     };
     assert_eq!(
         error("seed: 1\nruntime:\n  max_sessions: !expand [1, 2]"),
-        "s.yml:3: this is a sweep of 2 scenarios (`!expand`, or a list of scenarios); one is needed here"
+        "s.yml:3: this is a sweep of 2 scenarios (`!expand`, or a list of scenarios); a single one is required here"
     );
     assert_eq!(
         error("client: !include client.yml"),
@@ -219,7 +219,7 @@ fn sweeps_and_includes_are_answered() {
     );
     assert_eq!(
         error("- seed: 1\n- seed: 2"),
-        "s.yml:1: this is a sweep of 2 scenarios (`!expand`, or a list of scenarios); one is needed here"
+        "s.yml:1: this is a sweep of 2 scenarios (`!expand`, or a list of scenarios); a single one is required here"
     );
     assert_eq!(
         bad("seed: !!str 5"),

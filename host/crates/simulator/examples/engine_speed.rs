@@ -1,4 +1,5 @@
-//! Prints how many events per second the engine makes in virtual time: an hour of traffic on the default profile.
+//! Prints how many events per second the engine produces in virtual time, for an hour of traffic on
+//! the default profile.
 //!
 //! `cargo run --release -p veeksha-simulator --example engine_speed -- [REQUESTS_PER_SECOND]`
 
@@ -18,7 +19,7 @@ fn main() {
     let clock = RunClock::starting_now();
     let mut engine = Engine::new(profile, 1);
     let mut events = Vec::new();
-    // Order and times of all events, as one number: equal for equal runs.
+    // A digest of the order and times of all events: equal for equal runs.
     let (mut count, mut digest) = (0u64, 0u64);
     let mut tell = |events: &mut Vec<_>| {
         for event in events.drain(..) {
@@ -31,7 +32,8 @@ fn main() {
     for id in 0..HOUR / gap {
         let now = id * gap;
         engine.advance(now, &mut events);
-        // A system prompt of 512 tokens that one request in four shares with 100 others, then 512 tokens of its own.
+        // A system prompt of 512 tokens, shared with 100 other requests for one request in four,
+        // then 512 unshared tokens.
         let pieces = [(id % 4 * 100 + id % 100, 512), (1000 + id, 512)];
         let blocks = text::blocks_of_pieces(pieces.into_iter(), block_size);
         engine.submit(

@@ -1,7 +1,9 @@
-//! Prints how many token chunks per second the HTTP face sends over so many connections, and how long after its recorded send
-//! time a chunk reaches a client (the client reads connection by connection, so that figure is meaningful for one connection).
+//! Prints how many token chunks per second the HTTP server sends over a number of connections, and
+//! the delay between a chunk's recorded send time and its arrival at a client (the client reads
+//! connection by connection, so the delay is meaningful for one connection only).
 //!
-//! `cargo run --release -p veeksha-simulator --example http_speed -- [CONNECTIONS] [TOKENS] [PROFILE]`
+//! `cargo run --release -p veeksha-simulator --example http_speed -- [CONNECTIONS] [TOKENS]
+//! [PROFILE]`
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -69,7 +71,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         sent.len(),
         sent.len() as f64 / seconds
     );
-    // The first read brings the head; with one connection and a paced profile, each further one brings one chunk.
+    // The first read returns the head; with one connection and a paced profile, each further one
+    // returns one chunk.
     if connections == 1 && reads.len() == sent.len() + 1 {
         let mut lags: Vec<u64> = reads[1..]
             .iter()

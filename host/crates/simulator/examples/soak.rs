@@ -1,8 +1,9 @@
-//! Sends requests to a twin at a constant rate for a while and prints what the server holds in the meantime: open files, memory,
-//! records. None of these should grow.
+//! Sends requests to a twin at a constant rate and prints the server's resources: open files,
+//! memory, records. None of these should grow.
 //!
-//! `soak [REQUESTS_PER_SECOND [SECONDS [TOKENS]]]`: half of the requests come over connections that are kept, half over
-//! connections of their own, and one in 16 goes away in the middle of its answer.
+//! `soak [REQUESTS_PER_SECOND [SECONDS [TOKENS]]]`: half of the requests use kept-alive
+//! connections, half use a new connection each, and one in 16 disconnects in the middle of its
+//! answer.
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on has no result")]
 
 use std::io::{Read as _, Write as _};
@@ -113,7 +114,7 @@ fn read_answer(socket: &mut TcpStream) {
     }
 }
 
-/// Bytes of memory that the process has.
+/// Returns the process's resident memory in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096

@@ -1,8 +1,11 @@
-//! Prints how far the truth log is from what a client's kernel stamps, how late the server writes, and what a chunk costs.
+//! Prints the deviation of the truth log from the client's kernel timestamps, the lateness of
+//! writes, and the cost of a chunk.
 //!
-//! `truth_figures [STREAMS [GAP_MS [TOKENS [REQUESTS [BATCH]]]]]`: so many threads each send chat requests one after another over a
-//! plain socket with `SO_TIMESTAMPNS` and read the events. Client and server share the machine, as they do in a self-test.
-//! With `BATCH` 1 all streams share the steps of a batch, else each has constant times of its own. Nothing is asserted: the figures depend on the machine.
+//! `truth_accuracy [STREAMS [GAP_MS [TOKENS [REQUESTS [BATCH]]]]]`: each of `STREAMS` threads sends
+//! chat requests one after another over a plain socket with `SO_TIMESTAMPNS` and reads the events.
+//! Client and server share the machine, as in a self-test. With `BATCH` 1 all streams share the
+//! steps of a batch, else each has separate constant times. Nothing is asserted: the results depend
+//! on the machine.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -64,7 +67,7 @@ fn main() {
             times
         };
         chunks += record.chunks.len() as u64;
-        // One read for each write: where reads took several, the comparison is left out.
+        // One read per write: requests with additional reads are excluded from the comparison.
         if writes.len() == stamps.len() {
             lag.extend(
                 writes
@@ -114,7 +117,7 @@ fn print_quantiles(name: &str, values: &mut [i64]) {
     );
 }
 
-/// CPU time of this process's threads of the server.
+/// CPU time of the server's threads in this process.
 #[derive(Default)]
 struct Cost {
     threads: Vec<(String, u64)>,
@@ -148,7 +151,8 @@ impl Cost {
     }
 }
 
-/// For each request its id, and the monotonic kernel stamp of each read that brought a part of the body.
+/// Returns for each request its id and the monotonic kernel timestamp of each read that returned a
+/// part of the body.
 fn converse(addr: SocketAddr, stream: u64, tokens: u64, requests: u64) -> Vec<(String, Vec<u64>)> {
     let mut socket = TcpStream::connect(addr).unwrap();
     socket.set_nodelay(true).unwrap();
@@ -201,7 +205,7 @@ fn read_answer(socket: &TcpStream, offset: i64) -> Vec<u64> {
     }
 }
 
-/// What has to be added to wall-clock time to get the monotonic clock's: the tightest of some readings.
+/// Returns the offset from wall-clock to monotonic time: the tightest of several readings.
 fn monotonic_minus_wall() -> i64 {
     let clock = RunClock::with_origin(0);
     (0..100)

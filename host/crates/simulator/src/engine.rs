@@ -1,15 +1,17 @@
 //! Continuous batching as a discrete-event model.
 //!
-//! The engine works in steps. At the beginning of a step it makes sure that every decoding sequence has room for its next token
-//! (the youngest sequences lose their memory otherwise and are computed again later), admits waiting requests while a slot of
-//! the batch and KV blocks for the whole prompt are free, and plans one token for each decoding sequence and up to
-//! `max_prefill_tokens_per_step` prompt tokens, oldest sequence first. At the step's end all its tokens come out at once. A
-//! sequence whose prompt is complete gives its first token at the end of that step.
+//! The engine works in steps. At the beginning of a step it ensures that every decoding sequence
+//! has memory for its next token (the youngest sequences lose their memory otherwise and are
+//! recomputed later), admits waiting requests while a batch slot and KV blocks for the whole prompt
+//! are free, and plans one token for each decoding sequence and up to `max_prefill_tokens_per_step`
+//! prompt tokens, oldest sequence first. All tokens of a step are emitted at its end. A sequence
+//! whose prompt is complete emits its first token at the end of that step.
 //!
-//! At least one token of every prompt is computed, also if all of it is in the cache. Blocks of a prompt enter the cache at the
-//! end of the step that computed them; blocks of answers do not.
+//! At least one token of every prompt is computed, even if the whole prompt is cached. Blocks of a
+//! prompt enter the cache at the end of the step that computed them; blocks of answers do not.
 //!
-//! With [`Profile::constant`] there are no steps: each answer has deadlines of its own (see `constant`).
+//! With [`Profile::constant`] there are no steps: each answer has separate deadlines (see
+//! `constant`).
 
 mod admission;
 mod constant;
@@ -30,35 +32,37 @@ use constant::Pace;
 use kv::Kv;
 use sequence::Sequence;
 
-/// What the engine is doing.
+/// The engine's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// A step runs and ends then.
+    /// A step is running and ends at this time.
     Busy(Nanos),
-    /// Nothing runs; the next step may begin then, if at all.
+    /// No step is running; the next one may begin at this time, if any.
     Idle(Option<Nanos>),
 }
 
-/// The model. Drive it with [`submit`](Engine::submit), [`cancel`](Engine::cancel) and [`advance`](Engine::advance), with times
-/// that never go back; between calls nothing happens before [`next_wake`](Engine::next_wake).
+/// The engine model. Drive it with [`submit`](Engine::submit), [`cancel`](Engine::cancel) and
+/// [`advance`](Engine::advance), with times that never decrease; between calls nothing happens
+/// before [`next_wake`](Engine::next_wake).
 ///
-/// Equal profile, seed and calls give equal events, bit for bit. Every request that is submitted gets exactly one terminal event
-/// ([`EngineEvent::is_terminal`]), unless it is cancelled: then it gets no more events at all.
+/// Equal profile, seed and calls give equal events, bit for bit. Every submitted request gets
+/// exactly one terminal event ([`EngineEvent::is_terminal`]), unless it is cancelled: then it gets
+/// no more events.
 #[derive(Clone, Debug)]
 pub struct Engine {
     profile: Profile,
     costs: Costs,
     seed: u64,
-    /// The latest time that the engine knows of.
+    /// The latest time passed to the engine.
     now: Nanos,
     phase: Phase,
-    /// In the order of admission; the last is the youngest.
+    /// In order of admission; the last is the youngest.
     running: Vec<Sequence>,
     waiting: VecDeque<Sequence>,
-    /// Requests that a slow start holds back, in the order of their time.
+    /// Requests delayed by a slow start, in order of time.
     delayed: VecDeque<(Nanos, Sequence)>,
     kv: Kv,
-    /// The answers of constant times, in place of steps.
+    /// The answers with constant times, in place of steps.
     pace: Option<Pace>,
     stats: EngineStats,
 }
@@ -89,8 +93,8 @@ impl Costs {
 }
 
 impl Engine {
-    /// An idle engine with empty memory. The profile should have passed [`Profile::check`]; with one that has not, requests may
-    /// wait for ever, but nothing panics.
+    /// Creates an idle engine with empty memory. The profile should have passed [`Profile::check`];
+    /// with another one, requests may wait forever, but nothing panics.
     pub fn new(profile: Profile, seed: u64) -> Self {
         let kv = Kv::new(profile.kv_blocks());
         let pace = profile.constant.map(|constant| Pace::new(&constant));
@@ -113,19 +117,20 @@ impl Engine {
         }
     }
 
-    /// The profile that the engine follows.
+    /// Returns the engine's profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// Hands in a request. Ids are the caller's and should be unique among requests that have not ended.
+    /// Submits a request. The caller chooses its id, which should be unique among unfinished
+    /// requests.
     ///
-    /// Everything that is due before `now` happens first and is reported; what is due at `now` itself waits for
-    /// [`advance`](Engine::advance), so that requests that arrive at the same instant can begin in the same step. A refusal is
-    /// reported at once.
+    /// Events due before `now` happen first and are reported; events due at `now` wait for
+    /// [`advance`](Engine::advance), so that requests that arrive at the same instant can begin in
+    /// the same step. A rejection is reported immediately.
     ///
-    /// With constant times, `now` may lie a little before what the engine has seen already: the first token is still due that
-    /// long after it.
+    /// With constant times, `now` may be slightly earlier than the latest time seen: the first
+    /// token is still due relative to `now`.
     pub fn submit(&mut self, now: Nanos, request: EngineRequest, events: &mut Vec<EngineEvent>) {
         let asked = now;
         let now = now.max(self.now);
@@ -165,9 +170,10 @@ impl Engine {
         }
     }
 
-    /// Withdraws a request that has not ended: its slot and memory are free at once, its work in the current step is lost. An
-    /// unknown id is ignored. Like [`submit`](Engine::submit) it takes effect at `now`, but reports nothing: call
-    /// [`advance`](Engine::advance) first if events before `now` matter.
+    /// Withdraws an unfinished request: its slot and memory are freed immediately, its work in the
+    /// current step is lost. An unknown id is ignored. Like [`submit`](Engine::submit) it takes
+    /// effect at `now`, but reports nothing: call [`advance`](Engine::advance) first if events
+    /// before `now` matter.
     pub fn cancel(&mut self, now: Nanos, id: u64) {
         self.now = self.now.max(now);
         if self.pace.is_some() {
@@ -192,7 +198,7 @@ impl Engine {
         self.stats.cancelled_total += 1;
     }
 
-    /// When something will happen next without further calls; `None` if nothing will.
+    /// Returns the time of the next event without further calls; `None` if there is none.
     pub fn next_wake(&self) -> Option<Nanos> {
         if let Some(pace) = &self.pace {
             return pace.next_due();
@@ -203,14 +209,14 @@ impl Engine {
         }
     }
 
-    /// Lets everything happen that is due at `now` or earlier. Events carry their own times, which may lie before `now`, and
-    /// come in the order of time.
+    /// Processes everything that is due at `now` or earlier. Events carry their due times, which
+    /// may be before `now`, in ascending order.
     pub fn advance(&mut self, now: Nanos, events: &mut Vec<EngineEvent>) {
         self.run_until(now, events);
         self.now = self.now.max(now);
     }
 
-    /// Counters and levels at this moment.
+    /// Returns the current counters and levels.
     pub fn stats(&self) -> EngineStats {
         EngineStats {
             running: (self.running.len() + self.pace.as_ref().map_or(0, Pace::running)) as u64,
@@ -234,7 +240,7 @@ impl Engine {
         }
     }
 
-    /// An idle engine looks again at `at`, if it would not do so earlier.
+    /// Makes an idle engine wake up at `at` at the latest.
     fn wake_by(&mut self, at: Nanos) {
         if let Phase::Idle(wake) = self.phase {
             self.phase = Phase::Idle(Some(wake.map_or(at, |earlier| earlier.min(at))));

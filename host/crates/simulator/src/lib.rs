@@ -1,12 +1,14 @@
-//! A pure model of an inference engine, and its HTTP face.
+//! A simulated inference engine, and an HTTP server around it.
 //!
-//! * [`Engine`] is a discrete-event model of continuous batching: chunked prefill, decode, a batch limit, KV blocks with
-//!   preemption, a prefix cache, seeded noise and seeded faults. It reads no clock and starts no thread: whoever drives it
-//!   says what time it is, so an hour of traffic runs in seconds and gives the same events every time.
-//! * [`Profile`] says what the modelled engine costs and how it fails. [`text`] turns prompts into the block hashes that
-//!   the prefix cache compares.
-//! * [`SimServer`] puts the engine behind an HTTP server that speaks the APIs of inference servers, and writes down the true
-//!   send time of every chunk ([`TruthRecord`]), so that a client's figures can be checked against it.
+//! * [`Engine`] is a discrete-event model of continuous batching: chunked prefill, decode, a batch
+//!   limit, KV blocks with preemption, a prefix cache, seeded noise and seeded faults. It reads no
+//!   clock and starts no thread: its driver passes the time, so an hour of traffic runs in seconds
+//!   and gives the same events every time.
+//! * [`Profile`] sets the costs and faults of the engine. [`text`] turns prompts into the block
+//!   hashes that the prefix cache compares.
+//! * [`SimServer`] serves the engine over HTTP with the APIs of inference servers, and records the
+//!   true send time of every chunk ([`TruthRecord`]), so that a client's measurements can be
+//!   checked against it.
 #![forbid(unsafe_code)]
 
 mod engine;

@@ -1,115 +1,127 @@
-//! What the modelled engine costs, holds and breaks.
+//! Costs, capacity and faults of the simulated engine.
 
 use serde::{Deserialize, Serialize};
 use veeksha_model::Nanos;
 
 use crate::WireRule;
 
-/// A simulated engine. Every key has a default (those of `default`), all times are milliseconds.
+/// A simulated engine. Every key has a default (that of the profile `default`); all times are in
+/// milliseconds.
 ///
-/// One step of the engine takes
-/// `[prefill_base_ms + prefill_ms_per_token * p, if p > 0] + [decode_base_ms + decode_ms_per_sequence * d, if d > 0]`
-/// for `p` prompt tokens that are not in the cache and `d` sequences that decode, times the noise.
+/// One step of the engine takes `[prefill_base_ms + prefill_ms_per_token * p, if p > 0] +
+/// [decode_base_ms + decode_ms_per_sequence * d, if d > 0]` for `p` prompt tokens that are not in
+/// the cache and `d` sequences that decode, times the noise.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
     /// The name under which the model is served.
     pub model: String,
-    /// Added to each step that computes prompt tokens.
+    /// Time added to each step that computes prompt tokens.
     pub prefill_base_ms: f64,
-    /// Per prompt token that is computed (tokens found in the prefix cache are free).
+    /// Time per computed prompt token (tokens found in the prefix cache are free).
     pub prefill_ms_per_token: f64,
-    /// Added to each step in which at least one sequence decodes.
+    /// Time added to each step in which at least one sequence decodes.
     pub decode_base_ms: f64,
-    /// Per sequence that decodes in a step.
+    /// Time per sequence that decodes in a step.
     pub decode_ms_per_sequence: f64,
-    /// Sequences that run at once; further ones wait, first come first served.
+    /// Maximum number of running sequences; further ones wait, first come first served.
     pub max_batch: u32,
-    /// Prompt tokens computed in one step; a longer prompt is computed in several (chunked prefill).
+    /// Maximum number of prompt tokens computed in one step; a longer prompt takes several (chunked
+    /// prefill).
     pub max_prefill_tokens_per_step: u32,
-    /// Tokens that the KV memory holds; rounded down to whole blocks.
+    /// Capacity of the KV memory in tokens; rounded down to whole blocks.
     pub kv_capacity_tokens: u64,
-    /// Tokens of one KV block.
+    /// Tokens per KV block.
     pub block_size: u32,
-    /// Whether blocks of finished prompts are kept for later prompts with the same beginning.
+    /// True to keep blocks of finished prompts for later prompts with the same beginning.
     pub prefix_cache: bool,
-    /// Coefficient of variation of the seeded noise by which each step's time is multiplied (gamma distributed, mean 1);
-    /// 0 for none.
+    /// Coefficient of variation of the seeded noise that multiplies each step's time (gamma
+    /// distributed, mean 1); 0 for none.
     pub noise_cv: f64,
-    /// Most tokens of prompt and answer together; at most `kv_capacity_tokens`.
+    /// Maximum number of prompt and answer tokens together; at most `kv_capacity_tokens`.
     pub max_context: u32,
-    /// Mean length of an answer that ends by itself: lengths are gamma distributed with shape 2, rounded up.
+    /// Mean length of an answer that ends by itself: lengths are gamma distributed with shape 2,
+    /// rounded up.
     pub mean_output_tokens: f64,
-    /// Every answer is as long as its request allows, whether it asks for that (`ignore_eos`) or not.
+    /// Every answer is as long as its request allows, even if the request does not set
+    /// `ignore_eos`.
     pub full_length: bool,
-    /// How many tokens of each answer, from its first, are reasoning; of APIs that know reasoning (the others get text).
+    /// Number of initial tokens of each answer that are reasoning. APIs without reasoning send them
+    /// as text.
     pub reasoning_tokens: u32,
-    /// Constant times in place of the model of a batch: no request has an effect on another's.
+    /// Constant times in place of the batch model: requests do not affect each other.
     pub constant: Option<Constant>,
-    /// What goes wrong.
+    /// Faults of the server.
     pub faults: Faults,
 }
 
-/// Times that do not depend on the load, up to [`Profile::max_batch`] answers at once; further requests wait for one of these
-/// to end. Costs per token, KV memory, prefix cache and noise are without effect.
+/// Times that do not depend on the load, up to [`Profile::max_batch`] concurrent answers; further
+/// requests wait for one of these to end. Costs per token, KV memory, prefix cache and noise have
+/// no effect.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Constant {
-    /// From a request's arrival to its first token.
+    /// Time from a request's arrival to its first token.
     pub first_token_ms: f64,
-    /// From one token of an answer to its next. With 0 all tokens come at once.
+    /// Time between the tokens of an answer. With 0 all tokens are sent at once.
     pub gap_ms: f64,
 }
 
 /// Faults, each decided per request from the seed and the request's ordinal.
 ///
-/// A request is first refused or answered with an error status, each with its probability; at most one of the four. Of those that
-/// pass, each may then drop its connection, send an error event, end early or stall, again at most one of the four. Such a
-/// fault happens in place of a token: after `after_tokens` tokens, or, without it, after a number drawn evenly from those that
-/// leave at least one token unsent.
+/// A request is first refused or answered with an error status, each with its probability; at most
+/// one of the four. A request that passes may then have its connection dropped, get an error event,
+/// end early or stall, again at most one of the four. Such a fault replaces a token: after
+/// `after_tokens` tokens, or, without it, after a number drawn uniformly from those that leave at
+/// least one token unsent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
-    /// The connection is closed without an answer.
+    /// Probability that the connection is closed without an answer.
     pub refuse_probability: f64,
-    /// The request is answered with status 429.
+    /// Probability of status 429.
     pub status_429_probability: f64,
-    /// The request is answered with status 500.
+    /// Probability of status 500.
     pub status_500_probability: f64,
-    /// The request is answered with status 503.
+    /// Probability of status 503.
     pub status_503_probability: f64,
-    /// Every request waits this long before the engine sees it (a slow start).
+    /// Delay of every request before it reaches the engine (a slow start).
     pub start_delay_ms: f64,
-    /// The connection is closed in the middle of the answer.
+    /// Probability that the connection is closed in the middle of the answer.
     pub drop_connection_probability: f64,
-    /// An error event comes instead of the rest of the answer.
+    /// Probability that an error event replaces the rest of the answer.
     pub midstream_error_probability: f64,
-    /// The answer ends without a finish reason.
+    /// Probability that the answer ends without a finish reason.
     pub truncate_probability: f64,
-    /// The answer pauses for `stall_ms`, then goes on.
+    /// Probability that the answer pauses for `stall_ms` and then continues.
     pub stall_probability: f64,
-    /// How long a stall lasts.
+    /// Duration of a stall.
     pub stall_ms: f64,
-    /// How many tokens come before a fault inside the answer; the last possible place if the answer is shorter.
+    /// Number of tokens before a fault inside the answer; the last possible position if the answer
+    /// is shorter.
     pub after_tokens: Option<u32>,
-    /// The key that every request must bring as `Authorization: Bearer KEY`; others are answered with status 401.
+    /// The key that every request must send as `Authorization: Bearer KEY`; others are answered
+    /// with status 401.
     pub api_key: Option<String>,
-    /// Requests that name another model than [`Profile::model`] are answered with status 404 instead of being served.
+    /// Requests for a model other than [`Profile::model`] are answered with status 404.
     pub strict_model: bool,
-    /// What happens to the bytes of answers, but not of errors; at most one of these per request. Only a server over sockets has a wire: in
-    /// virtual time they count for nothing, and neither do `cut_at_ms` and `accept_delay_ms`.
+    /// Faults of the bytes of answers, but not of errors; at most one per request. They need a
+    /// server with sockets: in virtual time they have no effect, nor do `cut_at_ms` and
+    /// `accept_delay_ms`.
     pub wire: Vec<WireRule>,
-    /// That long after the server's start it closes every connection at once, as a crash would; then it goes on.
+    /// Time after the server's start at which it closes every connection at once, as in a crash; it
+    /// continues afterwards.
     pub cut_at_ms: Option<f64>,
-    /// How long a new connection waits in the kernel's queue before it is accepted, each after the one before it.
+    /// Time that a new connection waits in the kernel's queue before it is accepted, each after the
+    /// one before it.
     pub accept_delay_ms: f64,
 }
 
 const NAMES: [&str; 4] = ["default", "fast", "slow", "faulty"];
 
 impl Default for Profile {
-    /// A model of 8 billion parameters on one data-centre GPU: a prompt of 1000 tokens is answered after 40 ms, 32 sequences
-    /// get a token every 8 ms.
+    /// A model of 8 billion parameters on one data-center GPU: a prompt of 1000 tokens is answered
+    /// after 40 ms, 32 sequences get a token every 8 ms.
     fn default() -> Self {
         Profile {
             model: "simulated-8b".into(),
@@ -134,8 +146,9 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// The profile of that name: `default`; `fast`, which costs next to nothing and so shows what the client costs; `slow`, a
-    /// large model on too little hardware; `faulty`, the default with every fault now and then.
+    /// Returns the profile with that name: `default`; `fast`, with negligible costs, which exposes
+    /// the client's cost; `slow`, a large model on inadequate hardware; `faulty`, the default with
+    /// occasional faults of every kind.
     pub fn named(name: &str) -> Option<Profile> {
         let base = Profile::default();
         Some(match name {
@@ -175,9 +188,10 @@ impl Profile {
         })
     }
 
-    /// A server whose times are known: the first token `ttft` nanoseconds after a request's arrival, each further one `gap`
-    /// after the one before, for up to `streams` answers at once; every answer as long as its request allows. What a client
-    /// measures beyond these times is the client's own.
+    /// Returns a server with known times: the first token `ttft` nanoseconds after a request's
+    /// arrival, each further one `gap` after the one before, for up to `streams` concurrent
+    /// answers; every answer is as long as its request allows. Any additional time that a client
+    /// measures is caused by the client.
     pub fn twin(ttft: Nanos, gap: Nanos, streams: u32) -> Profile {
         let ms = |nanos: Nanos| nanos as f64 / 1e6;
         Profile {
@@ -197,12 +211,12 @@ impl Profile {
         }
     }
 
-    /// The names that [`Profile::named`] knows.
+    /// Returns the names that [`Profile::named`] accepts.
     pub fn names() -> &'static [&'static str] {
         &NAMES
     }
 
-    /// Whole blocks of KV memory.
+    /// Returns the capacity of the KV memory in whole blocks.
     pub(crate) fn kv_blocks(&self) -> u64 {
         self.kv_capacity_tokens / u64::from(self.block_size.max(1))
     }

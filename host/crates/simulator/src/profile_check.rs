@@ -1,14 +1,14 @@
-//! Whether a profile describes an engine that can exist.
+//! Validation of profiles.
 
 use crate::{Faults, Profile};
 
-/// One hour: no single cost of the model is longer.
+/// One hour: the maximum of any single time.
 const LONGEST_MS: f64 = 3_600_000.0;
 
-/// Why a profile was refused: the key, its value and what would be valid.
+/// An invalid profile: the key, its value and the valid values.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProfileError {
-    /// A time is negative, not a number, or longer than an hour.
+    /// A time is negative, NaN, or longer than an hour.
     #[error("{key} is {value}: give milliseconds from 0 to 3600000")]
     Time {
         /// The key.
@@ -24,7 +24,7 @@ pub enum ProfileError {
         /// Its value.
         value: f64,
     },
-    /// Faults of which at most one can happen are together more likely than 1.
+    /// The probabilities of mutually exclusive faults add up to more than 1.
     #[error(
         "{keys} add up to {sum}: at most one of them happens to a request, so lower them to 1 or less together"
     )]
@@ -40,7 +40,7 @@ pub enum ProfileError {
         /// The key.
         key: &'static str,
     },
-    /// Another number is outside its range.
+    /// Another number is out of range.
     #[error("{key} is {value}: give a number from {least} to {most}")]
     Range {
         /// The key.
@@ -58,15 +58,15 @@ pub enum ProfileError {
          lower max_context or raise kv_capacity_tokens"
     )]
     ContextOverCapacity {
-        /// The longest request.
+        /// The length of the longest request.
         max_context: u32,
-        /// What the memory holds.
+        /// The capacity of the KV memory in tokens.
         holds: u64,
     },
-    /// A rule of `faults.wire` does not say which requests it is for, or says it twice.
+    /// A rule of `faults.wire` does not select requests, or selects them twice.
     #[error("faults.wire[{index}] ({fault}): give either a probability above 0 or `every`, at least 1")]
     Rule {
-        /// Its place in the list, from 0.
+        /// Its zero-based position in the list.
         index: usize,
         /// The fault's name.
         fault: &'static str,
@@ -201,7 +201,7 @@ fn at_most_one(keys: &'static str, each: &[(&'static str, f64)]) -> Result<(), P
         }
     }
     let sum: f64 = each.iter().map(|(_, value)| value).sum();
-    // Ten times 0.1 is not quite 1.
+    // Tolerates rounding: ten times 0.1 is not exactly 1.
     if sum > 1.0 + 1e-9 {
         Err(ProfileError::ProbabilitySum { keys, sum })
     } else {

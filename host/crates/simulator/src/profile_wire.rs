@@ -1,22 +1,25 @@
-//! Faults of the wire: what a server or a proxy in front of it does to the bytes of an answer.
+//! Faults of the wire: modifications of an answer's bytes by a server or a proxy in front of it.
 
 use serde::{Deserialize, Serialize};
 use veeksha_stats::RandomStream;
 
-/// Something unusual about the bytes of one answer. Some are legal HTTP that a client must take, some break the answer.
+/// An unusual property of the bytes of one answer. Some are legal HTTP that a client must accept,
+/// some break the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WireFault {
-    /// Every byte of the answer, its head included, is a write of its own.
+    /// Every byte of the answer, including its head, is a separate write.
     Drip,
     /// One token's event carries a mebibyte of text.
     HugeEvent,
-    /// The event that ends the stream is left out (`[DONE]`, `message_stop`, `response.completed`, the line with `done`); the
-    /// body ends as it should. APIs whose last token ends the stream are not changed.
+    /// The event that ends the stream is omitted (`[DONE]`, `message_stop`, `response.completed`,
+    /// the line with `done`); the body ends regularly. APIs whose last token ends the stream are
+    /// not changed.
     MissingDone,
-    /// Another token's event comes after the end of the stream.
+    /// Another token's event follows the end of the stream.
     DataAfterDone,
-    /// The body does not end: after the end of the stream a comment comes every 100 ms until the client goes away.
+    /// The body does not end: after the end of the stream a comment is sent every 100 ms until the
+    /// client disconnects.
     Endless,
     /// Trailer fields follow the last chunk.
     Trailers,
@@ -24,26 +27,29 @@ pub enum WireFault {
     UpperCaseChunks,
     /// Every chunk size has an extension.
     ChunkExtensions,
-    /// The body has neither chunks nor a length: the end of the connection is its end.
+    /// The body has neither chunks nor a length: it ends with the connection.
     CloseDelimited,
-    /// The body is compressed (`content-encoding: gzip`), flushed after every write, whether the client asked for it or not.
+    /// The body is compressed (`content-encoding: gzip`) and flushed after every write, even if the
+    /// client did not ask for it.
     Gzip,
     /// The answer is status 307 with the request's own path as the new location.
     Redirect,
-    /// The interim answers 100 and 103 come before the answer.
+    /// The interim answers 100 and 103 precede the answer.
     Interim,
-    /// The server ends its side of the connection in the middle of an event and goes on reading.
+    /// The server closes its side of the connection in the middle of an event and continues
+    /// reading.
     HalfClose,
     /// The connection is reset in the middle of an event.
     Reset,
-    /// The head of the answer waits for `stall_ms`, and all that follows with it.
+    /// The head of the answer, and everything after it, is delayed by `stall_ms`.
     StallHead,
-    /// Half an event is sent, and the other half `stall_ms` later, with all that came in between.
+    /// Half an event is sent, and the other half `stall_ms` later, together with everything
+    /// produced in between.
     StallMiddle,
 }
 
 impl WireFault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [WireFault; 16] = [
         WireFault::Drip,
         WireFault::HugeEvent,
@@ -63,7 +69,7 @@ impl WireFault {
         WireFault::StallMiddle,
     ];
 
-    /// The word by which a profile names it.
+    /// Returns the name in profiles.
     pub fn name(self) -> &'static str {
         match self {
             WireFault::Drip => "drip",
@@ -85,28 +91,28 @@ impl WireFault {
         }
     }
 
-    /// The fault of that name.
+    /// Returns the fault with that name.
     pub fn named(name: &str) -> Option<WireFault> {
         WireFault::ALL.into_iter().find(|fault| fault.name() == name)
     }
 }
 
-/// Which requests a fault of the wire happens to: give `probability` or `every`.
+/// A fault of the wire and the requests that it affects: set `probability` or `every`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireRule {
-    /// What happens.
+    /// The fault.
     pub fault: WireFault,
-    /// The share of requests, drawn from the seed and the request's ordinal.
+    /// Share of affected requests, drawn from the seed and the request's ordinal.
     #[serde(default)]
     pub probability: f64,
-    /// Every so many requests, in the order of arrival: the last of each group. 1 means all.
+    /// Affects every n-th request in order of arrival: the last of each group. 1 means all.
     #[serde(default)]
     pub every: Option<u32>,
 }
 
 impl WireRule {
-    /// A rule for every `every`-th request.
+    /// Creates a rule for every `every`-th request.
     pub fn every(every: u32, fault: WireFault) -> Self {
         WireRule {
             fault,
@@ -116,7 +122,8 @@ impl WireRule {
     }
 }
 
-/// The fault of a request. A rule with `every` goes before those with a probability, and earlier rules before later ones.
+/// Returns the fault of a request. Rules with `every` precede those with a probability, and earlier
+/// rules precede later ones.
 pub(crate) fn wire_fault(rules: &[WireRule], seed: u64, ordinal: u64) -> Option<WireFault> {
     if rules.is_empty() {
         return None;

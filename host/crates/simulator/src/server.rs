@@ -1,17 +1,20 @@
-//! The engine behind an HTTP/1.1 server that speaks the APIs of inference servers.
+//! An HTTP/1.1 server around the engine with the APIs of inference servers.
 //!
-//! Two threads. One drives the engine in real time: it waits for absolute deadlines and writes each token to its socket itself, so
-//! that neither a timer of a runtime nor another thread stands between a deadline and the `write` call. The other one accepts
-//! connections and reads requests (a current-thread runtime), and writes what a socket would not take at once. HTTP is written
-//! by hand, because faults need bytes that no HTTP library sends, and because the time of each `write` is what counts here.
+//! It has two threads. One drives the engine in real time: it waits for absolute deadlines and
+//! writes each token to its socket itself, so that neither a runtime's timer nor another thread
+//! delays the `write` call. The other one accepts connections and reads requests (a current-thread
+//! runtime), and writes what a socket did not accept immediately. HTTP is written by hand, because
+//! faults need bytes that no HTTP library sends, and because the time of each `write` has to be
+//! recorded.
 //!
-//! Routes: `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses` (OpenAI), `/v1/messages` (Anthropic),
-//! `/generate` and `/generate_stream` (TGI), `/api/generate` (Ollama), the last three also below `/v1`; `GET /v1/models`,
-//! `GET /health`, `GET /metrics`. Connections are kept alive.
+//! Routes: `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses` (OpenAI), `/v1/messages`
+//! (Anthropic), `/generate` and `/generate_stream` (TGI), `/api/generate` (Ollama), the last three
+//! also below `/v1`; `GET /v1/models`, `GET /health`, `GET /metrics`. Connections are kept alive.
 //!
-//! Streams have the shape of vLLM's: one write per token; a chat's first write holds the role event and the first token, the
-//! last one the last token and all that ends the stream. APIs whose streams begin with announcements send these when the request
-//! is admitted to the batch.
+//! Streams have the shape of vLLM's: one write per token; the first write of a chat contains the
+//! role event and the first token, the last one the last token and all events that end the stream.
+//! APIs whose streams begin with announcements send these when the request is admitted to the
+//! batch.
 
 mod answer;
 mod connection;
@@ -49,35 +52,39 @@ pub use pacing::Pacing;
 pub use truth::{TruthOutcome, TruthRecord};
 pub use truth_line::{TruthLineError, truth_line};
 
-/// Turns a prompt into token ids: their number is the prompt's length, their values name the blocks of the prefix cache.
+/// Turns a prompt into token ids: their number is the prompt's length, their values determine the
+/// blocks of the prefix cache.
 pub type Tokenize = Arc<dyn Fn(&str) -> Vec<u32> + Send + Sync>;
 
-/// Connections that the kernel queues until they are accepted.
+/// Maximum number of connections in the kernel's accept queue.
 const BACKLOG: u32 = 4096;
 
-/// The longest body that is read.
+/// Maximum body size in bytes.
 const BODY_LIMIT: usize = 64 << 20;
 
-/// What a [`SimServer`] is made of.
+/// Options of a [`SimServer`].
 #[derive(Clone)]
 pub struct SimOptions {
-    /// The engine.
+    /// The engine's profile.
     pub profile: Profile,
-    /// The seed of everything that is drawn.
+    /// The seed of all random draws.
     pub seed: u64,
     /// The tokenizer of prompts.
     pub tokenize: Tokenize,
-    /// Records of requests kept for [`SimServer::truth`]; older ones are forgotten. 0 keeps none.
+    /// Maximum number of records kept for [`SimServer::truth`]; older ones are dropped. 0 keeps
+    /// none.
     pub truth_capacity: usize,
-    /// Chunks kept in all finished records together, 16 bytes each; the oldest records are forgotten when there are more.
+    /// Maximum number of chunks kept in all finished records, 16 bytes each; the oldest records are
+    /// dropped beyond it.
     pub truth_chunks: usize,
-    /// Is sent each record as soon as it is over, also those that are forgotten. The receiver should keep up: the channel is
-    /// unbounded.
+    /// Receives each record when it is complete, including those that are dropped. The receiver
+    /// should keep up: the channel is unbounded.
     pub truth_over: Option<Sender<TruthRecord>>,
 }
 
 impl SimOptions {
-    /// The profile with [`text::approximate_tokens`] as its tokenizer and room for 100,000 records with 8,000,000 chunks.
+    /// Uses [`text::approximate_tokens`] as the tokenizer and keeps 100,000 records with 8,000,000
+    /// chunks.
     pub fn new(profile: Profile, seed: u64) -> Self {
         SimOptions {
             profile,
@@ -89,8 +96,8 @@ impl SimOptions {
         }
     }
 
-    /// A server whose times are known (see [`Profile::twin`]), and which costs as little as it can: a prompt's tokens are a
-    /// quarter of its bytes, and nobody looks at them.
+    /// Returns options of a server with known times (see [`Profile::twin`]) and minimal cost: a
+    /// prompt has a token per four bytes, and the tokens are not inspected.
     pub fn twin(ttft: Nanos, gap: Nanos, streams: u32) -> Self {
         SimOptions {
             tokenize: Arc::new(|text: &str| vec![0; text.len() / 4 + 1]),
@@ -99,13 +106,13 @@ impl SimOptions {
     }
 }
 
-/// Why the server did not start.
+/// The reason why the server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The profile is not valid.
+    /// The profile is invalid.
     #[error("the profile is not valid: {0}")]
     Profile(#[from] ProfileError),
-    /// The address cannot be listened on.
+    /// Listening on the address failed.
     #[error("cannot listen on {addr}: {source}; choose another address, or port 0 for any free one")]
     Listen {
         /// The address.
@@ -113,12 +120,12 @@ pub enum SimError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The runtime or a thread did not start.
+    /// Starting the runtime or a thread failed.
     #[error("cannot start the simulator's threads: {0}")]
     Threads(#[source] io::Error),
 }
 
-/// A running server. Dropping it stops it too.
+/// A running server. Dropping it stops it.
 pub struct SimServer {
     addr: SocketAddr,
     service: Arc<Service>,
@@ -127,7 +134,8 @@ pub struct SimServer {
 }
 
 impl SimServer {
-    /// Listens on `addr` and serves until [`stop`](SimServer::stop). All recorded times are readings of `clock`.
+    /// Listens on `addr` and serves until [`stop`](SimServer::stop). All recorded times are
+    /// readings of `clock`.
     pub fn start(addr: SocketAddr, options: SimOptions, clock: RunClock) -> Result<SimServer, SimError> {
         options.profile.check()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -135,7 +143,7 @@ impl SimServer {
             .build()
             .map_err(SimError::Threads)?;
         let listen = || {
-            // Sockets register themselves with the runtime they are made in.
+            // Sockets register with the runtime in which they are created.
             let _runtime = runtime.enter();
             let socket = if addr.is_ipv4() {
                 TcpSocket::new_v4()
@@ -166,24 +174,24 @@ impl SimServer {
             .name("sim-network".into())
             .spawn(move || {
                 runtime.block_on(connection::serve(listener, service, stopped));
-                // Tokenization of a long prompt may still be under way; nobody waits for it.
+                // A long prompt may still be in the tokenizer; its result is discarded.
                 runtime.shutdown_background();
             });
         server.threads.push(network.map_err(SimError::Threads)?);
         Ok(server)
     }
 
-    /// Where the server listens: with the real port if port 0 was asked for.
+    /// Returns the listening address, with the actual port if port 0 was requested.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// What happened to every completion request so far, in the order of arrival.
+    /// Returns a record per completion request so far, in order of arrival.
     pub fn truth(&self) -> Vec<TruthRecord> {
         self.service.truth.records()
     }
 
-    /// The figures of `/metrics`.
+    /// Returns the values of `/metrics`.
     pub fn stats(&self) -> ServerStats {
         self.service.stats()
     }
@@ -195,12 +203,12 @@ impl SimServer {
 
     fn end(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // Fails only if the network thread has already gone.
+            // Fails only if the network thread has already ended.
             let _ = stop.send(());
         }
         self.service.driver.stop();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has printed so; there is nothing left to end.
+            // A thread that panicked has printed a message; there is nothing left to stop.
             let _ = thread.join();
         }
     }

@@ -1,18 +1,20 @@
-//! Prompts as chained block hashes: what the prefix cache compares.
+//! Prompts as chained block hashes, which the prefix cache compares.
 //!
-//! Block `k` of a prompt covers its tokens `k * block_size .. (k + 1) * block_size`, and its hash covers the prompt from its
-//! beginning to the end of that block. So two prompts agree in their first `k` hashes exactly when they agree in their first
-//! `k * block_size` tokens (up to collisions of 64 bits). A last, partly filled block has no hash: real engines do not share it
+//! Block `k` of a prompt covers its tokens `k * block_size .. (k + 1) * block_size`, and its hash
+//! covers the prompt from its beginning to the end of that block. So two prompts agree in their
+//! first `k` hashes exactly when they agree in their first `k * block_size` tokens (up to
+//! collisions of 64 bits). A last, partly filled block has no hash: real engines do not share it
 //! either.
 
-/// Tokens that an image, a sound or a video stands for, beside a few that tell it from others: as many as a picture of
-/// half a megapixel has with models of today, to the order of magnitude. Nothing is decoded.
+/// Tokens per image, sound or video, in addition to a few that identify it: the number for a
+/// picture of half a megapixel in current models, to the order of magnitude. Nothing is decoded.
 pub const MEDIA_TOKENS: usize = 256;
 
-/// Collects a prompt, token by token or piece by piece, into block hashes.
+/// Collects a prompt, by token or by piece, into block hashes.
 ///
-/// Pieces describe a prompt without its text: whoever builds a prompt from parts (a system prompt, a document, an earlier
-/// answer) names each part by an identity and its length in tokens. Equal (identity, offset) stand for equal tokens.
+/// Pieces describe a prompt without its text: a prompt that consists of parts (a system prompt, a
+/// document, an earlier answer) names each part by an identity and its length in tokens. Equal
+/// (identity, offset) mean equal tokens.
 #[derive(Clone, Debug)]
 pub struct TokenIdentity {
     block_size: u32,
@@ -23,7 +25,7 @@ pub struct TokenIdentity {
 }
 
 impl TokenIdentity {
-    /// An empty prompt. A block size of 0 is taken as 1.
+    /// Creates an empty prompt. A block size of 0 is treated as 1.
     pub fn new(block_size: u32) -> Self {
         TokenIdentity {
             block_size: block_size.max(1),
@@ -34,12 +36,12 @@ impl TokenIdentity {
         }
     }
 
-    /// Appends one token, by its id.
+    /// Appends one token by its id.
     pub fn token(&mut self, id: u64) {
         self.span(TOKEN, id, 0, 1);
     }
 
-    /// Appends a piece of `tokens` tokens that `identity` names.
+    /// Appends a piece of `tokens` tokens of `identity`.
     pub fn piece(&mut self, identity: u64, tokens: u32) {
         let mut offset = 0;
         while offset < tokens {
@@ -49,17 +51,18 @@ impl TokenIdentity {
         }
     }
 
-    /// Tokens so far.
+    /// Returns the number of tokens so far.
     pub fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// The hashes of the full blocks.
+    /// Returns the hashes of the full blocks.
     pub fn into_blocks(self) -> Vec<u64> {
         self.blocks
     }
 
-    /// A span lies within one block, so (kind, identity, offset, count) names its tokens and where they stand.
+    /// A span is within one block, so (kind, identity, offset, count) determine its tokens and
+    /// their positions.
     fn span(&mut self, kind: u64, identity: u64, offset: u32, count: u32) {
         let place = (u64::from(offset) << 32) | u64::from(count);
         self.hash = chain(chain(chain(self.hash, kind), identity), place);
@@ -72,21 +75,21 @@ impl TokenIdentity {
     }
 }
 
-/// The block hashes of a prompt given as token ids.
+/// Returns the block hashes of a prompt given as token ids.
 pub fn blocks_of(tokens: impl Iterator<Item = u64>, block_size: u32) -> Vec<u64> {
     let mut prompt = TokenIdentity::new(block_size);
     tokens.for_each(|id| prompt.token(id));
     prompt.into_blocks()
 }
 
-/// The block hashes of a prompt given as pieces (identity, tokens).
+/// Returns the block hashes of a prompt given as pieces (identity, tokens).
 pub fn blocks_of_pieces(pieces: impl Iterator<Item = (u64, u32)>, block_size: u32) -> Vec<u64> {
     let mut prompt = TokenIdentity::new(block_size);
     pieces.for_each(|(identity, tokens)| prompt.piece(identity, tokens));
     prompt.into_blocks()
 }
 
-/// The identity of a text, for [`TokenIdentity::piece`].
+/// Returns the identity of a text, for [`TokenIdentity::piece`].
 pub fn identity(text: &str) -> u64 {
     let mut words = text.as_bytes().chunks_exact(8);
     let mut hash = chain(ROOT, text.len() as u64);
@@ -102,16 +105,17 @@ pub fn identity(text: &str) -> u64 {
         .fold(hash, |hash, byte| chain(hash, u64::from(*byte)))
 }
 
-/// Stands in for a tokenizer where none is at hand: splits before each space, punctuation mark and after every fourth byte of a
-/// word, which gives about as many pieces as a tokenizer of a large vocabulary on English prose. The split looks only at what
-/// comes before, so equal beginnings of texts give equal beginnings of tokens.
+/// Approximates a tokenizer: splits before each space and punctuation mark and after every fourth
+/// byte of a word, which gives about as many pieces as a tokenizer with a large vocabulary on
+/// English prose. The split depends only on the preceding text, so equal beginnings of texts give
+/// equal beginnings of tokens.
 pub fn approximate_tokens(text: &str) -> Vec<u32> {
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
     let mut start = 0;
     let mut inside = false;
     for (at, letter) in text.char_indices() {
         let word = letter.is_alphanumeric();
-        // A space goes with the word that follows it.
+        // A space belongs to the word that follows it.
         let boundary = if word { at - start >= 5 && inside } else { true };
         if boundary && at > start {
             tokens.push(identity(&text[start..at]) as u32);
@@ -129,7 +133,7 @@ const ROOT: u64 = 0x9e37_79b9_7f4a_7c15;
 const TOKEN: u64 = 1;
 const PIECE: u64 = 2;
 
-/// The finaliser of SplitMix64 over the running hash and the next word.
+/// The finalizer of SplitMix64 over the running hash and the next word.
 fn chain(hash: u64, word: u64) -> u64 {
     let mut x = hash.rotate_left(23).wrapping_mul(0xd134_2543_de82_ef95) ^ word;
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -161,7 +165,8 @@ mod tests {
 
     #[test]
     fn pieces_share_blocks_up_to_the_first_different_piece() {
-        // 40 + 30 tokens against 40 + 30 others: blocks of 16 end at 16, 32, 48, 64; two lie within the first piece.
+        // 40 + 30 tokens against 40 + 30 others: blocks of 16 end at 16, 32, 48, 64; two are within
+        // the first piece.
         let a = blocks_of_pieces([(7, 40), (8, 30)].into_iter(), 16);
         let b = blocks_of_pieces([(7, 40), (9, 30)].into_iter(), 16);
         assert_eq!((a.len(), b.len()), (4, 4));
@@ -171,7 +176,7 @@ mod tests {
         let longer = blocks_of_pieces([(7, 64)].into_iter(), 16);
         assert_eq!(a[..2], longer[..2]);
         assert_ne!(a[2], longer[2]);
-        // The same piece at another place is not the same prefix.
+        // The same piece at another position is not the same prefix.
         assert_ne!(blocks_of_pieces([(8, 16), (7, 16)].into_iter(), 16)[1], a[0]);
     }
 

@@ -1,4 +1,4 @@
-//! Constant times: an answer's deadlines are its own, whatever else runs.
+//! Constant times: an answer's deadlines do not depend on the others.
 #![expect(
     clippy::unwrap_used,
     reason = "the functions that the tests share are tests too"

@@ -1,5 +1,5 @@
-//! Every API over real sockets: the order of its events by its published description, and the truth log against what the project's
-//! own client sees, event by event.
+//! Every API over real sockets: the order of its events according to its published description, and
+//! the truth log against the events that the project's client sees.
 #![expect(
     clippy::unwrap_used,
     reason = "the functions that the tests share are tests too"
@@ -46,7 +46,8 @@ fn kinds_of(truth: &TruthRecord) -> Vec<ChunkKind> {
     truth.chunks.iter().map(|(_, kind)| *kind).collect()
 }
 
-/// The path, the client's dialect, the body of a streamed request for so many tokens, and whether the API has reasoning.
+/// Returns the path, the client's endpoint kind, the body of a streamed request for `tokens`
+/// tokens, and whether the API has reasoning.
 fn apis(tokens: u32) -> [(&'static str, Dialect, Value, bool); 5] {
     let hi = json!([{ "role": "user", "content": "hi" }]);
     [
@@ -196,7 +197,7 @@ fn a_tool_is_called_in_the_api_s_own_shape() {
     sim.server.stop();
 }
 
-/// The data of each event with a name, and the name.
+/// Returns the data of each event with a name, and the name.
 fn named(reply: &Reply) -> Vec<(String, Value)> {
     reply
         .body
@@ -214,7 +215,7 @@ fn named(reply: &Reply) -> Vec<(String, Value)> {
 /// <https://developers.openai.com/api/reference/resources/responses/streaming-events>
 #[test]
 fn responses_come_in_the_order_of_their_description() {
-    // A mean of one token: answers end by themselves, if not at once then soon.
+    // A mean of one token: answers end by themselves, if not immediately then soon.
     let sim = Sim::start(Profile {
         mean_output_tokens: 1.0,
         ..fast(Faults::default(), 0)
@@ -411,7 +412,7 @@ fn an_error_inside_a_stream_has_the_api_s_shape() {
         );
         let truth = sim.truth(ordinal);
         assert_eq!(truth.outcome, TruthOutcome::MidStreamError);
-        // What comes after the error counts for nothing: vLLM's `[DONE]` is in the truth only.
+        // Anything after the error is ignored by the client: vLLM's `[DONE]` is in the truth only.
         let seen: Vec<ChunkKind> = verdict.chunks.iter().map(|chunk| chunk.kind).collect();
         let sent: Vec<ChunkKind> = kinds_of(&truth)
             .into_iter()

@@ -1,4 +1,4 @@
-//! The document of the simulated engine against the keys that a profile has.
+//! The documentation of the simulator against the keys of a profile.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ fn every_key_and_every_fault_of_the_wire_is_told() {
     }
 }
 
-/// The profile that the document shows is one.
+/// The profile in the documentation is valid.
 #[test]
 fn the_example_is_a_valid_profile() {
     let text = DOCUMENT

@@ -1,4 +1,4 @@
-//! The engine against times that can be reckoned by hand. See `common::plain` for the costs.
+//! The engine against times calculated by hand. See `common::plain` for the costs.
 
 mod common;
 
@@ -61,8 +61,9 @@ fn two_at_once_share_every_step() {
 
 #[test]
 fn a_newcomer_waits_for_the_step_and_slows_it() {
-    // Alone: prefill until 30, decodes end at 35, 40. The second arrives at 36 and begins at 40; that step holds its prefill
-    // (10 + 10) and the first one's decode (4 + 1), so it ends at 65. Then both decode: 71.
+    // Alone: prefill until 30, decodes end at 35, 40. The second arrives at 36 and begins at 40;
+    // that step holds its prefill (10 + 10) and the first one's decode (4 + 1), so it ends at 65.
+    // Then both decode: 71.
     let (_, events) = run(plain(), 1, &[(0, request(1, 20, 5)), (ms(36), request(2, 10, 2))]);
     assert_eq!(tokens(&events, 1), [ms(30), ms(35), ms(40), ms(65), ms(71)]);
     assert_eq!(started(&events, 2), (ms(40), 0));
@@ -99,8 +100,8 @@ fn a_long_prompt_is_computed_in_chunks_while_others_decode() {
     // Chunks of 16, 16, 8: 26 + 26 + 18.
     let (_, events) = run(profile.clone(), 1, &[(0, request(1, 40, 2))]);
     assert_eq!(tokens(&events, 1), [ms(70), ms(75)]);
-    // A first request of 8 decodes meanwhile. Step 1: its 8 and 8 of the second, 26. Steps 2, 3: 16 each and a decode, 31.
-    // The second is then complete.
+    // A first request of 8 decodes meanwhile. Step 1: its 8 and 8 of the second, 26. Steps 2, 3: 16
+    // each and a decode, 31. The second is then complete.
     let (_, events) = run(profile, 1, &[(0, request(1, 8, 3)), (0, request(2, 40, 1))]);
     assert_eq!(tokens(&events, 1), [ms(26), ms(57), ms(88)]);
     assert_eq!(tokens(&events, 2), [ms(88)]);
@@ -108,7 +109,8 @@ fn a_long_prompt_is_computed_in_chunks_while_others_decode() {
 
 #[test]
 fn memory_holds_newcomers_back() {
-    // 10 blocks of 4. The first takes 8 for its prompt of 32, a ninth for its second token. The second needs 3.
+    // 10 blocks of 4. The first takes 8 for its prompt of 32, a ninth for its second token. The
+    // second needs 3.
     let profile = Profile {
         kv_capacity_tokens: 40,
         max_context: 40,
@@ -123,10 +125,11 @@ fn memory_holds_newcomers_back() {
 
 #[test]
 fn the_youngest_gives_way_and_is_computed_again() {
-    // 6 blocks of 4: each prompt of 8 takes two, two are left. Both decode after 10 + 16 = 26 and take their third block for
-    // their 9th entry; tokens 2 to 5 come at 32, 38, 44, 50. The 13th entry needs a fourth block: the second one is preempted.
-    // The first decodes alone: 55, 60, 65 (8 tokens, done). The second then computes 8 + 5 tokens, 10 + 13, and its sixth
-    // token comes at 88; the rest at 93, 98.
+    // 6 blocks of 4: each prompt of 8 takes two, two are left. Both decode after 10 + 16 = 26 and
+    // take their third block for their 9th entry; tokens 2 to 5 come at 32, 38, 44, 50. The 13th
+    // entry needs a fourth block: the second one is preempted. The first decodes alone: 55, 60, 65
+    // (8 tokens, done). The second then computes 8 + 5 tokens, 10 + 13, and its sixth token comes
+    // at 88; the rest at 93, 98.
     let profile = Profile {
         kv_capacity_tokens: 24,
         max_context: 24,
@@ -148,7 +151,8 @@ fn the_youngest_gives_way_and_is_computed_again() {
 
 #[test]
 fn who_lost_its_memory_comes_before_who_waits() {
-    // As above, with a third that waits for the batch from the beginning. Its three blocks do not fit beside the second's four.
+    // As above, with a third request that waits for the batch from the beginning. Its three blocks
+    // do not fit next to the second's four.
     let profile = Profile {
         kv_capacity_tokens: 24,
         max_context: 24,
@@ -284,7 +288,7 @@ fn cancelling_frees_the_slot_and_the_memory() {
     let before = events.len();
     drain(&mut engine, &mut events);
     assert!(events[before..].iter().all(|event| event.id() == 3));
-    // The step that was under way ends at 45; then the third begins.
+    // The running step ends at 45; then the third begins.
     assert_eq!(started(&events, 3), (ms(45), 0));
     assert_eq!(tokens(&events, 3).len(), 100);
 }
@@ -616,7 +620,7 @@ fn faults_come_as_often_as_asked() {
     let fault =
         |kind: Fault| count(&|event| matches!(event, EngineEvent::Fault { fault, .. } if *fault == kind));
     let started = count(&|event| matches!(event, EngineEvent::Started { .. }));
-    // At the door 0.8 pass; the faults inside happen to those.
+    // 0.8 of the requests pass admission; the faults inside the answer apply to those.
     let drops = fault(Fault::DropConnection);
     let stalls = count(&|event| {
         matches!(
@@ -646,7 +650,8 @@ fn faults_come_as_often_as_asked() {
             "case {index}: {count}, not {expected} ± {bound}"
         );
     }
-    // Places are drawn evenly from 0 to 9 tokens: truncated and broken answers hold 4.5 on average.
+    // Positions are drawn uniformly from 0 to 9 tokens: truncated and broken answers have 4.5 on
+    // average.
     let mut cut = vec![0u32; n as usize];
     for event in &events {
         match event {
@@ -667,7 +672,8 @@ fn faults_come_as_often_as_asked() {
         })
         .collect();
     let mean = broken.iter().map(|tokens| f64::from(*tokens)).sum::<f64>() / broken.len() as f64;
-    // Deviation of the uniform distribution on 0..=9: 2.87; five standard errors at about 3200: 0.25.
+    // Deviation of the uniform distribution on 0..=9: 2.87; five standard errors at about 3200:
+    // 0.25.
     assert!((mean - 4.5).abs() < 0.26, "{mean}");
     assert!((0..10).all(|place| broken.contains(&place)));
 }

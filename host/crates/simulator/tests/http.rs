@@ -1,4 +1,5 @@
-//! The server over real sockets: every endpoint, every fault, and the truth log against what arrives.
+//! The server over real sockets: every endpoint, every fault, and the truth log against the
+//! received bytes.
 #![expect(
     clippy::unwrap_used,
     reason = "the functions that the tests share are tests too"
@@ -127,7 +128,7 @@ fn the_truth_is_monotone_and_never_after_what_arrives() {
     sim.server.stop();
 }
 
-/// What a self-test relies on: known times, whatever is asked and however many ask.
+/// The requirements of a self-test: known times, for any request and any number of clients.
 #[test]
 fn a_twin_keeps_its_times_and_tells_of_each_request() {
     let clock = RunClock::starting_now();
@@ -143,7 +144,7 @@ fn a_twin_keeps_its_times_and_tells_of_each_request() {
         .map(|client| {
             std::thread::spawn(move || {
                 let headers = format!("x-request-id: {client}\r\n");
-                // It does not ask for an exact length.
+                // The request does not set `ignore_eos`.
                 let body = chat(10 + client).replace("\"ignore_eos\":true,", "");
                 Connection::open(addr, clock).post(CHAT, &headers, &body)
             })
@@ -191,7 +192,7 @@ fn the_head_does_not_wait_for_the_first_token() {
     sim.server.stop();
 }
 
-/// Each token has a write of its own, also when the server is late: then as many chunks come as there were tokens.
+/// Each token has a separate write, even if the server is late: there are as many chunks as tokens.
 #[test]
 fn each_token_is_one_http_chunk() {
     let sim = Sim::start(Profile {
@@ -372,7 +373,7 @@ fn bad_requests_get_an_error_body_and_keep_the_connection() {
         "only completion requests are recorded"
     );
     assert_eq!(sim.truth(0).outcome, TruthOutcome::Status(400));
-    // A model of another name is served and echoed, unless the profile is strict.
+    // Another model's name is accepted and echoed, unless the profile is strict.
     let reply = connection.post(TEXT, "", r#"{"model":"x\"y","prompt":"x","max_tokens":1}"#);
     assert_eq!((reply.status, &reply.json()["model"]), (200, &"x\"y".into()));
     let strict = Sim::with(Faults {
@@ -476,7 +477,7 @@ fn a_dropped_connection_ends_inside_an_event() {
         );
         assert_eq!(sim.truth(0).outcome, TruthOutcome::Dropped);
         assert_eq!(sim.truth(0).chunks.len(), whole.len());
-        // A whole answer that is dropped never begins.
+        // A dropped answer that is not streamed never begins.
         let mut connection = sim.connect();
         connection.send(
             "POST",
@@ -547,8 +548,8 @@ fn a_stall_is_a_gap_that_both_sides_see() {
     let reply = sim.connect().post(CHAT, "", &chat(4));
     let truth = sim.truth(0);
     assert_eq!(truth.outcome, TruthOutcome::Finished(FinishReason::Length));
-    // The third token was due after 10 + 4 + 4 ms; the sequence decodes again 150 ms later. Lower bounds hold on a busy
-    // machine too.
+    // The third token was due after 10 + 4 + 4 ms; the sequence decodes again 150 ms later. Lower
+    // bounds hold on a busy machine too.
     let third = truth.arrived_at + (10 + 4 + 4 + 150 + 4) * 1_000_000;
     assert!(truth.chunks[3].0 >= third);
     assert!(reply.events()[3].0 >= third);
@@ -573,7 +574,7 @@ fn a_client_that_goes_away_frees_the_engine() {
         max_batch: 1,
         ..profile()
     });
-    // One streams, one waits behind it for a whole answer.
+    // One request streams, the next one waits for it and gets a whole answer.
     let mut streaming = sim.connect();
     streaming.send("POST", CHAT, "", &chat(10_000));
     sim.until(|sim| (sim.server.stats().engine.running == 1).then_some(()));
@@ -641,7 +642,7 @@ fn stopping_closes_what_is_open_at_once() {
     assert_eq!(connection.reply().unwrap().ended, Ended::Cut);
 }
 
-/// Whatever comes in, the next connection is served.
+/// After any input, the next connection is served.
 #[test]
 fn garbage_is_answered_or_dropped_and_harms_nobody() {
     let sim = Sim::start(profile());
@@ -658,7 +659,7 @@ fn garbage_is_answered_or_dropped_and_harms_nobody() {
     ];
     for bytes in garbage {
         let mut connection = sim.connect();
-        // The server may close before all is written.
+        // The server may close before everything is written.
         let _ = std::io::Write::write_all(&mut connection.stream, bytes);
         let _ = connection.stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
@@ -706,7 +707,7 @@ fn a_body_in_pieces_arrives_when_it_is_whole() {
     sim.server.stop();
 }
 
-/// A prompt above the limit for the network thread goes another way, to the same answer.
+/// A prompt above the limit of the network thread is tokenized elsewhere, with the same answer.
 #[test]
 fn a_long_prompt_is_counted_like_a_short_one() {
     let sim = Sim::start(profile());

@@ -1,4 +1,4 @@
-//! What holds for every profile, every load and every order of calls.
+//! Properties for every profile, every load and every order of calls.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::drain;
 use proptest::prelude::*;
 use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Fault, Faults, Profile};
 
-/// What a driver does.
+/// A driver's call.
 #[derive(Clone, Debug)]
 enum Call {
     Submit {
@@ -35,7 +35,7 @@ fn calls() -> impl Strategy<Value = Vec<(u64, Call)>> {
             exact,
         });
     let call = prop_oneof![8 => submit, 1 => any::<usize>().prop_map(Call::Cancel), 2 => Just(Call::Advance)];
-    // Gaps in nanoseconds; often none, so that calls coincide.
+    // Gaps in nanoseconds; often zero, so that calls coincide.
     prop::collection::vec((prop_oneof![2 => Just(0u64), 3 => 0u64..30_000_000], call), 1..80)
 }
 
@@ -85,7 +85,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
 }
 
 fn blocks(prompt: u32, prefix: u8, block_size: u32) -> Vec<u64> {
-    // Prompts of one prefix group share everything that both have.
+    // Prompts of one prefix group share all blocks that both have.
     (0..u64::from(prompt / block_size))
         .map(|block| (u64::from(prefix) << 32) | (block + 1))
         .collect()
@@ -227,7 +227,7 @@ proptest! {
         prop_assert_eq!(first.engine.stats(), second.engine.stats());
     }
 
-    /// Advancing in between, at any times, changes nothing: only submissions do.
+    /// Intermediate calls of `advance` at any times change nothing; only submissions do.
     #[test]
     fn how_often_one_looks_does_not_matter(profile in profiles(), calls in calls(), seed in 0u64..100) {
         let submits: Vec<(u64, Call)> =
@@ -247,7 +247,8 @@ proptest! {
         prop_assert_eq!(events, looking.events);
     }
 
-    /// Without noise, faults and others, a request takes its prefill steps and its decode steps.
+    /// Without noise, faults and other requests, a request takes exactly its prefill and decode
+    /// steps.
     #[test]
     fn alone_a_request_takes_what_the_formula_says(profile in profiles(), prompt in 1u32..49, output in 1u32..20) {
         let output = output.min(50 - prompt);

@@ -1,4 +1,4 @@
-//! Faults of the wire, looked at as raw bytes, and what the truth log says of each.
+//! Faults of the wire as raw bytes, and their truth records.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -55,7 +55,7 @@ enum End {
     Reset,
 }
 
-/// All bytes until the server closes.
+/// Returns all bytes until the server closes.
 fn to_the_end(connection: &mut Connection) -> (Vec<u8>, End) {
     let mut all = Vec::new();
     let mut buffer = [0; 65536];
@@ -69,7 +69,7 @@ fn to_the_end(connection: &mut Connection) -> (Vec<u8>, End) {
     }
 }
 
-/// The bytes until they end so.
+/// Returns the bytes up to and including `end`.
 fn until(connection: &mut Connection, end: &[u8]) -> Vec<u8> {
     let mut all = Vec::new();
     let mut buffer = [0; 65536];
@@ -109,7 +109,7 @@ fn a_drip_is_one_byte_a_write_and_the_same_answer() {
     let truth = sim.truth(0);
     assert_eq!((truth.outcome, truth.fault), (FINISHED, Some(WireFault::Drip)));
     assert_eq!(kinds(&sim, 0).len(), 6);
-    // Events that share a step no longer share an instant: hundreds of writes lie between them.
+    // Events of one step no longer share an instant: hundreds of writes are between them.
     assert!(truth.chunks.windows(2).all(|pair| pair[0].0 < pair[1].0));
     assert!(truth.headers_sent_at.unwrap() < truth.chunks[0].0);
     assert_eq!(connection.post(CHAT, "", &whole(2)).status, 200);
@@ -209,7 +209,7 @@ fn chunks_can_have_trailers_upper_case_sizes_and_extensions() {
             connection.send("POST", CHAT, "", &body);
             let bytes = text(&until(&mut connection, last.as_bytes()));
             assert!(bytes.contains(head), "{bytes}");
-            // The first chunk says its size and holds so much.
+            // The first chunk states its size and has exactly that length.
             let body = text(body_of(bytes.as_bytes()));
             let (size, rest) = body.split_once("\r\n").unwrap();
             let digits = match fault {
@@ -250,7 +250,7 @@ fn a_body_can_end_with_the_connection() {
     sim.server.stop();
 }
 
-/// An HTTP/1.0 client gets no chunks, without any fault.
+/// An HTTP/1.0 client gets no chunks, even without a fault.
 #[test]
 fn an_old_client_gets_no_chunks() {
     let sim = faulty(Faults::default());
@@ -295,7 +295,7 @@ fn a_compressed_body_is_flushed_with_every_write() {
         rest = &rest[line + 4 + size..];
     }
     assert_eq!(chunks.len(), 3, "one for each token");
-    // The first chunk alone can be read as far as its token.
+    // The first chunk alone can be decompressed up to its token.
     let mut first = String::new();
     let _ = flate2::read::GzDecoder::new(&chunks[0][..]).read_to_string(&mut first);
     assert_eq!(
@@ -360,10 +360,10 @@ fn a_reset_and_a_half_close_come_in_the_middle_of_an_event() {
         assert_eq!(end, expected);
         if fault == WireFault::HalfClose {
             let bytes = text(&bytes);
-            // The role and two tokens, and half of the third one's event.
+            // The role, two tokens, and half of the third one's event.
             assert_eq!(bytes.matches("\n\n").count(), 3);
             assert_eq!(bytes.matches("data: ").count(), 4);
-            // The server goes on reading until the client is done too.
+            // The server continues reading until the client closes too.
             assert_eq!(sim.server.stats().connections_open, 1);
             connection.stream.write_all(b"more").unwrap();
             connection.stream.shutdown(Shutdown::Write).unwrap();
@@ -384,7 +384,7 @@ fn a_reset_and_a_half_close_come_in_the_middle_of_an_event() {
     }
 }
 
-/// A fault has a place in every answer, however short, and none in errors.
+/// A fault has a position in every answer, however short, and none in errors.
 #[test]
 fn short_answers_break_too_and_errors_do_not() {
     let reset = sim(WireFault::Reset);
@@ -437,7 +437,7 @@ fn a_stall_holds_back_the_head_or_half_an_event() {
         let first = truth.chunks[0].0.min(truth.headers_sent_at.unwrap());
         assert!(truth.finished_at.unwrap() >= first + 120_000_000);
         if ordinal == 0 {
-            // The second token's event waits for its other half; the third comes right behind it.
+            // The second token's event waits for its other half; the third follows immediately.
             let times: Vec<u64> = truth.chunks.iter().map(|(at, _)| *at).collect();
             assert!(times[2] >= times[1] + 120_000_000);
             assert!(times[3] < times[2] + 120_000_000);

@@ -4,12 +4,12 @@ use crate::decimal::decimal;
 use crate::lexer::TokenKind;
 use crate::{Bound, BoundUnit, Comparison, ParseError, Reader};
 
-/// A bound, and the sign that was written before it.
+/// A bound, and its explicit sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrittenBound {
     /// The bound, sign included.
     pub bound: Bound,
-    /// `+` or `-`, if one was written.
+    /// `+` or `-`, if present.
     pub sign: Option<char>,
 }
 
@@ -20,12 +20,12 @@ pub(crate) struct Written {
     pub(crate) sign: Option<char>,
 }
 
-/// Powers of ten of the units of time, and how often they hold a second's multiple.
+/// Units of time with their power of ten and factor relative to a second.
 const TIMES: [(&str, i64, f64); 8] = [
     ("ns", -9, 1.0),
     ("us", -6, 1.0),
     ("µs", -6, 1.0),
-    // The Greek letter, which looks the same as the sign before it.
+    // The Greek letter, which looks the same as the micro sign of the entry before.
     ("μs", -6, 1.0),
     ("ms", -3, 1.0),
     ("s", 0, 1.0),
@@ -33,7 +33,7 @@ const TIMES: [(&str, i64, f64); 8] = [
     ("h", 0, 3600.0),
 ];
 
-/// What people also call the units.
+/// Aliases of the units.
 const UNITS_ALSO_CALLED: [(&str, &str); 17] = [
     ("sec", "s"),
     ("secs", "s"),
@@ -57,10 +57,10 @@ const UNITS_ALSO_CALLED: [(&str, &str); 17] = [
 const COMPARISONS: &str = "a comparison (<, <=, >, >=)";
 
 impl Reader<'_> {
-    /// A comparison. `since` is where what is compared began.
+    /// Reads a comparison. `since` is the start of the compared quantity.
     pub fn comparison(&mut self, since: usize) -> Result<Comparison, ParseError> {
         let wrong = |reader: &Self, hint: &str| {
-            let problem = format!("`{}` is no comparison; {hint}", reader.peek_text());
+            let problem = format!("`{}` is not a comparison; {hint}", reader.peek_text());
             Err(reader.error(reader.peek().place.clone(), problem))
         };
         if self.peek().kind != TokenKind::Symbol {
@@ -74,7 +74,7 @@ impl Reader<'_> {
             "=<" => return wrong(self, "did you mean `<=`?"),
             "=>" => return wrong(self, "did you mean `>=`?"),
             "=" | "==" | "!=" => {
-                return wrong(self, "what is measured is never exactly a number: use <= or >=");
+                return wrong(self, "measured values are never exactly equal: use <= or >=");
             }
             _ => return Err(self.unexpected(COMPARISONS, since)),
         };
@@ -82,7 +82,8 @@ impl Reader<'_> {
         Ok(comparison)
     }
 
-    /// A number with or without a sign and a unit. `since` is where the part began that it belongs to.
+    /// Reads a number with an optional sign and unit. `since` is the start of the part that it
+    /// belongs to.
     pub fn bound(&mut self, since: usize) -> Result<WrittenBound, ParseError> {
         let Written { value, unit, sign } = self.written(since, 0)?;
         Ok(WrittenBound {
@@ -91,7 +92,8 @@ impl Reader<'_> {
         })
     }
 
-    /// A number with its sign and unit, times ten to the power of `scale` beyond what its unit says.
+    /// Reads a number with its sign and unit, times ten to the power of `scale` in addition to its
+    /// unit.
     pub(crate) fn written(&mut self, since: usize, scale: i64) -> Result<Written, ParseError> {
         let begin = self.at();
         let sign = ['+', '-']
@@ -108,18 +110,19 @@ impl Reader<'_> {
             .filter(|size| size.is_finite())
             .ok_or_else(|| {
                 let place = begin..begin + self.passed(begin).len();
-                self.error(place, "this number is beyond what can be measured")
+                self.error(place, "this number is out of range")
             })?;
         let value = if sign == Some('-') { -size } else { size };
         Ok(Written { value, unit, sign })
     }
 
-    /// The unit that stands next, with the power of ten and the factor that bring it to seconds or to a share.
+    /// Reads an optional unit; returns it with the power of ten and the factor that convert it to
+    /// seconds or to a share.
     fn unit(&mut self) -> Result<(BoundUnit, i64, f64), ParseError> {
         if self.take_symbol("%") {
             return Ok((BoundUnit::Percent, -2, 1.0));
         }
-        // In languages made of several bounds these words join them.
+        // These words join bounds in languages that combine several.
         if !self.at_word() || self.at_keyword("and") || self.at_keyword("or") {
             return Ok((BoundUnit::None, 0, 1.0));
         }
@@ -135,10 +138,10 @@ impl Reader<'_> {
             .map(|(_, name)| *name)
             .or_else(|| TIMES.iter().map(|(name, ..)| *name).find(|name| *name == lower));
         let hint = meant.map_or_else(
-            || "there are ns, us, ms, s, m, h and %; another unit is left out".to_owned(),
+            || "valid units are ns, us, ms, s, m, h and %; omit other units".to_owned(),
             |name| format!("did you mean `{name}`?"),
         );
-        let problem = format!("there is no unit `{word}`; {hint}");
+        let problem = format!("unknown unit `{word}`; {hint}");
         Err(self.error(self.peek().place.clone(), problem))
     }
 }

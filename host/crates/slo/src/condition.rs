@@ -1,14 +1,16 @@
-//! What is asked of each request: `ttfc <= 500ms`.
+//! Conditions on each request: `ttfc <= 500ms`.
 
 use crate::display::Named;
 use crate::{Aggregate, Comparison, Objective, ParseError, Quantity, Reader};
 
 impl Objective {
-    /// Reads what is asked of each request, such as `ttfc <= 500ms`: a metric without an aggregate, which every sample of the request has
-    /// to keep (a request has one time to first chunk, and many gaps). So an upper bound is one on the largest sample
-    /// ([`Aggregate::Max`]), and a lower bound one on the smallest ([`Aggregate::Min`]).
+    /// Reads a condition on each request, such as `ttfc <= 500ms`: a metric without an aggregate,
+    /// which every sample of the request has to meet (a request has one time to first chunk, and
+    /// many gaps). So an upper bound applies to the largest sample ([`Aggregate::Max`]), and a
+    /// lower bound to the smallest ([`Aggregate::Min`]).
     ///
-    /// An aggregate may be given, and is then over the samples of one request: `p99(tbc) <= 50ms`. A window may not.
+    /// An explicit aggregate is over the samples of one request: `p99(tbc) <= 50ms`. A window is
+    /// refused.
     pub fn parse_condition(text: &str) -> Result<Objective, ParseError> {
         let mut reader = Reader::new(text)?;
         if reader.at_word() && reader.peek_second_text() == "(" {
@@ -32,7 +34,8 @@ impl Objective {
         Ok(condition)
     }
 
-    /// What is asked of each request as text: without the aggregate, where [`Objective::parse_condition`] would add it.
+    /// Returns the condition as text: without the aggregate if [`Objective::parse_condition`] would
+    /// add it.
     pub fn condition_text(&self) -> String {
         let Quantity::Samples {
             aggregate,
@@ -51,7 +54,7 @@ impl Objective {
     }
 }
 
-/// Every sample keeps an upper bound if the largest does, and a lower bound if the smallest does.
+/// Every sample meets an upper bound if the largest does, and a lower bound if the smallest does.
 fn implied(comparison: Comparison) -> Aggregate {
     match comparison {
         Comparison::Below | Comparison::AtMost => Aggregate::Max,
@@ -62,7 +65,7 @@ fn implied(comparison: Comparison) -> Aggregate {
 fn aggregated(reader: &mut Reader<'_>) -> Result<Objective, ParseError> {
     let quantity = reader.quantity()?;
     if let Quantity::Samples { window: Some(_), .. } = quantity {
-        let problem = "a condition is asked of each request by itself: it has no window";
+        let problem = "a condition applies to each request separately and cannot have a window";
         let end = reader.passed(0).len();
         return Err(reader.error(0..end, problem));
     }

@@ -1,10 +1,11 @@
-//! Decimal numbers, moved by powers of ten without rounding.
+//! Decimal numbers, shifted by powers of ten without rounding.
 
-/// The largest exponent looked at: far beyond what a double holds, and far from overflowing.
+/// The largest exponent considered: far beyond the range of a double, and far from overflow.
 const FARTHEST: i64 = 100_000;
 
-/// The number that `digits` (with a fraction, an exponent and underscores, but no sign) is, times ten to the power of `shift`: the double
-/// nearest to that decimal number. `None` if it is too large or too small for a double.
+/// Returns the double nearest to the decimal number `digits` (with a fraction, an exponent and
+/// underscores, but without a sign) times ten to the power of `shift`; `None` if it is out of
+/// range.
 pub(crate) fn decimal(digits: &str, shift: i64) -> Option<f64> {
     let plain = digits.replace('_', "");
     let (mantissa, exponent) = match plain.split_once(['e', 'E']) {
@@ -24,7 +25,8 @@ pub(crate) fn decimal(digits: &str, shift: i64) -> Option<f64> {
     (value.is_finite() && !vanished).then_some(value)
 }
 
-/// The shortest decimal number that is this double, times ten to the power of `shift`. [`decimal`] of it and `-shift` gives the double.
+/// Returns the shortest decimal text that reads back as this double, times ten to the power of
+/// `shift`. [`decimal`] with `-shift` is the inverse.
 pub(crate) fn decimal_text(value: f64, shift: i64) -> String {
     let scientific = format!("{value:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

@@ -33,7 +33,7 @@ impl Display for Quantity {
     }
 }
 
-/// A metric with the labels that select its samples.
+/// A metric with the label filter of its samples.
 pub(crate) struct Named<'a> {
     pub(crate) metric: &'a str,
     pub(crate) filter: &'a [(String, String)],
@@ -63,7 +63,7 @@ fn write_label(f: &mut Formatter<'_>, (name, value): &(String, String)) -> fmt::
     quoted(f, value)
 }
 
-/// A label as objectives write it: `tier="gold"`.
+/// A label in the syntax of objectives: `tier="gold"`.
 pub struct LabelText<'a>(pub &'a (String, String));
 
 impl Display for LabelText<'_> {
@@ -72,7 +72,7 @@ impl Display for LabelText<'_> {
     }
 }
 
-/// Whether a label's name can stand without quotes.
+/// Returns true if a label's name needs no quotes.
 fn is_bare(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts
@@ -96,7 +96,7 @@ fn quoted(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')
 }
 
-/// A time in the largest unit up to seconds that it is a whole number of.
+/// Formats a time in the largest unit up to seconds of which it is a whole multiple.
 fn time(time: Duration) -> String {
     let nanos = time.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")];
@@ -134,7 +134,8 @@ impl Display for Comparison {
     }
 }
 
-/// The bound with its unit: `500ms`, `1%`, `0.05`. A time is in the largest unit up to seconds that gives at least 1.
+/// The bound with its unit: `500ms`, `1%`, `0.05`. A time is in the largest unit up to seconds in
+/// which it is at least 1.
 impl Display for Bound {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (shift, unit) = match self.unit {

@@ -1,10 +1,11 @@
-//! What is wrong with a text, and where.
+//! Parse errors with their place.
 
 use std::ops::Range;
 
-/// A text that is not in the language.
+/// A text that is not valid in the language.
 ///
-/// It prints as the column and the problem on one line, then the text with the place marked:
+/// Its `Display` is the column and the problem on one line, followed by the text with the place
+/// marked:
 ///
 /// ```text
 /// column 11: expected a comparison (<, <=, >, >=) after `p99(ttfc)`, found `is`
@@ -16,11 +17,12 @@ use std::ops::Range;
 pub struct ParseError {
     /// The text.
     pub text: String,
-    /// Where the problem begins, in characters, from 1; one past the last character if something is missing at the end.
+    /// Start of the problem in characters, from 1; one past the last character if something is
+    /// missing at the end.
     pub column: usize,
-    /// How many characters it takes; at least 1.
+    /// Length in characters; at least 1.
     pub width: usize,
-    /// What is wrong and what was expected, on one line, in lower case.
+    /// The problem and the expected token, on one line, in lower case.
     pub problem: String,
 }
 
@@ -28,7 +30,7 @@ pub struct ParseError {
 const SHOWN: usize = 48;
 
 impl ParseError {
-    /// A problem with the bytes `place` of `text`.
+    /// Creates an error for the bytes `place` of `text`.
     pub fn new(text: &str, place: Range<usize>, problem: impl Into<String>) -> ParseError {
         let before = text.char_indices().take_while(|(at, _)| *at < place.start);
         let within = text.char_indices().filter(|(at, _)| place.contains(at)).count();
@@ -41,7 +43,7 @@ impl ParseError {
     }
 }
 
-/// The text around the place, and a line with carets below it.
+/// Returns the text around the place, and a line with carets below it.
 fn marked(text: &str, column: usize, width: usize) -> String {
     let at = column - 1;
     let from = at.saturating_sub(SHOWN);

@@ -1,33 +1,33 @@
-//! Bounds in the unit of what they bound.
+//! Conversion of bounds to the unit of the bounded quantity.
 
 use crate::{Bound, BoundUnit};
 
-/// A bound whose unit has nothing to do with what it bounds.
+/// A bound whose unit does not match the bounded quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitMismatch {
-    /// A time bounds what is none.
+    /// A time bounds a quantity that is not a time.
     #[error(
-        "`{bound}` is a time, and the unit of what it bounds is {unit}; leave `{suffix}` out or bound another metric"
+        "`{bound}` is a time, but the metric's unit is {unit}; leave `{suffix}` out, or bound another metric"
     )]
     Time {
         /// The bound as text.
         bound: String,
-        /// The unit of what it bounds, in words.
+        /// Description of the quantity's unit.
         unit: String,
         /// The bound's unit.
         suffix: String,
     },
-    /// A percentage bounds what is no share.
-    #[error("`{bound}` is a share, and the unit of what it bounds is {unit}; give a number in that unit")]
+    /// A percentage bounds a quantity that is not a share.
+    #[error("`{bound}` is a share, but the metric's unit is {unit}; give a number in that unit")]
     Percent {
         /// The bound as text.
         bound: String,
-        /// The unit of what it bounds, in words.
+        /// Description of the quantity's unit.
         unit: String,
     },
 }
 
-/// How many of a unit of time a second has.
+/// Returns the length of a second in this unit of time.
 fn per_second(unit: &str) -> Option<f64> {
     match unit {
         "s" | "sec" | "second" | "seconds" => Some(1.0),
@@ -40,7 +40,7 @@ fn per_second(unit: &str) -> Option<f64> {
     }
 }
 
-/// How many of a unit of ratios a whole has.
+/// Returns the size of a whole in this unit of ratios.
 fn per_whole(unit: &str) -> Option<f64> {
     match unit {
         "" | "1" | "ratio" | "share" | "fraction" => Some(1.0),
@@ -50,8 +50,9 @@ fn per_whole(unit: &str) -> Option<f64> {
 }
 
 impl Bound {
-    /// The bound in the unit of what it bounds: `500ms` is 0.5 in `s` and 500 in `ms`; `1%` is 0.01 in `1` and 1 in `%`. A bound without a
-    /// unit is in that unit already. Units of times are `s`, `ms`, `us`, `ns`, `m`, `h`; of shares `1`, `ratio`, `share`, `%`.
+    /// Converts the bound to the unit of the bounded quantity: `500ms` is 0.5 in `s` and 500 in
+    /// `ms`; `1%` is 0.01 in `1` and 1 in `%`. A bound without a unit is already in that unit.
+    /// Units of time are `s`, `ms`, `us`, `ns`, `m`, `h`; of shares `1`, `ratio`, `share`, `%`.
     pub fn in_unit(&self, unit: &str) -> Result<f64, UnitMismatch> {
         let scale = match self.unit {
             BoundUnit::None => Some(1.0),
@@ -109,8 +110,8 @@ mod tests {
     #[test]
     fn a_bound_of_another_kind_does_not_fit() {
         let text = |bound: Bound, unit| bound.in_unit(unit).unwrap_err().to_string();
-        insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "tokens"), @"`500ms` is a time, and the unit of what it bounds is `tokens`; leave `ms` out or bound another metric");
-        insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "1"), @"`500ms` is a time, and the unit of what it bounds is a plain ratio; leave `ms` out or bound another metric");
-        insta::assert_snapshot!(text(bound(0.05, BoundUnit::Percent), "s"), @"`5%` is a share, and the unit of what it bounds is `s`; give a number in that unit");
+        insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "tokens"), @"`500ms` is a time, but the metric's unit is `tokens`; leave `ms` out, or bound another metric");
+        insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "1"), @"`500ms` is a time, but the metric's unit is a plain ratio; leave `ms` out, or bound another metric");
+        insta::assert_snapshot!(text(bound(0.05, BoundUnit::Percent), "s"), @"`5%` is a share, but the metric's unit is `s`; give a number in that unit");
     }
 }

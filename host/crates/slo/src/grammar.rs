@@ -1,4 +1,4 @@
-//! The parts of an objective, read one by one.
+//! The grammar of objectives, part by part.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use crate::bound::Written;
 use crate::lexer::TokenKind;
 use crate::{Aggregate, BoundUnit, Objective, ParseError, Quantity, Reader};
 
-/// What may stand before a parenthesis.
+/// Words that may precede a parenthesis.
 const AGGREGATES: [&str; 11] = [
     "p50", "p90", "p95", "p99", "median", "mean", "avg", "min", "max", "std", "sum",
 ];
 
-/// What people also call the aggregates.
+/// Aliases of the aggregates.
 const ALSO_CALLED: [(&str, &str); 16] = [
     ("average", "mean"),
     ("stddev", "std"),
@@ -32,7 +32,7 @@ const ALSO_CALLED: [(&str, &str); 16] = [
     ("best", "min"),
 ];
 
-/// 2400 hours: every shorter time in whole nanoseconds is a double.
+/// 2400 hours: every shorter time in whole nanoseconds is exact as a double.
 const LONGEST_WINDOW: Duration = Duration::from_hours(2400);
 
 impl Objective {
@@ -45,7 +45,7 @@ impl Objective {
 }
 
 impl Reader<'_> {
-    /// Reads the rest of an objective of this quantity, to the end of the text.
+    /// Reads the rest of an objective on this quantity, to the end of the text.
     pub(crate) fn objective_of(&mut self, quantity: Quantity) -> Result<Objective, ParseError> {
         let comparison = self.comparison(0)?;
         let written = self.bound(0)?;
@@ -53,7 +53,7 @@ impl Reader<'_> {
             let place = self.peek().place.clone();
             return Err(self.error(
                 place,
-                "one objective ends here; give the other one as an objective of its own",
+                "the objective ends here; give the rest as a separate objective",
             ));
         }
         self.expect_end(0)?;
@@ -65,15 +65,15 @@ impl Reader<'_> {
         })
     }
 
-    /// A figure's name, or an aggregate of a metric's samples.
+    /// Reads the name of a run metric, or an aggregate of a metric's samples.
     pub fn quantity(&mut self) -> Result<Quantity, ParseError> {
         let since = self.at();
         if !self.at_word() {
             let hint = match self.peek().kind {
                 TokenKind::Number => {
-                    "a figure or an aggregate such as p99(ttfc), with the bound at its right"
+                    "a metric or an aggregate such as p99(ttfc), with the bound on the right"
                 }
-                _ => "a figure or an aggregate such as p99(ttfc)",
+                _ => "a run metric or an aggregate such as p99(ttfc)",
             };
             return Err(self.unexpected(hint, since));
         }
@@ -83,7 +83,8 @@ impl Reader<'_> {
             return self.samples(aggregate, since);
         }
         if self.at_symbol("{") {
-            let problem = "a figure of the whole run has no labels; samples of a metric have: p99(METRIC{…})";
+            let problem =
+                "a metric of the whole run cannot have labels; the samples of a metric can: p99(METRIC{…})";
             return Err(self.error(self.peek().place.clone(), problem));
         }
         let name = self.text_of(word.clone());
@@ -93,7 +94,7 @@ impl Reader<'_> {
         Ok(Quantity::Figure(self.name_at(word)?))
     }
 
-    /// What follows an aggregate: `(METRIC [labels] [, window = time])`.
+    /// Reads the rest of an aggregate: `(METRIC [labels] [, window = time])`.
     fn samples(&mut self, aggregate: Aggregate, since: usize) -> Result<Quantity, ParseError> {
         self.expect_symbol("(", since)?;
         let metric = self.metric(since)?;
@@ -109,7 +110,7 @@ impl Reader<'_> {
         }
         self.advance();
         if self.at_symbol("{") {
-            let problem = format!("labels stand behind the metric's name: ({metric}{{…}})");
+            let problem = format!("labels follow the metric's name: ({metric}{{…}})");
             return Err(self.error(self.peek().place.clone(), problem));
         }
         Ok(Quantity::Samples {
@@ -120,7 +121,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A metric's name.
+    /// Reads a metric's name.
     pub fn metric(&mut self, since: usize) -> Result<String, ParseError> {
         if !self.at_word() {
             return Err(self.unexpected("a metric's name", since));
@@ -129,7 +130,7 @@ impl Reader<'_> {
         self.name_at(place)
     }
 
-    /// The name of a metric or a figure that stands at a place.
+    /// Returns the name of a metric at a place.
     fn name_at(&self, place: Range<usize>) -> Result<String, ParseError> {
         let name = self.text_of(place.clone());
         if name
@@ -146,11 +147,11 @@ impl Reader<'_> {
         };
         Err(self.error(
             place,
-            format!("a name has only letters a to z, digits and `_`{hint}"),
+            format!("a name consists of letters a to z, digits and `_`{hint}"),
         ))
     }
 
-    /// The aggregate whose name stands at a place.
+    /// Returns the aggregate whose name is at a place.
     pub(crate) fn aggregate_named(&self, place: Range<usize>) -> Result<Aggregate, ParseError> {
         let word = self.text_of(place.clone()).to_lowercase();
         match word.as_str() {
@@ -168,7 +169,7 @@ impl Reader<'_> {
         if numeric && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
             return match digits.parse::<f64>() {
                 Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Aggregate::Percentile(percent)),
-                _ => Err(self.error(place, "a percentile lies between p0 and p100")),
+                _ => Err(self.error(place, "a percentile must be between p0 and p100")),
             };
         }
         let leading = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
@@ -179,14 +180,14 @@ impl Reader<'_> {
             .or_else(|| numeric.then(|| format!("p{}", &digits[..leading.min(2)])))
             .or_else(|| crate::nearest(&word, AGGREGATES.into_iter().chain(["count"])).map(str::to_owned));
         let hint = meant.map_or_else(
-            || "; there are p50, p99.9, median, mean, min, max, std, sum and count".to_owned(),
+            || "; valid aggregates are p50, p99.9, median, mean, min, max, std, sum and count".to_owned(),
             |name| format!("; did you mean `{name}`?"),
         );
         let name = self.text_of(place.clone());
-        Err(self.error(place, format!("there is no aggregate `{name}`{hint}")))
+        Err(self.error(place, format!("unknown aggregate `{name}`{hint}")))
     }
 
-    /// Labels in braces, sorted by name; none if there are no braces.
+    /// Reads labels in braces, sorted by name; empty if there are no braces.
     pub fn labels(&mut self) -> Result<Vec<(String, String)>, ParseError> {
         let since = self.at();
         let mut labels: Vec<(String, String)> = Vec::new();
@@ -229,7 +230,7 @@ impl Reader<'_> {
         Ok(said)
     }
 
-    /// `, window = time`, if it is there.
+    /// Reads an optional `, window = time`.
     fn window(&mut self, since: usize) -> Result<Option<Duration>, ParseError> {
         if !self.take_symbol(",") {
             return Ok(None);
@@ -243,14 +244,14 @@ impl Reader<'_> {
         let Written { value, unit, .. } = self.written(since, 9)?;
         let place = begin..begin + self.passed(begin).len();
         if unit != BoundUnit::Time {
-            return Err(self.error(place, "a window is a time with its unit, such as 10s"));
+            return Err(self.error(place, "a window must be a time with a unit, such as 10s"));
         }
         let nanos = value.round();
         if nanos < 1.0 {
-            return Err(self.error(place, "a window is longer than nothing"));
+            return Err(self.error(place, "a window must be longer than 0"));
         }
         if nanos > LONGEST_WINDOW.as_nanos() as f64 {
-            return Err(self.error(place, "a window is at most 2400h long"));
+            return Err(self.error(place, "a window must be at most 2400h"));
         }
         Ok(Some(Duration::from_nanos(nanos as u64)))
     }

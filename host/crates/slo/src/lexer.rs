@@ -1,40 +1,41 @@
-//! A text as tokens.
+//! The lexer: text to tokens.
 
 use std::ops::Range;
 
-/// A piece of a text.
+/// A token of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind of the token.
     pub kind: TokenKind,
     /// Its bytes in the text.
     pub place: Range<usize>,
 }
 
-/// What a piece of a text is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// A letter or `_`, then letters, digits, `_`, `.` and `-`: a name, an aggregate, a unit, a bare label value.
+    /// A letter or `_`, then letters, digits, `_`, `.` and `-`: a name, an aggregate, a unit, a
+    /// bare label value.
     Word,
     /// A number without a sign: `12`, `0.5`, `.5`, `1_000`, `1e-3`.
     Number,
     /// Quoted text, its escapes resolved.
     Quoted(String),
-    /// One of the signs of the language, or something that is often taken for one (`==`, `&&`).
+    /// A symbol of the language, or one that is often mistaken for one (`==`, `&&`).
     Symbol,
-    /// What is no piece of the language, with the reason.
+    /// Invalid text, with the reason.
     Bad(String),
     /// The end of the text.
     End,
 }
 
-/// The longer ones first.
+/// Longer symbols first.
 const SYMBOLS: [&str; 25] = [
     "<=", ">=", "=<", "=>", "==", "!=", "&&", "||", "<", ">", "≤", "≥", "=", "(", ")", "{", "}", "[", "]",
     ",", "%", "+", "-", ":", "!",
 ];
 
-/// The tokens of a text; the last one is its end, or the first thing that is no token.
+/// Returns the tokens of a text; the last one is its end, or the first invalid token.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -53,7 +54,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     }
 }
 
-/// The token at the beginning of a text, and its length.
+/// Returns the token at the beginning of a text, and its length.
 fn token(rest: &str) -> (TokenKind, usize) {
     let Some(first) = rest.chars().next() else {
         return (TokenKind::End, 0);
@@ -84,7 +85,7 @@ fn token(rest: &str) -> (TokenKind, usize) {
     }
 }
 
-/// How many bytes at the beginning are a number without a sign; 0 if there is none.
+/// Returns the length in bytes of the unsigned number at the beginning; 0 if there is none.
 fn number_length(bytes: &[u8]) -> usize {
     let digits = |from: usize| {
         let mut end = from;
@@ -116,7 +117,7 @@ fn number_length(bytes: &[u8]) -> usize {
     end
 }
 
-/// Text in quotes: what it says, and its length with the quotes.
+/// Returns the contents of quoted text, and its length including the quotes.
 fn quoted(rest: &str, quote: char) -> (TokenKind, usize) {
     let mut said = String::new();
     let mut chars = rest.char_indices().skip(1);
@@ -133,7 +134,8 @@ fn quoted(rest: &str, quote: char) -> (TokenKind, usize) {
             None => {
                 let problem =
                     "this escape has no meaning; there are \\\", \\', \\\\, \\n, \\r, \\t and \\u{…}";
-                // The reader marks a bad token from its beginning; the escape is what is wrong, and all before it is not.
+                // The reader marks a bad token from its beginning; only the escape is invalid, so
+                // the token starts there.
                 return (
                     TokenKind::Bad(format!("{problem} (in the text that begins here)")),
                     at + 1,
@@ -145,7 +147,7 @@ fn quoted(rest: &str, quote: char) -> (TokenKind, usize) {
     (TokenKind::Bad(problem), 1)
 }
 
-/// The character that an escape stands for; `None` if it stands for none.
+/// Returns the character that an escape stands for; `None` if it is not an escape.
 fn escaped(chars: &mut impl Iterator<Item = (usize, char)>) -> Option<char> {
     match chars.next()?.1 {
         'n' => Some('\n'),

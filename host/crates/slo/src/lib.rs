@@ -14,20 +14,23 @@
 //! condition  := (METRIC [labels] | aggregate "(" METRIC [labels] ")") comparison bound
 //! ```
 //!
-//! * Numbers may have a fraction, an exponent and, between digits, underscores: `0.05`, `1e-3`, `10_000`. A number with a unit is
-//!   read as one decimal number, so that `100ms` is exactly the number that `0.1` is.
-//! * Quoted text knows the escapes `\"`, `\'`, `\\`, `\n`, `\r`, `\t` and `\u{1f600}`.
-//! * Aggregates, `window` and units stand as they are above; aggregates may be written in capitals (`P99`). A word that is an
-//!   aggregate's name is no figure's.
-//! * Blanks may stand anywhere between the parts. A text is at most [`LONGEST`] bytes.
+//! * Numbers may have a fraction, an exponent and, between digits, underscores: `0.05`, `1e-3`,
+//!   `10_000`. A number with a unit is read as one decimal number, so that `100ms` is exactly the
+//!   number `0.1`.
+//! * Quoted text supports the escapes `\"`, `\'`, `\\`, `
+//! `, `\r`, `\t` and `\u{1f600}`.
+//! * Aggregates, `window` and units are spelled as above; aggregates may be in upper case (`P99`).
+//!   A word that names an aggregate cannot name a run metric.
+//! * Blanks are allowed between all parts. A text is at most [`LONGEST`] bytes.
 //!
-//! [`Objective::parse`] reads an objective and [`Objective`]'s `Display` prints the canonical text: parsing it gives the same objective.
-//! A text names things; whether a metric or a figure of that name exists is for those to say who have the list.
-//! Which values it can have they say, too, as a [`Range`], which refuses a bound that none of them keeps, or all do.
+//! [`Objective::parse`] reads an objective and [`Objective`]'s `Display` prints the canonical text:
+//! parsing it gives the same objective. This crate does not know which metrics exist; its callers
+//! do. They also know the values that each can have, as a [`Range`], which refuses a bound that no
+//! value meets, or that all do.
 //!
-//! [`Objective::parse_condition`] reads what is asked of each request.
+//! [`Objective::parse_condition`] reads a condition on each request.
 //!
-//! Other languages over the same words (`--fail-if` of the comparison) are read with the [`Reader`] of this crate.
+//! Related languages (`--fail-if` of the comparison) are read with the [`Reader`] of this crate.
 #![forbid(unsafe_code)]
 
 mod bound;

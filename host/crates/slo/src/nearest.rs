@@ -1,9 +1,9 @@
-//! The valid name that a mistyped one was probably meant to be.
+//! Suggestions for mistyped names.
 
-/// The name closest to `typed`, if one is close enough to be worth suggesting.
+/// Returns the name closest to `typed`, if one is close enough to suggest.
 ///
-/// Close means: at most a third of the letters wrong (Damerau-Levenshtein over the longer name, ignoring case and treating dashes as
-/// underscores), or one name a part of the other.
+/// A name is close if at most a third of its letters differ (Damerau-Levenshtein over the longer
+/// name, ignoring case and treating dashes as underscores), or if one name contains the other.
 pub fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = plain(typed);
     if wanted.is_empty() || wanted.len() > 200 {

@@ -1,39 +1,39 @@
-//! An objective: what is bounded, how, and by what.
+//! Objectives: a quantity, a comparison and a bound.
 
 use std::time::Duration;
 
 /// A service-level objective: `p99(ttfc{tier="gold"}, window = 10s) <= 500ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// The user's name for it.
+    /// The user-defined name.
     pub name: Option<String>,
-    /// What is bounded.
+    /// The bounded quantity.
     pub quantity: Quantity,
-    /// Which side of the bound is good.
+    /// The side of the bound that meets the objective.
     pub comparison: Comparison,
     /// The bound.
     pub bound: Bound,
 }
 
-/// What an objective bounds.
+/// The quantity that an objective bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
-    /// A figure of the whole run, named alone: `error_rate`, `goodput`, `requests_per_second`.
+    /// A metric of the whole run: `error_rate`, `goodput`, `requests_per_second`.
     Figure(String),
-    /// A figure of a metric's samples: `p99(ttfc)`, `mean(tpot{tier="gold"})`.
+    /// An aggregate of a metric's samples: `p99(ttfc)`, `mean(tpot{tier="gold"})`.
     Samples {
-        /// Which figure.
+        /// The aggregate.
         aggregate: Aggregate,
         /// The metric's name.
         metric: String,
-        /// Labels that a sample's request must have, all of them; sorted by name.
+        /// Labels that a sample's request must have, all of them, sorted by name.
         filter: Vec<(String, String)>,
-        /// If the figure is taken in each stretch of this length, and the worst one counts.
+        /// Length of the windows in which the aggregate is computed; the worst window counts.
         window: Option<Duration>,
     },
 }
 
-/// A figure of samples.
+/// An aggregate of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aggregate {
     /// `p99`, `p99.9`: 0 to 100. `median` is `p50`.
@@ -52,7 +52,7 @@ pub enum Aggregate {
     Count,
 }
 
-/// Which side of a bound is good.
+/// The side of a bound that meets an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `<`
@@ -70,14 +70,14 @@ pub enum Comparison {
 pub struct Bound {
     /// Seconds for a time, a share (0.01) for a percentage, else the number itself.
     pub value: f64,
-    /// What stood behind the number.
+    /// The unit as written.
     pub unit: BoundUnit,
 }
 
-/// What stood behind a number.
+/// The unit written after a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundUnit {
-    /// Nothing: the number is in the quantity's own unit.
+    /// None: the number is in the quantity's unit.
     None,
     /// `ns`, `us`, `µs`, `ms`, `s`, `m`, `h`
     Time,
@@ -85,20 +85,22 @@ pub enum BoundUnit {
     Percent,
 }
 
-/// Equal within this relative error is equal: a bound that is hit exactly is not missed, nor kept, by rounding.
+/// Values within this relative error of each other are equal, so that rounding does not decide
+/// about a value that is exactly at its bound.
 const RELATIVE_EQUALITY: f64 = 1e-9;
 
 impl Objective {
-    /// Whether an observed value keeps the bound. The value is in the bound's own unit: seconds or a share, else the quantity's unit (where
-    /// that is another one: [`Bound::in_unit`] and [`Comparison::holds`]).
+    /// Returns true if an observed value meets the bound. The value is in the bound's unit: seconds
+    /// or a share, else the quantity's unit (if that differs: [`Bound::in_unit`] and
+    /// [`Comparison::holds`]).
     pub fn is_met_by(&self, observed: f64) -> bool {
         self.comparison.holds(observed, self.bound.value)
     }
 }
 
 impl Comparison {
-    /// Whether `observed` is on this side of `bound`. What is equal within a relative error of 1e-9 is at the bound: it keeps `<=` and `>=`,
-    /// and does not keep `<` and `>`. What is not a number keeps no bound.
+    /// Returns true if `observed` is on this side of `bound`. Values within a relative error of
+    /// 1e-9 are equal: they meet `<=` and `>=`, but not `<` and `>`. NaN meets no bound.
     pub fn holds(self, observed: f64, bound: f64) -> bool {
         let scale = observed.abs().max(bound.abs());
         let equal =

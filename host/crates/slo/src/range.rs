@@ -1,43 +1,43 @@
-//! Bounds that tell nothing, because what they bound cannot reach them.
+//! Ranges of quantities, and bounds that are always or never met.
 
 use crate::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
 
-/// The values that a quantity can have.
+/// The range of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     /// 0 to 1.
     Share,
     /// 0 and more: times, counts and rates.
     NotNegative,
-    /// Any: what a plugin measures.
+    /// Any value: metrics of plugins.
     Any,
 }
 
-/// A bound that no value can keep, or that every value keeps.
+/// A bound that no value meets, or that every value meets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TellsNothing {
     /// A bound on a share.
     #[error("{verdict}: `{quantity}` is a share, from 0 to 1; {remedy}")]
     Share {
-        /// Whether nothing or everything meets it, in words.
+        /// The clause that states whether nothing or everything meets the bound.
         verdict: &'static str,
-        /// What is bounded.
+        /// The bounded quantity.
         quantity: String,
-        /// What to write instead.
+        /// The fix.
         remedy: String,
     },
     /// A bound on what is never negative.
     #[error("{verdict}: `{quantity}` is never below 0; give a bound above 0")]
     NotNegative {
-        /// Whether nothing or everything meets it, in words.
+        /// The clause that states whether nothing or everything meets the bound.
         verdict: &'static str,
-        /// What is bounded.
+        /// The bounded quantity.
         quantity: String,
     },
 }
 
 impl Range {
-    /// The values that a figure of samples can have whose own values are these.
+    /// Returns the range of an aggregate over samples with this range.
     pub fn of(self, aggregate: Aggregate) -> Range {
         match (aggregate, self) {
             (Aggregate::Count | Aggregate::Std, _) => Range::NotNegative,
@@ -46,11 +46,11 @@ impl Range {
         }
     }
 
-    /// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run. `value` is the bound in the
-    /// quantity's own unit.
+    /// Refuses a bound that no value can meet, and one that every value meets: neither is
+    /// informative. `value` is the bound in the quantity's unit.
     ///
     /// # Errors
-    /// With what to write instead.
+    /// The bound is uninformative; the error contains the fix.
     pub fn fits(
         self,
         quantity: &Quantity,
@@ -81,7 +81,8 @@ impl Range {
 }
 
 impl Comparison {
-    /// Whether nothing or everything from `least` to `most` keeps this bound, in words; `None` where some of it does and some does not.
+    /// Returns the clause that states that nothing or everything from `least` to `most` meets this
+    /// bound; `None` if only some of it does.
     pub fn tells_nothing(self, bound: f64, least: f64, most: f64) -> Option<&'static str> {
         let (never, always) = match self {
             Comparison::Below => (bound <= least, bound > most),
@@ -90,14 +91,14 @@ impl Comparison {
             Comparison::AtLeast => (bound > most, bound <= least),
         };
         match (never, always) {
-            (true, _) => Some("nothing can meet it"),
-            (_, true) => Some("everything meets it"),
+            (true, _) => Some("no value can meet it"),
+            (_, true) => Some("every value meets it"),
             _ => None,
         }
     }
 }
 
-/// What was probably meant: who writes 95 means 95%.
+/// Returns the likely intention: 95 usually means 95%.
 fn remedy(quantity: &Quantity, comparison: Comparison, bound: Bound) -> String {
     if bound.unit == BoundUnit::None && bound.value > 1.0 && bound.value < 100.0 {
         let meant = Objective {

@@ -1,11 +1,11 @@
-//! Reading tokens one after the other, and saying what was expected instead.
+//! A token reader with error messages about the expected token.
 
 use std::ops::Range;
 
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::{ParseError, nearest};
 
-/// A text of more bytes is refused.
+/// Maximum length of a text in bytes.
 pub const LONGEST: usize = 4096;
 
 /// Reads a text from left to right.
@@ -17,7 +17,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// At the beginning of a text, which may have [`LONGEST`] bytes.
+    /// Starts at the beginning of a text of at most [`LONGEST`] bytes.
     pub fn new(text: &'a str) -> Result<Self, ParseError> {
         if text.len() > LONGEST {
             let problem = format!("{} bytes are too many; at most {LONGEST} are read", text.len());
@@ -30,50 +30,50 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next token.
+    /// Returns the next token.
     pub fn peek(&self) -> &Token {
-        // The last token is an end or a bad one, and the reader never goes past it.
+        // The last token is an end or a bad one, and the reader never moves past it.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
-    /// The token after the next one.
+    /// Returns the token after the next one.
     pub fn peek_second(&self) -> &Token {
         &self.tokens[(self.next + 1).min(self.tokens.len() - 1)]
     }
 
-    /// The next token as it stands in the text.
+    /// Returns the text of the next token.
     pub fn peek_text(&self) -> &'a str {
         &self.text[self.peek().place.clone()]
     }
 
-    /// The token after the next one as it stands in the text.
+    /// Returns the text of the token after the next one.
     pub fn peek_second_text(&self) -> &'a str {
         &self.text[self.peek_second().place.clone()]
     }
 
-    /// Whether the next token is a word.
+    /// Returns true if the next token is a word.
     pub fn at_word(&self) -> bool {
         self.peek().kind == TokenKind::Word
     }
 
-    /// Whether the next token is this symbol.
+    /// Returns true if the next token is this symbol.
     pub fn at_symbol(&self, symbol: &str) -> bool {
         self.peek().kind == TokenKind::Symbol && self.peek_text() == symbol
     }
 
-    /// Whether the next token is this word, in whatever case.
+    /// Returns true if the next token is this word, in any case.
     pub fn at_keyword(&self, keyword: &str) -> bool {
         self.at_word() && self.peek_text().eq_ignore_ascii_case(keyword)
     }
 
-    /// Goes on to the next token and gives the place of the one passed.
+    /// Moves past the next token and returns its place.
     pub fn advance(&mut self) -> Range<usize> {
         let place = self.peek().place.clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
         place
     }
 
-    /// Passes the next token if it is this symbol.
+    /// Consumes the next token if it is this symbol.
     pub fn take_symbol(&mut self, symbol: &str) -> bool {
         let there = self.at_symbol(symbol);
         if there {
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         there
     }
 
-    /// Passes the next token if it is this word, in whatever case.
+    /// Consumes the next token if it is this word, in any case.
     pub fn take_keyword(&mut self, keyword: &str) -> bool {
         let there = self.at_keyword(keyword);
         if there {
@@ -91,7 +91,8 @@ impl<'a> Reader<'a> {
         there
     }
 
-    /// Passes this symbol, which must be next. `since` is where the part began that it belongs to.
+    /// Consumes this symbol, which must be next. `since` is the start of the part that it belongs
+    /// to.
     pub fn expect_symbol(&mut self, symbol: &str, since: usize) -> Result<(), ParseError> {
         if self.take_symbol(symbol) {
             Ok(())
@@ -100,12 +101,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where the next token begins.
+    /// Returns the byte offset of the next token.
     pub fn at(&self) -> usize {
         self.peek().place.start
     }
 
-    /// What stands from `since` up to the last token passed.
+    /// Returns the text from `since` to the last consumed token.
     pub fn passed(&self, since: usize) -> &'a str {
         let end = self
             .next
@@ -114,13 +115,13 @@ impl<'a> Reader<'a> {
         self.text.get(since..end.max(since)).unwrap_or_default()
     }
 
-    /// The text at a place.
+    /// Returns the text at a place.
     pub fn text_of(&self, place: Range<usize>) -> &'a str {
         self.text.get(place).unwrap_or_default()
     }
 
-    /// The error that the next token is not what it should be: "expected `expected` after `...`, found `...`", where what it should come
-    /// after is the text passed `since` then.
+    /// Returns the error about an unexpected token: "expected `expected` after `...`, found `...`",
+    /// where the first `...` is the text consumed since `since`.
     pub fn unexpected(&self, expected: &str, since: usize) -> ParseError {
         if let TokenKind::Bad(problem) = &self.peek().kind {
             return self.error(self.peek().place.clone(), problem.clone());
@@ -142,12 +143,13 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// A problem with a place of the text.
+    /// Creates an error at a place of the text.
     pub fn error(&self, place: Range<usize>, problem: impl Into<String>) -> ParseError {
         ParseError::new(self.text, place, problem)
     }
 
-    /// The error that a name is none of those there are: "`kind` `name` does not exist", and the nearest one.
+    /// Creates the error about an unknown name: "`kind` `name` does not exist", and the nearest
+    /// one.
     pub fn unknown<'n>(
         &self,
         place: Range<usize>,
@@ -159,7 +161,7 @@ impl<'a> Reader<'a> {
         self.error(place, format!("there is no {what} `{}`{hint}", brief(name)))
     }
 
-    /// An error unless the whole text was read.
+    /// Returns an error unless the whole text was consumed.
     pub fn expect_end(&self, since: usize) -> Result<(), ParseError> {
         match self.peek().kind {
             TokenKind::End => Ok(()),
@@ -168,7 +170,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A piece of text, short enough to stand within a sentence.
+/// Shortens a piece of text for use within a sentence.
 fn brief(text: &str) -> String {
     const MOST: usize = 60;
     let plain = |c: char| if c.is_control() { ' ' } else { c };

@@ -323,35 +323,35 @@ fn bounds_that_tell_nothing_are_refused() {
     for (text, problem) in [
         (
             "error_rate > 5",
-            "nothing can meet it: `error_rate` is a share, from 0 to 1; did you mean `error_rate > 5%`?",
+            "no value can meet it: `error_rate` is a share, from 0 to 1; did you mean `error_rate > 5%`?",
         ),
         (
             "worse(ttfc) or goodput < -1",
-            "nothing can meet it: `goodput` is a share, and changes by 1 at most; a percentage point is 0.01",
+            "no value can meet it: `goodput` is a share, and changes by 1 at most; a percentage point is 0.01",
         ),
         (
             "goodput < 0%",
-            "nothing can meet it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+            "no value can meet it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
         ),
         (
             "not goodput >= 0",
-            "everything meets it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+            "every value meets it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
         ),
         (
             "p99(ttfc) < 0",
-            "nothing can meet it: `p99(ttfc)` is never below 0; give a bound above 0",
+            "no value can meet it: `p99(ttfc)` is never below 0; give a bound above 0",
         ),
         (
             "p95(e2e) >= 0s",
-            "everything meets it: `p95(end_to_end_latency)` is never below 0; give a bound above 0",
+            "every value meets it: `p95(end_to_end_latency)` is never below 0; give a bound above 0",
         ),
         (
             "error_rate > +5",
-            "nothing can meet it: `error_rate` is a share, and changes by 1 at most; a percentage point is 0.01",
+            "no value can meet it: `error_rate` is a share, and changes by 1 at most; a percentage point is 0.01",
         ),
         (
             "p99(ttfc) < -150%",
-            "nothing can meet it: `p99(ttfc)` is never below 0, and falls by 100 % at most; give a bound above -100%",
+            "no value can meet it: `p99(ttfc)` is never below 0, and falls by 100 % at most; give a bound above -100%",
         ),
     ] {
         let said = read(text).unwrap_err().to_string();

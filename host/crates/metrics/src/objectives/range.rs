@@ -49,27 +49,27 @@ mod tests {
         for (text, problem) in [
             (
                 "goodput > 95",
-                "nothing can meet it: `goodput` is a share, from 0 to 1; did you mean `goodput > 95%`?",
+                "no value can meet it: `goodput` is a share, from 0 to 1; did you mean `goodput > 95%`?",
             ),
             (
                 "error_rate < 150%",
-                "everything meets it: `error_rate` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+                "every value meets it: `error_rate` is a share, from 0 to 1; give a bound above 0%, up to 100%",
             ),
             (
                 "goodput >= 0",
-                "everything meets it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
+                "every value meets it: `goodput` is a share, from 0 to 1; give a bound above 0%, up to 100%",
             ),
             (
                 "error_rate <= 100%",
-                "everything meets it: `error_rate` is a share, from 0 to 1; give a bound from 0%, below 100%",
+                "every value meets it: `error_rate` is a share, from 0 to 1; give a bound from 0%, below 100%",
             ),
             (
                 "p99(ttfc) > -1s",
-                "everything meets it: `p99(ttfc)` is never below 0; give a bound above 0",
+                "every value meets it: `p99(ttfc)` is never below 0; give a bound above 0",
             ),
             (
                 "p99(ttfc) <= -1s",
-                "nothing can meet it: `p99(ttfc)` is never below 0; give a bound above 0",
+                "no value can meet it: `p99(ttfc)` is never below 0; give a bound above 0",
             ),
         ] {
             assert_eq!(says(text).as_deref(), Some(problem));
@@ -81,7 +81,7 @@ mod tests {
             "error_rate <= -1%",
             "mean(fluidity) > 100%",
         ] {
-            assert!(says(never).unwrap().contains("nothing can meet it"), "{never}");
+            assert!(says(never).unwrap().contains("no value can meet it"), "{never}");
         }
         for always in [
             "error_rate <= 5",
@@ -96,7 +96,7 @@ mod tests {
             "count(ttfc) >= 0",
             "sum(num_output_tokens, window = 1s) >= -5",
         ] {
-            assert!(says(always).unwrap().contains("everything meets it"), "{always}");
+            assert!(says(always).unwrap().contains("every value meets it"), "{always}");
         }
         for negative in [
             "mean(tbc) < 0",

@@ -1,18 +1,19 @@
-//! A sound that nobody has heard: three tones and noise.
+//! Generated sounds: three tones and noise.
 
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
-/// Bytes before the samples.
+/// Size of the header in bytes.
 const HEADER: u64 = 44;
 
-/// Bytes of a sound of so many samples.
+/// Returns the size in bytes of a sound with `samples` samples.
 pub(super) fn bytes(samples: u32) -> u64 {
     HEADER + 2 * u64::from(samples)
 }
 
-/// A WAV of one channel of 16-bit samples, `rate` of them a second. Equal arguments give equal bytes: whole numbers alone make it,
-/// because sines differ in their last bit from machine to machine.
+/// Returns a WAV with one channel of 16-bit samples, `rate` of them per second. Equal arguments
+/// give equal bytes: it is computed with integers only, because sines differ in their last bit
+/// between machines.
 pub(super) fn wav(samples: u32, rate: u32, seed: Seed) -> Vec<u8> {
     let stream = RandomStream::new(seed.into(), 0, "audio");
     let data = 2 * samples;

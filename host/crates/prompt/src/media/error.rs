@@ -1,27 +1,27 @@
-//! What can be wrong with a medium.
+//! Errors of media.
 
 use std::path::PathBuf;
 
-/// Why a medium cannot be sent.
+/// The reason why a medium cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// The file is not granted.
-    #[error("the media file `{name}` is not granted{}: it must lie in the trace's `media_folder`, or stand in `files` of the session generator", meant(.nearest))]
+    #[error("the media file `{name}` is not granted{}: put it into the trace's `media_folder`, or add it to `files` of the session generator", meant(.nearest))]
     NotGranted {
         /// The name that was given.
         name: String,
-        /// A granted name that is nearly the same.
+        /// A similar granted name.
         nearest: Option<String>,
     },
-    /// The name leads, or may lead, out of the folder.
+    /// The name leads, or may lead, outside the folder.
     #[error(
-        "the media file `{name}` does not lie inside the media folder: names are relative to it, without `..`, and links must stay in it"
+        "the media file `{name}` is outside the media folder: names are relative to it, without `..`, and links must not leave it"
     )]
     Outside {
         /// The name that was given.
         name: String,
     },
-    /// A way to fetch that servers do not have.
+    /// A URL scheme that servers do not support.
     #[error(
         "`{source_name}` cannot be sent: a medium is an `http(s)://` or `data:` URL, a granted file's name, or `generated:...`"
     )]
@@ -37,10 +37,10 @@ pub enum MediaError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// Not a file, or not a folder.
+    /// Not a regular file, or not a folder.
     #[error("{} is no {expected}", path.display())]
     NotA {
-        /// What was found.
+        /// The path.
         path: PathBuf,
         /// What was expected: `file` or `folder`.
         expected: &'static str,
@@ -55,7 +55,7 @@ pub enum MediaError {
         /// The limit.
         limit: u64,
     },
-    /// Neither the bytes nor the ending say what the file is.
+    /// Neither the contents nor the extension identify the file's format.
     #[error(
         "the media file `{name}` is of no known format; known are png, jpg, gif, webp, wav, mp3, flac, ogg, m4a, mp4 and webm"
     )]
@@ -63,48 +63,48 @@ pub enum MediaError {
         /// The name that was given.
         name: String,
     },
-    /// Something else than the workload says.
+    /// The file is of another kind than the workload states.
     #[error("`{name}` is {found}, where the message has a part of kind {expected}")]
     WrongKind {
         /// The source that was given.
         name: String,
-        /// What it is: a MIME type or a kind.
+        /// The actual kind: a MIME type or a kind.
         found: String,
         /// The part's kind.
         expected: &'static str,
     },
-    /// Nothing of this kind can be generated.
+    /// Media of this kind cannot be generated.
     #[error("`generated:{kind}` does not exist{}: `generated:image` and `generated:audio` do", meant(.nearest))]
     CannotGenerate {
-        /// What was asked for.
+        /// The requested kind.
         kind: String,
-        /// A kind that is nearly the same.
+        /// A similar kind.
         nearest: Option<String>,
     },
-    /// A parameter that the generator does not have, or has twice.
+    /// A parameter is unknown or given twice.
     #[error("`generated:{kind}` has no {unknown}parameter `{name}`{}; it has {known}", meant(.nearest), unknown = if *.twice { "second " } else { "" })]
     UnknownParameter {
         /// `image` or `audio`.
         kind: &'static str,
-        /// What was given.
+        /// The parameter as given.
         name: String,
-        /// Whether it was given twice.
+        /// True if it was given twice.
         twice: bool,
-        /// A parameter that is nearly the same.
+        /// A similar parameter.
         nearest: Option<String>,
         /// All parameters.
         known: String,
     },
-    /// A value outside what is possible.
+    /// A value is out of range.
     #[error("`generated:{kind}`: {name} is `{value}`; it must be {expected}")]
     BadValue {
         /// `image` or `audio`.
         kind: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The value as given.
         value: String,
-        /// What is possible.
+        /// The valid values.
         expected: String,
     },
     /// The encoder failed.
@@ -124,7 +124,7 @@ fn meant(nearest: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
-/// The candidate that is nearest to a name, if one is near at all.
+/// Returns the candidate closest to a name, if one is close.
 pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     candidates
         .into_iter()

@@ -1,4 +1,4 @@
-//! Granted files: a name becomes a path that cannot lead elsewhere, and the path bytes.
+//! Granted files: resolves a name to a path that cannot escape the grant, and reads it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::path::{Component, Path, PathBuf};
 use super::error::nearest;
 use super::{MAX_MEDIA_BYTES, MediaError};
 
-/// Bytes that say what a file is; `format` looks at twelve.
+/// Number of bytes that identify a file's format; `format` inspects twelve.
 const HEAD: u64 = 32;
 
-/// The folder's true path.
+/// Returns the folder's canonical path.
 pub(super) fn folder(path: PathBuf) -> Result<PathBuf, MediaError> {
     let unreadable = |source| MediaError::Unreadable {
         path: path.clone(),
@@ -27,7 +27,7 @@ pub(super) fn folder(path: PathBuf) -> Result<PathBuf, MediaError> {
     }
 }
 
-/// Where a named file lies: granted by its name, or inside the folder.
+/// Returns the path of a named file: granted by its name, or inside the folder.
 pub(super) fn path(
     name: &str,
     files: &BTreeMap<String, PathBuf>,
@@ -55,7 +55,7 @@ pub(super) fn path(
     }
     let path = folder.join(name);
     match path.canonicalize() {
-        // Links inside the folder are followed, links that leave it are not.
+        // Links within the folder are followed, links that leave it are refused.
         Ok(path) if path.starts_with(folder) => Ok(path),
         Ok(_) => Err(outside()),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(not_granted()),
@@ -63,11 +63,11 @@ pub(super) fn path(
     }
 }
 
-/// The bytes of a file, unless they are too many.
+/// Returns the contents of a file, unless it is too large.
 pub(super) fn read(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
     let (file, size) = open(name, path)?;
     let mut bytes = Vec::with_capacity(size as usize);
-    // It may grow while it is read.
+    // The file may grow while it is read.
     let read = file
         .take(MAX_MEDIA_BYTES + 1)
         .read_to_end(&mut bytes)
@@ -78,7 +78,7 @@ pub(super) fn read(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
     }
 }
 
-/// The first bytes of a file, as many as say what it is, unless it has too many.
+/// Returns the first bytes of a file, which identify its format, unless it is too large.
 pub(super) fn head(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
     let (file, _) = open(name, path)?;
     let mut bytes = Vec::with_capacity(HEAD as usize);
@@ -88,9 +88,9 @@ pub(super) fn head(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
     Ok(bytes)
 }
 
-/// A file and its size, if it is one and not too large.
+/// Opens a regular file that is not too large, and returns its size.
 fn open(name: &str, path: &Path) -> Result<(File, u64), MediaError> {
-    // Before it is opened: opening a pipe would wait for its other end.
+    // Checked before opening: opening a pipe would block until its other end is opened.
     let metadata = std::fs::metadata(path).map_err(|source| unreadable(path, source))?;
     if !metadata.is_file() {
         return Err(MediaError::NotA {
@@ -120,7 +120,8 @@ fn too_large(name: &str, bytes: u64) -> MediaError {
     }
 }
 
-/// Whether what stands before a colon is the scheme of a URL (RFC 3986, 3.1), not a part of a file's name.
+/// Returns true if the text before a colon is the scheme of a URL (RFC 3986, 3.1), not a part of a
+/// file's name.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|char: char| char.is_ascii_alphabetic())
         && text

@@ -1,10 +1,10 @@
-//! What a file is, by its first bytes, else by its ending.
+//! Detection of a file's format by its first bytes, else by its extension.
 
 use veeksha_model::MediaKind;
 
 use super::MediaError;
 
-/// The MIME type of a file that stands in a part of this kind.
+/// Returns the MIME type of a file in a part of this kind.
 pub(super) fn mime(kind: MediaKind, name: &str, bytes: &[u8]) -> Result<&'static str, MediaError> {
     let mime = by_bytes(kind, bytes)
         .or_else(|| by_ending(kind, name))
@@ -21,7 +21,7 @@ pub(super) fn mime(kind: MediaKind, name: &str, bytes: &[u8]) -> Result<&'static
     }
 }
 
-/// By the marks with which files of these formats begin. Containers that hold sound as well as films are what the part says.
+/// Detects by magic bytes. Containers that can hold both sound and video have the kind of the part.
 fn by_bytes(kind: MediaKind, bytes: &[u8]) -> Option<&'static str> {
     let sound = kind == MediaKind::Audio;
     let inside = |mark: &[u8]| bytes.get(8..).is_some_and(|rest| rest.starts_with(mark));

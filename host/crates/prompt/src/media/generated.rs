@@ -1,4 +1,4 @@
-//! `generated:KIND?name=value&...`: what is asked for, checked.
+//! Parses and checks `generated:KIND?name=value&...`.
 
 use std::str::FromStr;
 
@@ -8,18 +8,20 @@ use super::error::nearest;
 use super::{MAX_MEDIA_BYTES, MediaError, audio, image};
 use crate::salt::Salt;
 
-/// Pixels of a generated picture on one side, at most.
+/// Maximum width and height of a generated picture in pixels.
 const MOST_PIXELS: u32 = 8192;
-/// Pixels of a generated picture, at most: three bytes each must stay below the limit of a medium.
+/// Maximum area of a generated picture in pixels: at three bytes each it must stay below the limit
+/// of a medium.
 const MOST_AREA: u64 = MAX_MEDIA_BYTES / 4;
 
-/// What is asked for, and possible.
+/// A valid request for a generated medium.
 enum Wanted {
     Picture { width: u32, height: u32, seed: Seed },
     Sound { samples: u32, rate: u32, seed: Seed },
 }
 
-/// The MIME type and the bytes of what is asked for behind `generated:`. A salt of the run changes it as it changes text.
+/// Returns the MIME type and the bytes for the text after `generated:`. A run's salt changes the
+/// result as it changes text.
 pub(super) fn make(part: MediaKind, wanted: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
     match read(part, wanted)? {
         Wanted::Picture { width, height, seed } => {
@@ -35,7 +37,7 @@ pub(super) fn make(part: MediaKind, wanted: &str, salt: Salt) -> Result<(&'stati
     }
 }
 
-/// Whether what is asked for can be made.
+/// Checks that the medium can be generated.
 pub(super) fn check(part: MediaKind, wanted: &str) -> Result<(), MediaError> {
     read(part, wanted).map(|_| ())
 }
@@ -149,7 +151,7 @@ impl<'a> Parameters<'a> {
         Ok(Parameters { kind, given })
     }
 
-    /// A value, or its default; refused if it is not what is expected.
+    /// Returns a value, or its default; invalid values are refused.
     fn value<T: FromStr>(
         &self,
         name: &'static str,

@@ -1,18 +1,19 @@
-//! A picture that nobody has seen: soft areas of colour under fine noise, so that it compresses about as well as a photograph.
+//! Generated pictures: soft areas of color under fine noise, which compress about as well as a
+//! photograph.
 
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError};
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
-/// Pixels between two colours of the coarse grid.
+/// Pixels between two colors of the coarse grid.
 const GRID: u32 = 32;
-/// The bits of each colour that are noise.
+/// The bits of each color that are noise.
 const NOISE: u32 = 0x0707_0707;
 
-/// A PNG of eight bits for red, green and blue. Equal arguments give equal bytes.
+/// Returns a PNG with eight bits for each of red, green and blue. Equal arguments give equal bytes.
 pub(super) fn png(width: u32, height: u32, seed: Seed) -> Result<Vec<u8>, EncodingError> {
     let stream = RandomStream::new(seed.into(), 0, "image");
-    // One colour for each crossing of the grid, then one word of noise for each pixel.
+    // One color per crossing of the grid, then one word of noise per pixel.
     let columns = width / GRID + 2;
     let mut colours = vec![0u32; (columns * (height / GRID + 2)) as usize];
     stream.fill(0, &mut colours);

@@ -1,13 +1,16 @@
-//! What a rendering may cost. Templates come with models, and a hostile one must not fill the machine or run for ever.
+//! Limits of a rendering. Templates come with models, and a hostile one must neither exhaust memory
+//! nor run forever.
 //!
 //! * Steps: [`FUEL`].
-//! * The text: [`Capped`], and for what is captured inside the template the sum of all that is written.
-//! * Values: whatever is given a name is measured by [`bounded`] (`guards` puts it there), so a text cannot double again and
-//!   again; the two filters that multiply lengths, `replace` and `join`, are measured before they work.
+//! * The text: [`Capped`], and for text captured inside the template the sum of all that is
+//!   written.
+//! * Values: every value that is assigned to a name is measured by [`bounded`] (inserted by
+//!   `guards`), so a text cannot double repeatedly; the two filters that multiply lengths,
+//!   `replace` and `join`, are measured before they run.
 //!
-//! Not bounded: what a single expression builds before it is named (it is as long as the template's author wrote it), and how
-//! long one step takes on large texts. A filter other than the two, and a raw block that is captured, can make a text that is large
-//! before it is measured.
+//! Not limited: a single expression before it is assigned (it is as long as the template's author
+//! wrote it), and the duration of one step on large texts. Other filters, and a captured raw block,
+//! can make a large text before it is measured.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,28 +18,30 @@ use std::fmt;
 use minijinja::value::{StringInput, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-/// Steps of one rendering: two thousand for each message of a conversation of ten thousand. About a second.
+/// Steps of one rendering: two thousand for each message of a conversation of ten thousand. About a
+/// second.
 pub(super) const FUEL: u64 = 20_000_000;
 /// Bytes that a template may add to its messages, in a text or a value.
 const ADDED: usize = 64 << 20;
-/// Times that the messages themselves may occur in a text or value beside that.
+/// Number of times that the messages may occur in a text or value, in addition.
 const COPIES: usize = 2;
-/// Bytes that an element of a list or mapping counts beside its text.
+/// Bytes that an element of a list or mapping counts in addition to its text.
 const ELEMENT: usize = 16;
-/// Lists in lists.
+/// Maximum nesting of lists.
 const DEPTH: usize = 64;
 
 thread_local! {
-    /// The limit of this thread's rendering, and what it may still write.
+    /// The limit of this thread's rendering, and the remaining bytes that it may write.
     static LIMIT: Cell<usize> = const { Cell::new(ADDED) };
     static LEFT: Cell<usize> = const { Cell::new(ADDED) };
 }
 
-/// The limit for messages of so many bytes, set for the rendering that this thread begins.
+/// Sets and returns the limit of the rendering that this thread begins, for messages of `messages`
+/// bytes.
 pub(super) fn begin(messages: usize) -> usize {
     let limit = messages.saturating_mul(COPIES).saturating_add(ADDED);
     LIMIT.set(limit);
-    // Captured text is written twice or more.
+    // Captured text is written at least twice.
     LEFT.set(limit.saturating_mul(4));
     limit
 }
@@ -48,7 +53,7 @@ fn too_large(what: &str) -> Error {
     )
 }
 
-/// A text that ends at its limit.
+/// A text with a limited length.
 #[derive(Debug)]
 pub(super) struct Capped {
     pub(super) text: String,
@@ -93,7 +98,7 @@ impl std::io::Write for Capped {
     }
 }
 
-/// A value as text, unless it is too large.
+/// Returns a value as text, unless it is too large.
 pub(super) fn limited(value: &Value) -> Result<Capped, Error> {
     use fmt::Write as _;
     bounded(value.clone())?;
@@ -102,7 +107,7 @@ pub(super) fn limited(value: &Value) -> Result<Capped, Error> {
     Ok(text)
 }
 
-/// Counts what is written, wherever it goes.
+/// Counts written bytes, independent of their destination.
 pub(super) fn written(bytes: usize) -> Result<(), Error> {
     let left = LEFT
         .get()
@@ -112,12 +117,12 @@ pub(super) fn written(bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The function that counts the template's own text.
+/// The function that counts the template's literal text.
 pub(super) fn count(bytes: usize) -> Result<&'static str, Error> {
     written(bytes).map(|()| "")
 }
 
-/// The filter around all that is given a name: the value itself, unless it is too large.
+/// The filter around every assigned value: returns the value, unless it is too large.
 pub(super) fn bounded(value: Value) -> Result<Value, Error> {
     let mut left = LIMIT.get();
     match fits(&value, &mut left, 0) {
@@ -137,7 +142,7 @@ fn fits(value: &Value, left: &mut usize, depth: usize) -> bool {
         ValueKind::Seq => value
             .try_iter()
             .is_ok_and(|mut items| items.all(|item| nested(&item, left))),
-        // Lazy: its elements are not there yet. Only its length is known, if at all.
+        // Lazy: its elements do not exist yet. At most its length is known.
         ValueKind::Iterable => {
             let elements = value.len().unwrap_or(0).saturating_mul(ELEMENT);
             elements <= *left
@@ -149,7 +154,7 @@ fn fits(value: &Value, left: &mut usize, depth: usize) -> bool {
     }
 }
 
-/// Measures what `replace` will make.
+/// Measures the result of `replace`.
 fn replaces(text: &str, from: &str, to: &str) -> Result<(), Error> {
     let added = text.matches(from).count().saturating_mul(to.len());
     match added.saturating_add(text.len()) > LIMIT.get() {
@@ -158,7 +163,7 @@ fn replaces(text: &str, from: &str, to: &str) -> Result<(), Error> {
     }
 }
 
-/// Measures what `join` will make.
+/// Measures the result of `join`.
 fn joins(items: &Value, joiner: usize) -> Result<(), Error> {
     let mut total = 0usize;
     for item in items.try_iter()? {
@@ -189,7 +194,7 @@ pub(super) fn join(state: &State, items: &Value, joiner: Option<StringInput<'_>>
     minijinja::filters::join(state, items, joiner)
 }
 
-/// Python's methods, measured as the filters are.
+/// Python's methods, measured like the filters.
 pub(super) fn method(state: &State, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     match (name, arguments) {

@@ -1,9 +1,10 @@
-//! Where models keep their chat template.
+//! Location of a model's chat template.
 //!
-//! In a model's folder, in the order in which Hugging Face takes them: `chat_template.jinja` (the text itself), the key
-//! `chat_template` of `tokenizer_config.json`, and the same key of `chat_template.json` (processors). Where the value is a list
-//! of named templates, the one called `default` counts. Control tokens come from `tokenizer_config.json`, and what that lacks
-//! from `special_tokens_map.json`.
+//! In a model's folder, in the order of Hugging Face: `chat_template.jinja` (the text itself), the
+//! key `chat_template` of `tokenizer_config.json`, and the same key of `chat_template.json`
+//! (processors). If the value is a list of named templates, the one called `default` is used.
+//! Control tokens come from `tokenizer_config.json`, and missing ones from
+//! `special_tokens_map.json`.
 
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use serde_json::Value;
 use super::{ChatTemplate, SpecialTokens};
 use crate::{PromptError, file};
 
-/// Bytes of a template or of a file that may hold one, at most.
+/// Maximum size of a template or of a file that may contain one.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 const CONFIG: &str = "tokenizer_config.json";
 const SPECIAL: &str = "special_tokens_map.json";
@@ -21,7 +22,8 @@ const JINJA: &str = "chat_template.jinja";
 const PROCESSOR: &str = "chat_template.json";
 
 impl ChatTemplate {
-    /// The template beside a tokenizer: `tokenizer` is its `tokenizer.json` or the folder that holds it.
+    /// Loads the template next to a tokenizer: `tokenizer` is its `tokenizer.json` or the folder
+    /// that contains it.
     pub fn beside(tokenizer: &Path) -> Result<Self, PromptError> {
         let folder = folder_of(tokenizer);
         let tokens = special_tokens(&folder)?;
@@ -40,8 +42,8 @@ impl ChatTemplate {
         Err(PromptError::NoTemplate { path: folder })
     }
 
-    /// A template by its own path: a file of Jinja, a `.json` file with the key `chat_template`, or a model's folder. Control
-    /// tokens come from the files beside it.
+    /// Loads a template by path: a Jinja file, a `.json` file with the key `chat_template`, or a
+    /// model's folder. Control tokens come from the files next to it.
     pub fn load(path: &Path) -> Result<Self, PromptError> {
         if path.is_dir() {
             return Self::beside(path);
@@ -74,7 +76,7 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The text of a file; `None` if there is none.
+/// Returns the text of a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, PromptError> {
     let text = file::read(path, MAX_FILE_BYTES).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
@@ -98,7 +100,7 @@ fn read_json(path: &Path) -> Result<Option<Value>, PromptError> {
     Ok(Some(json))
 }
 
-/// The value of `chat_template`: a text, or the one named `default` of a list.
+/// Returns the value of `chat_template`: a text, or the one named `default` of a list.
 fn template_in(json: &Value, path: &Path) -> Result<Option<String>, PromptError> {
     let refuse = |reason: &str| PromptError::Template {
         name: path.display().to_string(),
@@ -116,7 +118,7 @@ fn template_in(json: &Value, path: &Path) -> Result<Option<String>, PromptError>
                 .and_then(Value::as_str)
                 .map(|text| Some(text.to_string()))
                 .ok_or_else(|| {
-                    refuse("`chat_template` lists no template named `default`; give the template's own file")
+                    refuse("`chat_template` lists no template named `default`; give the template's file")
                 })
         }
         Some(_) => Err(refuse(
@@ -125,7 +127,7 @@ fn template_in(json: &Value, path: &Path) -> Result<Option<String>, PromptError>
     }
 }
 
-/// The control tokens that the files of a folder name.
+/// Returns the control tokens named by the files of a folder.
 fn special_tokens(folder: &Path) -> Result<SpecialTokens, PromptError> {
     let mut tokens = SpecialTokens::new();
     for file in [CONFIG, SPECIAL] {
@@ -133,7 +135,7 @@ fn special_tokens(folder: &Path) -> Result<SpecialTokens, PromptError> {
             continue;
         };
         for (name, value) in fields.iter().filter(|(name, _)| name.ends_with("_token")) {
-            // A text, or the object of a token added by hand.
+            // A text, or the object of a manually added token.
             let text = value
                 .as_str()
                 .or_else(|| value.get("content").and_then(Value::as_str));

@@ -1,18 +1,19 @@
-//! Puts a filter around every value that a template gives a name to, so that no value can grow from name to name.
+//! Inserts a filter around every value that a template assigns to a name, so that values cannot
+//! grow from name to name.
 //!
-//! `{% set x = e %}` becomes `{% set x = (e)|GUARD %}`; behind `for`, `with`, `macro` and `call` every name that they bind is set
-//! to itself. Long text outside tags is counted where it is written, because what is captured passes no writer. Space and lines stay
-//! as they were.
+//! `{% set x = e %}` becomes `{% set x = (e)|GUARD %}`; after `for`, `with`, `macro` and `call`
+//! every bound name is assigned to itself. Long text outside tags is counted where it is written,
+//! because captured text does not pass through the writer. Spaces and lines are preserved.
 
 /// The filter's name.
 pub(super) const GUARD: &str = "bounded_by_the_host";
 
 /// The function that counts written text.
 pub(super) const COUNT: &str = "counted_by_the_host";
-/// Bytes of text that need no counting: the steps that write them are counted.
+/// Length of text that need not be counted: the steps that write it are counted.
 const UNCOUNTED: usize = 32;
 
-/// The template with its guards.
+/// Returns the template with its guards.
 pub(super) fn guarded(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut rest = text;
@@ -24,7 +25,7 @@ pub(super) fn guarded(text: &str) -> String {
             Some(b'%') => code_end(tag, "%}"),
             _ => Some(1),
         };
-        // What does not end is for the parser to refuse.
+        // The parser refuses an unterminated tag.
         let Some(length) = length else { break };
         let (tag, behind) = tag.split_at(length);
         plain(before, &mut out);
@@ -44,8 +45,8 @@ pub(super) fn guarded(text: &str) -> String {
     out
 }
 
-/// Text outside tags. Long text is counted where it is written: behind its first character, so that the tags around it trim the
-/// same space as before.
+/// Copies text outside tags. Long text is counted after its first character, so that the tags
+/// around it trim the same space as before.
 fn plain(text: &str, out: &mut String) {
     let counted = text.len() > UNCOUNTED;
     match text.char_indices().find(|(_, char)| !char.is_whitespace()) {
@@ -57,14 +58,14 @@ fn plain(text: &str, out: &mut String) {
     }
 }
 
-/// What stands between the signs of a tag.
+/// Returns the text between the delimiters of a tag.
 fn words(tag: &str) -> &str {
     let inner = &tag[2..tag.len() - 2];
     let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
     inner.strip_suffix(['-', '+']).unwrap_or(inner).trim()
 }
 
-/// Where the `endraw` of a raw block begins.
+/// Returns the offset of a raw block's `endraw`.
 fn raw_end(text: &str) -> Option<usize> {
     text.match_indices("{%").map(|(at, _)| at).find(|at| {
         let end = text[*at..].find("%}").map(|end| at + end + 2);
@@ -72,7 +73,8 @@ fn raw_end(text: &str) -> Option<usize> {
     })
 }
 
-/// The positions of a code's characters outside texts, each with the depth of its brackets.
+/// Returns the positions of a code's characters outside string literals, each with its bracket
+/// depth.
 fn outside_texts(code: &str) -> impl Iterator<Item = (usize, char, usize)> {
     let (mut quote, mut escaped, mut depth) = (None, false, 0usize);
     code.char_indices().filter_map(move |(at, char)| {
@@ -98,7 +100,8 @@ fn outside_texts(code: &str) -> impl Iterator<Item = (usize, char, usize)> {
     })
 }
 
-/// Behind the sign that ends a tag; signs inside texts and brackets are none.
+/// Returns the offset after the delimiter that ends a tag; delimiters inside string literals and
+/// brackets do not count.
 fn code_end(tag: &str, sign: &str) -> Option<usize> {
     let code = &tag[2..];
     let mut places = outside_texts(code);
@@ -126,7 +129,7 @@ fn statement(tag: &str, out: &mut String) {
                 b'+' => "+",
                 _ => "",
             };
-            // Lines before and behind the words are kept, so that errors name the right ones.
+            // Lines before and after the text are kept, so that errors name the right ones.
             let inner = &tag[2..];
             let lead = &inner[..inner.find("set").unwrap_or(0)].trim_start_matches(['-', '+']);
             let tail = &tag[tag.rfind(words).unwrap_or(0) + words.len()..];
@@ -161,7 +164,7 @@ fn statement(tag: &str, out: &mut String) {
     }
 }
 
-/// The names that a list of bindings binds: `a, b`, `(a, b)`, `a=1, b=f(2, 3)`.
+/// Returns the names bound by a list of bindings: `a, b`, `(a, b)`, `a=1, b=f(2, 3)`.
 fn names(bindings: &str, depth: usize) -> Vec<&str> {
     let mut starts = vec![0];
     starts.extend(

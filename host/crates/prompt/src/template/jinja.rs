@@ -1,13 +1,15 @@
-//! The Jinja environment that chat templates are written for: Hugging Face's, which is Python's Jinja with blocks trimmed, loop
-//! controls, Python's methods of strings and dictionaries, and three functions more.
+//! The Jinja environment that chat templates are written for: Hugging Face's, which is Python's
+//! Jinja with trimmed blocks, loop controls, Python's methods of strings and dictionaries, and
+//! three more functions.
 //!
 //! * `raise_exception(message)` refuses the conversation.
-//! * `strftime_now(format)` gives a date. Equal workloads must give equal prompts on every day, so the date is always
-//!   [`TODAY`], which is also the date that Llama 3 templates fall back to. A server that inserts the real date may count a
-//!   token more or less where the name of the month is written out.
+//! * `strftime_now(format)` formats a date. Equal workloads must give equal prompts on every day,
+//!   so the date is always [`TODAY`], which is also the default date of Llama 3 templates. A server
+//!   that inserts the real date may count a token more or less if the name of the month is written
+//!   out.
 //! * `tojson` writes as Python's `json.dumps(ensure_ascii=False)` does.
 //! * `{% generation %}`, a mark for training, changes nothing.
-//! * `tools` and `documents` are `none`: no tool is offered by the host itself.
+//! * `tools` and `documents` are `none`: the host offers no tools.
 
 use std::io;
 
@@ -22,7 +24,7 @@ use super::{SpecialTokens, guards};
 
 /// The date of every prompt.
 const TODAY: jiff::civil::DateTime = jiff::civil::datetime(2024, 7, 26, 0, 0, 0, 0);
-/// The template's name inside its environment. It has no ending, so nothing is escaped.
+/// The template's name inside its environment. It has no extension, so nothing is escaped.
 const NAME: &str = "chat template";
 
 pub(super) fn environment(text: &str, tokens: &SpecialTokens) -> Result<Environment<'static>, Error> {
@@ -32,7 +34,7 @@ pub(super) fn environment(text: &str, tokens: &SpecialTokens) -> Result<Environm
     environment.set_fuel(Some(bounds::FUEL));
     environment.set_unknown_method_callback(bounds::method);
     environment.set_formatter(|out, state, value| match (value.kind(), value.as_str()) {
-        // As Python writes them.
+        // Formatted as in Python.
         (ValueKind::None, _) => out.write_str("None").map_err(Error::from),
         (ValueKind::Bool, _) => out
             .write_str(if value.is_true() { "True" } else { "False" })
@@ -86,10 +88,10 @@ pub(super) fn render(
     }
 }
 
-/// What went wrong, in one line, with the line of the template.
+/// Returns the problem on one line, with the line of the template.
 pub(super) fn reason(error: &Error) -> String {
     if error.kind() == ErrorKind::OutOfFuel {
-        return format!("it does not come to an end within {} steps", bounds::FUEL);
+        return format!("it does not finish within {} steps", bounds::FUEL);
     }
     let mut reason = error.detail().map_or_else(|| error.to_string(), str::to_string);
     if let (Some(_), Some(line)) = (error.detail(), error.line()) {
@@ -116,10 +118,11 @@ fn strftime_now(format: String) -> Result<String, Error> {
     })
 }
 
-/// `json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)`.
+/// `json.dumps(value, ensure_ascii=False, indent=indent, separators=separators,
+/// sort_keys=sort_keys)`.
 fn tojson(value: &Value, arguments: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = arguments.get("indent")?;
-    // Text is never escaped to ASCII: no template known asks for that.
+    // Text is never escaped to ASCII: no known template requests it.
     let _: Option<bool> = arguments.get("ensure_ascii")?;
     let separators: Option<Vec<String>> = arguments.get("separators")?;
     let sort_keys: Option<bool> = arguments.get("sort_keys")?;
@@ -162,7 +165,7 @@ struct PythonJson<'a> {
     key: &'a str,
     indent: Option<usize>,
     depth: usize,
-    /// Whether the innermost collection has had an element.
+    /// True if the innermost collection has an element already.
     filled: bool,
 }
 
@@ -237,8 +240,8 @@ impl Formatter for PythonJson<'_> {
     }
 }
 
-/// Replaces `{% generation %}` and `{% endgeneration %}`, which Jinja alone does not know, by blocks that are always there; the
-/// signs that trim space stay.
+/// Replaces `{% generation %}` and `{% endgeneration %}`, which Jinja does not support, by blocks
+/// that are always included; whitespace control is preserved.
 fn without_generation_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -49,7 +49,7 @@ fn a_recorded_answer_becomes_a_response() {
             "{}",
             kind.name
         );
-        // Both texts on their own, and the synthetic tokens.
+        // Both texts separately, and the synthetic tokens.
         let asked = ids(kind, "It is:\n").len() + 40 + ids(kind, ".").len();
         assert_eq!(response.output_tokens as usize, asked, "{}", kind.name);
         assert_eq!(response.tool_calls, recorded.tool_calls);
@@ -132,7 +132,7 @@ fn a_salt_changes_every_text_and_no_relation_between_texts() {
             assert_eq!(plain.text(seed, 60), unsalted.text(seed, 60));
             assert_eq!(text, again.text(seed, 60));
             assert_eq!(ids(kind, &text).len(), 60, "{}", kind.name);
-            // Nothing of the first page that a cache would hold is met again.
+            // No cached block of the first page occurs again.
             let page = |of: &Materialiser| ids(kind, &of.text(seed, 16));
             assert_ne!(page(&one), page(&plain), "{}", kind.name);
             assert_ne!(page(&one), page(&other), "{}", kind.name);

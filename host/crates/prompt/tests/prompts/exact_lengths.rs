@@ -1,4 +1,5 @@
-//! Lengths are exact on every kind of tokenizer, for every mix of segments. The judge is the tokenizers library itself.
+//! Lengths are exact on every kind of tokenizer, for every mix of segments, as counted by the
+//! tokenizers library itself.
 
 use std::collections::HashSet;
 
@@ -14,7 +15,7 @@ fn materialiser(kind: &Kind) -> Materialiser {
     materialiser
 }
 
-/// What the library says, without this crate between.
+/// Returns the library's result, without this crate's code.
 fn ids(kind: &Kind, text: &str) -> Vec<u32> {
     kind.raw.encode(text, false).unwrap().get_ids().to_vec()
 }
@@ -60,8 +61,8 @@ fn synthetic_text_encodes_to_its_length() {
     }
 }
 
-/// Texts that meet synthetic ones in every way that changes tokens: letters, spaces, line ends, punctuation, digits, other
-/// scripts, control tokens' names.
+/// Texts that meet synthetic ones in every way that changes tokens: letters, spaces, line ends,
+/// punctuation, digits, other scripts, names of control tokens.
 const TEXTS: [&str; 16] = [
     "",
     " ",
@@ -99,7 +100,7 @@ fn mixed_messages_encode_to_their_target() {
                     after_text = false;
                 }
             }
-            // One segment that has room for a repair.
+            // One segment that is long enough to be repaired.
             content.push(synthetic(draws.next_u64(), 20 + draws.below(40)));
             if draws.below(2) == 0 {
                 content.push(Segment::Text(TEXTS[draws.below(16) as usize].to_string()));
@@ -224,7 +225,7 @@ fn instances_threads_and_caches_agree() {
             .unwrap();
         std::thread::scope(|scope| {
             for _ in 0..3 {
-                // The third time comes out of the cache.
+                // The third call is answered from the cache.
                 let same = scope.spawn(|| {
                     two.prepare(request(vec![content.clone(), vec![synthetic(9, 300)]]))
                         .unwrap()
@@ -284,7 +285,7 @@ fn a_prompt_beyond_all_contexts_is_refused() {
     ));
 }
 
-/// The fixture is what it claims to be: it has words that become one token when they meet, and they are not used together.
+/// The fixture has words that become one token when they meet, and they are not used together.
 #[test]
 fn words_that_join_are_kept_apart() {
     let kind = kinds()

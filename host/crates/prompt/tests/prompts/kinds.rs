@@ -1,4 +1,4 @@
-//! Tokenizers of every kind, trained here on the spot: small, local, and shaped like the ones that models ship.
+//! Tokenizers of every kind, trained here: small, local, and similar to the ones that models ship.
 
 use std::sync::OnceLock;
 
@@ -15,19 +15,19 @@ use tokenizers::{
 use veeksha_model::Seed;
 use veeksha_prompt::{Materialiser, Tokenizer};
 
-/// A tokenizer and what is expected of it.
+/// A tokenizer and its expected properties.
 #[derive(Clone)]
 pub(crate) struct Kind {
     pub(crate) name: String,
     pub(crate) tokenizer: Tokenizer,
-    /// The same, as the library has it, without truncation.
+    /// The same tokenizer in the library, without truncation.
     pub(crate) raw: tokenizers::Tokenizer,
-    /// Whether the structure of the vocabulary proves lengths.
+    /// True if the structure of the vocabulary proves lengths.
     pub(crate) proven: bool,
 }
 
 impl Kind {
-    /// The same tokenizer with control tokens added, as models for conversations have them.
+    /// Returns the same tokenizer with control tokens added, as in chat models.
     pub(crate) fn with_control_tokens(&self, names: &[&str]) -> Kind {
         let mut raw = self.raw.clone();
         raw.add_special_tokens(&special(names));
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// All kinds; trained once.
+/// Returns all kinds; trained once.
 pub(crate) fn kinds() -> &'static [Kind] {
     static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
     KINDS.get_or_init(|| {
@@ -83,7 +83,8 @@ pub(crate) fn kinds() -> &'static [Kind] {
     })
 }
 
-/// English-like sentences of the embedded vocabulary's words, with punctuation, line ends, capitals and numbers.
+/// English-like sentences of the embedded vocabulary's words, with punctuation, line ends, capitals
+/// and numbers.
 fn corpus() -> Vec<String> {
     let words = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
     let sentence = |seed: u64| {
@@ -145,8 +146,8 @@ fn byte_level() -> Vec<u8> {
         .special_tokens(special(&["<|begin_of_text|>", "<|eot_id|>"]))
         .build();
     let mut json = train(BPE::default(), trainer, &Value::Null, &pre_tokenizer);
-    // Like Llama 3: begins with a control token when asked for special tokens, which a count must not ask for; and like
-    // files that were saved by a training script: cut at 16 tokens.
+    // Like Llama 3: begins with a control token when special tokens are requested, which a count
+    // must not do; and like files saved by a training script: truncated at 16 tokens.
     json["post_processor"] = json!({ "type": "TemplateProcessing",
         "single": [{ "SpecialToken": { "id": "<|begin_of_text|>", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
         "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
@@ -184,7 +185,7 @@ fn sentencepiece_bpe() -> Vec<u8> {
     bytes(&json)
 }
 
-/// Llama 2's form, with 900 merges of two whole words added.
+/// Llama 2's structure, with 900 merges of two whole words added.
 fn superword_bpe() -> Vec<u8> {
     let mut json: Value = serde_json::from_slice(&sentencepiece_bpe()).unwrap();
     let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
@@ -205,7 +206,8 @@ fn superword_bpe() -> Vec<u8> {
 
 fn crossing_bpe() -> Vec<u8> {
     let normalizer = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "▁" });
-    // A pre-tokenizer that splits three words at a time lets merges reach over spaces; encoding then has none.
+    // A pre-tokenizer that splits three words at a time allows merges across spaces; encoding then
+    // uses none.
     let split = json!({ "type": "Split", "pattern": { "Regex": "(▁?[^▁]+){1,3}" }, "behavior": "Isolated", "invert": false });
     let mut json = train(
         BPE::default(),

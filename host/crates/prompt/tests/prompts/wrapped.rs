@@ -1,4 +1,5 @@
-//! Prompts that a chat template wraps have exactly the asked length. The judges are the tokenizers library and the template.
+//! Prompts wrapped by a chat template have exactly the requested length, as counted by the
+//! tokenizers library and rendered by the template.
 
 use std::sync::OnceLock;
 
@@ -21,7 +22,7 @@ const TEMPLATES: [(&str, &str); 6] = [
     ("macros", include_str!("../fixtures/templates/macros.jinja")),
 ];
 
-/// The control tokens of all those templates.
+/// The control tokens of all these templates.
 const CONTROL: [&str; 14] = [
     "<s>",
     "</s>",
@@ -39,8 +40,8 @@ const CONTROL: [&str; 14] = [
     "<|end|>",
 ];
 
-/// Every kind of tokenizer: as it is, so that a template's marks are ordinary text whose letters may join those of a message, and
-/// with the marks as control tokens, as the models have them.
+/// Every kind of tokenizer: unchanged, so that a template's marks are ordinary text whose letters
+/// may join those of a message, and with the marks as control tokens, as in the models.
 fn both() -> &'static [Kind] {
     static BOTH: OnceLock<Vec<Kind>> = OnceLock::new();
     BOTH.get_or_init(|| {
@@ -98,7 +99,7 @@ fn count(kind: &Kind, text: &str) -> u32 {
     kind.raw.encode(text, false).unwrap().get_ids().len() as u32
 }
 
-/// Tokens of the whole rendered prompt, judged without this crate's counting.
+/// Returns the tokens of the whole rendered prompt, counted independently of this crate.
 fn whole(kind: &Kind, template: &ChatTemplate, history: &[(Role, &str)], prepared: &Prepared) -> u32 {
     let new = prepared
         .messages
@@ -110,9 +111,10 @@ fn whole(kind: &Kind, template: &ChatTemplate, history: &[(Role, &str)], prepare
 
 type Messages = Vec<(Role, Vec<Segment>)>;
 
-/// Requests of every form in which synthetic text occurs, and what their messages ask for, verbatim texts left out.
+/// Returns requests of every form in which synthetic text occurs, and the requested length of their
+/// messages without verbatim texts.
 fn forms(seed: u64, tokens: u32, system: bool) -> Vec<(Messages, Vec<&'static str>)> {
-    // Where a template's marks are ordinary text, they are hundreds of tokens.
+    // If a template's marks are ordinary text, they are hundreds of tokens.
     let long = tokens + 500;
     let blocks = |size: u32| -> Vec<Segment> {
         let full = (0..500 / size).map(|block| synthetic(seed + u64::from(block), size));
@@ -137,7 +139,7 @@ fn forms(seed: u64, tokens: u32, system: bool) -> Vec<(Messages, Vec<&'static st
             )],
             vec!["\n\nAnswer in 7 words."],
         ),
-        // A template that trims takes the space away.
+        // A template that trims removes the space.
         (
             vec![(User, vec![synthetic(seed, long), text("ing  ")])],
             vec!["ing  "],
@@ -297,19 +299,19 @@ fn unwrapped_lengths_stay_and_what_the_template_adds_is_told() {
     }
 }
 
-/// What a later turn adds to the conversation, as a server counts it: the tokens of its prompt less those of the prompt before and
-/// of the answer to it, whatever these say.
+/// The tokens that a later turn adds to the conversation, as a server counts them: the tokens of
+/// its prompt minus those of the previous prompt and of its answer, for any conversation.
 #[test]
 fn a_later_turn_adds_the_asked_length_to_any_conversation() {
     for kind in kinds() {
         let kind = kind.with_control_tokens(&CONTROL);
-        // Without the marks of `macros`, whose text holds a list of all the roles so far.
+        // Without the marks of `macros`, whose text contains a list of all the roles so far.
         for (name, template) in templates().filter(|(name, _)| *name != "macros") {
             let materialiser = Materialiser::new(kind.tokenizer.clone())
                 .unwrap()
                 .with_template(template.clone(), PromptTarget::Wrapped);
-            // Mistral's template puts a space before an answer that the model gave without one. That costs nothing where the answer
-            // begins with a word that is one token either way.
+            // Mistral's template puts a space before an answer that the model gave without one.
+            // That costs nothing if the answer begins with a word that is one token either way.
             let word = materialiser.text(Seed::from(9), 4);
             let histories = match name {
                 "Mistral v0.3" => [("Why?", &*word), ("x", &word[..])],
@@ -358,7 +360,7 @@ fn an_edge_that_only_orders_begins_a_conversation() {
     assert_eq!(of(HistoryMode::Fresh).messages, first.messages);
     assert_eq!(of(HistoryMode::Live).messages, of(HistoryMode::Recorded).messages);
     assert_ne!(of(HistoryMode::Live).messages, first.messages);
-    // The wrapped text is the beginning of the one that was asked for.
+    // The wrapped text is a prefix of the requested one.
     assert!(
         materialiser
             .text(Seed::from(1), 300)
@@ -377,7 +379,7 @@ fn what_cannot_be_wrapped_is_kept_and_noted() {
         let prepared = materialiser.prepare(request(messages, false)).unwrap();
         (prepared, materialiser.template_notes())
     };
-    // Too short, nothing synthetic, no user: the template comes on top, and is counted.
+    // Too short, nothing synthetic, no user message: the template comes on top, and is counted.
     for messages in [
         vec![(User, vec![synthetic(1, 3)])],
         vec![(User, vec![text("Exactly this.")])],
@@ -417,7 +419,7 @@ fn a_conversation_becomes_the_text_that_the_model_sees() {
             .with_template(template, PromptTarget::Content)
     };
     let messages = [(User, "one"), (Assistant, "two"), (User, "three")];
-    // This tokenizer puts nothing before a text by itself.
+    // This tokenizer does not prepend a token.
     let plain = of(&kinds()[0], "Mistral v0.3");
     assert_eq!(
         plain.render_conversation(&messages).unwrap(),
@@ -450,8 +452,8 @@ fn a_conversation_becomes_the_text_that_the_model_sees() {
     );
 }
 
-/// Counting by the margins of synthetic text, with what is remembered of them, is the same as counting the whole: for short and
-/// long texts, with every word of the vocabulary beside the template's text.
+/// Counting by the margins of synthetic text, with cached counts, equals counting the whole: for
+/// short and long texts, with every word of the vocabulary next to the template's text.
 #[test]
 fn many_prompts_of_one_shape_are_all_exact() {
     for kind in both().iter().filter(|kind| kind.proven) {

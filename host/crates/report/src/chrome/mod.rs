@@ -1,9 +1,11 @@
-//! `metrics/chrome_trace.json`: the run as a trace that Perfetto (<https://ui.perfetto.dev>) and `chrome://tracing` show.
+//! `metrics/chrome_trace.json`: the run as a trace that Perfetto (<https://ui.perfetto.dev>) and
+//! `chrome://tracing` show.
 //!
-//! An array of events in Chrome's trace event format, times in microseconds since the start of the run. Process 1 has a thread for each
-//! request, with the name that is Veeksha's `tid`: `R<i> / <session> / <prompt tokens>-><output tokens>`, with the slices `Prefill` (dispatch to first
-//! generated chunk, so that its length is the metric) and `T1`, `T2`, ... (chunk to chunk) or one `Decode`. Process 2 has a thread for each
-//! session, process 3 one for each thread that ran plugins, process 4 what concerns the whole run.
+//! An array of events in Chrome's trace event format, times in microseconds since the start of the
+//! run. Process 1 has a thread per request, named like Veeksha's `tid`: `R<i> / <session> / <prompt
+//! tokens>-><output tokens>`, with the slices `Prefill` (dispatch to first generated chunk, so that
+//! its length is the metric) and `T1`, `T2`, ... (chunk to chunk) or one `Decode`. Process 2 has a
+//! thread per session, process 3 one per plugin thread, process 4 the instants of the whole run.
 
 mod write;
 
@@ -13,16 +15,18 @@ use std::io;
 use veeksha_events::{Event, NeverSentReason, PluginCall, RequestRecord, SessionEnd, Status};
 use veeksha_model::{Nanos, RequestId, SessionId};
 
-/// How much of a run is kept. What is left out is counted in the file's metadata.
+/// Limits of the kept part of a run. Omitted entries are counted in the file's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChromeTraceLimits {
-    /// Requests, and likewise sessions, plugin calls and marks: the first ones to be told.
+    /// Maximum number of requests, and likewise of sessions, plugin calls and marks: the first ones
+    /// received.
     pub entries: usize,
-    /// Slices between chunks, of all requests together; the requests after those have one `Decode`.
+    /// Maximum number of slices between chunks, over all requests; further requests have one
+    /// `Decode` slice.
     pub chunks: usize,
 }
 
-/// A trace that a browser opens without trouble: some 20 MB.
+/// About 20 MB, which a browser opens without trouble.
 impl Default for ChromeTraceLimits {
     fn default() -> Self {
         ChromeTraceLimits {
@@ -32,7 +36,8 @@ impl Default for ChromeTraceLimits {
     }
 }
 
-/// Takes the events of a run in any order; holds no more than its limits, what is open, and 8 bytes a chunk that is kept.
+/// Takes the events of a run in any order; memory is bounded by its limits, the open entries, and 8
+/// bytes per kept chunk.
 #[derive(Clone, Debug, Default)]
 pub struct ChromeTrace {
     limits: ChromeTraceLimits,
@@ -48,7 +53,7 @@ pub struct ChromeTrace {
     left_out: LeftOut,
 }
 
-/// How many were not kept.
+/// Number of omitted entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LeftOut {
     requests: u64,
@@ -58,7 +63,7 @@ struct LeftOut {
     marks: u64,
 }
 
-/// What is kept of a request.
+/// The kept values of a request.
 #[derive(Clone, Debug)]
 struct Lane {
     id: RequestId,
@@ -74,9 +79,9 @@ struct Lane {
     cached_tokens: Option<u32>,
     measured: bool,
     server: u16,
-    /// Class and message of a failure.
+    /// Class and message of the error.
     failure: Option<(&'static str, String)>,
-    /// Arrivals of the generated chunks after the first; `None` where they are not kept.
+    /// Arrivals of the generated chunks after the first; `None` if they are not kept.
     chunks: Option<Vec<Nanos>>,
 }
 
@@ -89,7 +94,7 @@ struct SessionLane {
     requests: u32,
 }
 
-/// A session of which one end is known.
+/// A session with only one known end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HalfSession {
     Started {
@@ -112,7 +117,7 @@ struct RunMark {
 }
 
 impl ChromeTrace {
-    /// Nothing yet.
+    /// Creates an empty trace.
     pub fn new(limits: ChromeTraceLimits) -> Self {
         ChromeTrace {
             limits,
@@ -198,15 +203,15 @@ impl ChromeTrace {
         }
     }
 
-    /// Writes the file. What is still open ends, marked as such, at the last instant that is known.
+    /// Writes the file. Open entries end, marked as open, at the last known instant.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn write(&self, writer: &mut dyn io::Write) -> io::Result<()> {
         write::write(self, writer)
     }
 
-    /// The lanes of sessions by their start, those that are still open among them.
+    /// Returns the lanes of sessions by their start, including those that are still open.
     fn all_sessions(&self) -> Vec<SessionLane> {
         let room = self.limits.entries.saturating_sub(self.sessions.len());
         let mut open: Vec<_> = self.open_sessions.iter().collect();
@@ -219,7 +224,7 @@ impl ChromeTrace {
                 how: None,
                 requests,
             },
-            // When it began is not known.
+            // The start is unknown.
             HalfSession::Finished { at, how, requests } => SessionLane {
                 id: *id,
                 start: at,
@@ -300,7 +305,7 @@ impl ChromeTrace {
                     requests,
                 });
             }
-            // Told twice: the later one counts.
+            // Received twice: the later one counts.
             (_, again) => {
                 self.open_sessions.insert(id, again);
             }

@@ -1,4 +1,4 @@
-//! The events as JSON, one a line.
+//! Writes the trace as JSON, one event per line.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,10 +15,11 @@ const SESSIONS: u32 = 2;
 const PLUGINS: u32 = 3;
 const RUN: u32 = 4;
 
-/// The first thread id; below are those of the processes.
+/// The first thread id; lower numbers are processes.
 const FIRST_THREAD: u32 = 100;
 
-/// A line of slices in the viewer: numbers, as the format has it, which metadata gives names to. No two threads have the same number.
+/// A line of slices in the viewer. The format identifies threads by unique numbers, which metadata
+/// maps to names.
 #[derive(Clone, Copy)]
 struct Thread {
     pid: u32,
@@ -51,8 +52,9 @@ struct Instant<'a> {
     tid: u32,
 }
 
-/// Viewers that count in whole nanoseconds multiply by a thousand and cut off what is behind the point. A number that binary has a little
-/// too small would so begin a slice a nanosecond before its neighbour ends, and stand below it. An instant is therefore written a bit later than it was: less than the resolution.
+/// Viewers that count in whole nanoseconds multiply by a thousand and truncate. A number slightly
+/// too small in binary would begin a slice a nanosecond before its neighbor ends, and be drawn
+/// below it. An instant is therefore written slightly late, by less than the resolution.
 const LATER: &str = "4";
 
 fn instant_micros(at: Nanos) -> f64 {
@@ -63,10 +65,10 @@ fn micros(length: Nanos) -> f64 {
     length as f64 / 1e3
 }
 
-/// Adds nanoseconds as microseconds. They are thousandths of them, so no digit is lost. It is what a file takes longest for, and the
-/// formatting of the standard library would take thrice as long.
+/// Appends nanoseconds as microseconds with all digits. This dominates the time to write a file;
+/// the standard library's formatting would take three times as long.
 fn push_micros(text: &mut String, nanos: Nanos) {
-    // As many digits as 64 bits have, and the point.
+    // The maximum number of digits of 64 bits, and the point.
     let mut digits = [b'0'; 21];
     let mut begin = digits.len();
     let mut rest = nanos;
@@ -82,7 +84,7 @@ fn push_micros(text: &mut String, nanos: Nanos) {
     text.extend(digits[begin..].iter().map(|digit| char::from(*digit)));
 }
 
-/// Writes the elements of an array, and its brackets.
+/// Writes the brackets and elements of an array.
 struct Array<'a> {
     writer: &'a mut dyn io::Write,
     begun: bool,
@@ -91,7 +93,8 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// The thread of this name; its first mention tells its name, and that threads stand in the order in which they are mentioned.
+    /// Returns the thread of this name; its first use writes its name and its sort index, in order
+    /// of use.
     fn thread(&mut self, pid: u32, name: &str) -> io::Result<Thread> {
         if let Some(known) = self.threads.get(&(pid, name.to_owned())) {
             return Ok(*known);
@@ -134,7 +137,8 @@ impl Array<'_> {
         })
     }
 
-    /// `T1`, `T2`, ...: a slice from each chunk to the next. They are most of a file, so what is the same in all of a lane is made once.
+    /// `T1`, `T2`, ...: a slice from each chunk to the next. They are most of a file, so their
+    /// common part is formatted once per lane.
     fn chunks(&mut self, first: Nanos, later: &[Nanos], Thread { pid, tid }: Thread) -> io::Result<()> {
         let same = format!(r#""cat":"decode","ph":"X","pid":{pid},"tid":{tid}}}"#);
         self.lines.clear();
@@ -229,7 +233,7 @@ pub(super) fn write(trace: &ChromeTrace, writer: &mut dyn io::Write) -> io::Resu
     array.close()
 }
 
-/// Ignored by viewers: what was kept and what was left out.
+/// Ignored by viewers: the numbers of kept and omitted entries.
 fn metadata(trace: &ChromeTrace) -> Value {
     let left_out = trace.left_out;
     json!({

@@ -1,44 +1,45 @@
-//! Axes: what they span, where their numbers stand, and in which unit.
+//! Axes: range, ticks and units.
 
 use veeksha_stats::{duration, number};
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows, without the unit.
+    /// Its title, without the unit.
     pub label: String,
-    /// The unit of the values: `s` and `s/...` are shown in the unit of time that suits them, `1` in percent, anything else as it is.
+    /// The unit of the values: `s` and `s/...` are shown in a suitable unit of time, `1` in
+    /// percent, any other unit unchanged.
     pub unit: String,
-    /// How lengths relate to values.
+    /// Linear or logarithmic.
     pub scale: Scale,
-    /// What it spans.
+    /// Its range.
     pub span: Span,
     /// Names at 0, 1, 2, ... in place of numbers; empty for numbers.
     pub names: Vec<String>,
 }
 
-/// How lengths on an axis relate to values.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences have equal lengths.
     Linear,
-    /// Equal ratios have equal lengths. What is not above 0 stands at the lower end.
+    /// Equal ratios have equal lengths. Values at or below 0 are drawn at the lower end.
     Log,
 }
 
-/// What an axis spans.
+/// The range of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Span {
-    /// The values, and a little more.
+    /// The values and a margin.
     Values,
     /// The values and 0.
     FromZero,
-    /// From here to there.
+    /// Exactly this range.
     Fixed(f64, f64),
 }
 
 impl Axis {
-    /// An axis of numbers that spans its values.
+    /// Creates a linear axis that spans its values.
     pub fn new(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Axis {
             label: label.into(),
@@ -49,39 +50,40 @@ impl Axis {
         }
     }
 
-    /// With that scale.
+    /// Sets the scale.
     pub fn scaled(self, scale: Scale) -> Self {
         Axis { scale, ..self }
     }
 
-    /// With that span.
+    /// Sets the range.
     pub fn spanning(self, span: Span) -> Self {
         Axis { span, ..self }
     }
 
-    /// With names at 0, 1, 2, ...
+    /// Sets names at 0, 1, 2, ...
     pub fn named(self, names: Vec<String>) -> Self {
         let span = Span::Fixed(-0.5, names.len() as f64 - 0.5);
         Axis { names, span, ..self }
     }
 }
 
-/// An axis whose span is settled.
+/// An axis with a computed range.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fitted {
     low: f64,
     high: f64,
     scale: Scale,
-    /// Label with unit.
+    /// Title with unit.
     pub(super) label: String,
-    /// Values with their numbers, ascending.
+    /// Values with their labels, ascending.
     pub(super) ticks: Vec<(f64, String)>,
-    /// Values between them that have a faint line.
+    /// Values of minor grid lines.
     pub(super) minor: Vec<f64>,
 }
 
 impl Fitted {
-    /// Settles the axis for finite values, with room for about `room` numbers; `None` if there is nothing to span.
+    /// Fits the axis to finite values, with at most about `room` labels; `None` if there are no
+    /// values.
     pub(super) fn new(axis: &Axis, values: impl Iterator<Item = f64> + Clone, room: f64) -> Option<Self> {
         let (low, high) = ends(axis, values).filter(|(low, high)| (high - low).is_finite())?;
         let (label, ticks, minor) = match (axis.names.is_empty(), axis.scale) {
@@ -99,7 +101,8 @@ impl Fitted {
         })
     }
 
-    /// Where a value stands, from 0 at the lower end to 1 at the upper; values outside stand at the ends.
+    /// Returns the position of a value, from 0 at the lower end to 1 at the upper; values outside
+    /// are clamped.
     pub(super) fn place(&self, value: f64) -> f64 {
         let place = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -109,7 +112,7 @@ impl Fitted {
         place.clamp(0.0, 1.0)
     }
 
-    /// The lower end.
+    /// Returns the lower end.
     pub(super) fn low(&self) -> f64 {
         self.low
     }
@@ -123,16 +126,16 @@ fn ends(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Option<(f64, 
     }
     if axis.scale == Scale::Log {
         let positive = values.filter(|value| *value > 0.0).reduce(f64::min);
-        // Something at or below 0 has its place at the lower end, apart from the smallest value above it.
+        // A value at or below 0 is drawn at the lower end, apart from the smallest positive value.
         let low = match positive {
             Some(positive) if least <= 0.0 => positive / 2.0,
             Some(positive) => positive,
             None => 0.5,
         };
         let high = most.max(low * 10.0);
-        // More decades nobody can read off; what is below stands at the lower end.
+        // Clamp to 12 decades; smaller values are drawn at the lower bound.
         let low = low.max(high * 1e-12);
-        // A little room, by ratio.
+        // A margin, by ratio.
         let room = (high / low).powf(0.03);
         return Some((low / room, high * room));
     }
@@ -152,7 +155,7 @@ fn ends(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Option<(f64, 
         });
     }
     let room = width * 0.04;
-    // No room below a zero that is the end.
+    // No margin below zero.
     let below = if low == 0.0 { 0.0 } else { room };
     Some((low - below, high + room))
 }
@@ -206,7 +209,7 @@ fn logarithmic(axis: &Axis, low: f64, high: f64) -> Ticks {
             }
         }
     }
-    // Durations carry their units on a log axis.
+    // Durations have units at their labels on a log axis.
     let unit = match axis.unit.strip_prefix('s') {
         Some("") => String::new(),
         Some(per) if per.starts_with('/') => per.replacen('/', "per ", 1),
@@ -234,7 +237,7 @@ fn is_time(unit: &str) -> bool {
     unit == "s" || unit.starts_with("s/")
 }
 
-/// A label that names the unit itself (`Number of Output Tokens`) does not name it twice.
+/// Appends the unit to a title, unless the title already contains it (`Number of Output Tokens`).
 fn with_unit(label: &str, unit: &str) -> String {
     if unit.is_empty() || label.to_lowercase().contains(&unit.to_lowercase()) && unit.len() > 2 {
         label.to_owned()
@@ -243,7 +246,7 @@ fn with_unit(label: &str, unit: &str) -> String {
     }
 }
 
-/// By what values are multiplied to be shown, and in which unit they then are.
+/// Returns the factor from values to displayed values, and the displayed unit.
 fn shown_unit(unit: &str, largest: f64) -> (f64, String) {
     if unit == "1" {
         return (100.0, "%".into());
@@ -262,7 +265,7 @@ fn shown_unit(unit: &str, largest: f64) -> (f64, String) {
     (factor, format!("{time}{}", &unit[1..]))
 }
 
-/// The step of 1, 2 or 5 times a power of ten that is not below `least`.
+/// Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `least`.
 fn nice_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let factor = [1.0, 2.0, 5.0]
@@ -271,7 +274,7 @@ fn nice_step(least: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// A number on an axis whose numbers are `step` apart.
+/// Formats a number on an axis with labels `step` apart.
 fn plain(value: f64, step: f64, largest: f64) -> String {
     let (divisor, suffix) = match largest {
         size if size >= 1e9 => (1e9, "G"),
@@ -290,7 +293,7 @@ fn plain(value: f64, step: f64, largest: f64) -> String {
     format!("{value:.decimals$}{suffix}")
 }
 
-/// A number short enough for a log axis.
+/// Formats a number for a log axis.
 fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1e9 => format!("{}G", number(value / 1e9)),
@@ -361,7 +364,7 @@ mod tests {
         assert!((seen.place(10.0) - 0.5).abs() < 1e-12);
         assert_eq!(labels(&seen), ["1", "2", "5", "10", "20", "50", "100"]);
         assert_eq!(seen.label, "n (tokens, log scale)");
-        // What is not above 0 stands at the lower end, and the smallest value above it does not.
+        // Values at or below 0 are at the lower end, and the smallest positive value is not.
         let seen = fitted(&axis, &[0.0, 4.0, 800.0]);
         assert_eq!((seen.place(0.0), seen.place(-3.0)), (0.0, 0.0));
         assert!(seen.place(4.0) > 0.1, "{}", seen.place(4.0));
@@ -370,7 +373,7 @@ mod tests {
     #[test]
     fn any_values_have_an_axis() {
         assert_eq!(Fitted::new(&Axis::new("", ""), std::iter::empty(), 6.0), None);
-        // No number has room above these.
+        // There are no representable numbers above these.
         assert_eq!(
             Fitted::new(&Axis::new("", ""), [0.0, f64::MAX].into_iter(), 6.0),
             None

@@ -1,4 +1,4 @@
-//! Lines, areas and words in pixels of the drawing, on whichever backend.
+//! Draws lines, areas and text in pixels of the drawing, independent of the backend.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,32 +8,34 @@ use super::font::Letters;
 use super::raster::stroke;
 use crate::ReportError;
 
-/// What the backend makes of shapes. Backends take whole pixels only.
+/// The kind of a backend. Backends accept whole pixels only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Medium {
-    /// Pixels, the backend's being those of the drawing. Slanting edges are smoothed here.
+    /// Pixels, with those of the backend being those of the drawing. Slanted edges are smoothed
+    /// here.
     Raster,
-    /// Shapes and text that a viewer draws. The backend has [`FINE`] pixels for each of the drawing.
+    /// Shapes and text that a viewer draws. The backend has [`FINE`] pixels for each of the
+    /// drawing.
     Vector,
 }
 
-/// Pixels that a vector drawing has for each pixel that it is shown with, in either direction.
+/// Pixels of a vector drawing per displayed pixel, in either direction.
 pub(super) const FINE: u32 = 2;
 
-/// Where a word stands in relation to its point.
+/// The position of a text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// It begins there.
+    /// The text begins at the point.
     Left,
-    /// Its middle is there.
+    /// The text is centered at the point.
     Middle,
-    /// It ends there.
+    /// The text ends at the point.
     Right,
 }
 
 pub(super) type Point = (f64, f64);
 
-/// Draws in pixels of the drawing. Words have the middle of their capitals at the height of their point.
+/// Draws in pixels of the drawing. The vertical middle of a text's capitals is at its point.
 pub(super) struct Canvas<'a, B: DrawingBackend> {
     area: &'a DrawingArea<B, Shift>,
     medium: Medium,
@@ -45,7 +47,8 @@ fn failed(error: impl std::fmt::Display) -> ReportError {
     ReportError::Plot(error.to_string())
 }
 
-/// Half the height of a capital, as a share of the height of a line: DejaVu's capitals have 0.729 em, its lines 1.164.
+/// Half the height of a capital, as a share of the line height: DejaVu's capitals have 0.729 em,
+/// its lines 1.164.
 const HALF_CAPITAL: f64 = 0.729 / 1.164 / 2.0;
 
 impl<'a, B: DrawingBackend> Canvas<'a, B> {
@@ -58,7 +61,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         })
     }
 
-    /// The same with its zero moved.
+    /// Returns the same canvas with another origin.
     pub(super) fn at(&self, origin: Point) -> Self {
         Canvas {
             origin: (self.origin.0 + origin.0, self.origin.1 + origin.1),
@@ -73,7 +76,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         }
     }
 
-    /// In pixels of the backend.
+    /// Converts to pixels of the backend.
     fn fine(&self, (x, y): Point) -> Point {
         let detail = self.detail();
         ((x + self.origin.0) * detail, (y + self.origin.1) * detail)
@@ -89,7 +92,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
     }
 
     fn put(&self, x: i32, y: i32, colour: &RGBAColor) {
-        // The backend of a raster leaves out what lies outside, and knows no other error.
+        // The raster backend ignores pixels outside, and has no other error.
         let _ = self.area.draw_pixel((x, y), colour);
     }
 
@@ -97,7 +100,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         self.area.fill(colour).map_err(failed)
     }
 
-    /// A line through the points.
+    /// Draws a line through the points.
     pub(super) fn line(&self, points: &[Point], colour: RGBAColor, width: f64) -> Result<(), ReportError> {
         match self.medium {
             Medium::Vector => {
@@ -116,14 +119,14 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         }
     }
 
-    /// A level or upright line of one pixel.
+    /// Draws a horizontal or vertical line of one pixel.
     pub(super) fn hairline(&self, from: Point, to: Point, colour: &RGBColor) -> Result<(), ReportError> {
         let width = self.width(1.0);
         let line = PathElement::new([self.pixel(from), self.pixel(to)], colour.stroke_width(width));
         self.area.draw(&line).map_err(failed)
     }
 
-    /// A line through the points in dashes.
+    /// Draws a dashed line through the points.
     pub(super) fn dashed(
         &self,
         points: &[Point],
@@ -141,7 +144,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
             .try_for_each(|piece| self.line(piece, colour, width))
     }
 
-    /// A filled rectangle, at least one pixel of the drawing wide and high.
+    /// Draws a filled rectangle, at least one pixel wide and high.
     pub(super) fn rectangle(&self, from: Point, to: Point, colour: RGBAColor) -> Result<(), ReportError> {
         let (left, right) = (from.0.min(to.0), from.0.max(to.0));
         let (top, bottom) = (from.1.min(to.1), from.1.max(to.1));
@@ -150,7 +153,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         self.area.draw(&shape).map_err(failed)
     }
 
-    /// A filled polygon.
+    /// Draws a filled polygon.
     pub(super) fn polygon(&self, points: &[Point], colour: RGBAColor) -> Result<(), ReportError> {
         let pixels: Vec<_> = points.iter().map(|point| self.pixel(*point)).collect();
         self.area
@@ -158,7 +161,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
             .map_err(failed)
     }
 
-    /// A disc.
+    /// Draws a disc.
     pub(super) fn disc(&self, at: Point, radius: f64, colour: RGBAColor) -> Result<(), ReportError> {
         match self.medium {
             Medium::Vector => {
@@ -175,12 +178,12 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         }
     }
 
-    /// How wide a text is.
+    /// Returns the width of a text.
     pub(super) fn width_of(&self, text: &str, size: f64) -> f64 {
         self.letters.width(text, size)
     }
 
-    /// A text.
+    /// Draws a text.
     pub(super) fn text(
         &self,
         text: &str,
@@ -192,7 +195,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         self.words(text, at, size, anchor, colour, FontTransform::None)
     }
 
-    /// A text that reads upwards, its middle at the point.
+    /// Draws a vertical text, centered at the point.
     pub(super) fn upright_text(
         &self,
         text: &str,
@@ -219,7 +222,8 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
                 Anchor::Middle => HPos::Center,
                 Anchor::Right => HPos::Right,
             };
-            // The library takes a line for 1.24 em, and sets the middle of small letters at the point.
+            // The library's lines are 1.24 em high, and it puts the middle of lower-case letters at
+            // the point.
             let style = ("sans-serif", size * self.detail() * 1.24 / 1.164)
                 .into_font()
                 .transform(turn)
@@ -253,7 +257,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         Ok(())
     }
 
-    /// A text of at most that width: a longer one ends with `…`.
+    /// Truncates a text to the width; a longer one ends with `…`.
     pub(super) fn cut(&self, text: &str, size: f64, width: f64) -> String {
         if self.width_of(text, size) <= width {
             return text.to_owned();
@@ -268,7 +272,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
     }
 }
 
-/// The pieces of a line that are drawn, with `dash` drawn and `gap` left out in turn along its length.
+/// Splits a line into its dashes, alternating `dash` drawn and `gap` skipped along its length.
 fn dashes(points: &[Point], dash: f64, gap: f64) -> Vec<Vec<Point>> {
     let mut pieces = Vec::new();
     let mut piece: Vec<Point> = points.first().copied().into_iter().collect();
@@ -308,7 +312,8 @@ mod tests {
 
     #[test]
     fn dashes_go_on_around_corners() {
-        // 10 to the right, 10 down: 4 drawn, 2 left out. Drawn along the way: 0..4, 6..10, 12..16, 18..20.
+        // 10 to the right, 10 down: 4 drawn, 2 skipped. Drawn along the path: 0..4, 6..10, 12..16,
+        // 18..20.
         let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], 4.0, 2.0);
         let drawn: Vec<f64> = pieces
             .iter()

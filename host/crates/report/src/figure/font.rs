@@ -1,4 +1,4 @@
-//! The font that is compiled in: how wide words are, and their letters in pixels.
+//! The embedded font: widths of texts, and letters as pixels.
 
 use std::sync::OnceLock;
 
@@ -9,28 +9,30 @@ use crate::ReportError;
 /// DejaVu Sans with fewer characters; see `fonts/README.md`.
 const BYTES: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
 
-/// The font, read once.
+/// The parsed font.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Letters {
     font: &'static FontRef<'static>,
 }
 
 impl Letters {
-    /// The font that is compiled in.
+    /// Returns the embedded font.
     pub(super) fn new() -> Result<Self, ReportError> {
         static FONT: OnceLock<Option<FontRef<'static>>> = OnceLock::new();
         FONT.get_or_init(|| FontRef::try_from_slice(BYTES).ok())
             .as_ref()
             .map(|font| Letters { font })
-            .ok_or_else(|| ReportError::Plot("the font that is compiled in is damaged".into()))
+            .ok_or_else(|| ReportError::Plot("the embedded font is damaged".into()))
     }
 
-    /// How wide a text of that size is. A size is the height of a line: from the lowest descender to the highest ascender.
+    /// Returns the width of a text of that size. A size is the line height: from the lowest
+    /// descender to the highest ascender.
     pub(super) fn width(self, text: &str, size: f64) -> f64 {
         self.places(text, size, |_, _| {})
     }
 
-    /// Calls `put` for each pixel that the text covers to some part, from the start of its base line: to the right, down, and the part.
+    /// Calls `put` with each pixel that the text covers at least in part, relative to the start of
+    /// its baseline (right, down), and the covered share.
     pub(super) fn draw(self, text: &str, size: f64, mut put: impl FnMut(i32, i32, f64)) {
         let scale = PxScale::from(size as f32);
         self.places(text, size, |letter, x| {
@@ -51,7 +53,7 @@ impl Letters {
         });
     }
 
-    /// Tells each letter where it begins; gives the width of all.
+    /// Calls `tell` with the start of each letter; returns the total width.
     fn places(self, text: &str, size: f64, mut tell: impl FnMut(char, f64)) -> f64 {
         let scaled = self.font.as_scaled(PxScale::from(size as f32));
         let mut x = 0.0;
@@ -91,7 +93,8 @@ mod tests {
             highest = highest.min(y);
         });
         let width = letters.width("HH", 40.0);
-        // An H stands on its base line, reaches 0.73 em up (an em is 40 / 1.164 = 34.4), and keeps a little room at its sides.
+        // An H is on the baseline, reaches 0.73 em up (an em is 40 / 1.164 = 34.4), and has a small
+        // margin at its sides.
         assert!((-1..=0).contains(&lowest), "{lowest}");
         assert!((-26..=-24).contains(&highest), "{highest}");
         assert!(f64::from(right) < width && f64::from(right) > width * 0.85);

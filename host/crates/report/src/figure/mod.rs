@@ -1,4 +1,5 @@
-//! A drawing as data: what stands where, without how it is drawn. PNG and SVG are made from the same [`Figure`].
+//! A drawing as data: the positions of its elements, independent of the output format. PNG and SVG
+//! are made from the same [`Drawing`].
 
 mod axis;
 mod canvas;
@@ -13,106 +14,107 @@ pub use axis::{Axis, Scale, Span};
 pub use palette::Hue;
 pub(crate) use svg_file::grid;
 
-/// A drawing: a title, a line under it, and charts below one another.
+/// A drawing: a title, a subtitle, and charts below each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its heading.
+    /// Its title.
     pub title: String,
-    /// A line under it: of what, how many samples. May be empty.
+    /// A line below the title: the number of samples, for example. May be empty.
     pub subtitle: String,
     /// The charts, from the top.
     pub charts: Vec<Chart>,
 }
 
-/// One pair of axes with what is drawn between them.
+/// A pair of axes with the elements drawn between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// The axis along the bottom.
+    /// The horizontal axis.
     pub x: Axis,
-    /// The axis that stands upright.
+    /// The vertical axis.
     pub y: Axis,
-    /// What is drawn, the first first. Points that are not finite are left out.
+    /// The elements in drawing order. Points that are not finite are skipped.
     pub marks: Vec<Element>,
-    /// What is said in place of the axes where nothing can be drawn.
+    /// The text shown in place of the axes if there is nothing to draw.
     pub empty: String,
 }
 
-/// Something that is drawn. What has a name stands in the legend if there are several names.
+/// An element of a chart. Named elements are listed in the legend if there are several names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
-    /// A line through points by ascending x.
+    /// A line through points with ascending x.
     Line {
         /// Its name.
         name: String,
-        /// Where it goes.
+        /// Its points.
         points: Vec<(f64, f64)>,
-        /// Its colour.
+        /// Its color.
         hue: Hue,
-        /// Its dashes: lines differ by them too.
+        /// Its dashes, which distinguish lines in addition to the color.
         dash: Dash,
-        /// How it gets from point to point.
+        /// Its path between points.
         shape: Shape,
-        /// What is under it.
+        /// The area below it.
         fill: Fill,
     },
     /// Points.
     Dots {
         /// Their name.
         name: String,
-        /// Where they are.
+        /// Their positions.
         points: Vec<(f64, f64)>,
-        /// Their colour.
+        /// Their color.
         hue: Hue,
-        /// Their form.
+        /// Their marker.
         marker: Marker,
     },
-    /// Bars: a point is the beginning of a bar and its height; the last one says where the last bar ends, and its height nothing.
+    /// Bars: a point is the beginning of a bar and its height; the last one is the end of the last
+    /// bar, and its height is ignored.
     Bars {
         /// Their name.
         name: String,
         /// Beginnings and heights.
         points: Vec<(f64, f64)>,
-        /// Their colour.
+        /// Their color.
         hue: Hue,
     },
-    /// Lying bars, each in a lane of its own.
+    /// Horizontal bars, each in a lane.
     Spans {
         /// Their name.
         name: String,
-        /// From, to, and the lane.
+        /// Begin, end, and lane.
         spans: Vec<(f64, f64, f64)>,
-        /// Their colour.
+        /// Their color.
         hue: Hue,
-        /// How much of a lane's height they take.
+        /// Their height as a share of a lane.
         height: f64,
     },
-    /// Boxes with whiskers, each at a place of the x axis.
+    /// Boxes with whiskers, each at a position of the x axis.
     Boxes {
-        /// Places and boxes.
+        /// Positions and boxes.
         boxes: Vec<(f64, BoxShape)>,
-        /// Their colour.
+        /// Their color.
         hue: Hue,
     },
-    /// Words at points, below and to the right where there is room.
+    /// Texts at points, below and to the right if there is space.
     Words {
-        /// Points and words.
+        /// Points and texts.
         words: Vec<((f64, f64), String)>,
     },
-    /// The stretch between two heights along the x axis.
+    /// The area between two heights along the x axis.
     Band {
-        /// Places with the lower and the upper height, ascending.
+        /// Positions with the lower and the upper height, ascending.
         stretches: Vec<(f64, f64, f64)>,
-        /// Its colour, of which it has a tint.
+        /// Its color, which is drawn as a tint.
         hue: Hue,
     },
 }
 
-/// Five heights and the points beyond.
+/// A box with whiskers, as heights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxShape {
     /// Lower whisker, lower edge, middle line, upper edge, upper whisker.
     pub heights: [f64; 5],
-    /// A mark within the box.
+    /// A marker within the box.
     pub mean: f64,
     /// Points beyond the whiskers.
     pub outliers: Vec<f64>,
@@ -121,27 +123,27 @@ pub struct BoxShape {
 /// The dashes of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dash {
-    /// None: it is whole.
+    /// A solid line.
     #[default]
     Whole,
-    /// Long ones.
+    /// Long dashes.
     Long,
-    /// Short ones.
+    /// Short dashes.
     Short,
-    /// Long ones with small gaps.
+    /// Long dashes with small gaps.
     Longer,
-    /// Middling ones.
+    /// Medium dashes.
     Middle,
 }
 
 impl Dash {
-    /// Those of the series with this number.
+    /// Returns the dashes of the series with this number.
     pub fn nth(number: usize) -> Dash {
         const ALL: [Dash; 5] = [Dash::Whole, Dash::Long, Dash::Short, Dash::Longer, Dash::Middle];
         ALL[number % ALL.len()]
     }
 
-    /// Dash and gap in pixels; `None` for a whole line.
+    /// Returns dash and gap in pixels; `None` for a solid line.
     fn lengths(self) -> Option<(f64, f64)> {
         match self {
             Dash::Whole => None,
@@ -153,28 +155,28 @@ impl Dash {
     }
 }
 
-/// How a line gets from point to point.
+/// The path of a line between points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Straight.
+    /// A straight segment.
     Straight,
-    /// It keeps its height until the next point.
+    /// A step: the height is constant until the next point.
     Steps,
 }
 
-/// What is under a line.
+/// The area below a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Nothing.
     None,
-    /// A tint of its colour, down to the lower edge.
+    /// Filled with a tint of its color, down to the lower edge.
     Below,
 }
 
-/// The form of a point.
+/// The marker of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
-    /// A small, see-through disc: for many points.
+    /// A small translucent disc, for many points.
     Dot,
     /// A disc.
     Disc,

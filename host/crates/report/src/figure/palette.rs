@@ -1,9 +1,10 @@
-//! Colours.
+//! Colors.
 
 use plotters::style::RGBColor;
 
-/// Okabe and Ito's colours ("Color Universal Design", 2008), which people of every colour vision tell apart; yellow is left out, as it is
-/// hard to see on white. What is told by a colour is also told by dashes, form, place or words.
+/// Okabe and Ito's colors ("Color Universal Design", 2008), which are distinguishable with every
+/// kind of color vision; yellow is omitted, because it is hard to see on white. Every distinction
+/// by color is also made by dashes, shape, position or text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hue {
     /// Blue.
@@ -20,12 +21,12 @@ pub enum Hue {
     Orange,
     /// Sky blue.
     Sky,
-    /// Grey, for what is beside the point.
+    /// Gray, for secondary elements.
     Grey,
 }
 
 impl Hue {
-    /// That of the series with this number: the five that stand out most on white.
+    /// Returns the color of the series with this number: the five with the most contrast on white.
     pub fn nth(number: usize) -> Hue {
         const SERIES: [Hue; 5] = [Hue::Blue, Hue::Vermillion, Hue::Green, Hue::Purple, Hue::Black];
         SERIES[number % SERIES.len()]
@@ -47,11 +48,11 @@ impl Hue {
 
 /// Titles.
 pub(super) const INK: RGBColor = RGBColor(25, 25, 25);
-/// Words on axes.
+/// Text on axes.
 pub(super) const SOFT: RGBColor = RGBColor(80, 80, 80);
 /// Axes.
 pub(super) const LINE: RGBColor = RGBColor(120, 120, 120);
 /// The grid.
 pub(super) const GRID: RGBColor = RGBColor(226, 226, 226);
-/// Lines of the grid between those that have a number.
+/// Minor grid lines.
 pub(super) const FAINT: RGBColor = RGBColor(240, 240, 240);

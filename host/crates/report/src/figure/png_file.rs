@@ -1,4 +1,4 @@
-//! A figure as PNG.
+//! Renders a drawing as PNG.
 
 use plotters::prelude::*;
 
@@ -7,10 +7,10 @@ use super::{Figure, draw};
 use crate::ReportError;
 
 impl Figure {
-    /// The figure as the bytes of a PNG file, 800 pixels wide and 500 high.
+    /// Returns the bytes of a PNG file of 800 by 500 pixels.
     pub fn png(&self) -> Result<Vec<u8>, ReportError> {
         let (width, height) = draw::SIZE;
-        // White to begin with; three bytes a pixel.
+        // White background; three bytes per pixel.
         let mut pixels = vec![255u8; (width * height * 3) as usize];
         {
             let area = BitMapBackend::with_buffer(&mut pixels, draw::SIZE).into_drawing_area();
@@ -28,7 +28,7 @@ fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, ReportError
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
-    // Most of a plot is white, which any level packs well.
+    // Most of a plot is white, which any level compresses well.
     encoder.set_compression(png::Compression::Fast);
     let mut writer = encoder.write_header().map_err(refused)?;
     writer.write_image_data(pixels).map_err(refused)?;

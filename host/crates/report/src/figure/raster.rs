@@ -1,7 +1,7 @@
-//! Which part of each pixel a shape covers: smooth edges, also of lines at any angle.
+//! Coverage of pixels by shapes: smooth edges of lines at any angle.
 
-/// Calls `put` with the pixels that a line with round ends covers to some part, and with that part. Pixel (x, y) reaches from there to
-/// (x + 1, y + 1).
+/// Calls `put` with each pixel that a line with round ends covers at least in part, and the covered
+/// share. Pixel (x, y) extends to (x + 1, y + 1).
 pub(super) fn stroke(from: (f64, f64), to: (f64, f64), width: f64, mut put: impl FnMut(i32, i32, f64)) {
     let half = width / 2.0;
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -11,7 +11,7 @@ pub(super) fn stroke(from: (f64, f64), to: (f64, f64), width: f64, mut put: impl
     let (top, bottom) = (from.1.min(to.1) - reach, from.1.max(to.1) + reach);
     for y in (top.floor() as i32)..=(bottom.ceil() as i32) {
         let middle = f64::from(y) + 0.5;
-        // Of a long slanting line, only the stretch near this row.
+        // Of a long slanted line, only the part near this row.
         let (mut first, mut last) = (left, right);
         if dy.abs() > 1e-9 {
             let at = from.0 + (middle - from.1) * dx / dy;
@@ -47,7 +47,8 @@ mod tests {
 
     #[test]
     fn a_level_line_covers_its_rows() {
-        // From x = 10 to 20 along y = 5, two high: rows 4 and 5 wholly, nothing above and below.
+        // From x = 10 to 20 along y = 5, two high: rows 4 and 5 completely, nothing above and
+        // below.
         let pixels = covered((10.0, 5.0), (20.0, 5.0), 2.0);
         let inner: Vec<_> = pixels.iter().filter(|(x, _, _)| (10..20).contains(x)).collect();
         assert_eq!(inner.len(), 20);

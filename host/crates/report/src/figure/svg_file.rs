@@ -1,4 +1,4 @@
-//! A figure as SVG.
+//! Renders a drawing as SVG.
 
 use plotters::prelude::*;
 
@@ -7,7 +7,8 @@ use super::{Figure, draw};
 use crate::ReportError;
 
 impl Figure {
-    /// The figure as the text of an SVG file, 800 pixels wide and 500 high; its words are set in the viewer's sans-serif font.
+    /// Returns the text of an SVG file of 800 by 500 pixels; texts use the viewer's sans-serif
+    /// font.
     pub fn svg(&self) -> Result<String, ReportError> {
         drawn(draw::SIZE, |canvas| {
             draw::figure(self, canvas, draw::Style::LARGE)
@@ -15,7 +16,7 @@ impl Figure {
     }
 }
 
-/// Several figures as one SVG, each 480 by 300 pixels, two beside one another.
+/// Renders several drawings as one SVG, each 480 by 300 pixels, two per row.
 pub(crate) fn grid(figures: &[Figure]) -> Result<String, ReportError> {
     let (width, height) = draw::SMALL_SIZE;
     let columns = figures.len().clamp(1, 2);
@@ -51,7 +52,7 @@ fn drawn(
         area.present()
             .map_err(|error| ReportError::Plot(error.to_string()))?;
     }
-    // Drawn larger, so that whole pixels are fine enough; shown at the size it has.
+    // Drawn larger, so that whole pixels are fine enough; displayed at its nominal size.
     let fine = format!(r#"<svg width="{wide}" height="{high}" "#);
     Ok(svg.replacen(&fine, &format!(r#"<svg width="{width}" height="{height}" "#), 1))
 }

@@ -1,4 +1,4 @@
-//! Boxes: median, quartiles, whiskers and what lies beyond them, by group.
+//! Box plots: median, quartiles, whiskers and outliers, by group.
 
 use veeksha_stats::percentile;
 
@@ -8,10 +8,11 @@ use super::scale;
 use super::table::{cell, csv, heading};
 use crate::figure::{Axis, BoxShape, Chart, Element, Figure, Hue, Span};
 
-/// The figures of a box, by Tukey's convention: whiskers reach to the last samples within 1.5 times the height of the box.
+/// The statistics of a box by Tukey's convention: whiskers extend to the last samples within 1.5
+/// times the interquartile range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxStats {
-    /// How many samples.
+    /// Number of samples.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
@@ -29,17 +30,18 @@ pub struct BoxStats {
     pub whisker_high: f64,
     /// Largest sample.
     pub max: f64,
-    /// How many samples lie beyond the whiskers.
+    /// Number of samples beyond the whiskers.
     pub beyond: u64,
-    /// Those of them that are drawn: at most 100, evenly picked, the extremes among them.
+    /// The drawn ones: at most 100, evenly selected, including the extremes.
     pub outliers: Vec<f64>,
 }
 
-/// Points beyond the whiskers of one box that are drawn.
+/// Maximum number of drawn outliers per box.
 const OUTLIERS: usize = 100;
 
 impl BoxStats {
-    /// The box of samples in any order; those that are not finite are left out. `None` if none is left.
+    /// Computes the box of samples in any order; samples that are not finite are skipped. `None` if
+    /// none remain.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = samples
             .iter()
@@ -60,7 +62,7 @@ impl BoxStats {
             min,
             max,
             median: percentile(&sorted, 0.5)?,
-            // A whisker does not end inside its box, though the nearest sample may lie there.
+            // A whisker does not end inside its box, even if the nearest sample is there.
             whisker_low: sorted[first].min(lower_quartile),
             whisker_high: sorted[end - 1].max(upper_quartile),
             lower_quartile,
@@ -71,7 +73,7 @@ impl BoxStats {
     }
 }
 
-/// At most `most` of the values, at even distances, the first and the last among them.
+/// Selects at most `most` of the values, at even distances, including the first and the last.
 pub(super) fn picked<T: Copy>(values: &[T], most: usize) -> Vec<T> {
     if values.len() <= most || most < 2 {
         return values.to_vec();
@@ -84,7 +86,7 @@ pub(super) fn picked<T: Copy>(values: &[T], most: usize) -> Vec<T> {
 /// A group of samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxGroup {
-    /// What its samples have in common: `128 tokens`.
+    /// The common property of its samples: `128 tokens`.
     pub label: String,
     /// Its box.
     pub stats: BoxStats,
@@ -93,20 +95,21 @@ pub struct BoxGroup {
 /// Boxes of a metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxPlotData {
-    /// The metric's name for people.
+    /// The metric's display name.
     pub display: String,
     /// The unit of its values.
     pub unit: String,
-    /// What tells the groups apart: `prompt tokens`.
+    /// The property that distinguishes the groups: `prompt tokens`.
     pub grouped_by: String,
     /// The groups, in order.
     pub groups: Vec<BoxGroup>,
 }
 
-/// More boxes than this cannot be told apart in a thumbnail.
+/// More boxes cannot be distinguished in a thumbnail.
 const MOST_GROUPS: usize = 8;
 
-/// Groups by ascending length, for [`BoxPlotData`]. More than 8 lengths are put together to ranges with about as many samples each.
+/// Groups by ascending length, for [`BoxPlotData`]. More than 8 lengths are merged into ranges with
+/// about equal numbers of samples.
 pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) -> Vec<BoxGroup> {
     let lengths: Vec<(u32, &[f64])> = by_length
         .into_iter()
@@ -117,7 +120,7 @@ pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) 
     let mut seen = 0;
     let mut last_slot = None;
     for (length, samples) in &lengths {
-        // A length stays whole: it belongs where its middle sample is.
+        // A length is not split: it belongs to the range of its middle sample.
         let slot = if lengths.len() <= MOST_GROUPS {
             None
         } else {
@@ -149,8 +152,8 @@ pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) 
         .collect()
 }
 
-/// `metrics/ttfc_violin_plot.png` (Veeksha's name for its box plot). The axis is a log one where a linear one would
-/// press the lowest box together (`scale.rs`).
+/// `metrics/ttfc_violin_plot.png` (Veeksha's name for its box plot). The axis is logarithmic if a
+/// linear one would squeeze the lowest box (`scale.rs`).
 pub fn box_plot(data: &BoxPlotData) -> Plot {
     let stats = || data.groups.iter().map(|group| &group.stats);
     let count: u64 = stats().map(|stats| stats.count).sum();
@@ -248,8 +251,9 @@ mod tests {
 
     #[test]
     fn a_box_worked_out_by_hand() {
-        // 1..=9 and 30. Quartiles of ten values: ranks 2.25 and 6.75, so 3.25 and 7.75; the box is 4.5 high and whiskers reach
-        // 6.75 further: from -3.5 to 14.5. 30 lies beyond. Mean 75 / 10.
+        // 1..=9 and 30. Quartiles of ten values: ranks 2.25 and 6.75, so 3.25 and 7.75; the box is
+        // 4.5 high and whiskers extend up to 6.75 further: from -3.5 to 14.5. 30 is an outlier.
+        // Mean 75 / 10.
         let mut samples: Vec<f64> = (1..=9).map(f64::from).collect();
         samples.insert(3, 30.0);
         let seen = BoxStats::of(&samples).unwrap();
@@ -267,13 +271,15 @@ mod tests {
 
     #[test]
     fn whiskers_do_not_end_inside_the_box() {
-        // 0, 10, 10, 10, 100: quartiles 10 and 10, so both ends lie beyond and the whiskers have no length.
+        // 0, 10, 10, 10, 100: quartiles 10 and 10, so both ends are outliers and the whiskers have
+        // no length.
         let seen = BoxStats::of(&[0.0, 10.0, 10.0, 10.0, 100.0]).unwrap();
         assert_eq!(
             (seen.whisker_low, seen.whisker_high, seen.beyond),
             (10.0, 10.0, 2)
         );
-        // 0, 0, 0, 4: the upper quartile is 1, between two samples, 4 lies beyond 2.5, and the next sample down is 0.
+        // 0, 0, 0, 4: the upper quartile is 1, between two samples, 4 is beyond 2.5, and the next
+        // lower sample is 0.
         let seen = BoxStats::of(&[0.0, 0.0, 0.0, 4.0]).unwrap();
         assert_eq!(
             (seen.upper_quartile, seen.whisker_high, seen.beyond),

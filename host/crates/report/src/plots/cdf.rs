@@ -1,4 +1,4 @@
-//! The distribution of a metric: which share of its samples is at or below a value.
+//! The distribution of a metric: the share of its samples at or below each value.
 
 use veeksha_stats::{duration, number};
 
@@ -12,18 +12,19 @@ use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape,
 pub struct CdfData {
     /// Its name in files: `ttfc`.
     pub metric: String,
-    /// Its name for people: `Time to First Chunk`.
+    /// Its display name: `Time to First Chunk`.
     pub display: String,
     /// The unit of its values: `s`, `tokens`, `1` for a ratio.
     pub unit: String,
-    /// How many samples there are.
+    /// Number of samples there are.
     pub count: u64,
-    /// Values with the share of samples at or below them, ascending; Veeksha's files have 101 of them, at 0, 0.01, ..., 1.
+    /// Values with the share of samples at or below them, ascending; Veeksha's files have 101 of
+    /// them, at 0, 0.01, ..., 1.
     pub points: Vec<(f64, f64)>,
 }
 
 impl CdfData {
-    /// The value at a share, between the two nearest points; `None` without points.
+    /// Returns the value at a share, interpolated between points; `None` without points.
     fn at(&self, share: f64) -> Option<f64> {
         let after = self.points.partition_point(|(_, at)| *at < share);
         let (high, upper) = self.points.get(after).or(self.points.last()).copied()?;
@@ -47,8 +48,8 @@ impl CdfData {
     }
 }
 
-/// Veeksha's `metrics/<metric>.csv`: an index without a heading, `cdf` and the metric's name for people. A metric without samples has
-/// the headings only, where Veeksha writes 101 zeros that nobody measured.
+/// Returns Veeksha's `metrics/<metric>.csv`: an index without a heading, `cdf` and the metric's
+/// display name. A metric without samples has only the headings; Veeksha writes 101 zeros.
 pub fn cdf_csv(data: &CdfData) -> String {
     let rows = data.points.iter().enumerate();
     csv(
@@ -57,20 +58,21 @@ pub fn cdf_csv(data: &CdfData) -> String {
     )
 }
 
-/// Whether a metric has a second plot with a log axis, `<metric>_log_x.png`: where a linear one would press its samples together
-/// (`scale.rs`), and never of shares. Veeksha has it where P95 is at least 50 times P5, and takes every metric within 0 and 1 for a
-/// ratio, also times of less than a second; here the unit says what is one.
+/// Returns true if a metric has a second plot with a log axis, `<metric>_log_x.png`: if a linear
+/// one would squeeze its samples together (`scale.rs`), and never for shares. Veeksha draws it if
+/// P95 is at least 50 times P5, and takes every metric within 0 and 1 for a ratio, even times of
+/// less than a second; here the unit decides.
 pub fn wants_log_axis(data: &CdfData) -> bool {
     let values: Vec<f64> = data.points.iter().map(|point| point.0).collect();
     data.unit != "1" && scale::suiting(data.count, &values) == Scale::Log
 }
 
-/// `metrics/<metric>.png`.
+/// Returns the plot `metrics/<metric>.png`.
 pub fn cdf_plot(data: &CdfData) -> Plot {
     plot(data, Scale::Linear)
 }
 
-/// `metrics/<metric>_log_x.png`, where [`wants_log_axis`] says so.
+/// Returns the plot `metrics/<metric>_log_x.png`, for metrics with [`wants_log_axis`].
 pub fn cdf_log_plot(data: &CdfData) -> Plot {
     plot(data, Scale::Log)
 }
@@ -121,13 +123,13 @@ fn plot(data: &CdfData, scale: Scale) -> Plot {
     }
 }
 
-/// `1 sample`, `12 samples`.
+/// Formats a count: `1 sample`, `12 samples`.
 pub(super) fn samples(count: u64) -> String {
     let word = if count == 1 { "sample" } else { "samples" };
     format!("{} {word}", grouped(count))
 }
 
-/// A count with its digits in groups of three: `12,345`.
+/// Formats a count with thousands separators: `12,345`.
 pub(super) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -140,7 +142,8 @@ pub(super) fn grouped(count: u64) -> String {
     text
 }
 
-/// From zero, unless that would press what there is to see together at the right; shares that are all alike, over all that they can be.
+/// From zero, unless that would squeeze the samples at the right; shares that are all equal have
+/// the full range.
 fn axis(data: &CdfData) -> Axis {
     let least = data.points.first().map_or(0.0, |point| point.0);
     let most = data.points.last().map_or(0.0, |point| point.0);
@@ -213,7 +216,7 @@ mod tests {
         let span = |unit, values: &[f64]| axis(&data(unit, values)).span;
         assert_eq!(span("s", &[1.0, 2.0, 9.0]), Span::FromZero);
         assert_eq!(span("s", &[7.0, 8.0, 9.0]), Span::Values);
-        // No share is 150 %.
+        // A share cannot be 150 %.
         assert_eq!(span("1", &[1.0, 1.0, 1.0]), Span::Fixed(0.0, 1.0));
         assert_eq!(span("1", &[0.9, 0.95, 1.0]), Span::Values);
         assert_eq!(span("", &[3.0, 3.0]), Span::Values);

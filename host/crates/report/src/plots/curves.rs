@@ -1,4 +1,4 @@
-//! What changes over time: throughput, concurrency, percentiles by slice.
+//! Plots over time: throughput, concurrency, percentiles by slice.
 
 use super::Plot;
 use super::table::{cell, cell_of, csv, heading};
@@ -7,64 +7,66 @@ use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape,
 /// A curve over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// What it shows: `in flight`.
+    /// Its name: `in flight`.
     pub name: String,
     /// Seconds since the start of the run, ascending, and the value from then on.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What the run delivered over time: mean rates of slices of equal length, the last of which may be shorter.
+/// Throughput over time: mean rates of slices of equal length, the last of which may be shorter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThroughputData {
     /// Length of a slice in seconds.
     pub slice_seconds: f64,
-    /// Where the last slice ends, in seconds.
+    /// End of the last slice in seconds.
     pub end: f64,
-    /// Beginning of each slice in seconds, and requests per second in it: finished ones, failed ones, ...
+    /// Beginning of each slice in seconds, and requests per second in it: finished, failed, ...
     pub requests_per_second: Vec<Curve>,
-    /// The same of tokens: output, input, ...
+    /// The same for tokens: output, input, ...
     pub tokens_per_second: Vec<Curve>,
 }
 
-/// How many of something there were over time.
+/// A level over time, such as the number of requests in flight.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Level {
-    /// Of what: `in flight`.
+    /// Its name: `in flight`.
     pub name: String,
-    /// Seconds since the start of the run, ascending, with the level until the next point: its mean and its most (the same, where it
-    /// does not change between two points).
+    /// Seconds since the start of the run, ascending, with the level until the next point: its mean
+    /// and its maximum (equal if it does not change between two points).
     pub points: Vec<(f64, f64, f64)>,
 }
 
-/// How many requests were under way over time.
+/// Number of requests were under way over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConcurrencyData {
-    /// `in flight` first (it is drawn with an area), then `in prefill`, `in decode`, ...
+    /// `in flight` first (drawn with an area), then `in prefill`, `in decode`, ...
     pub levels: Vec<Level>,
 }
 
 /// Percentiles of a metric in slices of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SliceData {
-    /// The metric's name for people.
+    /// The metric's display name.
     pub display: String,
     /// The unit of its values.
     pub unit: String,
     /// Length of a slice in seconds.
     pub slice_seconds: f64,
-    /// Where the last slice ends, in seconds.
+    /// End of the last slice in seconds.
     pub end: f64,
-    /// Beginning of each slice in seconds, its samples, and P50, P90, P99 (`None` where a slice has no sample).
+    /// Beginning of each slice in seconds, its samples, and P50, P90, P99 (`None` where a slice has
+    /// no sample).
     pub slices: Vec<(f64, u64, [Option<f64>; 3])>,
 }
 
-/// Points of a curve that are drawn: about one for each pixel of the drawing.
+/// Maximum number of drawn points of a curve: about one per pixel.
 const DRAWN: usize = 800;
 
-/// A curve of levels with more points than this is drawn as the mean of so many stretches of time, and the band between their extremes.
+/// A level with more points is drawn as the mean of this many stretches of time, with the band
+/// between their extremes.
 const STRETCHES: usize = 200;
 
-/// `metrics/throughput_over_time.png`.
+/// Returns the plot `metrics/throughput_over_time.png`.
 pub fn throughput_plot(data: &ThroughputData) -> Plot {
     let chart = |label: &str, unit: &str, curves: &[Curve]| Chart {
         x: time_axis(),
@@ -97,7 +99,7 @@ pub fn throughput_plot(data: &ThroughputData) -> Plot {
     }
 }
 
-/// `metrics/concurrency_over_time.png`.
+/// Returns the plot `metrics/concurrency_over_time.png`.
 pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
     let levels = &data.levels;
     let most = |level: &Level| level.points.iter().map(|point| point.2).fold(0.0, f64::max);
@@ -105,7 +107,7 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
         .iter()
         .map(|level| format!("{} {}", level.name, veeksha_stats::number(most(level))))
         .collect();
-    let mut subtitle = format!("most at once: {}", peaks.join(" · "));
+    let mut subtitle = format!("maximum: {}", peaks.join(" · "));
     let steps = |level: &Level| {
         let unchanging = |(_, mean, most): &(f64, f64, f64)| mean == most;
         level.points.len() <= 2 * STRETCHES && level.points.iter().all(unchanging)
@@ -152,18 +154,18 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
     }
 }
 
-/// How many requests decoded over time, and the windows in which enough of them did.
+/// Decoding requests over time, and the windows with enough of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DecodeWindowData {
-    /// How many decoded.
+    /// Number of decoding requests.
     pub in_decode: Level,
-    /// How many had to, at least.
+    /// The required minimum.
     pub least: u64,
     /// Beginnings and ends of the selected windows, in seconds since the start of the run.
     pub windows: Vec<(f64, f64)>,
 }
 
-/// `metrics/decode_window_plot.png`: the windows are shaded.
+/// Returns the plot `metrics/decode_window_plot.png`: the windows are shaded.
 pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
     let level = std::slice::from_ref(&data.in_decode);
     let mut plot = concurrency_plot(&ConcurrencyData {
@@ -180,7 +182,7 @@ pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
         hue: Hue::Orange,
     });
     for chart in &mut plot.figure.charts {
-        chart.y.label = "requests that decode".into();
+        chart.y.label = "decoding requests".into();
         chart.marks.splice(0..0, shades.clone());
     }
     let word = if data.windows.len() == 1 {
@@ -197,13 +199,13 @@ pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
     plot
 }
 
-/// Values that span more than this factor are shown on a log axis.
+/// Minimum ratio of values that are shown on a log axis.
 const LOG_RATIO: f64 = 50.0;
 
-/// `metrics/<metric>_over_time.png`.
+/// Returns the plot `metrics/<metric>_over_time.png`.
 pub fn slices_plot(data: &SliceData) -> Plot {
     const NAMES: [&str; 3] = ["P50", "P90", "P99"];
-    // The last slice may be a short one.
+    // The last slice may be shorter.
     let middle = |at: f64| at + data.slice_seconds.min((data.end - at).max(0.0)) / 2.0;
     let marks = NAMES
         .iter()
@@ -256,7 +258,8 @@ fn time_axis() -> Axis {
     Axis::new("time since the start of the run", "s").spanning(Span::FromZero)
 }
 
-/// Step lines of different colours and dashes; the area is under the first one only. The last point is drawn out to `end`.
+/// Returns step lines with different colors and dashes; only the first one has an area below it.
+/// The last point is extended to `end`.
 fn lines(curves: &[Curve], end: f64, first_fill: Fill) -> Vec<Element> {
     curves
         .iter()
@@ -280,7 +283,8 @@ fn lines(curves: &[Curve], end: f64, first_fill: Fill) -> Vec<Element> {
         .collect()
 }
 
-/// Of each curve the time-weighted mean of stretches of equal length, over the band between the least and the most of each.
+/// Returns for each curve the time-weighted mean of stretches of equal length, over the band
+/// between its minimum and maximum.
 fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
     let ends = || levels.iter().flat_map(|level| &level.points).map(|point| point.0);
     let from = ends().fold(f64::INFINITY, f64::min);
@@ -322,7 +326,7 @@ struct Stretch {
     most: f64,
 }
 
-/// The stretches of a level; before its first point it has none.
+/// Returns the stretches of a level; before its first point it has none.
 fn stretches(points: &[(f64, f64, f64)], (from, to): (f64, f64), count: usize) -> Vec<Stretch> {
     let length = (to - from) / count as f64;
     if !length.is_finite() || length <= 0.0 {
@@ -336,7 +340,7 @@ fn stretches(points: &[(f64, f64, f64)], (from, to): (f64, f64), count: usize) -
         let end = begin + length;
         let (mut at, mut area, mut known) = (begin, 0.0, 0.0);
         let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-        // A level that does not last is none.
+        // A level with zero duration is ignored.
         let mut hold = |level: Option<(f64, f64)>, lasted: f64| {
             if let Some((mean, peak)) = level.filter(|_| lasted > 0.0) {
                 area += mean * lasted;
@@ -362,7 +366,8 @@ fn stretches(points: &[(f64, f64, f64)], (from, to): (f64, f64), count: usize) -
     found
 }
 
-/// At most about `most` points with the same outline: of each stretch of time the first, the lowest, the highest and the last.
+/// Returns about `most` points with the same outline: of each stretch of time the first, the
+/// lowest, the highest and the last.
 fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     if points.len() <= most {
         return points.to_vec();
@@ -380,7 +385,7 @@ fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     kept
 }
 
-/// One row for each instant at which some column has a point, empty where a column has none.
+/// Returns one row per instant at which some column has a point; other cells are empty.
 fn by_time(columns: &[(String, Vec<(f64, f64)>)]) -> String {
     let mut places = vec![0; columns.len()];
     let mut rows = Vec::new();
@@ -395,7 +400,7 @@ fn by_time(columns: &[(String, Vec<(f64, f64)>)]) -> String {
         let mut row = vec![cell(at)];
         for ((_, points), place) in columns.iter().zip(&mut places) {
             match points.get(*place) {
-                // Not a number is no time: such a point goes with the row at hand.
+                // NaN is not a time: such a point goes with the current row.
                 Some((when, value)) if *when <= at || !when.is_finite() => {
                     row.push(cell(*value));
                     *place += 1;
@@ -428,7 +433,8 @@ mod tests {
 
     #[test]
     fn means_are_weighted_by_time() {
-        // 0 until 1, then 10 (12 at most) until 2, then 4: over 0..4 in two stretches, (0 + 10) / 2 and 4.
+        // 0 until 1, then 10 (12 at most) until 2, then 4: over 0..4 in two stretches, (0 + 10) / 2
+        // and 4.
         let points = [
             (0.0, 0.0, 0.0),
             (1.0, 10.0, 12.0),
@@ -460,7 +466,7 @@ mod tests {
             "time (s),a,b\n0.0,1.0,\n1.0,,5.0\n2.0,3.0,6.0\n"
         );
         assert_eq!(by_time(&[]), "time (s)\n");
-        // It comes to an end whatever the times are.
+        // It terminates for any times.
         by_time(&[("a".to_owned(), vec![(f64::NAN, 1.0), (1.0, 2.0)])]);
     }
 }

@@ -1,4 +1,4 @@
-//! The plots of a run: plain data in, a drawing and its data as CSV out.
+//! The plots of a run: from plain data to a drawing and its data as CSV.
 
 mod boxes;
 mod cdf;
@@ -21,11 +21,11 @@ pub use timeline::{TimelineChoice, TimelineData, TimelineRequest, timeline_plot}
 
 use crate::Figure;
 
-/// A drawing and what it shows.
+/// A drawing and its data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// The drawing.
     pub figure: Figure,
-    /// Its data as CSV, with units in the headings; every value, also where the drawing thins them out.
+    /// Its data as CSV, with units in the headings; all values, even if the drawing shows fewer.
     pub csv: String,
 }

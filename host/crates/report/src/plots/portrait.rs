@@ -6,24 +6,26 @@ use crate::figure::{self, Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, 
 /// One plot of the grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Its heading.
+    /// Its title.
     pub title: String,
-    /// What runs along it, with the unit: `prompt tokens`, `think time (s)`.
+    /// The label of the x axis with the unit: `prompt tokens`, `think time (s)`.
     pub x_label: String,
-    /// What stands upright, with the unit.
+    /// The label of the y axis with the unit.
     pub y_label: String,
-    /// How the points are drawn.
+    /// The kind of drawing.
     pub kind: PanelKind,
-    /// Names and points, by ascending x. Points that are not finite are left out. The names are shown where there are several.
+    /// Names and points, with ascending x. Points that are not finite are skipped. Names are shown
+    /// if there are several.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
-    /// Whether equal ratios of x have equal lengths. What is not above 0 then stands at the left edge.
+    /// True for a logarithmic x axis. Values at or below 0 are then drawn at the left edge.
     pub log_x: bool,
 }
 
-/// How the points of a panel are drawn.
+/// The kind of a panel's drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PanelKind {
-    /// Bars: a point is the beginning of a bar and its height; the last one says where the last bar ends, and its height nothing.
+    /// Bars: a point is the beginning of a bar and its height; the last one is the end of the last
+    /// bar, and its height is ignored.
     Histogram,
     /// Steps up to a share: y goes from 0 to 1 and is shown in percent.
     Cdf,
@@ -31,7 +33,7 @@ pub enum PanelKind {
     Line,
 }
 
-/// The panels in a grid, two beside one another.
+/// Draws the panels in a grid, two per row.
 pub fn portrait_svg(panels: &[Panel]) -> Result<String, ReportError> {
     if panels.is_empty() {
         return Err(ReportError::NothingToPlot);
@@ -91,7 +93,7 @@ fn finite(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     finite.copied().collect()
 }
 
-/// A cumulative curve goes up from 0 at its first value, and on to the right edge.
+/// Extends a cumulative curve from 0 at its first value and to the right edge.
 fn cumulative(mut points: Vec<(f64, f64)>, right: f64) -> Vec<(f64, f64)> {
     if let (Some((first, _)), Some((_, last))) = (points.first().copied(), points.last().copied()) {
         points.insert(0, (first, 0.0));

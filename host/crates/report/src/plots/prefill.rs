@@ -1,4 +1,5 @@
-//! Time to first chunk by the length of what is new in a prompt: that is what a prefill costs where history is cached.
+//! Time to first chunk by the number of new prompt tokens: the cost of a prefill if history is
+//! cached.
 
 use veeksha_stats::percentile;
 
@@ -16,12 +17,14 @@ pub struct PrefillData {
     pub groups: Vec<(f64, Vec<f64>)>,
 }
 
-/// Points that are drawn.
+/// Maximum number of drawn points.
 const DRAWN: usize = 3_000;
-/// Points of the median line: with more lengths than this, ranges of lengths with about as many samples each are put together.
+/// Maximum number of points of the median line: with more lengths, ranges of lengths with about
+/// equal numbers of samples are merged.
 const MEDIANS: usize = 40;
 
-/// `metrics/prefill_by_length.png`: a point for each request, a line through the medians.
+/// Returns the plot `metrics/prefill_by_length.png`: a point per request, a line through the
+/// medians.
 pub fn prefill_plot(data: &PrefillData) -> Plot {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (length, times) in &data.groups {
@@ -76,7 +79,8 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
     Plot { figure, csv }
 }
 
-/// The median time of each length, or of ranges of lengths at their median length. Points are sorted by length.
+/// Returns the median time of each length, or of ranges of lengths at their median length. Points
+/// are sorted by length.
 fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let by_length: Vec<&[(f64, f64)]> = points.chunk_by(|a, b| a.0 == b.0).collect();
     let each = if by_length.len() <= MEDIANS {

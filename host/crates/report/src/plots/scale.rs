@@ -1,18 +1,19 @@
-//! On which scale samples are shown. `report.html` chooses by the same rule (`scale.js` of the page).
+//! Choice of the scale for samples. `report.html` uses the same rule (`scale.js` of the page).
 
 use veeksha_stats::percentile;
 
 use crate::figure::Scale;
 
-/// Fewer samples have a linear axis: a quarter of them is next to nothing.
+/// Fewer samples get a linear axis: a quarter of them is too few.
 const SAMPLES: u64 = 10;
 
-/// How many times the lower quartile the largest sample is at least, where the axis is a log one.
+/// Minimum ratio of the largest sample to the lower quartile for a log axis.
 const RATIO: f64 = 10.0;
 
-/// The scale that suits `count` samples, given as their values, or as quantiles at equal distances, in ascending order: a log one where an
-/// axis from 0 to the largest would press a quarter of the samples above 0, or more, into its lowest tenth. One slow answer can do
-/// that, which no ratio of inner percentiles sees. Samples below 0 have no place on a log axis.
+/// Returns the scale for `count` samples, given as their values, or as quantiles at equal
+/// distances, in ascending order: logarithmic if an axis from 0 to the largest would squeeze at
+/// least a quarter of the samples above 0 into its lowest tenth. One slow answer suffices, which
+/// ratios of inner percentiles do not detect. Samples below 0 cannot be shown on a log axis.
 pub(super) fn suiting(count: u64, ascending: &[f64]) -> Scale {
     let above = &ascending[ascending.partition_point(|value| *value <= 0.0)..];
     let quartile = percentile(above, 0.25);
@@ -24,7 +25,7 @@ pub(super) fn suiting(count: u64, ascending: &[f64]) -> Scale {
     }
 }
 
-/// The same of samples of which only the lower quartile and the largest are known.
+/// The same for samples of which only the lower quartile and the largest are known.
 pub(super) fn suiting_quartile(count: u64, lower_quartile: f64, largest: f64) -> Scale {
     if count >= SAMPLES && lower_quartile > 0.0 && largest >= RATIO * lower_quartile {
         Scale::Log

@@ -1,8 +1,9 @@
-//! Data beside a plot, as CSV.
+//! Data of a plot as CSV.
 
 use veeksha_model::csv_cell;
 
-/// A CSV text with these headings. Texts that would be taken for formulas are kept texts.
+/// Returns a CSV text with these headings. Texts that spreadsheets would treat as formulas are
+/// escaped.
 pub(super) fn csv<R, C>(headings: &[&str], rows: R) -> String
 where
     R: IntoIterator<Item = C>,
@@ -21,7 +22,8 @@ where
         .unwrap_or_default()
 }
 
-/// A number as the shortest text that gives it back, never in scientific notation; what is not finite is an empty cell.
+/// Formats a number as the shortest text that reads back as it, never in scientific notation; a
+/// non-finite number is an empty cell.
 pub(super) fn cell(value: f64) -> String {
     if value.is_finite() {
         format!("{value:?}")
@@ -30,12 +32,12 @@ pub(super) fn cell(value: f64) -> String {
     }
 }
 
-/// A number that may be missing.
+/// Formats an optional number.
 pub(super) fn cell_of(value: Option<f64>) -> String {
     value.map(cell).unwrap_or_default()
 }
 
-/// A heading with its unit: `ttfc (s)`.
+/// Returns a heading with its unit: `ttfc (s)`.
 pub(super) fn heading(name: &str, unit: &str) -> String {
     if unit.is_empty() {
         name.to_owned()

@@ -1,53 +1,54 @@
-//! Requests one below another, along time.
+//! Requests below each other along time.
 
 use super::Plot;
 use super::cdf::grouped;
 use super::table::{cell, cell_of, csv};
 use crate::figure::{Axis, Chart, Element, Figure, Hue, Marker};
 
-/// When a request was under way. Seconds since the start of the run.
+/// The times of a request, in seconds since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimelineRequest {
     /// Its id: `17/2`.
     pub request: String,
-    /// The instant the schedule asked for.
+    /// The scheduled instant.
     pub intended: f64,
-    /// When it was dispatched.
+    /// The instant of its dispatch.
     pub dispatched: f64,
-    /// When its first generated chunk came.
+    /// The arrival of its first generated chunk.
     pub first_chunk: Option<f64>,
-    /// When it ended.
+    /// The instant of its end.
     pub completed: f64,
-    /// Whether it was answered.
+    /// True if it was answered.
     pub answered: bool,
-    /// Whether it counts; `false` of one that was sent after the end of the measurement, only to hold the load.
+    /// True if it counts; `false` for requests sent after the end of the measurement to hold the
+    /// load.
     pub measured: bool,
 }
 
-/// Which requests are shown.
+/// Selection of the shown requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineChoice {
-    /// Those that were dispatched first.
+    /// The first dispatched ones.
     First,
-    /// Those of the measured ones that took longest from dispatch to end.
+    /// The measured ones with the longest time from dispatch to end.
     Slowest,
 }
 
 /// Requests of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineData {
-    /// All of them or, of a long run, at least those that are to be shown; in any order.
+    /// All of them or, for a long run, at least those to be shown; in any order.
     pub requests: Vec<TimelineRequest>,
-    /// How many the run had; of [`TimelineChoice::Slowest`], how many of them were measured.
+    /// Number of requests of the run; for [`TimelineChoice::Slowest`], of its measured requests.
     pub total: u64,
-    /// Which are shown.
+    /// Selection of the shown requests.
     pub choice: TimelineChoice,
-    /// How many at most.
+    /// Maximum number of shown requests.
     pub most: usize,
 }
 
-/// `metrics/request_timeline.png` and `metrics/slowest_requests.png`: a lane for each request with its id. On top stands the
-/// earliest dispatch, or the slowest request.
+/// Returns the plot `metrics/request_timeline.png` or `metrics/slowest_requests.png`: a lane per
+/// request with its id. The earliest dispatch, or the slowest request, is on top.
 pub fn timeline_plot(data: &TimelineData) -> Plot {
     let shown = chosen(data);
     let lane = |place: usize| (shown.len() - 1 - place) as f64;
@@ -58,7 +59,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         if request.dispatched > request.intended {
             waiting.push((request.intended, request.dispatched, lane));
         }
-        // How it ended says nothing of the server: the host may have given it up.
+        // Its end does not characterize the server: the host may have cancelled it.
         if !request.measured {
             drained.push((request.dispatched, request.completed, lane));
             continue;
@@ -125,7 +126,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
     }
 }
 
-/// Those that are shown, in the order in which they are shown.
+/// Returns the shown requests in display order.
 fn chosen(data: &TimelineData) -> Vec<&TimelineRequest> {
     let mut requests: Vec<&TimelineRequest> = data
         .requests

@@ -78,7 +78,7 @@ fn thread<'a>(events: &'a [Value], event: &Value) -> &'a str {
     told[0]["args"]["name"].as_str().unwrap()
 }
 
-/// An instant or a length in whole nanoseconds, as a reader has it that cuts off what is behind the point.
+/// Returns an instant or a length in whole nanoseconds, as a reader that truncates would.
 fn nanos(micros: &Value) -> i64 {
     (micros.as_f64().unwrap() * 1000.0) as i64
 }
@@ -98,7 +98,8 @@ fn a_request_is_a_lane_of_wait_prefill_and_chunks() {
     for slice in &slices {
         assert_eq!(thread(&events, slice), "R0 / 7 / 128->3");
     }
-    // Microseconds since the run's start. Prefill ends with the first token: its length is the time to first chunk.
+    // Microseconds since the run's start. Prefill ends with the first token: its length is the time
+    // to first chunk.
     let times: Vec<(i64, i64)> = slices
         .iter()
         .map(|slice| (nanos(&slice["ts"]), nanos(&slice["dur"])))
@@ -230,7 +231,7 @@ fn a_record_that_was_cut_short_shows_what_was_open() {
                 at: 0,
                 requests: 1,
             },
-            // Told after its end: it is not open.
+            // Received after its end: it is not open.
             finished(answered(9, 0, &[150])),
             Event::Dispatched {
                 request: id_of(9, 0),
@@ -249,7 +250,7 @@ fn a_record_that_was_cut_short_shows_what_was_open() {
         .filter(|slice| slice["name"] == "Unfinished")
         .collect();
     assert_eq!(open.len(), 1);
-    // To the end of what is known: the completion of the other.
+    // Up to the last known instant: the completion of the other one.
     assert_eq!(nanos(&open[0]["ts"]), 2_000_000);
     assert!((end(open[0]) - 150_000.005).abs() < 1e-3);
     assert_eq!(names(&of(&events, 2, "X")), ["unfinished"]);
@@ -267,7 +268,7 @@ fn a_long_run_is_cut_to_the_limits_and_says_so() {
     let events = written(limits, &events);
     let slices = of(&events, 1, "X");
     let count = |name: &str| names(&slices).iter().filter(|other| *other == name).count();
-    // Two gaps each: the first two requests have theirs, the third one block.
+    // Two gaps each: the first two requests have theirs, the third one a single slice.
     assert_eq!(
         (count("Prefill"), count("T1"), count("T2"), count("Decode")),
         (3, 2, 2, 1)
@@ -286,7 +287,7 @@ fn a_long_run_is_cut_to_the_limits_and_says_so() {
     );
 }
 
-/// A small run with everything in it.
+/// A small run with every kind of event.
 fn run() -> Vec<Event> {
     let mut events = Vec::new();
     for session in 0..6u64 {
@@ -330,7 +331,7 @@ fn the_order_in_which_events_are_told_changes_nothing() {
     let straight = written(ChromeTraceLimits::default(), &events);
     let backwards: Vec<Event> = events.iter().rev().cloned().collect();
     assert_eq!(straight, written(ChromeTraceLimits::default(), &backwards));
-    // Every seventh, then the next ones: another order altogether.
+    // Every seventh event, then the next ones: a different order.
     let strides: Vec<Event> = (0..7)
         .flat_map(|first| events.iter().skip(first).step_by(7).cloned())
         .collect();
@@ -354,8 +355,9 @@ fn a_sequence_may_stop_anywhere() {
     }
 }
 
-/// Whether a file is one by the description of the format: every phase is known and has what it needs, every thread and process has one
-/// name, and slices of a thread follow one another or lie within one another.
+/// Checks a file against the description of the format: every phase is known and has its required
+/// members, every thread and process has one name, and slices of a thread follow each other or are
+/// nested.
 #[track_caller]
 fn keeps_the_format(events: &[Value]) {
     let mut stacks: BTreeMap<(u64, u64), Vec<i64>> = BTreeMap::new();
@@ -384,7 +386,7 @@ fn keeps_the_format(events: &[Value]) {
                 while stack.last().is_some_and(|end| *end <= begin) {
                     stack.pop();
                 }
-                // What began before and has not ended holds all of it.
+                // An earlier unfinished slice contains all of it.
                 assert!(stack.last().is_none_or(|end| begin + length <= *end), "{event}");
                 stack.push(begin + length);
             }
@@ -397,7 +399,7 @@ fn keeps_the_format(events: &[Value]) {
     assert!(named.values().all(|times| *times == 1), "{named:?}");
     let mut tids: Vec<u64> = named.keys().filter_map(|(_, _, tid)| *tid).collect();
     tids.sort_unstable();
-    // A name and a place each, and no number in two processes.
+    // A name and a sort index each, and no number in two processes.
     assert!(tids.chunks(2).all(|pair| pair[0] == pair[1]) && tids.windows(3).all(|some| some[0] < some[2]));
 }
 
@@ -423,7 +425,7 @@ fn what_is_written_keeps_the_format() {
         })
     });
     keeps_the_format(&written(ChromeTraceLimits::default(), &odd.collect::<Vec<_>>()));
-    // Calls of one plugin thread, one within the other.
+    // Calls of one plugin thread, nested.
     let call = |what: &str, begin, end| {
         Event::PluginCalled(PluginCall {
             thread: "plugin-0".into(),

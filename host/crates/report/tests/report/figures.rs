@@ -1,4 +1,4 @@
-//! Plots: what their drawings and their data hold.
+//! Plots: contents of their drawings and data.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn ttfc() -> CdfData {
     }
 }
 
-/// The words of a drawing, in order.
+/// Returns the texts of a drawing, in order.
 pub(crate) fn words(svg: &str) -> Vec<&str> {
     svg.split("<text")
         .skip(1)
@@ -35,7 +35,7 @@ pub(crate) fn words(svg: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Elements of a kind with that colour.
+/// Returns the elements of a kind with that color.
 fn elements<'a>(svg: &'a str, kind: &str, colour: &str) -> Vec<&'a str> {
     let begin = format!("<{kind} ");
     svg.split('<')
@@ -68,7 +68,7 @@ fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {
     (info.width, info.height, pixels)
 }
 
-/// How many pixels are of exactly this colour.
+/// Returns the number of pixels with exactly this color.
 fn count(pixels: &[u8], colour: [u8; 3]) -> usize {
     pixels.chunks_exact(3).filter(|pixel| *pixel == colour).count()
 }
@@ -222,7 +222,7 @@ fn axes_say_their_units() {
                 "requests",
                 "in flight",
                 "in prefill",
-                "most at once: in flight 12 · in prefill 3",
+                "maximum: in flight 12 · in prefill 3",
             ],
         ),
         (
@@ -262,7 +262,7 @@ fn a_drawing_shows_every_point_of_its_data() {
     let lines = elements(&svg, "polyline", BLUE);
     assert_eq!(lines.iter().map(|line| points_of(line)).max(), Some(101));
     assert_eq!(elements(&svg, "circle", VERMILLION).len(), 3, "P50, P90, P99");
-    // Two lengths of five requests each, and a sign in the legend.
+    // Two lengths of five requests each, and a sample in the legend.
     assert_eq!(elements(&of("prefill"), "circle", BLUE).len(), 11);
     // A prefill for each of two requests and one in the legend.
     assert_eq!(elements(&of("timeline"), "rect", ORANGE).len(), 3);
@@ -347,7 +347,8 @@ fn decode_windows_are_shaded() {
     let svg = plot.figure.svg().unwrap();
     let shades = elements(&svg, "polygon", ORANGE);
     assert_eq!(shades.len(), 1);
-    // It begins and ends where the window does: a quarter and three quarters of the axis, whose 8 s have 4 % of room after them.
+    // It begins and ends where the window does: a quarter and three quarters of the axis, whose 8 s
+    // have a margin of 4 %.
     let points = shades[0]
         .split("points=\"")
         .nth(1)
@@ -396,7 +397,7 @@ fn names_from_outside_cannot_break_a_drawing() {
     let svg = plot.figure.svg().unwrap();
     assert!(!svg.contains("<b>") && svg.contains("&lt;b&gt; &amp;"), "{svg}");
     plot.figure.png().unwrap();
-    // A name of any length stays within the drawing.
+    // A name of any length is kept within the drawing.
     let long = cdf_plot(&CdfData {
         display: "x".repeat(500),
         ..ttfc()

@@ -17,7 +17,8 @@ fn latest(output_dir: &Path) -> PathBuf {
     fs::read_link(output_dir.join("latest")).unwrap()
 }
 
-/// The first eight digits of the BLAKE3 of nothing, from the test vectors of the BLAKE3 authors (`input_len` 0).
+/// The first eight digits of the BLAKE3 of empty input, from the test vectors of the BLAKE3 authors
+/// (`input_len` 0).
 const DIGEST_OF_NOTHING: &str = "af1349b9";
 
 #[test]
@@ -98,7 +99,7 @@ fn a_dead_latest_is_replaced_and_a_real_folder_is_not() {
 
 #[test]
 fn an_output_folder_that_cannot_be_made_is_named() {
-    // A file stands in the way: unlike missing permissions this also holds for the superuser.
+    // A file blocks the path: unlike missing permissions this also affects the superuser.
     let dir = tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
@@ -108,7 +109,7 @@ fn an_output_folder_that_cannot_be_made_is_named() {
     let expected = format!("cannot create the folder {}/results: ", file.display());
     assert!(error.starts_with(&expected), "{error}");
 
-    // No user may make folders here, the superuser neither.
+    // No user can create folders here, not even the superuser.
     let error = RunFolder::create(Path::new("/proc/veeksha"), "", STAMP).unwrap_err();
     assert!(matches!(error, ReportError::CreateFolder { .. }), "{error}");
 }
@@ -121,14 +122,14 @@ fn a_file_that_somebody_named_is_replaced_whole_or_not_at_all() {
     write_named(&file, "new").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "new");
 
-    // Through a link the file behind it is written, and the link stays.
+    // Writing through a link changes the target, and the link is kept.
     let link = dir.path().join("link");
     symlink("page.html", &link).unwrap();
     write_named(&link, "through").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "through");
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 
-    // A device is written to and stays one; one that is full says so.
+    // A device is written to and kept; a full one gives an error.
     write_named(Path::new("/dev/null"), "gone").unwrap();
     #[cfg(target_os = "linux")]
     assert!(matches!(
@@ -136,7 +137,8 @@ fn a_file_that_somebody_named_is_replaced_whole_or_not_at_all() {
         Err(ReportError::Write { .. })
     ));
 
-    // A name that leaves no room for the temporary one beside it: the file cannot be written, and what is there stays.
+    // A name so long that the temporary file cannot be created: the write fails, and the existing
+    // file is kept.
     let long = dir.path().join("x".repeat(255));
     fs::write(&long, "old").unwrap();
     assert!(matches!(
@@ -166,7 +168,7 @@ fn files_are_replaced_whole() {
 fn a_file_that_cannot_be_written_is_named_and_leaves_nothing_behind() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
-    // A folder in the place of the file: the rename fails after the writing.
+    // A folder in place of the file: the rename fails after the writing.
     fs::create_dir(folder.path().join("metrics/taken.json")).unwrap();
     let error = folder.write_text("metrics/taken.json", "text").unwrap_err();
     let expected = format!(
@@ -200,7 +202,7 @@ fn a_run_that_is_over_is_opened_and_added_to() {
     let output = tempdir().unwrap();
     let made = RunFolder::create(output.path(), "seed: 1\n", STAMP).unwrap();
     made.write_text("metrics/summary_stats.json", "old").unwrap();
-    // As a folder comes that was copied in part.
+    // Like a folder that was copied in part.
     fs::remove_dir_all(made.path().join("metrics")).unwrap();
     let run = RunFolder::open(made.path()).unwrap();
     assert_eq!(run.path(), made.path());

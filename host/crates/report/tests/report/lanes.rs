@@ -1,10 +1,10 @@
-//! Requests one below another: which lane is whose.
+//! Timeline lanes: the request of each lane.
 
 use veeksha_report::{Plot, TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
 
 use crate::figures::words;
 
-/// Of a slow request one wants the id, to look it up.
+/// The id of a slow request is needed to find it in the record.
 #[test]
 fn lanes_have_the_ids_of_their_requests() {
     let plot = |count: u32, choice| {
@@ -30,9 +30,9 @@ fn lanes_have_the_ids_of_their_requests() {
     };
     let slowest = ids(&plot(25, TimelineChoice::Slowest));
     assert_eq!(slowest.len(), 25, "{slowest:?}");
-    // From the bottom: those of one second, the last dispatched of them first; on top one of seven seconds.
+    // From the bottom: those of one second, the last dispatched first; on top one of seven seconds.
     assert_eq!((&*slowest[0], &*slowest[24]), ("21/0", "6/0"));
-    // Some of many, evenly spaced.
+    // A selection of many, evenly spaced.
     let first = ids(&plot(60, TimelineChoice::First));
     assert!((15..=30).contains(&first.len()), "{first:?}");
 }

@@ -1,4 +1,4 @@
-//! Folders, files, the record's thread, the summary: against real file systems.
+//! Folders, files, the record's thread and the summary on real file systems.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 

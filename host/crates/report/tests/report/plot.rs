@@ -1,4 +1,4 @@
-//! Plots, looked at as the text that they are.
+//! Plots as SVG text.
 
 use veeksha_report::{Panel, PanelKind, ReportError, portrait_svg};
 
@@ -13,14 +13,14 @@ fn panel(kind: PanelKind, series: Vec<(String, Vec<(f64, f64)>)>) -> Panel {
     }
 }
 
-/// The value of an attribute.
+/// Returns the value of an attribute.
 fn attribute(element: &str, name: &str) -> f64 {
     let from = element.find(&format!("{name}=\"")).unwrap() + name.len() + 2;
     let value = &element[from..];
     value[..value.find('"').unwrap()].parse().unwrap()
 }
 
-/// The bars: rectangles of the first colour.
+/// Returns the bars: rectangles of the first color.
 fn bars(svg: &str) -> Vec<&str> {
     svg.lines()
         .filter(|line| line.contains("<rect") && line.contains("#0072B2"))
@@ -92,7 +92,7 @@ fn what_cannot_be_drawn_is_left_out() {
         vec![("x".into(), vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)])],
     );
     assert!(portrait_svg(&[nothing]).unwrap().contains("no data"));
-    // Any points give a plot: none at all, one, equal ones, negative ones, on either axis.
+    // Any points give a plot: none, one, equal ones, negative ones, on either axis.
     for points in [
         vec![],
         vec![(0.0, 0.0)],

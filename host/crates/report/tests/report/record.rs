@@ -1,4 +1,4 @@
-//! The record's thread, its files, and a disk that is full.
+//! The record's thread, its files, and a full disk.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -198,7 +198,7 @@ fn a_full_disk_is_seen_during_the_run_and_told_at_its_end() {
         text.ends_with("the file ends there, 2 lines are missing"),
         "{text}"
     );
-    // The other file is whole.
+    // The other file is complete.
     assert_eq!(lines(&folder.path().join(TRACE)).len(), 2);
 }
 

@@ -1,4 +1,4 @@
-//! The walk that finds problems.
+//! The walk over a tree and its schema that finds problems.
 
 use serde_json::Value as Json;
 
@@ -8,15 +8,15 @@ use crate::nearest::nearest;
 use crate::tree::shortened;
 use crate::{Node, Problem, Value, path, word};
 
-/// More problems than this are not worth reading at once.
+/// Maximum number of reported problems: more are not worth reading at once.
 const MOST_PROBLEMS: usize = 20;
-/// Schemas may refer to themselves, and a plugin's schema is a stranger's.
+/// Maximum schema depth. Schemas may refer to themselves, and a plugin's schema is untrusted.
 const DEEPEST: u32 = 128;
-/// Steps of one check; a hostile schema cannot make it endless.
+/// Maximum steps of one check, so that a hostile schema cannot make it endless.
 const MOST_STEPS: u32 = 2_000_000;
 
-/// Everything about `node` that does not fit `schema`; at most 20 problems, then one that says that there are more.
-/// Their paths begin with `path`.
+/// Returns the problems of `node` against `schema`: at most 20, followed by one that reports that
+/// there are more. Their paths begin with `path`.
 pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
     let mut checker = Checker {
         root: schema,
@@ -27,7 +27,7 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
     checker.check(schema, node, path, Level::default());
     let mut problems: Vec<Problem> = Vec::new();
     for problem in checker.problems {
-        // Parts of one schema (`allOf`) may see the same thing.
+        // The parts of one schema (`allOf`) may report the same problem.
         if !problems.contains(&problem) {
             problems.push(problem);
         }
@@ -37,14 +37,14 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
         problems.push(Problem {
             path: path.to_owned(),
             place: None,
-            message: "there are more problems; they are shown when these are solved".to_owned(),
+            message: "there are more problems; fix these to see them".to_owned(),
             nearest: None,
         });
     }
     problems
 }
 
-/// How far down a check is, and what the schema says would stand here if nothing were written.
+/// The depth of a check, and the schema's default for this value.
 #[derive(Clone, Copy, Default)]
 struct Level<'s> {
     depth: u32,
@@ -52,7 +52,7 @@ struct Level<'s> {
 }
 
 impl<'s> Level<'s> {
-    /// The same value, held against another schema.
+    /// The same value at the same place, checked against another schema.
     fn same(self) -> Self {
         Level {
             depth: self.depth + 1,
@@ -140,7 +140,8 @@ impl<'s> Checker<'s> {
             .and_then(Json::as_array)
         {
             self.check_choice(schema, variants, node, path, level);
-            // The variant has said all there is to say, unless the schema lists keys of its own beside the choice.
+            // The variant has been checked completely, unless the schema lists further keys next to
+            // the choice.
             if schema.get("type").is_none() && schema.get("properties").is_none() {
                 return;
             }
@@ -191,7 +192,7 @@ impl<'s> Checker<'s> {
             }
             Choice::WrongKind(kinds) => self.report_kind(&kinds, node, path),
             Choice::Try(variants) => {
-                // Nothing tells them apart: the one with the fewest problems is the one that was meant.
+                // No tag distinguishes the variants: assume the one with the fewest problems.
                 let mut best: Option<Vec<Problem>> = None;
                 for variant in variants {
                     let before = std::mem::take(&mut self.problems);
@@ -206,7 +207,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// `const` and `enum`; whether the value is still worth a look.
+    /// Checks `const` and `enum`; returns true if the value needs further checks.
     fn check_constants(&mut self, schema: &'s Json, node: &Node, path: &str) -> bool {
         let before = self.problems.len();
         if let Some(value) = schema.get("const") {
@@ -228,7 +229,7 @@ impl<'s> Checker<'s> {
     }
 
     fn report_kind(&mut self, kinds: &[&str], node: &Node, path: &str) {
-        // A number includes a whole one; do not name both.
+        // "Number" includes "integer": do not name both.
         let names: Vec<String> = kinds
             .iter()
             .filter(|kind| !(**kind == "integer" && kinds.contains(&"number")))
@@ -255,7 +256,7 @@ impl<'s> Checker<'s> {
                     && schema.get("oneOf").is_none()
                     && schema.get("anyOf").is_none() =>
             {
-                self.report(node, path, "a function cannot stand here".to_owned());
+                self.report(node, path, "a function is not allowed here".to_owned());
             }
             Value::Int(value) => self.check_number(schema, *value as f64, kind, node, path),
             Value::Float(value) => self.check_number(schema, *value, kind, node, path),
@@ -270,7 +271,7 @@ impl<'s> Checker<'s> {
                 }
             }
             Value::Word(_) if kind == Some("array") => {
-                // One word where a list belongs is a list of one.
+                // A single word is accepted as a list with one item.
                 if let Some(items) = schema.get("items") {
                     self.check(items, node, &path::item(path, 0), level.item(0));
                 }
@@ -295,11 +296,7 @@ impl<'s> Checker<'s> {
                 if schema.get("uniqueItems") == Some(&Json::Bool(true)) {
                     for (index, item) in items.iter().enumerate() {
                         if items[..index].iter().any(|earlier| earlier.value == item.value) {
-                            self.report(
-                                item,
-                                &path::item(path, index),
-                                "stands in the list twice".to_owned(),
-                            );
+                            self.report(item, &path::item(path, index), "is in the list twice".to_owned());
                         }
                     }
                 }
@@ -407,7 +404,7 @@ impl<'s> Checker<'s> {
             .into_iter()
             .flatten();
         for key in required.filter_map(Json::as_str) {
-            // A constant needs no writing: whoever got here has been told apart without it.
+            // A constant does not have to be written: the variant was selected without it.
             let is_constant = variant_tag(schema, key).is_some();
             if !is_constant && !entries.iter().any(|(given, _)| given == key) {
                 self.report(node, path, format!("`{key}` is missing"));
@@ -416,7 +413,7 @@ impl<'s> Checker<'s> {
     }
 }
 
-/// With no name near, the valid ones are listed.
+/// Lists the valid names if none is near.
 fn unknown_key(schema: &Json, has_nearest: bool) -> String {
     if has_nearest {
         return "unknown key".to_owned();
@@ -432,6 +429,6 @@ fn unknown_key(schema: &Json, has_nearest: bool) -> String {
     if names.is_empty() {
         "unknown key".to_owned()
     } else {
-        format!("unknown key; there are {}", names.join(", "))
+        format!("unknown key; valid keys: {}", names.join(", "))
     }
 }

@@ -1,13 +1,13 @@
-//! Kinds of values, and how schemas name them.
+//! Types of values and their names in schemas.
 
 use serde_json::Value as Json;
 
 use crate::{Node, Value, word};
 
-/// A schema with its `$ref` followed. A reference that leads nowhere accepts everything, as an empty schema does.
+/// Follows a schema's `$ref`. An unresolvable reference accepts everything, like an empty schema.
 pub(crate) fn follow<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
     let mut schema = schema;
-    // A chain of references longer than this is a circle.
+    // A longer chain of references is a cycle.
     for _ in 0..16 {
         let Some(reference) = schema.get("$ref").and_then(Json::as_str) else {
             return schema;
@@ -23,7 +23,7 @@ pub(crate) fn follow<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
     &Json::Null
 }
 
-/// The types that a schema names; empty if it does not say.
+/// Returns the types that a schema names; empty if it names none.
 pub(crate) fn types(schema: &Json) -> Vec<&str> {
     match schema.get("type") {
         Some(Json::String(one)) => vec![one.as_str()],
@@ -40,7 +40,8 @@ pub(crate) fn types(schema: &Json) -> Vec<&str> {
     }
 }
 
-/// Whether a value is of a type, where a word of the command line is of every type that it can be read as.
+/// Returns true if a value is of a type; a word of the command line is of every type that it can be
+/// parsed as.
 pub(crate) fn is_of(node: &Node, kind: &str) -> bool {
     match (&node.value, kind) {
         (Value::Null, "null")
@@ -52,7 +53,7 @@ pub(crate) fn is_of(node: &Node, kind: &str) -> bool {
         | (Value::Map(_), "object")
         | (Value::Function, "function") => true,
         (Value::Float(value), "integer") => value.fract() == 0.0,
-        // An empty Lua table is both.
+        // An empty Lua table is both a list and a map.
         (Value::Map(entries), "array") => entries.is_empty(),
         (Value::List(items), "object") => items.is_empty(),
         (Value::Word(_), "string" | "array") => true,
@@ -68,12 +69,12 @@ pub(crate) fn is_of(node: &Node, kind: &str) -> bool {
     }
 }
 
-/// The order in which a word of the command line is tried: what is most particular first, text last.
+/// The order in which a word's type is tried: the most specific first, text last.
 const ORDER: [&str; 8] = [
     "null", "integer", "number", "boolean", "object", "function", "string", "array",
 ];
 
-/// The type that a value is taken for where a schema allows several.
+/// Returns the type that a value is taken for if a schema allows several.
 pub(crate) fn chosen<'s>(node: &Node, types: &[&'s str]) -> Option<&'s str> {
     ORDER.iter().find_map(|kind| {
         types
@@ -83,7 +84,7 @@ pub(crate) fn chosen<'s>(node: &Node, types: &[&'s str]) -> Option<&'s str> {
     })
 }
 
-/// How a message calls a type.
+/// Returns a type's name in messages.
 pub(crate) fn name(kind: &str) -> &str {
     match kind {
         "null" => "nothing (null)",
@@ -93,12 +94,12 @@ pub(crate) fn name(kind: &str) -> &str {
         "string" => "text",
         "array" => "a list",
         "object" => "a table of keys",
-        "function" => "a function, which only a Lua scenario can give",
+        "function" => "a function, which only a Lua scenario can contain",
         other => other,
     }
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins names: `a`, `a or b`, `a, b or c`.
 pub(crate) fn either(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -107,7 +108,7 @@ pub(crate) fn either(names: &[String]) -> String {
     }
 }
 
-/// A JSON constant as a message shows it.
+/// Returns a JSON constant as shown in messages.
 pub(crate) fn shown(value: &Json) -> String {
     match value {
         Json::String(text) => format!("`{text}`"),

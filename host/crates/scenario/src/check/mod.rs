@@ -1,10 +1,12 @@
-//! A validator for the part of JSON schema that scenarios and plugin configurations use, with places and nearest names.
+//! A validator for the part of JSON schema that scenarios and plugin configurations use, with
+//! places and nearest names.
 //!
-//! Understood: `type` (also a list of types), `properties`, `required`, `additionalProperties`, `items`, `minItems`,
-//! `maxItems`, `uniqueItems`, `minLength`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`,
-//! `exclusiveMaximum`, `oneOf` and `anyOf` (the variant is chosen by its constant key such as `type`, else by the kind
-//! of value), `allOf`, `$ref` into the same schema; and three of our own: `x-function` (a Lua function stands here),
-//! `x-not-supported-yet` (on a key: it may only be null or switched off; on a `oneOf`: the names of variants to come).
+//! Supported: `type` (also a list of types), `properties`, `required`, `additionalProperties`,
+//! `items`, `minItems`, `maxItems`, `uniqueItems`, `minLength`, `enum`, `const`, `minimum`,
+//! `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `oneOf` and `anyOf` (the variant is chosen by
+//! its constant key such as `type`, else by the type of the value), `allOf`, `$ref` into the same
+//! schema; and two extensions: `x-function` (the value is a Lua function) and `x-not-supported-yet`
+//! (on a key: it may only be null or switched off; on a `oneOf`: the names of future variants).
 //! Other keywords are annotations.
 
 mod checker;

@@ -1,4 +1,4 @@
-//! A checked tree as JSON, with every default filled in.
+//! Resolves a checked tree to JSON with every default filled in.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -6,11 +6,12 @@ use super::kind::{chosen, follow, types};
 use super::variant::{Choice, choose, text, variant_tag};
 use crate::{Node, Value, word};
 
-/// Deeper than `check` lets anything pass.
+/// Deeper than anything that `check` accepts.
 const DEEPEST: u32 = 160;
 
-/// The value of a node that [`super::check_value`] found nothing wrong with: words of the command line become what their
-/// key asks for, missing keys get their defaults, `5.0` becomes `5` where a whole number belongs.
+/// Returns the value of a node without problems ([`super::check_value`]): words of the command line
+/// get the type of their key, missing keys their defaults, and `5.0` becomes `5` where an integer
+/// is required.
 pub(crate) fn resolve(schema: &Json, node: &Node) -> Json {
     resolve_at(schema, schema, node, None, 0)
 }
@@ -117,7 +118,7 @@ fn map(root: &Json, schema: &Json, entries: &[(String, Node)], default: Option<&
     Json::Object(object)
 }
 
-/// A JSON value as a tree without places.
+/// Converts a JSON value to a tree without places.
 pub(crate) fn node(json: &Json) -> Node {
     Node::new(match json {
         Json::Null => Value::Null,
@@ -137,7 +138,7 @@ pub(crate) fn node(json: &Json) -> Node {
     })
 }
 
-/// A tree as JSON, by its own types alone.
+/// Converts a tree to JSON by the types of its values alone.
 fn plain(node: &Node) -> Json {
     match &node.value {
         Value::Null => Json::Null,
@@ -163,7 +164,7 @@ fn plain(node: &Node) -> Json {
 fn integer(value: &Value) -> Json {
     match value {
         Value::Int(value) => Json::from(*value),
-        // Checked to be whole and within range.
+        // The check has verified that it is an integer within range.
         Value::Float(value) => Json::from(*value as i64),
         Value::Word(typed) => word::number(typed).map_or(Json::Null, |value| integer(&value)),
         _ => Json::Null,
@@ -177,7 +178,8 @@ fn constant(values: &[&Json], node: &Node) -> Option<Json> {
         .map(|value| (*value).clone())
 }
 
-/// Whether a node means this constant; names are compared without regard to case, as Veeksha does.
+/// Returns true if a node means this constant. Names are compared case-insensitively, as in
+/// Veeksha.
 pub(crate) fn equals(node: &Node, constant: &Json) -> bool {
     match constant {
         Json::String(name) => text(node).is_some_and(|text| text.eq_ignore_ascii_case(name)),

@@ -1,42 +1,43 @@
-//! Which variant of a `oneOf` or `anyOf` a value is meant to be.
+//! Selection of the variant of a `oneOf` or `anyOf` that a value is meant to be.
 
 use serde_json::Value as Json;
 
 use super::kind::{chosen, follow, types};
 use crate::{Node, Value};
 
-/// What was found out about a choice.
+/// The result of selecting a variant.
 pub(crate) enum Choice<'s> {
-    /// This one.
+    /// The selected variant.
     Variant(&'s Json),
-    /// Every variant is a constant: the choice is a plain list of values.
+    /// Every variant is a constant: the choice is a list of values.
     Constants(Vec<&'s Json>),
-    /// The key that tells variants apart has an unknown value.
+    /// The tag (the key that distinguishes the variants) has an unknown value.
     UnknownTag {
         /// The key, as in `type`.
         tag: &'s str,
-        /// The values it may have.
+        /// Its valid values.
         known: Vec<&'s str>,
     },
-    /// The key that tells variants apart is missing, and none is the default.
+    /// The tag is missing, and no variant is the default.
     MissingTag {
         /// The key.
         tag: &'s str,
-        /// The values it may have.
+        /// Its valid values.
         known: Vec<&'s str>,
     },
-    /// The value is of none of these types.
+    /// The value has none of these types.
     WrongKind(Vec<&'s str>),
-    /// Nothing tells the variants apart but trying them.
+    /// The variants have no tag and have to be tried.
     Try(Vec<&'s Json>),
 }
 
-/// The constant key of an object schema, and its value.
+/// Returns the constant key of an object schema, and its value.
 pub(crate) fn variant_tag<'s>(schema: &'s Json, tag: &str) -> Option<&'s str> {
     schema.get("properties")?.get(tag)?.get("const")?.as_str()
 }
 
-/// The key that is a text constant in every one of these object schemas, each with a value of its own.
+/// Returns the key that is a text constant in every one of these object schemas, with a different
+/// value in each.
 pub(crate) fn tag_of<'s>(objects: &[&'s Json]) -> Option<&'s str> {
     let properties = objects.first()?.get("properties")?.as_object()?;
     properties.keys().map(String::as_str).find(|key| {
@@ -58,7 +59,7 @@ fn requires(schema: &Json, key: &str) -> bool {
         .is_some_and(|required| required.iter().any(|name| name.as_str() == Some(key)))
 }
 
-/// The text of a node that names a variant.
+/// Returns the text of a node that names a variant.
 pub(crate) fn text(node: &Node) -> Option<&str> {
     match &node.value {
         Value::Text(text) | Value::Word(text) => Some(text),
@@ -66,8 +67,8 @@ pub(crate) fn text(node: &Node) -> Option<&str> {
     }
 }
 
-/// Chooses among `variants` for `node`. When the constant key is missing, the variant is meant that `default` is of (what
-/// would stand here if nothing were written), else the one that does not require its constant key.
+/// Selects among `variants` for `node`. Without a tag, the variant of `default` (the schema's
+/// default for this value) is selected, else the one that does not require its tag.
 pub(crate) fn choose<'s>(
     root: &'s Json,
     variants: &'s [Json],
@@ -152,7 +153,7 @@ pub(crate) fn choose<'s>(
     }
 }
 
-/// The types that a schema accepts, looking into a choice within it.
+/// Returns the types that a schema accepts, including those of a nested choice.
 fn kinds_of<'s>(root: &'s Json, schema: &'s Json, depth: u32) -> Vec<&'s str> {
     let own = types(schema);
     if !own.is_empty() || depth > 8 {

@@ -1,22 +1,24 @@
-//! When a run does not trust itself.
+//! Thresholds of the certificate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When a run does not trust itself. Each metric's error, measured or estimated, is compared with the metric's own P50.
+/// Thresholds at which a run is not trusted. Each metric's error, measured or estimated, is
+/// compared with the metric's P50.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Certificate {
-    /// An error of more than this share of a metric's P50 makes the run `DEGRADED`.
+    /// A run is `DEGRADED` if an error exceeds this share of a metric's P50.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
     pub degraded: f64,
-    /// An error of more than this share of a metric's P50 makes the run `INVALID`: exit code 6.
+    /// A run is `INVALID` (exit code 6) if an error exceeds this share of a metric's P50.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
     pub invalid: f64,
-    /// Whether a twin on this machine, whose timings are known, is measured after the run at the run's own rate; its error becomes the
-    /// bound printed beside each metric. The flag `--self-test` does the same.
+    /// True to measure a reference server with known timings on this machine after the run, at the
+    /// run's rate; its error becomes the bound printed next to each metric. Same as the flag
+    /// `--self-test`.
     pub self_test: bool,
-    /// Seconds that the twin is measured.
+    /// Duration of the self-test in seconds.
     #[schemars(range(min = 0.5, max = 600.0))]
     pub self_test_seconds: f64,
 }

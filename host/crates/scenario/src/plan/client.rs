@@ -1,4 +1,4 @@
-//! The server, and how it is spoken to.
+//! The server and the client's connection to it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,30 +11,31 @@ use serde_json::{Map, Value as Json};
 
 use super::Secret;
 
-/// Which of the server's interfaces is used.
+/// The server API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum ClientKind {
-    /// OpenAI's chat completions, streamed.
+    /// OpenAI chat completions, streamed.
     #[default]
     OpenaiChatCompletions,
-    /// OpenAI's completions, streamed.
+    /// OpenAI completions, streamed.
     OpenaiCompletions,
-    /// OpenAI's responses, streamed.
+    /// OpenAI responses, streamed.
     OpenaiResponses,
-    /// Anthropic's messages, streamed.
+    /// Anthropic messages, streamed.
     AnthropicMessages,
     /// `generate_stream` of Text Generation Inference.
     TgiGenerateStream,
-    /// An interface that the scenario describes: what a request looks like, and where in the events of an answer things stand.
+    /// An API described by the scenario: the request body, and the location of each value in an
+    /// answer's events.
     Template,
-    /// An interface that a component knows.
+    /// An API implemented by a component.
     Wasm,
 }
 
 impl ClientKind {
-    /// All of them, in the order of the documentation.
+    /// All kinds, in the order of the documentation.
     pub const ALL: [ClientKind; 7] = [
         ClientKind::OpenaiChatCompletions,
         ClientKind::OpenaiCompletions,
@@ -45,7 +46,7 @@ impl ClientKind {
         ClientKind::Wasm,
     ];
 
-    /// The name in scenarios.
+    /// Returns the name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             ClientKind::OpenaiChatCompletions => "openai_chat_completions",
@@ -58,7 +59,7 @@ impl ClientKind {
         }
     }
 
-    /// One line on it.
+    /// Returns a one-line description.
     pub(crate) fn summary(self) -> &'static str {
         match self {
             ClientKind::OpenaiChatCompletions => "OpenAI's chat completions, streamed.",
@@ -67,14 +68,13 @@ impl ClientKind {
             ClientKind::AnthropicMessages => "Anthropic's messages, streamed.",
             ClientKind::TgiGenerateStream => "`generate_stream` of Text Generation Inference.",
             ClientKind::Template => {
-                "An interface that the scenario describes: what a request looks like, and where in the events of an answer \
-                 things stand."
+                "An API described by the scenario: the request body, and the location of each value in an answer's events."
             }
-            ClientKind::Wasm => "An interface that a component knows.",
+            ClientKind::Wasm => "An API implemented by a component.",
         }
     }
 
-    /// What is appended to the server's address; of a component, what it says itself.
+    /// Returns the default path appended to the server's address; a component defines its own.
     pub fn default_path(self) -> &'static str {
         match self {
             ClientKind::OpenaiChatCompletions => "chat/completions",
@@ -86,7 +86,7 @@ impl ClientKind {
         }
     }
 
-    /// What is sent as `ignore_eos` unless the scenario says otherwise: nothing to a server that would refuse to be asked.
+    /// Returns the default of `ignore_eos`: none for servers that would refuse the member.
     pub fn default_ignore_eos(self) -> Option<bool> {
         match self {
             ClientKind::AnthropicMessages | ClientKind::TgiGenerateStream => None,
@@ -94,7 +94,7 @@ impl ClientKind {
         }
     }
 
-    /// The member of the request that limits the answer's length. Where the request is described, its description says so.
+    /// Returns the request member that limits the answer's length. A template defines its own.
     pub fn default_max_tokens_param(self) -> Option<&'static str> {
         match self {
             ClientKind::OpenaiChatCompletions => Some("max_completion_tokens"),
@@ -106,91 +106,102 @@ impl ClientKind {
     }
 }
 
-/// The server, and how it is spoken to.
+/// The server and the client's connection to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Client {
-    /// Which of the server's interfaces is used.
+    /// The server API.
     #[serde(rename = "type")]
     pub kind: ClientKind,
-    /// The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated
-    /// engine. Null takes the environment variable `OPENAI_API_BASE`.
+    /// The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for
+    /// the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
     pub api_base: Option<String>,
-    /// The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
+    /// The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that
+    /// is unset too, no key is sent.
     pub api_key: Option<Secret>,
-    /// The model's name. Null asks the server (`/models`) and takes the one that it serves.
+    /// The model's name. Null asks the server (`/models`) and takes the model that it serves.
     pub model: Option<String>,
-    /// What is appended to `api_base` for a request.
+    /// The path appended to `api_base` for a request.
     pub address_append_value: String,
-    /// Seconds that a request may take in all, from the connection to the last chunk.
+    /// Maximum duration of a request in seconds, from the connection to the last chunk.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e8))]
     pub request_timeout: f64,
-    /// Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
+    /// Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON
+    /// text.
     #[serde(deserialize_with = "parameters")]
     #[schemars(schema_with = "parameters_schema")]
     pub additional_sampling_params: Map<String, Json>,
-    /// The member of the request that limits the answer's length; null sends none.
+    /// The request member that limits the answer's length; null sends none.
     pub max_tokens_param: Option<String>,
-    /// The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
+    /// The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends
+    /// none.
     pub min_tokens_param: Option<String>,
-    /// What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none.
+    /// The value sent as `ignore_eos`: true makes a server that supports it generate to the full
+    /// length; null sends none.
     pub ignore_eos: Option<bool>,
-    /// Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a
-    /// minimum.
+    /// True to ask for the answer's length in the prompt, for servers that support neither
+    /// `ignore_eos` nor a minimum.
     pub use_min_tokens_prompt_fallback: bool,
-    /// The words that are appended then; `{tokens}` becomes the number.
+    /// The text appended in that case; `{tokens}` is replaced by the number.
     pub min_tokens_prompt: String,
-    /// Further headers of every request.
+    /// Additional headers of every request.
     pub headers: BTreeMap<String, String>,
-    /// How an `https` server is trusted.
+    /// Trust settings for an `https` server.
     pub tls: Tls,
-    /// Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list.
+    /// Several servers of one model, in place of `api_base`. Keys missing in an item default to
+    /// those of the client.
     pub targets: Vec<TargetServer>,
-    /// Which of several servers a session goes to. All requests of a session go to the same one.
+    /// Assignment of sessions to several servers. All requests of a session go to the same one.
     pub balance: Balance,
-    /// What becomes of a connection when its request is answered.
+    /// Reuse of a connection after its request is complete.
     pub connections: Connections,
-    /// The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked.
+    /// The HTTP version. With `http2`, requests share connections; a plain `http` server must
+    /// support it without negotiation.
     pub http_version: HttpVersion,
-    /// Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
+    /// Maximum time in seconds to open a connection, including the TLS handshake. Null: limited
+    /// only by the request timeout.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
     pub connect_timeout: Option<f64>,
-    /// An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
+    /// An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of
+    /// the environment are ignored.
     pub proxy: Option<String>,
-    /// The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one
-    /// server; null leaves the choice to the system.
+    /// Local addresses that connections start from, in turn. Each allows about 28,000 concurrent
+    /// connections to one server; null leaves the choice to the system.
     pub source_addresses: Option<Vec<String>>,
-    /// For `type: template`: the interface.
+    /// For `type: template`: the API description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<Template>,
-    /// For `type: wasm`: the component that knows the interface.
+    /// For `type: wasm`: the component that implements the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub codec: Option<CodecFile>,
-    /// Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also
-    /// what is sent in place of the bare texts.
+    /// True to apply the model's chat template to count the tokens that it adds to a prompt; with
+    /// the completions API, the templated prompt is also sent in place of the plain texts.
     pub apply_chat_template: bool,
-    /// The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+    /// The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`,
+    /// `chat_template.jinja`).
     pub chat_template: Option<PathBuf>,
-    /// What the length is of that a workload asks for.
+    /// The text whose length a workload specifies.
     pub prompt_length: PromptLength,
-    /// The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or
-    /// `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+    /// The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face
+    /// hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if
+    /// it is found, else the embedded one.
     pub tokenizer: Option<String>,
 }
 
 impl Client {
-    /// The allowance of one request.
+    /// Returns the maximum duration of one request.
     pub fn deadline(&self) -> Duration {
         Duration::try_from_secs_f64(self.request_timeout).unwrap_or(Duration::MAX)
     }
 
-    /// The allowance for opening a connection; `None`: only that of the request.
+    /// Returns the maximum time to open a connection; `None`: limited only by the request timeout.
     pub fn connect_deadline(&self) -> Option<Duration> {
         self.connect_timeout
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
-    /// The addresses that connections start from; empty: the system's choice. The rules have made sure that they are addresses.
+    /// Returns the addresses that connections start from; empty: the system's choice. The rules
+    /// have verified that they are addresses.
     pub fn sources(&self) -> Vec<IpAddr> {
         self.source_addresses
             .iter()
@@ -235,72 +246,73 @@ impl Default for Client {
     }
 }
 
-/// What the length is of that a workload asks for.
+/// The text whose length a workload specifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum PromptLength {
-    /// Of what is said. What the chat template adds comes on top.
+    /// The messages alone. The tokens of the chat template come on top.
     #[default]
     Content,
-    /// Of what is said together with what the chat template adds to it.
+    /// The messages including the tokens that the chat template adds.
     Wrapped,
 }
 
-/// How an `https` server is trusted.
+/// Trust settings for an `https` server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Tls {
-    /// A PEM file of certificates that are trusted besides the system's.
+    /// A PEM file of certificates to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Accepts any certificate. For tests only: nothing protects the key then.
+    /// Accepts any certificate. For tests only: the API key is unprotected.
     pub insecure: bool,
-    /// A PEM file with the certificate that this client shows, for servers that ask for one. Needs `client_key`.
+    /// A PEM file with the client's certificate, for servers that require one. Needs `client_key`.
     pub client_certificate: Option<PathBuf>,
     /// A PEM file with the certificate's private key.
     pub client_key: Option<PathBuf>,
 }
 
-/// One of several servers. What it does not say is as it stands in `client`.
+/// One of several servers. Missing keys default to those of `client`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetServer {
-    /// Its address up to the version.
+    /// The server's address up to the version.
     pub api_base: String,
-    /// The key sent to it.
+    /// The key sent to this server.
     #[serde(default)]
     pub api_key: Option<Secret>,
-    /// Headers of the requests to it, besides those of all.
+    /// Additional headers of requests to this server.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// How it is trusted.
+    /// Trust settings for this server.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// The proxy on the way to it.
+    /// The proxy for this server.
     #[serde(default)]
     pub proxy: Option<String>,
 }
 
-/// Which of several servers a session goes to.
+/// Assignment of sessions to several servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum Balance {
-    /// One session after the other, in turn.
+    /// Servers in turn, one session each.
     #[default]
     RoundRobin,
-    /// The one with the fewest requests in flight when the session begins.
+    /// The server with the fewest requests in flight when the session begins.
     LeastInFlight,
 }
 
-/// What becomes of a connection when its request is answered.
+/// Reuse of a connection after its request is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum Connections {
-    /// It serves the next request, whose ever that is.
+    /// It serves the next request of any session.
     #[default]
     Pooled,
-    /// It serves the next request of the same session, and is closed when the session has none for a while.
+    /// It serves the next request of the same session, and is closed when the session is idle for a
+    /// while.
     PerSession,
     /// It is closed.
     Never,
@@ -318,21 +330,21 @@ pub enum HttpVersion {
     Http2,
 }
 
-/// An interface in words: what a request looks like, and where in the events of an answer things stand.
+/// An API description: the request body, and the location of each value in an answer's events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
-    /// The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` stands for that of the request; a
-    /// member whose text has no value is left out.
+    /// The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` is
+    /// replaced by the request's value; a member whose text has no value is omitted.
     #[schemars(schema_with = "anything_schema")]
     pub request: Json,
-    /// How an answer is cut into events.
+    /// Framing of an answer's events.
     #[serde(default)]
     pub framing: TemplateFraming,
-    /// Where things stand in an event.
+    /// Locations of values in an event.
     pub answer: TemplateAnswer,
 }
 
-/// How an answer is cut into events.
+/// Framing of an answer's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -340,50 +352,51 @@ pub enum TemplateFraming {
     /// Server-sent events.
     #[default]
     EventStream,
-    /// A JSON value on each line.
+    /// One JSON value per line.
     Lines,
     /// The whole body is one JSON value.
     Whole,
 }
 
-/// Where things stand in the events of an answer: JSON pointers, in which `*` is every element of a list.
+/// Locations of values in an answer's events: JSON pointers, in which `*` is every element of a
+/// list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TemplateAnswer {
-    /// The text that was generated, for example `/token/text`.
+    /// The generated text, for example `/token/text`.
     pub text: Option<String>,
     /// Reasoning text.
     pub reasoning: Option<String>,
-    /// Why generation ended. An answer in which this never stands is taken for cut short.
+    /// The reason why generation ended. An answer without it counts as truncated.
     pub finish_reason: Option<String>,
-    /// The server's count of the prompt's tokens.
+    /// The server's count of prompt tokens.
     pub prompt_tokens: Option<String>,
-    /// The server's count of the tokens generated.
+    /// The server's count of generated tokens.
     pub output_tokens: Option<String>,
-    /// Prompt tokens that the prefix cache knew.
+    /// Prompt tokens found in the prefix cache.
     pub cached_tokens: Option<String>,
     /// Generated tokens that were reasoning.
     pub reasoning_tokens: Option<String>,
-    /// The server's words when it fails inside an answer.
+    /// The message of an error inside an answer.
     pub error: Option<String>,
     /// The data of the event that ends an answer, for example `[DONE]`.
     pub done: Option<String>,
 }
 
-/// The component that knows the interface.
+/// The component that implements the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodecFile {
     /// The component's file, relative to the scenario's folder.
     pub path: PathBuf,
-    /// Its configuration, checked against the schema that the component brings.
+    /// Its configuration, checked against the component's schema.
     #[serde(default)]
     pub config: Map<String, Json>,
-    /// Files that it may read: the name that it knows each by, and where it is.
+    /// Files that it may read, as a map from the name in the component to the path.
     #[serde(default)]
     pub files: BTreeMap<String, PathBuf>,
 }
 
-/// Veeksha takes JSON text; a table says the same.
+/// Veeksha expects JSON text; a table is accepted too.
 fn parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Json>, D::Error> {
     match Json::deserialize(deserializer)? {
         Json::Object(map) => Ok(map),
@@ -393,7 +406,7 @@ fn parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, 
     }
 }
 
-/// Parses the text form; blank text is no parameters.
+/// Parses the text form; blank text means no parameters.
 pub(crate) fn parse_parameters(text: &str) -> Result<Map<String, Json>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());

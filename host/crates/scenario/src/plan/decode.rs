@@ -1,4 +1,4 @@
-//! From the checked tree to the typed plan.
+//! Decodes the checked tree into the typed plan.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,31 +14,33 @@ use super::{
 };
 use crate::{Node, Problem, Problems, Shipped, check, json_schema};
 
-/// The keys of a scenario. `session_generator` depends on the shipped components, so its schema is put in later.
+/// The keys of a scenario. The schema of `session_generator` depends on the shipped components and
+/// is inserted later.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Sheet {
-    /// The folder that runs are written to, each in a folder of its own.
+    /// The folder that runs are written to, each in a subfolder.
     #[schemars(length(min = 1))]
     output_dir: String,
-    /// The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests.
+    /// The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the
+    /// same requests.
     #[schemars(extend("minimum" = 0))]
     seed: i64,
-    /// Where sessions come from.
+    /// The source of sessions.
     session_generator: Json,
-    /// When sessions start.
+    /// The start times of sessions.
     traffic_scheduler: Traffic,
-    /// What measures and judges: the built-in metrics, plugins, functions.
+    /// Metrics, checks and objectives: the built-in metrics, plugins, functions.
     evaluators: Vec<Json>,
-    /// The server, and how it is spoken to.
+    /// The server and the client's connection to it.
     client: Client,
-    /// A server that is already there: its values take the place of the client's.
+    /// A running server: its values replace the client's.
     endpoint: Option<Endpoint>,
-    /// How long, how many, on how many threads.
+    /// Duration, number of sessions and threads of the run.
     runtime: Runtime,
-    /// What the trace holds.
+    /// Contents of the trace.
     trace_recorder: TraceRecorder,
-    /// When a run does not trust itself.
+    /// Thresholds at which a run is not trusted.
     certificate: Certificate,
 }
 
@@ -59,10 +61,10 @@ impl Default for Sheet {
     }
 }
 
-/// A server that is already there.
+/// A running server.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct Endpoint {
-    /// Its address, in place of `client.api_base`.
+    /// The server's address, in place of `client.api_base`.
     api_base: String,
     /// The model, in place of `client.model`.
     #[serde(default)]
@@ -160,7 +162,7 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
     })
 }
 
-/// Whether the sessions are those of a trace that does not begin again.
+/// Returns true if the sessions are those of a trace that does not wrap.
 fn ends_with_its_trace(generator: &Generator, traffic: &Traffic) -> bool {
     match generator {
         Generator::Trace(trace) => {
@@ -183,7 +185,7 @@ fn sheet_of_rules<'a>(sheet: &'a Sheet, evaluators: &'a [Evaluator]) -> rules::S
     }
 }
 
-/// A resolved configuration holds `***` where secrets were: that is nobody's key.
+/// A resolved configuration contains `***` in place of secrets, which must not be sent as a key.
 fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
     if client.api_key.as_ref().is_some_and(|key| key.expose() == REMOVED) {
         client.api_key = None;
@@ -213,11 +215,11 @@ fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
     }
 }
 
-/// An address is worth little without what was in it, and its rest is needed to evaluate the run.
+/// An address is useless without its secret parts, but the rest is needed to evaluate the run.
 fn note_address(address: &str, at: &str, notes: &mut Vec<String>) {
     if address.contains(REMOVED) {
         notes.push(format!(
-            "{at} has `{REMOVED}` where a secret was removed when this configuration was written; give it anew to send requests"
+            "{at} has `{REMOVED}` where a secret was removed when this configuration was written; set it again to send requests"
         ));
     }
 }
@@ -234,7 +236,7 @@ fn forget_headers(headers: &mut BTreeMap<String, String>, at: &str, notes: &mut 
     });
 }
 
-/// A proxy whose password is gone would refuse every request.
+/// A proxy without its password would refuse every request.
 fn forget_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<String>) {
     let Some(address) = proxy else { return };
     let Some((scheme, rest)) = address.split_once("://") else {
@@ -253,8 +255,8 @@ fn forget_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<String>) {
 /// The `type` of the built-in evaluator.
 const PERFORMANCE: &str = "performance";
 
-/// Takes the resolved `evaluators` apart. The built-in metrics are always measured: where the list does not name their evaluator, it
-/// stands in front of the others with its defaults.
+/// Decodes the resolved `evaluators`. The built-in metrics are always measured: if the list does
+/// not name their evaluator, it is inserted first with its defaults.
 fn evaluators(root: &Node, resolved: &[Json]) -> Result<Vec<Evaluator>, serde_json::Error> {
     let mut evaluators = resolved
         .iter()
@@ -304,7 +306,8 @@ fn evaluator(root: &Node, index: usize, resolved: Json) -> Result<Evaluator, ser
     })
 }
 
-/// The `type` of a resolved choice, and its other keys. Its schema has made sure of everything that is not there to be handled.
+/// Splits a resolved choice into its `type` and its other keys. The schema has verified that they
+/// exist.
 fn tagged(resolved: Json) -> (String, Map<String, Json>) {
     let mut map = match resolved {
         Json::Object(map) => map,
@@ -317,7 +320,7 @@ fn tagged(resolved: Json) -> (String, Map<String, Json>) {
     (name, map)
 }
 
-/// Takes the resolved `session_generator` apart.
+/// Decodes the resolved `session_generator`.
 fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error> {
     let (name, mut map) = tagged(resolved);
     Ok(match name.as_str() {
@@ -355,7 +358,7 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
     })
 }
 
-/// Takes the resolved `session_generator.flavor` apart.
+/// Decodes the resolved `session_generator.flavor`.
 fn flavor(root: &Node, resolved: Json) -> Result<Flavor, serde_json::Error> {
     let (name, mut map) = tagged(resolved);
     Ok(match name.as_str() {
@@ -375,7 +378,7 @@ fn flavor(root: &Node, resolved: Json) -> Result<Flavor, serde_json::Error> {
     })
 }
 
-/// The path, the configuration and the granted files of a component in a file.
+/// Removes the path, configuration and granted files of a component from its keys.
 fn component(map: &mut Map<String, Json>) -> (PathBuf, Json, BTreeMap<String, PathBuf>) {
     let path = map.get("path").and_then(Json::as_str).unwrap_or_default().into();
     let config = map.remove("config").unwrap_or_else(|| Json::Object(Map::new()));

@@ -1,4 +1,4 @@
-//! What is judged.
+//! Metrics, checks and objectives of a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,70 +9,74 @@ use serde_json::Value as Json;
 
 use crate::Place;
 
-/// What measures and judges a run.
+/// A source of metrics or checks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evaluator {
-    /// The built-in metrics: latency, throughput, goodput, and whether they meet their objectives.
+    /// The built-in metrics: latency, throughput, goodput, and their objectives.
     Performance(Performance),
-    /// A component that is shipped inside the program.
+    /// A component shipped inside the program.
     Shipped {
         /// Its name: the scenario's `type`.
         name: String,
-        /// Its configuration, complete: what stood beside `type`, and the defaults of its schema.
+        /// Its complete configuration: the keys next to `type`, and the defaults of its schema.
         config: Json,
     },
-    /// A component in a file. What it exports says whether it measures, judges requests, judges the run, or several of these.
+    /// A component in a file. Its exports determine whether it is a metric, a request check, an SLO
+    /// check, or several of these.
     Wasm {
-        /// The file, as typed: relative to the scenario's folder.
+        /// The file as typed, relative to the scenario's folder.
         path: PathBuf,
         /// Its configuration as typed.
         config: Json,
-        /// Files that it may read, by the name that it knows them by.
+        /// Files that it may read, by their names in the component.
         files: BTreeMap<String, PathBuf>,
     },
     /// Functions of the Lua scenario.
     Lua {
-        /// What messages call it.
+        /// Its name in messages.
         name: String,
-        /// Where it stands: `evaluators[1]`.
+        /// Its index in `evaluators`.
         index: usize,
-        /// Whether it has `metrics`.
+        /// True if it has `metrics`.
         measures: bool,
-        /// Whether it has `good`.
+        /// True if it has `good`.
         judges_requests: bool,
-        /// Whether it has `check`.
+        /// True if it has `check`.
         judges_run: bool,
         /// Where it was written.
         place: Option<Place>,
     },
 }
 
-/// The evaluator of latency and throughput.
+/// The built-in evaluator of latency and throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Performance {
-    /// Objectives: a run that misses one ends with exit code 3. There are none unless you set some (Veeksha judges every
-    /// run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not). An objective is a text such as `p99(ttfc) < 500ms`,
-    /// `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map.
+    /// Objectives: a run that misses one ends with exit code 3. There are none by default (Veeksha
+    /// always checks P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s). An objective is a text such as
+    /// `p99(ttfc) < 500ms`, `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or
+    /// `goodput > 0.95`, or a map.
     pub slos: Vec<Slo>,
-    /// What a good request keeps, such as `ttfc <= 500ms`: goodput is the share of all intended requests that keep all of these.
-    /// Without any, a good request is one that keeps the bounds of those `slos` that are about requests.
+    /// Conditions of a good request, such as `ttfc <= 500ms`: goodput is the share of all intended
+    /// requests that meet all of them. By default a good request is one that meets the bounds of
+    /// those `slos` that apply to requests.
     #[schemars(extend("uniqueItems" = true))]
     pub goodput: Vec<String>,
-    /// Whether interim figures are shown while the run goes on.
+    /// True to show interim metrics during the run.
     pub stream_metrics: bool,
-    /// Seconds between interim figures.
+    /// Seconds between interim metrics.
     #[schemars(range(min = 0.1, max = 86_400.0))]
     pub stream_metrics_interval: f64,
-    /// Seconds of a time slice: the figures of each stretch of that length are written to `metrics/time_slices.json` and `.csv`. A run of
-    /// more than 2,000 slices has slices of twice the length, or four times, ...
+    /// Length of a time slice in seconds: metrics of each slice are written to
+    /// `metrics/time_slices.json` and `.csv`. For a run of more than 2,000 slices the length is
+    /// doubled until there are fewer.
     #[schemars(range(min = 0.1, max = 86_400.0))]
     pub slice_seconds: f64,
     /// The deadlines of the fluidity index.
     pub fluidity: FluidityDeadlines,
-    /// How text is measured.
+    /// Measurement of text.
     pub text_channel: TextChannel,
-    /// The kinds of content that are measured. Text is the only one so far.
+    /// The kinds of content that are measured. Only text is supported.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub target_channels: Vec<Channel>,
 }
@@ -92,7 +96,8 @@ impl Default for Performance {
     }
 }
 
-/// The deadlines of the fluidity index: how long a reader waits for the first token, and for each further one.
+/// The deadlines of the fluidity index: the time that a reader waits for the first token, and for
+/// each further one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FluidityDeadlines {
@@ -113,28 +118,29 @@ impl Default for FluidityDeadlines {
     }
 }
 
-/// How text is measured.
+/// Measurement of text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TextChannel {
-    /// Whether gaps are also measured in windows in which enough requests decode at a time
+    /// True to measure gaps also in windows in which enough requests decode concurrently
     /// (`metrics/decode_window_metrics.json`).
     pub decode_window_enabled: bool,
-    /// Which windows.
+    /// Selection of the windows.
     pub decode_window_config: Option<DecodeWindowConfig>,
 }
 
-/// In which windows of the run gaps are measured apart.
+/// Windows of the run in which gaps are measured separately.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DecodeWindowConfig {
-    /// How many requests decode at a time in such a window, at least: a number, or `max_observed`.
+    /// Minimum number of decoding requests concurrently in such a window: a number, or
+    /// `max_observed`.
     pub min_active_requests: MinActiveRequests,
-    /// Which of the windows count.
+    /// The windows that count.
     pub selection_strategy: WindowSelection,
-    /// Whether times count from the pick-up by a client; else from the dispatch.
+    /// True if times count from the pick-up by a client thread; else from the dispatch.
     pub anchor_to_client_pickup: bool,
-    /// Whether answers that came in one piece are left out.
+    /// True to exclude answers that arrived in one piece.
     pub require_streaming: bool,
 }
 
@@ -149,25 +155,25 @@ impl Default for DecodeWindowConfig {
     }
 }
 
-/// How many requests decode at a time, at least.
+/// Minimum number of decoding requests concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum MinActiveRequests {
-    /// So many.
+    /// This number.
     Number(#[schemars(range(min = 1))] u32),
-    /// As many as there ever were.
+    /// The maximum observed in the run.
     Named(MaxObserved),
 }
 
-/// As many as there ever were.
+/// The maximum observed in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MaxObserved {
-    /// As many as there ever were.
+    /// The maximum observed in the run.
     #[serde(rename = "max_observed")]
     MaxObserved,
 }
 
-/// Which of several windows count.
+/// The windows that count, if there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowSelection {
@@ -201,19 +207,20 @@ pub enum Slo {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SloMap {
-    /// A percentile of a metric must be at most a value (at least, for a metric of which more is better).
+    /// A percentile of a metric must be at most a value (at least, for a metric where higher is
+    /// better).
     #[schemars(extend("x-default-variant" = true))]
     Constant {
         /// The metric.
         metric: SloMetric,
-        /// Which percentile, as a fraction: 0.99 is P99.
+        /// The percentile as a fraction: 0.99 is P99.
         #[serde(default = "p99")]
         #[schemars(range(min = 0.0, max = 1.0))]
         percentile: f64,
-        /// The worst value that is still good, in the metric's unit: seconds, or tokens per second.
+        /// The worst acceptable value in the metric's unit: seconds, or tokens per second.
         #[schemars(extend("exclusiveMinimum" = 0))]
         value: f64,
-        /// A name for it in results; null makes one of metric and percentile.
+        /// Its name in results; null derives one from metric and percentile.
         #[serde(default)]
         name: Option<String>,
     },
@@ -221,7 +228,7 @@ pub enum SloMap {
     Expression {
         /// The objective: `p99(ttfc) < 500ms`.
         objective: String,
-        /// A name for it in results; null takes the text.
+        /// Its name in results; null takes the text.
         #[serde(default)]
         name: Option<String>,
     },
@@ -231,14 +238,14 @@ fn p99() -> f64 {
     0.99
 }
 
-/// A metric that an objective can be about.
+/// A metric that an objective can bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(transform = with_veekshas_name)]
 pub enum SloMetric {
     /// Time to the first generated chunk, from the dispatch.
     Ttfc,
-    /// Time to the first generated chunk, from the instant that the schedule intended.
+    /// Time to the first generated chunk, from the scheduled instant.
     TtfcFromIntended,
     /// Gaps between generated chunks.
     Tbc,
@@ -247,18 +254,19 @@ pub enum SloMetric {
     /// From the dispatch to the last generated chunk.
     #[serde(alias = "e2e")]
     EndToEndLatency,
-    /// From the instant that the schedule intended to the last generated chunk.
+    /// From the scheduled instant to the last generated chunk.
     E2eFromIntended,
     /// End-to-end latency divided by the number of output tokens.
     NormalizedEndToEndLatency,
-    /// Output tokens of a request divided by its end-to-end latency. More is better: the objective is a least value.
+    /// Output tokens of a request divided by its end-to-end latency. Higher is better: the
+    /// objective is a minimum.
     OutputThroughput,
     /// From the first dispatch of a session to its last completion.
     SessionDuration,
 }
 
 impl SloMetric {
-    /// The name in scenarios and results.
+    /// Returns the name in scenarios and results.
     pub fn name(self) -> &'static str {
         match self {
             SloMetric::Ttfc => "ttfc",

@@ -1,4 +1,4 @@
-//! Where sessions come from.
+//! Sources of sessions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,42 +8,42 @@ use serde_json::Value as Json;
 use super::Trace;
 use crate::Place;
 
-/// Where sessions come from.
+/// A source of sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Generator {
-    /// A component that is shipped inside the program.
+    /// A component shipped inside the program.
     Shipped {
         /// Its name: the scenario's `type`.
         name: String,
-        /// Its configuration, complete: what stood beside `type`, and the defaults of its schema.
+        /// Its complete configuration: the keys next to `type`, and the defaults of its schema.
         config: Json,
     },
     /// A recorded trace.
     Trace(Box<Trace>),
     /// A component in a file.
     Wasm {
-        /// The file, as typed: relative to the scenario's folder.
+        /// The file as typed, relative to the scenario's folder.
         path: PathBuf,
-        /// Its configuration as typed. [`crate::check_value`] checks it against the component's own schema, once that is
-        /// known.
+        /// Its configuration as typed. [`crate::check_value`] checks it against the component's
+        /// schema, once that is known.
         config: Json,
-        /// Files that it may read, by the name that it knows them by.
+        /// Files that it may read, by their names in the component.
         files: BTreeMap<String, PathBuf>,
     },
     /// A function of the Lua scenario.
     Lua {
-        /// Which kind of function.
+        /// The kind of function.
         kind: LuaKind,
-        /// How many sessions there are; `None` for no end.
+        /// Number of sessions; `None` if unlimited.
         length: Option<u64>,
-        /// Images, sounds and videos that its messages may name, and where each is.
+        /// Images, sounds and videos that messages may name, and the path of each.
         files: BTreeMap<String, PathBuf>,
-        /// Where the function was written.
+        /// The place of the function.
         place: Option<Place>,
     },
 }
 
-/// What a Lua scenario's function makes.
+/// The kind of a Lua scenario's generator function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LuaKind {
     /// `session_generator.sessions`: whole sessions ahead of time.
@@ -53,7 +53,7 @@ pub enum LuaKind {
 }
 
 impl LuaKind {
-    /// The key of `session_generator` that holds the function.
+    /// Returns the key of `session_generator` that holds the function.
     pub fn key(self) -> &'static str {
         match self {
             LuaKind::Sessions => "sessions",

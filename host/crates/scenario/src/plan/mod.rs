@@ -1,5 +1,6 @@
-//! The checked plan: typed, every default filled in. The types here are the source of the JSON schema and, through it, of
-//! the Lua annotations; their comments are the user's documentation of each key.
+//! The checked plan: typed, with every default filled in. Its types are the source of the JSON
+//! schema and, through it, of the Lua annotations; their comments are the user documentation of
+//! each key.
 
 mod certificate;
 mod client;
@@ -35,27 +36,29 @@ pub use traffic::{Concurrent, FixedSchedule, IntervalGenerator, Limits, Rate, Tr
 
 use std::path::PathBuf;
 
-/// What a run is to do, checked and complete.
+/// A checked and complete scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Where runs are written, each in a folder of its own.
+    /// The folder that runs are written to, each in a subfolder.
     pub output_dir: PathBuf,
-    /// The seed of everything random: lengths, texts, arrivals.
+    /// The seed of all randomness: lengths, texts, arrivals.
     pub seed: u64,
-    /// Where sessions come from.
+    /// The source of sessions.
     pub session_generator: Generator,
-    /// When sessions start.
+    /// The start times of sessions.
     pub traffic_scheduler: Traffic,
-    /// What is judged, and against which objectives.
+    /// Metrics, checks and objectives.
     pub evaluators: Vec<Evaluator>,
-    /// The server, and how it is spoken to. An `endpoint` of the scenario is merged into it.
+    /// The server and the client's connection to it. An `endpoint` of the scenario is merged into
+    /// it.
     pub client: Client,
-    /// How long, how many, on how many threads.
+    /// Duration, number of sessions and threads of the run.
     pub runtime: Runtime,
-    /// What the trace holds.
+    /// Contents of the trace.
     pub trace_recorder: TraceRecorder,
-    /// When the run does not trust itself.
+    /// Thresholds at which the run is not trusted.
     pub certificate: Certificate,
-    /// What the user should know though it is no error: secrets that a resolved configuration no longer holds.
+    /// Remarks for the user that are not errors, such as secrets that a resolved configuration no
+    /// longer contains.
     pub notes: Vec<String>,
 }

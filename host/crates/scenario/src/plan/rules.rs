@@ -1,4 +1,4 @@
-//! What a schema cannot say: rules that join several keys, and the form of addresses.
+//! Rules that a schema cannot express: dependencies between keys, and the form of addresses.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::client::parse_parameters;
 use super::{Certificate, Client, Evaluator, PromptLength, Runtime, Secret, Slo, SloMap, Traffic};
 use crate::{Node, Problem, Value, path};
 
-/// What the rules look at.
+/// The values that the rules inspect.
 pub(super) struct Sheet<'a> {
     pub(super) api_base: Option<&'a str>,
     pub(super) endpoint: Option<&'a str>,
@@ -21,7 +21,7 @@ pub(super) struct Sheet<'a> {
     pub(super) certificate: &'a Certificate,
 }
 
-/// Every rule that is broken.
+/// Returns every violated rule.
 pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Problem> {
     let mut found = Found {
         root,
@@ -107,7 +107,7 @@ fn addresses(found: &mut Found<'_>, sheet: &Sheet<'_>) {
     }
 }
 
-/// What is wrong with a server's address.
+/// Returns the problem with a server's address.
 pub(super) fn wrong_address(address: &str) -> Option<String> {
     let shown = shown_address(address);
     let Some((scheme, rest)) = address.split_once("://") else {
@@ -122,7 +122,7 @@ pub(super) fn wrong_address(address: &str) -> Option<String> {
         .chars()
         .any(|character| character.is_whitespace() || character.is_control())
     {
-        return Some("an address has no blanks".to_owned());
+        return Some("an address must not contain spaces".to_owned());
     }
     // A profile is a name or a file.
     if scheme.eq_ignore_ascii_case("sim") && !rest.is_empty() {
@@ -136,7 +136,7 @@ pub(super) fn wrong_address(address: &str) -> Option<String> {
         } else {
             "http://localhost:8000/v1"
         };
-        return Some(format!("`{shown}` names no host; write it as in `{example}`"));
+        return Some(format!("`{shown}` has no host; write it as in `{example}`"));
     }
     let port = host
         .rsplit_once(':')
@@ -185,12 +185,9 @@ fn headers(found: &mut Found<'_>, at: &str, headers: &BTreeMap<String, String>) 
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || TOKEN.contains(c))
         {
-            found.add(
-                &path,
-                "not a header's name: letters, digits and dashes, no blanks",
-            );
+            found.add(&path, "not a valid header name: use letters, digits and dashes");
         } else if value.chars().any(|c| c.is_control() && c != '\t') || !value.is_ascii() {
-            found.add(&path, "a header's value is one line of ASCII");
+            found.add(&path, "a header's value must be one line of ASCII");
         } else if ["host", "content-length", "transfer-encoding", "connection"]
             .iter()
             .any(|own| name.eq_ignore_ascii_case(own))
@@ -206,7 +203,10 @@ fn key(found: &mut Found<'_>, at: &str, key: Option<&Secret>) {
         && (key.expose().trim() != key.expose()
             || !key.expose().chars().all(|c| c.is_ascii_graphic() || c == ' '))
     {
-        found.add(at, "a key is one line of ASCII without blanks at its ends");
+        found.add(
+            at,
+            "an API key must be one line of ASCII without leading or trailing spaces",
+        );
     }
 }
 
@@ -225,7 +225,7 @@ fn names_of_parameters(found: &mut Found<'_>, client: &Client) {
     if client.use_min_tokens_prompt_fallback && !client.min_tokens_prompt.contains("{tokens}") {
         found.add(
             "client.min_tokens_prompt",
-            "must contain `{tokens}`, which becomes the number",
+            "must contain `{tokens}`, which is replaced by the number",
         );
     }
 }
@@ -257,7 +257,7 @@ fn recorded_arrivals(found: &mut Found<'_>, generator: &Json, traffic: &Traffic)
         if given.is_some() && !is_trace {
             found.add(
                 &format!("traffic_scheduler.{key}"),
-                "only a trace can be cut; the generator decides itself which sessions it makes",
+                "applies to traces only; other generators decide which sessions they make",
             );
         }
     }
@@ -277,7 +277,7 @@ fn recorded_arrivals(found: &mut Found<'_>, generator: &Json, traffic: &Traffic)
     }
 }
 
-/// A Lua flavor groups its rows in one way.
+/// A Lua flavor groups its rows in at most one way.
 fn groupings(found: &mut Found<'_>, generator: &Json) {
     let Some(flavor) = generator.get("flavor") else {
         return;
@@ -309,7 +309,7 @@ fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
                 if seen_performance {
                     found.add(
                         &at,
-                        "there is a `performance` evaluator already; put all `slos` into one",
+                        "there is already a `performance` evaluator; put all `slos` into one",
                     );
                 }
                 seen_performance = true;
@@ -340,7 +340,7 @@ fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
                 if names.contains(&name.as_str()) {
                     found.add(
                         &path::join(&at, "name"),
-                        format!("a second evaluator called `{name}`"),
+                        format!("duplicate evaluator name `{name}`"),
                     );
                 }
                 names.push(name);
@@ -350,7 +350,7 @@ fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
     }
 }
 
-/// Objectives can be read, and each has a name of its own.
+/// Objectives must parse and have unique names.
 fn objectives(found: &mut Found<'_>, evaluator: &str, slos: &[Slo]) {
     let mut labels: Vec<String> = Vec::new();
     for (index, slo) in slos.iter().enumerate() {
@@ -385,7 +385,7 @@ fn distinct(found: &mut Found<'_>, at: &str, labels: &mut Vec<String>, label: St
     if labels.contains(&label) {
         found.add(
             at,
-            format!("a second objective called `{label}`; give it a `name` of its own"),
+            format!("duplicate objective `{label}`; give it a unique `name`"),
         );
     }
     labels.push(label);
@@ -399,7 +399,7 @@ fn conditions(found: &mut Found<'_>, evaluator: &str, goodput: &[String]) {
     }
 }
 
-/// Wherever a generator's configuration has a `min` and a `max`, they are in order.
+/// A `min` and a `max` next to each other in a generator's configuration are in order.
 fn ranges(found: &mut Found<'_>, value: &Json, at: &str) {
     match value {
         Json::Object(entries) => {

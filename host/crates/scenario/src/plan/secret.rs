@@ -1,4 +1,4 @@
-//! Values that no file, log or message may show.
+//! Values that must not appear in any file, log or message.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 use veeksha_model::{REMOVED, is_harmless_header, shown_address};
 
-/// A secret. Printing and serialising it gives `***`; only [`Secret::expose`] gives the text.
+/// A secret. Formatting and serializing it gives `***`; only [`Secret::expose`] returns the text.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -19,7 +19,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text, for the one place that sends it.
+    /// Returns the text, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -37,8 +37,8 @@ impl Serialize for Secret {
     }
 }
 
-/// Whether a key of a request's body or of a plugin's configuration names a secret. `token` alone does not: there are
-/// `max_tokens` and their like.
+/// Returns true if a key of a request's body or of a plugin's configuration names a secret. `token`
+/// alone does not, because of `max_tokens` and similar keys.
 fn is_secret_key(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
     [
@@ -62,8 +62,8 @@ fn is_secret_key(name: &str) -> bool {
         || matches!(name.as_str(), "token" | "hftoken")
 }
 
-/// A value with the secrets in it replaced, at any depth: what stands under a name that says so, all but harmless `headers`, and
-/// what is secret in addresses.
+/// Returns a value with secrets redacted at any depth: values of keys that name a secret, `headers`
+/// except harmless ones, and secret parts of addresses.
 pub(crate) fn without_secrets(value: &Json) -> Json {
     match value {
         Json::Object(entries) => entries
@@ -78,7 +78,7 @@ pub(crate) fn without_secrets(value: &Json) -> Json {
 
 fn shown(key: &str, value: &Json) -> Json {
     match value {
-        // Flags and nothing at all say nothing; an empty text is none.
+        // Booleans and nulls reveal nothing; an empty text is not a secret.
         Json::Null | Json::Bool(_) => value.clone(),
         Json::String(text) if text.is_empty() => value.clone(),
         _ if is_secret_key(key) => REMOVED.into(),

@@ -1,10 +1,10 @@
-//! Rules on servers and the way to them.
+//! Rules about servers and connections.
 
 use super::rules::{Found, wrong_address};
 use super::{Client, ClientKind, HttpVersion, Tls};
 use crate::path;
 
-/// Notes every rule that is broken.
+/// Reports every violated rule.
 pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
     if client.api_base.is_some() && !client.targets.is_empty() {
         found.add("client.targets", "give `api_base` or `targets`, not both");
@@ -19,12 +19,12 @@ pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
         } else if target.api_base.starts_with("sim://") {
             found.add(
                 &base,
-                "a simulated engine stands alone: write it as `client.api_base`",
+                "the simulator cannot be one of several targets: set it as `client.api_base`",
             );
         }
         let same = |other: &super::TargetServer| other.api_base == target.api_base;
         if client.targets[..index].iter().any(same) {
-            found.add(&base, "this server is in the list already");
+            found.add(&base, "this server is already in the list");
         }
         if let Some(own) = &target.tls {
             tls(found, &path::join(&at, "tls"), own);
@@ -34,7 +34,7 @@ pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
     if client.source_addresses.as_ref().is_some_and(Vec::is_empty) {
         found.add(
             "client.source_addresses",
-            "names no address; null leaves the choice to the system",
+            "is empty; use null to let the system choose",
         );
     }
     for (index, address) in client.source_addresses.iter().flatten().enumerate() {
@@ -48,13 +48,13 @@ pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
     if client.http_version == HttpVersion::Http2 && client.connections != super::Connections::Pooled {
         found.add(
             "client.connections",
-            "with `http_version: http2` requests share connections; only `pooled` makes sense",
+            "with `http_version: http2` requests share connections; use `pooled`",
         );
     }
     if matches!(client.kind, ClientKind::Template) && client.address_append_value.is_empty() {
         found.add(
             "client.address_append_value",
-            "a `template` needs the path of the interface, for example `v2/generate`",
+            "a `template` needs the path of the API, for example `v2/generate`",
         );
     }
 }
@@ -79,7 +79,7 @@ fn proxy(found: &mut Found<'_>, at: &str, proxy: Option<&str>) {
         let plain = address
             .split_once("://")
             .is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http"));
-        (!plain).then(|| "only proxies that are spoken to in plain HTTP (`http://`) are supported".to_owned())
+        (!plain).then(|| "only plain HTTP proxies (`http://`) are supported".to_owned())
     });
     if let Some(message) = message {
         found.add(at, message);

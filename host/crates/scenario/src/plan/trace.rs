@@ -1,4 +1,4 @@
-//! A recorded trace: where it is, how its rows are read, and the flavor that makes sessions of them.
+//! A recorded trace: its files, its rows, and the flavor that makes sessions of them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,47 +12,49 @@ use crate::Place;
 /// A recorded trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// Everything but the flavor.
+    /// All keys except the flavor.
     pub keys: TraceKeys,
-    /// What makes sessions of its rows.
+    /// The flavor that makes sessions of its rows.
     pub flavor: Flavor,
 }
 
-/// How a trace is read and replayed.
+/// Reading and replay of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceKeys {
-    /// The trace: a file, or a folder of files, relative to the scenario's folder. JSON Lines, JSON or CSV, also compressed with
-    /// gzip or zstd; the content tells which.
+    /// The trace: a file, or a folder of files, relative to the scenario's folder. JSON Lines, JSON
+    /// or CSV, optionally compressed with gzip or zstd; the format is detected from the content.
     #[schemars(with = "String", length(min = 1))]
     pub trace_file: PathBuf,
-    /// Whether the trace begins again at its end, with new text, as often as it takes. Null: yes, but not for traffic that
-    /// replays recorded arrivals.
+    /// True to restart the trace at its end, with new text, as often as needed. Null: true, except
+    /// for traffic that replays recorded arrivals.
     #[serde(default)]
     pub wrap_mode: Option<bool>,
-    /// When sessions come in another order than the file's. Traffic that replays recorded arrivals keeps their order.
+    /// When to shuffle sessions. Traffic that replays recorded arrivals keeps their order.
     #[serde(default)]
     pub shuffle: Shuffle,
-    /// Renamed columns: the name in the file, and the name that the flavor knows.
+    /// Renamed columns: a map from the name in the file to the flavor's name.
     #[serde(default)]
     pub columns: BTreeMap<String, String>,
-    /// What a row that cannot be used does.
+    /// Treatment of unusable rows.
     #[serde(default)]
     pub on_bad_row: OnBadRow,
-    /// How much is checked before the run starts.
+    /// Extent of the check before the run starts.
     #[serde(default)]
     pub check: RowCheck,
-    /// The longest row that is read, in MiB.
+    /// Maximum row size in MiB.
     #[serde(default = "longest_row")]
     #[schemars(range(min = 1, max = 1024))]
     pub max_row_mib: u32,
-    /// What makes synthetic text differ from that of an earlier run, so that a server's cache does not know it.
+    /// The salt that makes synthetic text differ from that of earlier runs, so that a server's
+    /// cache does not contain it.
     #[serde(default)]
     pub salt: Salt,
-    /// The folder of the images, sounds and videos that rows name, relative to the scenario's folder. Null: rows may name none.
+    /// The folder of the images, sounds and videos that rows name, relative to the scenario's
+    /// folder. Null: rows may not name any.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub media_folder: Option<PathBuf>,
-    /// Whether the flavor's warm-up requests are sent before the run, where it has any.
+    /// True to send the flavor's warm-up requests before the run, if it has any.
     #[serde(default = "yes")]
     pub warmup: bool,
 }
@@ -65,65 +67,67 @@ fn yes() -> bool {
     true
 }
 
-/// When the sessions of a trace come in another order than the file's.
+/// When to shuffle the sessions of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum Shuffle {
     /// Never.
     Never,
-    /// Each time that the trace begins again.
+    /// Each time that the trace restarts.
     #[default]
     Wrapped,
-    /// Always, the first time too.
+    /// Always, including the first pass.
     Always,
 }
 
-/// What a row that cannot be used does.
+/// Treatment of unusable rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum OnBadRow {
-    /// It is an error, before the run starts.
+    /// An error before the run starts.
     #[default]
     Error,
-    /// It is left out, with its whole session where the flavor refuses that; counted and listed.
+    /// The row is skipped, with its whole session if the flavor refuses it; skipped rows are
+    /// counted and listed.
     Skip,
 }
 
-/// How much of a trace is checked before the run starts.
+/// Extent of the check before the run starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum RowCheck {
-    /// `whole` up to 256 MiB and where rows may be skipped, else `rows`.
+    /// `whole` up to 256 MiB and if rows may be skipped, else `rows`.
     #[default]
     Auto,
     /// Every row, and every session by making it once.
     Whole,
-    /// Every row by itself. What the flavor refuses ends the run when it gets there.
+    /// Every row by itself. A session that the flavor refuses ends the run when it is reached.
     Rows,
 }
 
-/// What makes synthetic text differ from run to run.
+/// The salt that makes synthetic text differ from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Salt {
-    /// By name.
+    /// A named salt.
     Named(SaltName),
-    /// A number: text is the same wherever it is the same.
+    /// A fixed number: the same number gives the same text.
     Fixed(#[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))] u64),
 }
 
-/// The salts that have a name.
+/// Named salts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum SaltName {
-    /// Another one for each run; `config.yml` has its number. Shards of one run, and runs in virtual time, take it from the seed.
+    /// A different salt for each run; `config.yml` records its number. Shards of one run, and runs
+    /// in virtual time, derive it from the seed.
     Run,
-    /// None: the text is the same in every run.
+    /// No salt: the text is the same in every run.
     Off,
 }
 
@@ -133,10 +137,10 @@ impl Default for Salt {
     }
 }
 
-/// What makes sessions of a trace's rows.
+/// The flavor that makes sessions of a trace's rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Flavor {
-    /// A component that is shipped inside the program.
+    /// A component shipped inside the program.
     Shipped {
         /// Its name: the flavor's `type`.
         name: String,
@@ -145,70 +149,71 @@ pub enum Flavor {
     },
     /// A component in a file.
     Wasm {
-        /// The file, as typed: relative to the scenario's folder.
+        /// The file as typed, relative to the scenario's folder.
         path: PathBuf,
         /// Its configuration as typed.
         config: Json,
-        /// Files that it may read, by the name that it knows them by.
+        /// Files that it may read, by their names in the component.
         files: BTreeMap<String, PathBuf>,
     },
     /// Functions of the Lua scenario.
     Lua {
-        /// What they want of the file.
+        /// Their requirements on the file.
         layout: LuaLayout,
-        /// Whether there is a function for warm-up sessions.
+        /// True if there is a function for warm-up sessions.
         has_warmup: bool,
-        /// Where the flavor was written.
+        /// The place of the flavor.
         place: Option<Place>,
     },
 }
 
-/// What a Lua flavor wants of the file.
+/// A Lua flavor's requirements on the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LuaLayout {
-    /// The columns that it reads: the name of each, and what its cells hold.
+    /// The columns that it reads, and the type of each.
     pub columns: BTreeMap<String, LuaColumn>,
-    /// The column whose value is the same in the rows of one session. Null: each row is a session.
+    /// The column that has the same value in the rows of one session. Null: each row is a session.
     #[serde(default)]
     pub group_by: Option<String>,
-    /// The columns by which rows continue one another; the rows of a tree are one session.
+    /// The columns that link a row to the row that it continues; the rows of a tree are one
+    /// session.
     #[serde(default)]
     pub tree: Option<LuaTree>,
-    /// Whether each session is one row of each file, drawn at random.
+    /// True if each session consists of one row of each file, drawn at random.
     #[serde(default)]
     pub pools: bool,
-    /// Where the recorded arrival stands.
+    /// The column of the recorded arrival.
     #[serde(default)]
     pub arrival: Option<LuaArrival>,
-    /// The member that holds the rows, where the file is one JSON object.
+    /// The member that holds the rows, if the file is a single JSON object.
     #[serde(default)]
     pub rows_in: Option<String>,
-    /// Keeps only the rows with the most frequent values of a column.
+    /// Keeps only rows with the most frequent values of a column.
     #[serde(default)]
     pub keep: Option<LuaKeep>,
 }
 
-/// A column of a Lua flavor: what its cells hold, or that and more.
+/// A column of a Lua flavor: the type of its cells, or a full description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum LuaColumn {
     /// A column that every row must have.
     Cell(Cell),
-    /// A column in full.
+    /// A full description.
     Full {
-        /// What its cells hold.
+        /// The type of its cells.
         cell: Cell,
-        /// Whether a row without it is refused.
+        /// True to refuse rows without it.
         #[serde(default = "yes")]
         required: bool,
-        /// Further names under which it may stand in a file.
+        /// Alternative names of the column in a file.
         #[serde(default)]
         aliases: Vec<String>,
     },
 }
 
-/// What the cells of a column hold.
+/// The type of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -231,25 +236,25 @@ pub enum Cell {
     Anything,
 }
 
-/// The columns by which rows continue one another.
+/// The columns that link rows into trees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LuaTree {
-    /// The column with a row's own id.
+    /// The column with a row's id.
     pub id: String,
     /// The column with the id of the row that it continues.
     pub parent: String,
 }
 
-/// Where the recorded arrival stands.
+/// The recorded arrival.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LuaArrival {
     /// The column.
     pub column: String,
-    /// How it tells time.
+    /// The unit of its values.
     pub unit: TimeUnit,
 }
 
-/// How a column tells time.
+/// The unit of a column of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -266,12 +271,12 @@ pub enum TimeUnit {
     DateTime,
 }
 
-/// Which rows a Lua flavor keeps.
+/// The rows that a Lua flavor keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LuaKeep {
     /// The column.
     pub column: String,
-    /// How many of its values are kept.
+    /// Number of values that are kept.
     #[schemars(range(min = 1))]
     pub count: u32,
 }

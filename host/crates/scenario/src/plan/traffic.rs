@@ -1,24 +1,25 @@
-//! When sessions start.
+//! Traffic: the start times of sessions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When sessions start.
+/// The start times of sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Traffic {
-    /// Open loop: sessions arrive at their own pace, whether the server keeps up or not.
+    /// Open loop: sessions arrive at a given rate, regardless of the server's speed.
     #[schemars(extend("x-default-variant" = true))]
     Rate(Rate),
-    /// Closed loop: a number of sessions is kept going; one that ends is followed by the next.
+    /// Closed loop: a fixed number of sessions is active; a session that ends is replaced by the
+    /// next.
     Concurrent(Concurrent),
-    /// Open loop by a recording: each session starts when the trace says that it came, and none of its requests is sent
-    /// before the instant recorded for it.
+    /// Recorded arrivals: each session starts at its recorded arrival, and none of its requests is
+    /// sent before its recorded instant.
     FixedSchedule(FixedSchedule),
 }
 
 impl Traffic {
-    /// Whether a failed request ends its session.
+    /// Returns true if a failed request ends its session.
     pub fn cancel_session_on_failure(&self) -> bool {
         match self {
             Traffic::Rate(rate) => rate.cancel_session_on_failure,
@@ -29,7 +30,7 @@ impl Traffic {
 }
 
 impl Traffic {
-    /// How many may be under way at a time.
+    /// Returns the concurrency limits.
     pub fn limits(&self) -> Limits {
         match self {
             Traffic::Rate(rate) => rate.limits,
@@ -49,11 +50,12 @@ impl Default for Traffic {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Rate {
-    /// Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent.
+    /// True if a failed request ends its session: its queued requests are withdrawn and counted as
+    /// never sent.
     pub cancel_session_on_failure: bool,
     /// The gaps between the starts of sessions.
     pub interval_generator: IntervalGenerator,
-    /// How many may be under way at a time.
+    /// Concurrency limits.
     pub limits: Limits,
 }
 
@@ -71,15 +73,17 @@ impl Default for Rate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Concurrent {
-    /// Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent.
+    /// True if a failed request ends its session: its queued requests are withdrawn and counted as
+    /// never sent.
     pub cancel_session_on_failure: bool,
-    /// How many sessions run at a time. A session counts until its last request is done, think time included.
+    /// Number of concurrent sessions. A session is active until its last request is complete,
+    /// including think time.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub target_concurrent_sessions: u32,
-    /// Seconds in which the number of sessions grows from none to the target; 0 starts all at once.
+    /// Seconds in which the number of sessions grows from zero to the target; 0 starts all at once.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub rampup_seconds: f64,
-    /// How many may be under way at a time.
+    /// Concurrency limits.
     pub limits: Limits,
 }
 
@@ -98,21 +102,22 @@ impl Default for Concurrent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FixedSchedule {
-    /// Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent.
+    /// True if a failed request ends its session: its queued requests are withdrawn and counted as
+    /// never sent.
     pub cancel_session_on_failure: bool,
-    /// Seconds from the start of the run to the first arrival that is replayed.
+    /// Seconds from the start of the run to the first replayed arrival.
     #[schemars(range(min = 0.0, max = 1e8))]
     pub offset: f64,
-    /// Leaves out what arrived earlier, in seconds of the trace, counted from its first arrival. Null: nothing.
+    /// Skips earlier arrivals, in seconds since the first arrival of the trace. Null: none.
     #[schemars(range(min = 0.0, max = 1e9))]
     pub start: Option<f64>,
-    /// Leaves out what arrived at this second of the trace or later. Null: nothing.
+    /// Skips arrivals at or after this second of the trace. Null: none.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e9))]
     pub end: Option<f64>,
-    /// How much faster than recorded sessions arrive: 2 is twice the rate. Think times stay as they are.
+    /// Factor on the recorded arrival rate: 2 is twice the rate. Think times are unchanged.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
     pub speedup: f64,
-    /// How many may be under way at a time.
+    /// Concurrency limits.
     pub limits: Limits,
 }
 
@@ -129,18 +134,19 @@ impl Default for FixedSchedule {
     }
 }
 
-/// How many may be under way at a time. What has to wait keeps the instant that it was meant for, and the record says how long each
-/// limit kept it.
+/// Concurrency limits. Delayed requests keep their scheduled instant, and the record contains the
+/// delay that each limit caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Limits {
-    /// Sessions that have begun and are not over. Null: no limit.
+    /// Maximum number of active sessions. Null: no limit.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub sessions: Option<u32>,
-    /// Requests that were sent and are not answered. Null: no limit.
+    /// Maximum number of requests in flight. Null: no limit.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub requests_in_flight: Option<u32>,
-    /// Requests that were sent and of whose answer nothing has come yet. Null: no limit.
+    /// Maximum number of requests in prefill: dispatched, without a chunk of the answer yet. Null:
+    /// no limit.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub requests_in_prefill: Option<u32>,
 }
@@ -164,7 +170,8 @@ pub enum IntervalGenerator {
         #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
         arrival_rate: f64,
     },
-    /// Gamma-distributed gaps: more even than Poisson below a coefficient of variation of 1, more bursty above it.
+    /// Gamma-distributed gaps: more regular than Poisson below a coefficient of variation of 1,
+    /// burstier above it.
     Gamma {
         /// Events per second, on average.
         #[serde(default = "one")]

@@ -1,4 +1,4 @@
-//! What can be chosen by its `type`: clients, generators, flavors, evaluators, with the keys of each.
+//! Schemas of choices by `type`: clients, generators, flavors, evaluators, with the keys of each.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value as Json, json};
 use super::shape::{inline_variants, join, later_keys, walk};
 use crate::plan::{self, ClientKind};
 
-/// The generator of a scenario that names none, as in Veeksha.
+/// The default generator, as in Veeksha.
 pub(super) const DEFAULT_GENERATOR: &str = "synthetic";
 
-/// The flavor of a trace that names none, as in Veeksha.
+/// The default flavor of a trace, as in Veeksha.
 pub(super) const DEFAULT_FLAVOR: &str = "timed_synthetic_session";
 
-/// One variant for each kind of client: the same keys, with the defaults that its interface needs.
+/// Returns one variant per kind of client: the same keys, with the defaults of its API.
 pub(super) fn client_choice(client: &Json) -> Json {
     let variants: Vec<Json> = ClientKind::ALL
         .into_iter()
@@ -39,10 +39,10 @@ pub(super) fn client_choice(client: &Json) -> Json {
             variant
         })
         .collect();
-    json!({"description": "The server, and how it is spoken to.", "oneOf": variants})
+    json!({"description": "The server and the client's connection to it.", "oneOf": variants})
 }
 
-/// A component in a file: the same keys for every kind of plugin.
+/// Returns the keys of a component in a file, the same for every kind of plugin.
 fn component_in_a_file() -> Json {
     json!({
         "description": "A component in a file.",
@@ -58,9 +58,9 @@ fn component_in_a_file() -> Json {
                 "type": "object",
                 "additionalProperties": true,
                 "default": {},
-                "description": "Its configuration, checked against the schema that the component brings.",
+                "description": "Its configuration, checked against the component's schema.",
             },
-            "files": files("Files that it may read, and media that its messages may name: the name that it knows each by, and where it is."),
+            "files": files("Files that it may read, and media that its messages may name: a map from the name to the path."),
         },
         "required": ["type", "path"],
         "additionalProperties": false,
@@ -76,7 +76,8 @@ fn files(description: &str) -> Json {
     })
 }
 
-/// The flavors of a trace: the shipped ones, a component in a file, and functions of a Lua scenario.
+/// Returns the flavors of a trace: the shipped ones, a component in a file, and functions of a Lua
+/// scenario.
 pub(super) fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
     let mut variants: Vec<Json> = flavors
         .iter()
@@ -96,21 +97,21 @@ pub(super) fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut 
             "type": {"type": "string", "const": "lua"},
             "session": {
                 "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer, rng: veeksha.Rng): veeksha.Session?, string?",
-                "description": "Makes the session of a group of rows, or refuses it: `return nil, \"why\"`. It must depend on its arguments alone.",
+                "description": "Makes the session of a group of rows, or refuses it: `return nil, \"reason\"`. It must depend on its arguments alone.",
             },
             "warmup": {
                 "x-function": "fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session?",
-                "description": "Makes a session that is sent before the run begins, of the first row or, with `keep`, of the first row of each kept value.",
+                "description": "Makes a session that is sent before the run begins, from the first row or, with `keep`, from the first row of each kept value.",
             },
         }),
     );
     lua.insert("required".to_owned(), json!(["type", "session"]));
     join(&mut lua, &layout);
     variants.push(Json::Object(lua));
-    json!({"description": "What makes sessions of a trace's rows.", "oneOf": variants})
+    json!({"description": "The flavor that makes sessions of a trace's rows.", "oneOf": variants})
 }
 
-/// A recorded trace: its keys, and the flavor.
+/// Returns the schema of a recorded trace: its keys and the flavor.
 fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json {
     let mut keys = plan::trace_schema();
     if let Some(Json::Object(own)) = keys.get_mut("$defs").map(Json::take) {
@@ -120,7 +121,7 @@ fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json 
     variant.insert("type".to_owned(), "object".into());
     let mut flavor = json!({
         "$ref": "#/$defs/TraceFlavor",
-        "description": "What makes sessions of its rows.",
+        "description": "The flavor that makes sessions of its rows.",
     });
     let mut required = vec!["type"];
     if has_default_flavor {
@@ -137,7 +138,8 @@ fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json 
     Json::Object(variant)
 }
 
-/// What measures and judges: the built-in metrics, the shipped components, a component in a file, functions of a Lua scenario.
+/// Returns the evaluators: the built-in metrics, the shipped components, a component in a file,
+/// functions of a Lua scenario.
 pub(super) fn evaluator_choice(
     evaluators: &BTreeMap<String, Json>,
     definitions: &mut Map<String, Json>,
@@ -172,7 +174,7 @@ pub(super) fn evaluator_choice(
                 "type": ["string", "null"],
                 "minLength": 1,
                 "default": null,
-                "description": "What messages and results call it; null takes its place in the list.",
+                "description": "Its name in messages and results; null takes its position in the list.",
             },
             "metrics": {
                 "type": "object",
@@ -181,18 +183,18 @@ pub(super) fn evaluator_choice(
             },
             "good": {
                 "x-function": "fun(request: veeksha.Completion): boolean",
-                "description": "Whether a finished request was good: part of goodput.",
+                "description": "Returns true if a finished request was good: part of goodput.",
             },
             "check": {
                 "x-function": "fun(results: veeksha.Results): veeksha.Verdict[]",
-                "description": "Judges the run by its results: a list of verdicts, each of which can fail the run.",
+                "description": "Checks the run's results: returns a list of verdicts, each of which can fail the run.",
             },
         },
         "required": ["type"],
         "additionalProperties": false,
     }));
     definitions.insert("LuaMetric".to_owned(), lua_metric());
-    json!({"description": "What measures and judges a run.", "oneOf": variants})
+    json!({"description": "Metrics, checks and objectives of a run.", "oneOf": variants})
 }
 
 fn lua_metric() -> Json {
@@ -202,11 +204,11 @@ fn lua_metric() -> Json {
         "properties": {
             "observe": {
                 "x-function": "fun(request: veeksha.Completion): veeksha.Samples",
-                "description": "Is given every finished request, in the order in which they ended, and returns its samples: nil, a number, a list of numbers, or `{ value =, weight = }`.",
+                "description": "Receives every finished request, in order of completion, and returns its samples: nil, a number, a list of numbers, or `{ value =, weight = }`.",
             },
             "finish": {
                 "x-function": "fun(): veeksha.Samples",
-                "description": "Returns the samples that can only be told at the end.",
+                "description": "Returns the samples that are only known at the end.",
             },
             "unit": {
                 "type": "string",
@@ -216,12 +218,12 @@ fn lua_metric() -> Json {
             "better": {
                 "enum": ["higher", "less", "neither"],
                 "default": "neither",
-                "description": "Which way it is good.",
+                "description": "The direction of improvement.",
             },
             "summary": {
                 "type": "string",
                 "default": "",
-                "description": "One line: what it is and how it is computed.",
+                "description": "A one-line definition.",
             },
         },
         "required": ["observe"],
@@ -247,27 +249,28 @@ pub(super) fn generator_choice(
             "type": {"type": "string", "const": "lua"},
             "sessions": {
                 "x-function": "fun(index: integer, rng: veeksha.Rng): veeksha.Session?",
-                "description": "Makes session `index` (from 0) as a whole; nil ends the workload. It must depend on its arguments alone.",
+                "description": "Makes the whole session `index` (from 0); nil ends the workload. It must depend on its arguments alone.",
             },
             "agent": {
                 "x-function": "fun(session: veeksha.AgentSession)",
-                "description": "Plays one session step by step: it sends a request, waits for the answer, and goes on.",
+                "description": "Plays one session step by step: sends a request, waits for the answer, and continues.",
             },
             "length": {
                 "type": ["integer", "null"],
                 "minimum": 1,
                 "default": null,
-                "description": "How many sessions there are; null for no end but the function's own.",
+                "description": "Number of sessions; null if only the function ends the workload.",
             },
-            "files": files("Images, sounds and videos that its messages may name: the name of each, and where it is."),
+            "files": files("Images, sounds and videos that its messages may name: a map from the name to the path."),
         },
         "required": ["type"],
         "additionalProperties": false,
     }));
-    json!({"description": "Where sessions come from.", "oneOf": variants})
+    json!({"description": "The source of sessions.", "oneOf": variants})
 }
 
-/// A shipped component's keys beside its name. Its definitions move to the root under names of their own.
+/// Returns the schema of a shipped component: its keys next to its `type`. Its definitions move to
+/// the root under unique names.
 fn shipped(name: &str, config: &Json, is_default: bool, definitions: &mut Map<String, Json>) -> Json {
     let mut config = config.clone();
     let own = config.get_mut("$defs").map(Json::take).unwrap_or_default();

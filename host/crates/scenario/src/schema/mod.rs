@@ -1,4 +1,5 @@
-//! The JSON schema of a scenario: the derived one, tidied, with the shipped components' own schemas in it.
+//! The JSON schema of a scenario: the derived schema, tidied, with the shipped components' schemas
+//! inserted.
 
 mod choices;
 mod shape;
@@ -13,8 +14,8 @@ use self::choices::{
 use self::shape::{close, drop_unused, inline_variants, later_keys};
 use crate::plan;
 
-/// The components inside the program, by kind: the name of each with the JSON schema of its configuration, whose keys stand
-/// beside `type`.
+/// The components inside the program by kind: the name of each with the JSON schema of its
+/// configuration, whose keys are next to `type`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shipped {
     /// Session generators.
@@ -25,7 +26,8 @@ pub struct Shipped {
     pub evaluators: BTreeMap<String, Json>,
 }
 
-/// The schema of scenario files (draft 2020-12), for editors and for [`crate::Document::check`].
+/// Returns the schema of scenario files (draft 2020-12), for editors and for
+/// [`crate::Document::check`].
 pub fn json_schema(shipped: &Shipped) -> Json {
     let generators = &shipped.generators;
     let mut schema = plan::sheet_schema();
@@ -65,18 +67,18 @@ pub fn json_schema(shipped: &Shipped) -> Json {
     if let Some(properties) = schema.get_mut("properties") {
         properties["$schema"] = json!({
             "type": "string",
-            "description": "For editors: where this schema is. It has no effect on a run.",
+            "description": "The location of this schema, for editors. Has no effect on a run.",
         });
         properties["evaluators"] = json!({
             "type": "array",
             "minItems": 1,
             "items": {"$ref": "#/$defs/Evaluator"},
             "default": [{"type": "performance"}],
-            "description": "What measures and judges: the built-in metrics, plugins, functions. The built-in metrics are always measured.",
+            "description": "Metrics, checks and objectives: the built-in metrics, plugins, functions. The built-in metrics are always measured.",
         });
         properties["session_generator"] = json!({
             "$ref": "#/$defs/SessionGenerator",
-            "description": "Where sessions come from.",
+            "description": "The source of sessions.",
         });
         if generators.contains_key(DEFAULT_GENERATOR) {
             properties["session_generator"]["default"] = json!({"type": DEFAULT_GENERATOR});
@@ -94,8 +96,8 @@ pub fn json_schema(shipped: &Shipped) -> Json {
     schema
 }
 
-/// The schema of scenario files for editors: a scenario as in [`json_schema`], or a list of them. What YAML adds with its tags
-/// (`!expand`, `!include`) no JSON schema can say.
+/// Returns the schema of scenario files for editors: a scenario as in [`json_schema`], or a list of
+/// scenarios. A JSON schema cannot express YAML's tags (`!expand`, `!include`).
 pub fn file_schema(shipped: &Shipped) -> Json {
     let mut scenario = json_schema(shipped);
     let mut definitions = match scenario.get_mut("$defs").map(Json::take) {

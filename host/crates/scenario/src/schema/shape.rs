@@ -1,4 +1,4 @@
-//! What is done to derived schemas so that they say what a scenario may have, whatever the keys are.
+//! Transformations of derived schemas that do not depend on the keys.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -13,8 +13,9 @@ pub(super) fn later_keys(schema: &mut Json, keys: &[&str]) {
     }
 }
 
-/// The derived schema of a tagged enum's variant is its tag beside a reference; here the referred keys join the tag, so
-/// that the variant can be closed. A variant marked as the default does not need its tag.
+/// Inlines variants. The derived schema of a tagged enum's variant is its tag next to a reference;
+/// here the referenced keys join the tag, so that the variant can be closed. The variant marked as
+/// the default does not require its tag.
 pub(super) fn inline_variants(schema: &mut Json) {
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
     walk(schema, &mut |schema| {
@@ -79,12 +80,13 @@ pub(super) fn join(object: &mut Map<String, Json>, other: &Json) {
     }
 }
 
-/// Closes every object that lists its keys: another key is an error. Formats that only describe a Rust type are dropped.
+/// Closes every object that lists its keys, so that other keys are errors. Drops formats that only
+/// describe a Rust type.
 pub(super) fn close(schema: &mut Json) {
     walk(schema, &mut |schema| {
         if let Some(object) = schema.as_object_mut() {
             if let Some(Json::String(text)) = object.get_mut("description") {
-                // A comment's line breaks are the source's; blank lines are paragraphs.
+                // A comment's line breaks are those of the source; blank lines separate paragraphs.
                 *text = text
                     .split("\n\n")
                     .map(|part| part.replace('\n', " "))

@@ -1,4 +1,4 @@
-//! What the tests share: a session generator's schema as a component would bring it, and shortcuts.
+//! Shared by the tests: a session generator's schema as a component would supply it, and shortcuts.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use veeksha_scenario::{Document, Evaluator, Performance, Problems, Scenario, Shipped};
 
-/// The shipped generators of these tests: one, with Veeksha's keys.
+/// Returns the shipped generators of these tests: one, with Veeksha's keys.
 pub(crate) fn generators() -> Shipped {
     Shipped {
         generators: BTreeMap::from([("synthetic".to_owned(), synthetic())]),
@@ -38,7 +38,7 @@ pub(crate) fn generators() -> Shipped {
     }
 }
 
-/// The built-in evaluator, which every scenario has.
+/// Returns the built-in evaluator, which every scenario has.
 pub(crate) fn performance(scenario: &Scenario) -> &Performance {
     let built_in = scenario.evaluators.iter().find_map(|evaluator| match evaluator {
         Evaluator::Performance(performance) => Some(performance),
@@ -59,7 +59,8 @@ fn uniform(min: u32, max: u32) -> Json {
     length(json!({"type": "uniform", "min": min, "max": max}))
 }
 
-/// Written by hand from the documentation of Veeksha's keys; its variants require their `type`, as derived schemas do.
+/// Written by hand from the documentation of Veeksha's keys; its variants require their `type`, as
+/// derived schemas do.
 pub(crate) fn synthetic() -> Json {
     let positive = json!({"type": "integer", "minimum": 1});
     let with_default = |schema: &Json, default: Json| {
@@ -150,17 +151,17 @@ pub(crate) fn check(yaml: &str) -> Result<Scenario, Problems> {
     Document::from_yaml(yaml, "s.yml").unwrap().check(&generators())
 }
 
-/// The scenario of YAML that has no problems.
+/// Returns the scenario of YAML that has no problems.
 pub(crate) fn good(yaml: &str) -> Scenario {
     check(yaml).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// The problems of YAML, as printed.
+/// Returns the problems of YAML as printed.
 pub(crate) fn bad(yaml: &str) -> String {
     check(yaml).expect_err("there should be problems").to_string()
 }
 
-/// The scenario after overrides, as from a command line.
+/// Returns the scenario after command-line overrides.
 pub(crate) fn with(yaml: &str, overrides: &[(&str, &str)]) -> Result<Scenario, String> {
     let mut document = Document::from_yaml(yaml, "s.yml").unwrap();
     for (path, value) in overrides {

@@ -1,4 +1,4 @@
-//! From a request to a sequence: limits, length, fate.
+//! From a request to a sequence: limits, length, faults.
 
 use veeksha_stats::RandomStream;
 
@@ -8,12 +8,13 @@ use super::kv::Holding;
 use super::messages::{EngineRequest, FinishReason};
 use super::sequence::{Sequence, Work};
 
-/// Shape of the gamma distribution of drawn lengths: right-skewed, as lengths of answers are, with a coefficient of variation
-/// of 0.71.
+/// Shape of the gamma distribution of drawn lengths: right-skewed, as answer lengths are, with a
+/// coefficient of variation of 0.71.
 const LENGTH_SHAPE: f64 = 2.0;
 
 impl Engine {
-    /// The sequence of a request; `None` if the connection is refused; a status and a message if the request is.
+    /// Creates the sequence of a request; `None` if the connection is refused; a status and a
+    /// message if the request is rejected.
     pub(super) fn accept(
         &self,
         ordinal: u64,
@@ -47,7 +48,7 @@ impl Engine {
         }))
     }
 
-    /// How many tokens the answer will have, and why it will end there.
+    /// Returns the number of tokens of the answer, and its finish reason.
     fn length(&self, ordinal: u64, request: &EngineRequest) -> Result<(u32, FinishReason), String> {
         let (context, prompt) = (self.profile.max_context, request.prompt_tokens);
         if prompt == 0 {

@@ -1,8 +1,9 @@
-//! Constant times: every answer has deadlines of its own, and none has an effect on another's.
+//! Constant times: every answer has separate deadlines and does not affect the others.
 //!
-//! The first token is due a fixed time after the request's arrival, each further one a fixed time after the one before it. At
-//! most `max_batch` answers run at once; a request beyond that begins when one of them ends, first come first served, and its
-//! first token is counted from there. A stall ends at its deadline, and the token in whose place it stood comes a gap later.
+//! The first token is due a fixed time after the request's arrival, each further one a fixed time
+//! after the one before it. At most `max_batch` answers run concurrently; a further request begins
+//! when one of them ends, first come first served, and its first token is due relative to that. A
+//! stall ends at its deadline, and the token that it replaced comes a gap later.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -14,18 +15,19 @@ use super::messages::EngineEvent;
 use super::sequence::Sequence;
 use crate::Constant;
 
-/// The answers under way.
+/// The running answers.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     first_token: Nanos,
     gap: Nanos,
-    /// By the number of their beginning.
+    /// By the number of their start.
     running: HashMap<u64, Sequence>,
-    /// The next deadline of each, and of withdrawn ones that are not at the top.
+    /// The next deadline of each answer, possibly including cancelled ones that are not at the top.
     due: BinaryHeap<Reverse<(Nanos, u64)>>,
     waiting: VecDeque<Sequence>,
     begun: u64,
-    /// What a withdrawal let begin: told with the next deadline, because a withdrawal reports nothing.
+    /// Events of answers that a cancellation let start: reported with the next deadline, because a
+    /// cancellation reports nothing.
     untold: Vec<EngineEvent>,
 }
 
@@ -66,7 +68,7 @@ impl Pace {
         self.begun += 1;
     }
 
-    /// Takes deadlines of withdrawn answers off the top, so that the top is always a real one.
+    /// Removes deadlines of cancelled answers from the top, so that the top is always a valid one.
     fn tidy(&mut self) {
         while let Some(Reverse((_, number))) = self.due.peek() {
             if self.running.contains_key(number) {
@@ -78,7 +80,7 @@ impl Pace {
 }
 
 impl Engine {
-    /// Takes an accepted request whose times count from `arrival`.
+    /// Starts an accepted request whose times are relative to `arrival`.
     pub(super) fn pace_begin(
         &mut self,
         now: Nanos,
@@ -98,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Lets the earliest deadline happen, which is at `at`.
+    /// Processes the earliest deadline, which is at `at`.
     pub(super) fn pace_step(&mut self, at: Nanos, events: &mut Vec<EngineEvent>) {
         let Some(pace) = &mut self.pace else { return };
         let Some(Reverse((_, number))) = pace.due.pop() else {
@@ -124,7 +126,8 @@ impl Engine {
         pace.tidy();
     }
 
-    /// Returns whether the request was known. A place that it held is taken by who waits.
+    /// Cancels a request and starts the first waiting one in its place. Returns true if the request
+    /// was known.
     pub(super) fn pace_cancel(&mut self, id: u64) -> bool {
         let at = self.now;
         let Some(pace) = &mut self.pace else { return false };

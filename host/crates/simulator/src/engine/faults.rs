@@ -1,4 +1,4 @@
-//! What will go wrong with a request, decided when it arrives.
+//! Faults of a request, drawn when it arrives.
 
 use veeksha_stats::{Draws, RandomStream};
 
@@ -12,15 +12,15 @@ pub(super) enum FaultKind {
     Stall,
 }
 
-/// A fault that takes the place of a token.
+/// A fault that replaces a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlannedFault {
     pub(super) kind: FaultKind,
-    /// Tokens that come before it.
+    /// Number of tokens before it.
     pub(super) after: u32,
 }
 
-/// What the door does with a request.
+/// Handling of a request on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
     Open,
@@ -28,7 +28,8 @@ pub(super) enum Door {
     Status(u16),
 }
 
-/// The draws of one request. Always the same number is drawn, so that raising one probability does not reshuffle the rest.
+/// The draws of one request. Their number is constant, so that raising one probability does not
+/// change the others.
 pub(super) struct Fate {
     door: f64,
     inside: f64,
@@ -55,7 +56,7 @@ impl Fate {
         pick(self.door, &table).unwrap_or(Door::Open)
     }
 
-    /// The fault inside an answer of `length` tokens.
+    /// Returns the fault inside an answer of `length` tokens.
     pub(super) fn inside(mut self, faults: &Faults, length: u32) -> Option<PlannedFault> {
         let table = [
             (faults.drop_connection_probability, FaultKind::Drop),
@@ -72,7 +73,7 @@ impl Fate {
     }
 }
 
-/// The entry into whose share of `[0, 1)` the draw falls.
+/// Returns the entry whose share of `[0, 1)` contains the draw.
 fn pick<T: Copy>(draw: f64, table: &[(f64, T)]) -> Option<T> {
     let mut upper = 0.0;
     table.iter().find_map(|&(probability, value)| {
@@ -81,7 +82,7 @@ fn pick<T: Copy>(draw: f64, table: &[(f64, T)]) -> Option<T> {
     })
 }
 
-/// The status's meaning, as the message of a refusal.
+/// Returns the message of a rejection with this status.
 pub(super) fn status_message(status: u16) -> &'static str {
     match status {
         429 => "too many requests: the simulated rate limit was hit (faults.status_429_probability)",

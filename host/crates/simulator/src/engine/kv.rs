@@ -1,22 +1,22 @@
-//! KV memory in blocks: private ones of running sequences, and shared ones of the prefix cache.
+//! KV memory in blocks: private blocks of running sequences, and shared blocks of the prefix cache.
 
 use std::collections::{HashMap, VecDeque};
 
-/// A block whose content is known by its chained hash.
+/// A block identified by its chained hash.
 #[derive(Clone, Copy, Debug)]
 struct Cached {
-    /// Running sequences that hold it.
+    /// Number of running sequences that hold it.
     holders: u32,
-    /// When it was last given up; tells its place in `idle` from older ones.
+    /// The time of its last release; distinguishes its entry in `idle` from older ones.
     stamp: u64,
 }
 
-/// What a sequence holds.
+/// The blocks held by a sequence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holding {
-    /// Blocks of the cache, in the order of the prompt.
+    /// Cached blocks, in prompt order.
     pub(super) shared: Vec<u64>,
-    /// Blocks of its own.
+    /// Number of private blocks.
     pub(super) private: u64,
 }
 
@@ -26,7 +26,8 @@ impl Holding {
     }
 }
 
-/// The memory. Cached blocks that nobody holds stay until their room is needed, least recently used first.
+/// The KV memory. Cached blocks without holders stay until their memory is needed, least recently
+/// used first.
 #[derive(Clone, Debug)]
 pub(super) struct Kv {
     capacity: u64,
@@ -49,12 +50,12 @@ impl Kv {
         }
     }
 
-    /// Blocks that running sequences hold; a shared one counts once.
+    /// Returns the number of blocks held by running sequences; a shared one counts once.
     pub(super) fn used(&self) -> u64 {
         self.private + self.held
     }
 
-    /// How many blocks from the beginning are in the cache.
+    /// Returns the number of leading blocks that are cached.
     pub(super) fn leading_hits(&self, blocks: &[u64]) -> usize {
         blocks
             .iter()
@@ -62,7 +63,7 @@ impl Kv {
             .count()
     }
 
-    /// Takes hold of the cached blocks `hits` and of `fresh` new ones, or of nothing.
+    /// Takes the cached blocks `hits` and `fresh` new ones, or none at all.
     pub(super) fn acquire(&mut self, hits: &[u64], fresh: u64) -> Option<Holding> {
         let waking = hits
             .iter()
@@ -81,7 +82,7 @@ impl Kv {
         })
     }
 
-    /// One more block of its own for a sequence; false if all memory is held.
+    /// Adds a private block to a sequence; false if all memory is held.
     pub(super) fn grow(&mut self, holding: &mut Holding) -> bool {
         if self.used() >= self.capacity {
             return false;
@@ -92,8 +93,8 @@ impl Kv {
         true
     }
 
-    /// A block of the holder's own is computed: the cache knows it from now on. Nothing happens if the cache already has a
-    /// block of that content: the copy stays private.
+    /// Adds a computed private block to the cache. If the cache already has a block with this
+    /// content, the copy stays private.
     pub(super) fn publish(&mut self, hash: u64, holding: &mut Holding) {
         if holding.private == 0 || self.cached.contains_key(&hash) {
             return;
@@ -105,8 +106,8 @@ impl Kv {
         holding.shared.push(hash);
     }
 
-    /// Gives everything back. The end of a prompt is given up first, so that it is also evicted before its beginning,
-    /// without which it could not be found.
+    /// Releases all blocks. The end of a prompt is released first, so that it is evicted before its
+    /// beginning, without which it could not be found.
     pub(super) fn release(&mut self, holding: Holding) {
         self.private -= holding.private;
         for hash in holding.shared.into_iter().rev() {
@@ -121,7 +122,7 @@ impl Kv {
                 self.idle.push_back((block.stamp, hash));
             }
         }
-        // Places of blocks that were taken up again are skipped when met; too many of them are swept out at once.
+        // Outdated entries are skipped when encountered; too many of them are removed at once.
         let idle = self.cached.len() - self.held as usize;
         if self.idle.len() > 2 * idle + 64 {
             let cached = &self.cached;
@@ -161,7 +162,7 @@ fn is_idle_at(cached: &HashMap<u64, Cached>, stamp: u64, hash: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// A sequence that computes `blocks` and ends.
+    /// Computes `blocks` as one sequence and releases them.
     fn run(kv: &mut Kv, blocks: &[u64]) -> usize {
         let hits = kv.leading_hits(blocks);
         let mut holding = kv.acquire(&blocks[..hits], (blocks.len() - hits) as u64).unwrap();

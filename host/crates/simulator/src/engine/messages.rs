@@ -1,23 +1,24 @@
-//! What goes into the engine and what comes out.
+//! Input and output of the engine.
 
 use veeksha_model::Nanos;
 
 /// A request for the engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineRequest {
-    /// The caller's name for it.
+    /// The caller's id.
     pub id: u64,
     /// Tokens of the prompt.
     pub prompt_tokens: u32,
-    /// Chained hashes of the prompt's full blocks (see [`crate::text`]); fewer than there are mean less to share, never an error.
+    /// Chained hashes of the prompt's full blocks (see [`crate::text`]); missing ones reduce
+    /// sharing, but are not an error.
     pub blocks: Vec<u64>,
-    /// Most tokens to generate; without it the context is the limit.
+    /// Maximum number of tokens to generate; `None` for the context limit.
     pub max_tokens: Option<u32>,
-    /// Generate as many tokens as the limit allows (`ignore_eos`), instead of ending at a drawn length.
+    /// Generate as many tokens as the limit allows (`ignore_eos`), instead of a drawn length.
     pub exact: bool,
 }
 
-/// Why generation ended.
+/// The reason why generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FinishReason {
     /// The drawn length was reached.
@@ -27,7 +28,7 @@ pub enum FinishReason {
 }
 
 impl FinishReason {
-    /// The word of the OpenAI API.
+    /// Returns the name in the OpenAI API.
     pub fn name(self) -> &'static str {
         match self {
             FinishReason::Stop => "stop",
@@ -39,77 +40,78 @@ impl FinishReason {
 /// A fault inside an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The connection is closed; terminal. Without a [`EngineEvent::Started`] before it, it is closed without any answer.
+    /// The connection is closed; terminal. Without a preceding [`EngineEvent::Started`], it is
+    /// closed without any answer.
     DropConnection,
-    /// An error takes the place of the rest; terminal.
+    /// An error replaces the rest; terminal.
     MidStreamError,
     /// The answer ends without a finish reason; terminal.
     Truncate,
-    /// No token comes before `until`; then the answer goes on.
+    /// No token is generated before `until`; then the answer continues.
     Stall {
-        /// When the sequence may decode again.
+        /// The time at which the sequence continues decoding.
         until: Nanos,
     },
 }
 
-/// Something that happened to a request.
+/// An event of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineEvent {
-    /// It was not taken; terminal.
+    /// The request was rejected; terminal.
     Rejected {
         /// The request.
         id: u64,
-        /// The HTTP status that fits.
+        /// The HTTP status for the rejection.
         status: u16,
-        /// One line that says why.
+        /// The reason, on one line.
         message: String,
     },
-    /// It was admitted to the batch, for the first time.
+    /// The request was admitted to the batch for the first time.
     Started {
         /// The request.
         id: u64,
         /// The beginning of the step.
         at: Nanos,
-        /// Tokens of the prompt that were found in the prefix cache.
+        /// Prompt tokens found in the prefix cache.
         cached_tokens: u32,
     },
-    /// A token came out.
+    /// A token was generated.
     Token {
         /// The request.
         id: u64,
         /// The end of the step.
         at: Nanos,
-        /// 0 for the first token.
+        /// Zero-based index of the token.
         index: u32,
     },
-    /// It ended well; terminal. Comes at the time of the last token.
+    /// The request finished regularly; terminal. Has the time of the last token.
     Finished {
         /// The request.
         id: u64,
         /// The end of the step.
         at: Nanos,
-        /// Why.
+        /// The finish reason.
         reason: FinishReason,
         /// Tokens of the prompt.
         prompt_tokens: u32,
-        /// Those of them that were found in the prefix cache at the first admission.
+        /// Prompt tokens found in the prefix cache at the first admission.
         cached_tokens: u32,
         /// Tokens generated.
         completion_tokens: u32,
     },
-    /// Something broke; terminal, except for [`Fault::Stall`].
+    /// A fault occurred; terminal, except for [`Fault::Stall`].
     Fault {
         /// The request.
         id: u64,
-        /// When the token would have come in whose place it happens.
+        /// The due time of the token that the fault replaces.
         at: Nanos,
-        /// What.
+        /// The fault.
         fault: Fault,
     },
 }
 
 impl EngineEvent {
-    /// The request that it is about.
+    /// Returns the event's request.
     pub fn id(&self) -> u64 {
         match self {
             EngineEvent::Rejected { id, .. }
@@ -120,7 +122,7 @@ impl EngineEvent {
         }
     }
 
-    /// Whether nothing more will come for this request.
+    /// Returns true if it is the last event of its request.
     pub fn is_terminal(&self) -> bool {
         match self {
             EngineEvent::Rejected { .. } | EngineEvent::Finished { .. } => true,
@@ -130,12 +132,12 @@ impl EngineEvent {
     }
 }
 
-/// Levels (`running`, `waiting`, `kv_used_tokens`) at one moment, and counters since the beginning.
+/// Current levels (`running`, `waiting`, `kv_used_tokens`), and counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
     /// Sequences in the batch.
     pub running: u64,
-    /// Requests that wait for admission, those of a slow start included.
+    /// Requests that wait for admission, including those of a slow start.
     pub waiting: u64,
     /// Tokens of the KV blocks that running sequences hold; a shared block counts once.
     pub kv_used_tokens: u64,
@@ -147,7 +149,7 @@ pub struct EngineStats {
     pub prefix_queries_tokens: u64,
     /// Requests submitted.
     pub requests_total: u64,
-    /// Requests that were not taken.
+    /// Requests that were rejected.
     pub rejected_total: u64,
     /// Requests that ended with [`FinishReason::Stop`].
     pub finished_stop_total: u64,
@@ -155,13 +157,13 @@ pub struct EngineStats {
     pub finished_length_total: u64,
     /// Requests that ended with a fault.
     pub faulted_total: u64,
-    /// Requests withdrawn before their end.
+    /// Requests cancelled before their end.
     pub cancelled_total: u64,
-    /// Times that a sequence lost its memory and had to be computed again.
+    /// Number of times that a sequence lost its memory and had to be recomputed.
     pub preemptions_total: u64,
     /// Prompt tokens of admitted requests.
     pub prompt_tokens_total: u64,
-    /// Tokens that came out.
+    /// Generated tokens.
     pub generation_tokens_total: u64,
     /// Steps.
     pub steps_total: u64,

@@ -6,38 +6,39 @@ use super::faults::PlannedFault;
 use super::kv::Holding;
 use super::messages::FinishReason;
 
-/// What a sequence does in the current step.
+/// A sequence's work in the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Nothing,
-    /// So many tokens of its prompt are computed.
+    /// Computes this number of prompt tokens.
     Prefill(u32),
-    /// Its next token is computed.
+    /// Computes the next token.
     Decode,
 }
 
-/// Between steps, a sequence whose prompt is complete has `computed == prompt + generated - 1` tokens in KV memory: the newest
-/// token's entry is written by the step that it is the input of.
+/// Between steps, a sequence whose prompt is complete has `computed == prompt + generated - 1`
+/// tokens in KV memory: the newest token's entry is written by the step that takes it as input.
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
     pub(super) id: u64,
     pub(super) prompt: u32,
     pub(super) blocks: Vec<u64>,
-    /// Tokens that it will generate, and why it will end there.
+    /// Number of tokens that it will generate, with the finish reason.
     pub(super) length: u32,
     pub(super) reason: FinishReason,
     pub(super) generated: u32,
     /// Tokens whose KV entries exist.
     pub(super) computed: u32,
-    /// Tokens to compute before the next one comes out: the prompt, and after a preemption also what was generated.
+    /// Tokens to compute before the next one is generated: the prompt, and after a preemption also
+    /// the generated tokens.
     pub(super) target: u32,
-    /// Tokens found in the cache at the first admission; `None` before it.
+    /// Tokens found in the cache at the first admission; `None` before.
     pub(super) cached: Option<u32>,
     pub(super) holding: Holding,
-    /// Full blocks of the prompt that the cache knows or was offered.
+    /// Number of full prompt blocks that are cached or were offered to the cache.
     pub(super) published: usize,
     pub(super) fault: Option<PlannedFault>,
-    /// It does nothing in steps that begin before.
+    /// The sequence is inactive in steps that begin earlier.
     pub(super) stalled_until: Nanos,
     pub(super) work: Work,
 }
@@ -51,7 +52,7 @@ impl Sequence {
         self.stalled_until > at
     }
 
-    /// Tokens whose entries its next decode step needs room for.
+    /// Returns the number of tokens in memory after its next decode step.
     pub(super) fn next_context(&self) -> u32 {
         self.prompt + self.generated
     }

@@ -1,4 +1,5 @@
-//! One step: memory for the running, admission of the waiting, work; and what comes out at its end.
+//! One step: memory for running sequences, admission of waiting ones, work, and the results at its
+//! end.
 
 use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
@@ -10,7 +11,7 @@ use super::sequence::{Sequence, Work};
 use super::{Engine, Phase};
 
 impl Engine {
-    /// Begins a step at `at`, or finds out when to look again.
+    /// Begins a step at `at`, or determines when to try again.
     pub(super) fn begin_step(&mut self, at: Nanos, events: &mut Vec<EngineEvent>) {
         self.now = self.now.max(at);
         while let Some((_, sequence)) = self.delayed.pop_front_if(|(due, _)| *due <= at) {
@@ -29,8 +30,9 @@ impl Engine {
         self.stats.steps_total += 1;
     }
 
-    /// Makes sure that every sequence that is about to decode has room for its next token. Who loses its memory here is not
-    /// admitted again in the same step: it needs all of what it had, and a part of that is taken.
+    /// Ensures that every sequence that is about to decode has memory for its next token. A
+    /// sequence preempted here is not readmitted in the same step: it needs all the memory that it
+    /// had, and a part of that is taken.
     fn make_room(&mut self, at: Nanos) {
         let block = u64::from(self.profile.block_size.max(1));
         let mut index = 0;
@@ -38,7 +40,7 @@ impl Engine {
             let decodes = !sequence.prefilling() && !sequence.stalled(at);
             let full = sequence.holding.blocks() * block < u64::from(sequence.next_context());
             if decodes && full && !self.kv.grow(&mut sequence.holding) {
-                // The youngest gives way; that may be the sequence itself.
+                // The youngest sequence is preempted; that may be this one.
                 self.preempt_youngest();
             } else {
                 index += 1;
@@ -59,14 +61,14 @@ impl Engine {
         self.stats.preemptions_total += 1;
     }
 
-    /// Admits waiting sequences, in their order, while a slot and memory for all that they have to compute are free.
+    /// Admits waiting sequences in order while a slot and memory for all their tokens are free.
     fn admit(&mut self, at: Nanos, events: &mut Vec<EngineEvent>) {
         let block = self.profile.block_size.max(1);
         while self.running.len() < self.profile.max_batch as usize {
             let Some(sequence) = self.waiting.front() else {
                 return;
             };
-            // The last token has to be computed in any case: its output is the next token.
+            // The last token is always computed: its output is the next token.
             let most = (sequence.target.saturating_sub(1) / block) as usize;
             let hits = match self.profile.prefix_cache {
                 true => self
@@ -102,7 +104,8 @@ impl Engine {
         }
     }
 
-    /// Gives every sequence its work; returns the prompt tokens and the decoding sequences of the step.
+    /// Assigns work to every sequence; returns the step's number of prompt tokens and of decoding
+    /// sequences.
     fn plan(&mut self, at: Nanos) -> (u32, u32) {
         let budget = self.profile.max_prefill_tokens_per_step;
         let (mut prefill, mut decode) = (0, 0);
@@ -125,7 +128,7 @@ impl Engine {
         (prefill, decode)
     }
 
-    /// What the step costs: at least one nanosecond, so that time goes on.
+    /// Returns the duration of a step: at least one nanosecond, so that time advances.
     fn duration(&self, prefill: u32, decode: u32) -> Nanos {
         let costs = &self.costs;
         let mut nanos = 0.0;
@@ -144,7 +147,7 @@ impl Engine {
         (nanos.round() as Nanos).max(1)
     }
 
-    /// Takes the step's results out.
+    /// Emits the step's results.
     pub(super) fn finish_step(&mut self, at: Nanos, events: &mut Vec<EngineEvent>) {
         self.now = self.now.max(at);
         let mut step = StepEnd {
@@ -161,8 +164,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// What comes out of one sequence alone at `at`: its next token, or the fault in whose place it stands. Returns whether the
-    /// sequence goes on.
+    /// Emits one sequence's next token at `at`, or the fault that replaces it. Returns true if the
+    /// sequence continues.
     pub(super) fn come_out(
         &mut self,
         at: Nanos,
@@ -183,7 +186,7 @@ impl Engine {
     }
 }
 
-/// The end of a step, for one sequence after the other.
+/// The end of a step, applied to one sequence after the other.
 struct StepEnd<'a> {
     at: Nanos,
     stall: Nanos,
@@ -195,7 +198,7 @@ struct StepEnd<'a> {
 }
 
 impl StepEnd<'_> {
-    /// Returns whether the sequence stays in the batch.
+    /// Returns true if the sequence stays in the batch.
     fn finish(&mut self, sequence: &mut Sequence) -> bool {
         match std::mem::replace(&mut sequence.work, Work::Nothing) {
             Work::Nothing => return true,

@@ -1,4 +1,4 @@
-//! What the engine's events become: the events of a stream, or one whole answer.
+//! Converts engine events to the events of a stream, or to one whole answer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,11 @@ use super::script::{Dialect, EndMarker, Events, MID_STREAM, Script, Story, error
 use super::truth::TruthOutcome;
 use crate::{EngineEvent, Fault, FinishReason, WireFault};
 
-/// Where the engine's events of one request go. The engine's thread writes, the connection's task waits for the end.
+/// Receives the engine's events of one request. The engine's thread writes, the connection's task
+/// waits for the end.
 pub(super) struct Sink {
     answer: Mutex<Answer>,
-    /// Told when there is something to do for the connection's task.
+    /// Notified when the connection's task has work to do.
     pub(super) wake: Notify,
     ended: AtomicBool,
 }
@@ -32,18 +33,18 @@ impl Sink {
         })
     }
 
-    // Nothing panics while it holds the lock, and if it did, the data would still be whole.
+    // Nothing panics while the lock is held, and the data is consistent at every point.
     pub(super) fn answer(&self) -> MutexGuard<'_, Answer> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the engine has said its last word about the request.
+    /// Returns true if the engine has sent its terminal event.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// On the engine's thread. `next` is the event after this one, if it is about the same request. Returns when a token was
-    /// written.
+    /// Handles an event on the engine's thread. `next` is the following event, if it belongs to the
+    /// same request. Returns the time at which a token was written.
     pub(super) fn take(
         &self,
         event: &EngineEvent,
@@ -73,7 +74,7 @@ pub(super) struct Answer {
     delivery: Delivery,
     reasoning: u32,
     fault: Option<WireFault>,
-    /// Tokens before a fault of the wire that breaks or pauses the answer.
+    /// Number of tokens before a fault of the wire that breaks or pauses the answer.
     fault_after: u32,
     stall: Nanos,
     head: Head,
@@ -82,17 +83,17 @@ pub(super) struct Answer {
     tokens: u32,
 }
 
-/// What an answer is made of, beside its story.
+/// Properties of an answer apart from its content.
 pub(super) struct Terms {
     pub(super) dialect: Dialect,
     pub(super) head: Head,
     pub(super) keep_alive: bool,
-    /// Whether the client takes chunks.
+    /// True if the client supports chunks.
     pub(super) takes_chunks: bool,
     pub(super) fault: Option<WireFault>,
-    /// Tokens before a fault that breaks or pauses the answer.
+    /// Number of tokens before a fault that breaks or pauses the answer.
     pub(super) fault_after: u32,
-    /// The token that a huge event is made of.
+    /// The index of a huge event's token.
     pub(super) huge_token: u32,
     pub(super) stall: Nanos,
     pub(super) prompt: u32,
@@ -118,7 +119,8 @@ impl Answer {
         match terms.fault {
             Some(WireFault::Gzip) => line.compress(),
             Some(WireFault::Drip) => line.drip(),
-            // The first token, unless the profile says otherwise: how many there will be is not known yet.
+            // The first token, unless the profile sets a position: the answer's length is not known
+            // yet.
             Some(WireFault::HugeEvent) => story.huge = Some(terms.huge_token),
             _ => {}
         }
@@ -138,7 +140,7 @@ impl Answer {
         }
     }
 
-    /// The engine has taken the request: the head of a stream goes out.
+    /// The engine has accepted the request: writes the head of a stream.
     pub(super) fn accepted(&mut self) {
         if self.delivery != Delivery::Whole {
             self.interim();
@@ -185,7 +187,7 @@ impl Answer {
     ) -> Option<Nanos> {
         scratch.clear();
         if self.line.is_ended() {
-            // A fault of the wire ended it; the connection's task is about to withdraw the request.
+            // A fault of the wire ended it; the connection's task is about to cancel the request.
             return None;
         }
         match event {
@@ -205,7 +207,7 @@ impl Answer {
                 }
                 let last = matches!(next, Some(EngineEvent::Finished { .. }));
                 self.script.token(scratch, *index, last);
-                // In a shorter answer the last token is the place.
+                // In a shorter answer the fault is at the last token.
                 let place = *index == self.fault_after || (last && *index < self.fault_after);
                 if place && self.break_wire(scratch) {
                     return None;
@@ -214,7 +216,7 @@ impl Answer {
                     return None;
                 }
                 match last {
-                    // The end comes at the instant of the last token and shares its write.
+                    // The end has the time of the last token and shares its write.
                     true => match next {
                         Some(EngineEvent::Finished {
                             reason,
@@ -248,8 +250,8 @@ impl Answer {
         }
     }
 
-    /// Lets a fault of the wire happen to the event in `scratch`; returns whether the answer is over. What is left in `scratch`
-    /// is still to be written.
+    /// Applies a fault of the wire to the event in `scratch`; returns true if the answer is over.
+    /// What remains in `scratch` has still to be written.
     fn break_wire(&mut self, scratch: &mut Events) -> bool {
         let after = match self.fault {
             Some(WireFault::StallMiddle) => {
@@ -285,7 +287,7 @@ impl Answer {
             Some(WireFault::DataAfterDone) => {
                 let marks = scratch.marks.len();
                 self.script.token(scratch, completion, false);
-                // Nothing counts after the end.
+                // Events after the end are not recorded.
                 scratch.marks.truncate(marks);
                 self.after()
             }
@@ -306,7 +308,7 @@ impl Answer {
         }
     }
 
-    /// A fault of the engine that ends the answer.
+    /// Applies an engine fault that ends the answer.
     fn break_down(&mut self, fault: Fault, scratch: &mut Events) {
         let after = self.after();
         match (fault, self.delivery) {
@@ -334,7 +336,7 @@ impl Answer {
             (Fault::DropConnection | Fault::Stall { .. }, Delivery::Whole) => {
                 self.line.end(TruthOutcome::Dropped, None, After::Close);
             }
-            // The connection is closed inside the next event.
+            // The connection is closed within the next event.
             (Fault::DropConnection | Fault::Stall { .. }, _) => {
                 self.script.token(scratch, self.tokens, false);
                 self.line.half(scratch);
@@ -343,7 +345,7 @@ impl Answer {
         }
     }
 
-    /// An answer in one piece.
+    /// Writes an answer that is not streamed.
     fn whole(&mut self, body: Vec<u8>, outcome: TruthOutcome, usage: Option<Usage>) {
         self.interim();
         if self.fault == Some(WireFault::StallHead) {
@@ -383,7 +385,7 @@ impl Answer {
         self.line.end(outcome, usage, self.after());
     }
 
-    /// What may stand between two events, as a part of the body.
+    /// Writes a filler, which is allowed between two events, as a part of the body.
     pub(super) fn filler(&mut self) {
         self.line.events(&Events {
             bytes: self.dialect.filler().to_vec(),
@@ -391,14 +393,14 @@ impl Answer {
         });
     }
 
-    /// An error status in place of the answer.
+    /// Writes an error status in place of the answer.
     pub(super) fn fail(&mut self, status: u16, message: &str, outcome: TruthOutcome) {
         let (status, body) = error_answer(self.dialect, status, message);
         let outcome = match outcome {
             TruthOutcome::Status(_) => TruthOutcome::Status(status),
             other => other,
         };
-        // Faults of the wire happen to answers, not to errors.
+        // Faults of the wire apply to answers, not to errors.
         self.line.plain();
         if self.fault.take().is_some() {
             self.line.recorder().fault(None);

@@ -1,4 +1,5 @@
-//! The network thread: accepts connections, reads requests, and stays with each answer until it is over.
+//! The network thread: accepts connections, reads requests, and attends to each answer until it is
+//! over.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,16 +17,16 @@ use super::line::{After, Flushed};
 use super::routes::{Reply, respond, too_long, unreadable};
 use super::service::Service;
 
-/// How long to wait when no connection can be accepted (usually: too many open files).
+/// Pause after a failed accept (usually: too many open files).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-/// Bytes of further requests that are read while an answer is under way.
+/// Maximum number of bytes of further requests that are read during an answer.
 const READ_AHEAD: usize = 64 << 10;
-/// Room for one read.
+/// Buffer size of one read.
 const READ: usize = 16 << 10;
-/// Between two fillers of a body that does not end.
+/// Interval between the fillers of an endless body.
 const FILLER_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until told to stop, or until the server is dropped.
+/// Serves until it is stopped or the server is dropped.
 pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stopped: oneshot::Receiver<()>) {
     if let Some(cut_at) = service.profile.faults.cut_at_ms {
         let service = Arc::clone(&service);
@@ -35,7 +36,7 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stopped:
         });
     }
     tokio::spawn(accept(listener, service));
-    // An error means that the sender is gone: the server is too.
+    // An error means that the sender, and thus the server, was dropped.
     let _ = stopped.await;
 }
 
@@ -45,7 +46,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                // The client sees a connection, because the kernel has made it, but nobody reads.
+                // The client sees an open connection, because the kernel has accepted it.
                 if !delay.is_zero() {
                     sleep(delay).await;
                 }
@@ -58,7 +59,8 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
 }
 
 async fn converse(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64) {
-    // Without it small writes would wait for acknowledgements. A socket that refuses is about to fail anyway.
+    // Without it small writes would wait for acknowledgments. A socket that refuses is about to
+    // fail anyway.
     let _ = socket.set_nodelay(true);
     let _open = service.connected();
     let current = Current::default();
@@ -73,7 +75,7 @@ async fn converse(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64
     }
 }
 
-/// The answer that a connection is at.
+/// The current answer of a connection.
 type Current = Mutex<Option<Arc<Sink>>>;
 
 async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connection: u64, current: &Current) {
@@ -109,7 +111,8 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
                     fill(socket, &sink).await;
                     return;
                 }
-                // The engine may have let go of the answer a moment ago, or not at all: a fault of the wire ended it.
+                // The engine may have just released the answer, or not at all if a fault of the
+                // wire ended it.
                 drop(ticket);
                 remember(None);
                 match after {
@@ -123,12 +126,12 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
             After::KeepAlive => {}
             After::Close | After::Endless => return,
             After::Reset => {
-                // The reset is what closing does then; a socket that refuses closes in the ordinary way.
+                // Closing then sends a reset; a socket that refuses the option closes regularly.
                 let _ = socket.set_zero_linger();
                 return;
             }
             After::HalfClose => {
-                // A socket that refuses is gone already.
+                // A socket that refuses is already closed.
                 let _ = shutdown(socket.as_ref(), Shutdown::Write);
                 return drain(socket).await;
             }
@@ -136,7 +139,7 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
     }
 }
 
-/// Stays with an answer until it is over; `None`: the client went away.
+/// Attends to an answer until it is over; `None` if the client disconnected.
 async fn accompany(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) -> Option<After> {
     loop {
         let (flushed, over) = {
@@ -161,7 +164,7 @@ async fn accompany(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) ->
             _ = socket.writable(), if flushed == Flushed::Blocked => {}
             () = sleep(held.unwrap_or_default()), if held.is_some() => {}
             count = read(socket, reader), if reader.waiting() < READ_AHEAD => {
-                // The end of the client's side is the end of its interest.
+                // A client that closes its side is no longer interested.
                 if !matches!(count, Ok(1..)) {
                     return None;
                 }
@@ -170,7 +173,7 @@ async fn accompany(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) ->
     }
 }
 
-/// Sends fillers until the client goes away.
+/// Sends fillers until the client disconnects.
 async fn fill(socket: &TcpStream, sink: &Arc<Sink>) {
     loop {
         sink.answer().filler();
@@ -208,7 +211,7 @@ async fn write_all(socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads to the end of the client's side, for nothing.
+/// Reads and discards everything until the client closes its side.
 async fn drain(socket: &TcpStream) {
     let mut buffer = [0; 4096];
     loop {

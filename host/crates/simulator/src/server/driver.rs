@@ -1,4 +1,5 @@
-//! The engine in real time: a thread of its own, which waits for the engine's deadlines and writes what comes out.
+//! Drives the engine in real time: a thread that waits for the engine's deadlines and writes its
+//! events.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use super::pacing::{Lateness, Pacing};
 use super::script::Events;
 use crate::{Engine, EngineEvent, EngineRequest, EngineStats, Profile};
 
-/// The engine and what drives it.
+/// The engine and its driver thread.
 pub(super) struct Driver {
     clock: RunClock,
     state: Mutex<State>,
@@ -23,15 +24,16 @@ pub(super) struct Driver {
 struct State {
     engine: Engine,
     next_id: u64,
-    /// What came out while somebody else than the engine's thread used the engine.
+    /// Events produced while another thread than the engine's used the engine.
     happened: Vec<EngineEvent>,
-    /// Requests whose sinks the engine's thread does not know yet, and those that it can forget.
+    /// New requests whose sinks the engine's thread does not know yet, and finished ones that it
+    /// can forget.
     begun: Vec<(u64, Arc<Sink>)>,
     withdrawn: Vec<u64>,
     stopping: bool,
 }
 
-/// What became of a request at the engine's door.
+/// Result of submitting a request to the engine.
 pub(super) enum Submission {
     Accepted(Ticket),
     Rejected { status: u16, message: String },
@@ -56,8 +58,8 @@ impl Driver {
         }
     }
 
-    /// The engine's thread. Deadlines come from the engine, are absolute, and so do not drift with late wake-ups. Nothing is
-    /// written while the state is locked.
+    /// Runs the engine's thread. Deadlines come from the engine and are absolute, so late wake-ups
+    /// do not accumulate. Nothing is written while the state is locked.
     pub(super) fn run(&self) {
         minimal_timer_slack();
         let mut sinks: HashMap<u64, Arc<Sink>> = HashMap::new();
@@ -125,7 +127,7 @@ impl Driver {
             .figures()
     }
 
-    /// Hands a request in; its id is chosen here. Its events go to `sink`, from the engine's thread.
+    /// Submits a request and assigns its id. The engine's thread passes its events to `sink`.
     pub(super) fn submit(
         self: &Arc<Self>,
         arrived_at: Nanos,
@@ -137,7 +139,8 @@ impl Driver {
         state.next_id += 1;
         request.id = id;
         let mut happened = std::mem::take(&mut state.happened);
-        // Steps that are over before now happen first; constant times count from the arrival all the same.
+        // Steps that are due before now happen first; constant times are relative to the arrival in
+        // any case.
         let now = match state.engine.profile().constant {
             Some(_) => arrived_at,
             None => self.clock.now(),
@@ -149,7 +152,7 @@ impl Driver {
         }
         state.happened = happened;
         drop(state);
-        // It has a new deadline, or something to write.
+        // The thread has a new deadline, or events to write.
         self.changed.notify_one();
         match refusal {
             None => Submission::Accepted(Ticket {
@@ -174,13 +177,13 @@ impl Driver {
         self.changed.notify_one();
     }
 
-    // Nothing panics while it holds a lock, and if it did, the data would still be whole.
+    // Nothing panics while the lock is held, and the data is consistent at every point.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A request in the engine. Dropped before the engine's last word, it withdraws the request.
+/// A request in the engine. Dropped before its terminal event, it cancels the request.
 pub(super) struct Ticket {
     id: u64,
     driver: Arc<Driver>,

@@ -1,19 +1,20 @@
-//! Heads of answers.
+//! Response heads.
 
 use std::io::Write as _;
 
 use super::line::{ChunkStyle, Framing};
 use crate::WireFault;
 
-/// What heads say of the request that they answer.
+/// Values of the request that appear in response heads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
-    /// The bytes of `x-request-id`, which is echoed.
+    /// The value of `x-request-id`, which is echoed.
     pub(super) request_id: Option<Vec<u8>>,
 }
 
 impl Head {
-    /// The head of an answer with a body: of `length` bytes if the framing is by length.
+    /// Returns the head of an answer with a body, with a length of `length` bytes if the framing is
+    /// by length.
     pub(super) fn of_body(
         &self,
         status: u16,
@@ -23,7 +24,7 @@ impl Head {
         (framing, fault): (Framing, Option<WireFault>),
     ) -> Vec<u8> {
         let mut head = self.begin(status, content_type);
-        // A Vec takes everything.
+        // Writing to a Vec does not fail.
         let _ = match (framing, length) {
             (Framing::Length, Some(length)) => write!(head, "content-length: {length}\r\n"),
             (Framing::Chunked(style), _) => {
@@ -41,7 +42,7 @@ impl Head {
         self.end(head, keep_alive)
     }
 
-    /// The head of an error.
+    /// Returns the head of an error.
     pub(super) fn of_error(&self, status: u16, length: usize, keep_alive: bool) -> Vec<u8> {
         let mut head = self.begin(status, "application/json");
         match status {
@@ -49,22 +50,22 @@ impl Head {
             429 | 503 => head.extend_from_slice(b"retry-after: 1\r\n"),
             _ => {}
         }
-        // A Vec takes everything.
+        // Writing to a Vec does not fail.
         let _ = write!(head, "content-length: {length}\r\n");
         self.end(head, keep_alive)
     }
 
-    /// The head of a redirection; it has no body.
+    /// Returns the head of a redirection without a body.
     pub(super) fn of_redirect(&self, location: &str, keep_alive: bool) -> Vec<u8> {
         let mut head = self.begin(307, "text/plain");
-        // A Vec takes everything.
+        // Writing to a Vec does not fail.
         let _ = write!(head, "location: {location}\r\ncontent-length: 0\r\n");
         self.end(head, keep_alive)
     }
 
     fn begin(&self, status: u16, content_type: &str) -> Vec<u8> {
         let mut head = Vec::with_capacity(256);
-        // A Vec takes everything.
+        // Writing to a Vec does not fail.
         let _ = write!(
             head,
             "HTTP/1.1 {status} {}\r\ncontent-type: {content_type}\r\n",

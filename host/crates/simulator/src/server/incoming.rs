@@ -1,14 +1,14 @@
-//! Requests out of the bytes of a connection: HTTP/1.1 heads and bodies.
+//! Parses the bytes of a connection into requests: HTTP/1.1 heads and bodies.
 //!
-//! Pure: bytes are appended, [`Reader::next`] says what they amount to.
+//! Pure: bytes are appended, [`Reader::next`] returns the parsed state.
 
 use super::BODY_LIMIT;
 
-/// The longest head that is read.
+/// Maximum head size in bytes.
 const HEAD_LIMIT: usize = 64 << 10;
 const HEADERS: usize = 100;
 
-/// What is asked, without the body.
+/// A request without its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) method: String,
@@ -17,7 +17,7 @@ pub(super) struct Asked {
     pub(super) request_id: Option<Vec<u8>>,
     /// The key of `authorization: Bearer KEY` or `x-api-key: KEY`.
     pub(super) key: Option<Vec<u8>>,
-    /// Whether the client takes chunks: HTTP/1.1 does.
+    /// True if the client supports chunks: HTTP/1.1 does.
     pub(super) takes_chunks: bool,
     pub(super) keep_alive: bool,
     expects: bool,
@@ -32,45 +32,45 @@ enum Length {
     Chunked,
 }
 
-/// A whole request.
+/// A complete request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Incoming {
     pub(super) asked: Asked,
     pub(super) body: Vec<u8>,
 }
 
-/// What the bytes so far amount to.
+/// The state of parsing after the bytes so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// More bytes are needed.
     More,
     /// The client waits for `100 Continue` before it sends the body.
     Continue,
-    /// A request has come to its end.
+    /// A request is complete.
     Whole(Box<Incoming>),
-    /// The body is longer than is read; the rest of the connection cannot be understood.
+    /// The body is too long; the rest of the connection cannot be parsed.
     TooLong(Asked),
-    /// This is no request: the status and one line.
+    /// Not a valid request: the status and a message.
     Bad(u16, String),
 }
 
-/// The bytes of one connection that have not been used.
+/// The unconsumed bytes of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     bytes: Vec<u8>,
-    /// The head that was understood; its bytes are gone.
+    /// The parsed head; its bytes have been consumed.
     asked: Option<Asked>,
     /// A chunked body so far.
     body: Vec<u8>,
 }
 
 impl Reader {
-    /// Where the next bytes go.
+    /// Returns the buffer for the next bytes.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// How many bytes wait.
+    /// Returns the number of unconsumed bytes.
     pub(super) fn waiting(&self) -> usize {
         self.bytes.len()
     }
@@ -138,9 +138,10 @@ impl Reader {
                 return Err((431, "the head of the request is longer than 64 KiB".into()));
             }
             Ok(httparse::Status::Partial) => return Ok(None),
-            Err(error) => return Err((400, format!("this is no HTTP/1.1 request: {error}"))),
+            Err(error) => return Err((400, format!("not an HTTP/1.1 request: {error}"))),
         };
-        // A proxy asks for the whole address (RFC 9112, section 3.2.2); only what is behind the host matters here.
+        // A client of a proxy sends the whole address (RFC 9112, section 3.2.2); only the part
+        // after the host matters here.
         let target = request.path.unwrap_or_default();
         let target = match target.split_once("://") {
             Some((_, rest)) => rest.find('/').map_or("/", |path| &rest[path..]),
@@ -195,18 +196,18 @@ impl Reader {
         Ok(Some(asked))
     }
 
-    /// Takes the chunks that are there; returns whether the last one was.
+    /// Consumes the available chunks; returns true if the last one was among them.
     fn chunks(&mut self) -> Result<bool, &'static str> {
         let mut at = 0;
         let ended = loop {
             let (line, size) = match httparse::parse_chunk_size(&self.bytes[at..]) {
                 Ok(httparse::Status::Complete(parsed)) => parsed,
                 Ok(httparse::Status::Partial) => break false,
-                Err(_) => return Err("the size of a chunk of the body is no hexadecimal number"),
+                Err(_) => return Err("a chunk size of the body is not a hexadecimal number"),
             };
             let start = at + line;
             if size == 0 {
-                // Trailers are of no interest: they end with an empty line.
+                // Trailers are ignored; they end with an empty line.
                 let rest = &self.bytes[start..];
                 let end = if rest.starts_with(b"\r\n") {
                     Some(2)
@@ -232,7 +233,7 @@ impl Reader {
                 break false;
             };
             if !data.ends_with(b"\r\n") {
-                return Err("a chunk of the body does not end where it says");
+                return Err("a chunk of the body does not have its stated size");
             }
             self.body.extend_from_slice(&data[..size]);
             at = start + size + 2;

@@ -1,7 +1,8 @@
-//! One answer on its way to the socket: every byte of it, and what each stretch of bytes completes.
+//! Writes one answer to its socket, and records which bytes complete which event.
 //!
-//! Bytes are written at once, by whoever has them (the engine's thread for tokens), with one `write` call for what belongs
-//! together. What the socket does not take, and what a fault holds back, waits in a queue that the connection's task empties.
+//! Bytes are written immediately by the caller (the engine's thread for tokens), with one `write`
+//! call for what belongs together. Bytes that the socket does not accept, or that a fault delays,
+//! wait in a queue that the connection's task drains.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
@@ -16,21 +17,21 @@ use super::recorder::Recorder;
 use super::script::Events;
 use super::truth::TruthOutcome;
 
-/// What a byte completes.
+/// The event or part that a byte completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Head,
     Chunk(ChunkKind),
 }
 
-/// How the body is delimited.
+/// The framing of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// By the length that the head states.
+    /// By the length in the head.
     Length,
     /// In chunks.
     Chunked(ChunkStyle),
-    /// By the end of the connection.
+    /// By closing the connection.
     Close,
 }
 
@@ -42,50 +43,50 @@ pub(super) enum ChunkStyle {
     Trailers,
 }
 
-/// What happens to the connection when all has been written.
+/// Treatment of the connection when everything has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// The next request is read.
     KeepAlive,
     Close,
     Reset,
-    /// The server's side ends; the client's is read until it ends too.
+    /// The server closes its side; the client's is read until it closes too.
     HalfClose,
-    /// Fillers are written until the client goes away.
+    /// Fillers are written until the client disconnects.
     Endless,
 }
 
-/// What an attempt to write came to.
+/// The result of a write attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flushed {
-    /// All is written.
+    /// Everything is written.
     Empty,
     /// The socket is full.
     Blocked,
-    /// Nothing may be written before.
+    /// Nothing may be written before this time.
     Held(Nanos),
     /// The connection is gone.
     Broken,
 }
 
-/// The way of one answer.
+/// The writer of one answer.
 pub(super) struct Line {
     socket: Arc<TcpStream>,
     recorder: Recorder,
     framing: Framing,
     gzip: Option<GzEncoder<Vec<u8>>>,
-    /// The most bytes of one `write` call.
+    /// Maximum size of one `write` call.
     most: usize,
     queue: Vec<u8>,
-    /// How much of the queue has been written.
+    /// Number of bytes of the queue that have been written.
     taken: usize,
-    /// Where in the queue marks lie, counted from the beginning of the answer.
+    /// Marks with their offsets from the beginning of the answer.
     marks: VecDeque<(u64, Mark)>,
-    /// Bytes written and bytes handed in since the beginning of the answer.
+    /// Bytes written and bytes submitted since the beginning of the answer.
     written: u64,
     given: u64,
     hold: Option<Nanos>,
-    /// Set when nothing more will be handed in.
+    /// Set when no more bytes follow.
     end: Option<(TruthOutcome, Option<Usage>)>,
     after: After,
     broken: bool,
@@ -126,7 +127,7 @@ impl Line {
         self.framing
     }
 
-    /// Whether nothing more may be handed in.
+    /// Returns true if no more bytes may be submitted.
     pub(super) fn is_ended(&self) -> bool {
         self.end.is_some()
     }
@@ -139,19 +140,19 @@ impl Line {
         self.gzip = Some(GzEncoder::new(Vec::new(), Compression::fast()));
     }
 
-    /// As an answer without faults has it, in one piece.
+    /// Disables faults, so that the answer is sent in one piece.
     pub(super) fn plain(&mut self) {
         self.framing = Framing::Length;
         self.gzip = None;
         self.most = usize::MAX;
     }
 
-    /// Every byte is a write of its own from now on.
+    /// Makes every byte a separate write from now on.
     pub(super) fn drip(&mut self) {
         self.most = 1;
     }
 
-    /// Nothing is written before `until`.
+    /// Writes nothing before `until`.
     pub(super) fn hold(&mut self, until: Nanos) {
         self.hold = Some(until);
     }
@@ -171,12 +172,12 @@ impl Line {
         self.put(bytes, &[]);
     }
 
-    /// Writes events in one call; returns when, unless they have to wait.
+    /// Writes events in one call; returns its time, unless they have to wait.
     pub(super) fn events(&mut self, events: &Events) -> Option<Nanos> {
         self.body(&events.bytes, &events.marks, None)
     }
 
-    /// Writes the last events, and with them the end of the body.
+    /// Writes the last events together with the end of the body.
     pub(super) fn last_events(&mut self, events: &Events) -> Option<Nanos> {
         let end: &[u8] = match self.framing {
             Framing::Chunked(ChunkStyle::Trailers) => {
@@ -192,7 +193,7 @@ impl Line {
 
     fn body(&mut self, bytes: &[u8], kinds: &[(usize, ChunkKind)], end: Option<&[u8]>) -> Option<Nanos> {
         let compressed = self.gzip.as_mut().map(|gzip| {
-            // A Vec takes everything.
+            // Writing to a Vec does not fail.
             let _ = gzip.write_all(bytes);
             let _ = match end {
                 Some(_) => gzip.try_finish(),
@@ -209,7 +210,7 @@ impl Line {
             Framing::Chunked(style) if !content.is_empty() => Some(style),
             _ => None,
         };
-        // A Vec takes everything.
+        // Writing to a Vec does not fail.
         let _ = match chunked {
             Some(ChunkStyle::UpperCase) => write!(framed, "0{:X}\r\n", content.len()),
             Some(ChunkStyle::Extensions) => write!(framed, "{:x};sim=\"a;b\"\r\n", content.len()),
@@ -222,7 +223,7 @@ impl Line {
             framed.extend_from_slice(b"\r\n");
         }
         framed.extend_from_slice(end.unwrap_or_default());
-        // Where an event ends among compressed bytes nobody can say: at their end.
+        // In compressed bytes the end of an event is unknown: use the end of the bytes.
         let ends_at = |end: usize| start + if compressed.is_some() { content.len() } else { end };
         let mut marks = std::mem::take(&mut self.spare);
         marks.clear();
@@ -240,13 +241,14 @@ impl Line {
         stamp
     }
 
-    /// Half of an event, as bytes of the body: what comes before a connection breaks, or before a pause.
+    /// Writes half of an event as bytes of the body: the part before a connection breaks or pauses.
     pub(super) fn half(&mut self, events: &Events) {
         let half = &events.bytes[..events.bytes.len() / 2];
         self.body(half, &[], None);
     }
 
-    /// An event in two halves with a pause between them; returns nothing, because its time is not known yet.
+    /// Writes an event in two halves with a pause between them. Returns no time, because it is not
+    /// known yet.
     pub(super) fn halves(&mut self, events: &Events, until: Nanos) {
         let middle = events.bytes.len() / 2;
         self.half(events);
@@ -259,7 +261,7 @@ impl Line {
         self.body(&events.bytes[middle..], &marks, None);
     }
 
-    /// Nothing more will be handed in.
+    /// Ends the answer: no more bytes follow.
     pub(super) fn end(&mut self, outcome: TruthOutcome, usage: Option<Usage>, after: After) {
         self.end = Some((outcome, usage));
         self.after = match (self.framing, after) {
@@ -269,13 +271,13 @@ impl Line {
         self.settle();
     }
 
-    /// The connection is closed now, on purpose.
+    /// Closes the connection deliberately.
     pub(super) fn cut(&mut self) {
         self.broken = true;
         self.recorder.finish(TruthOutcome::Dropped, None);
     }
 
-    /// What to do with the connection, once the answer is over.
+    /// Returns the treatment of the connection, once the answer is over.
     pub(super) fn over(&self) -> Option<After> {
         (self.end.is_some() && self.queue.is_empty()).then_some(self.after)
     }
@@ -324,7 +326,7 @@ impl Line {
         None
     }
 
-    /// Writes what waits, as far as it may.
+    /// Writes waiting bytes as far as allowed.
     pub(super) fn flush(&mut self) -> Flushed {
         while self.taken < self.queue.len() && !self.broken {
             if let Some(until) = self.hold {

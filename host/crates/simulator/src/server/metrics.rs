@@ -1,4 +1,5 @@
-//! The server's figures, and their Prometheus text. Names follow vLLM's, with `veeksha_sim:` in front.
+//! The server's metrics in Prometheus text format. Names follow vLLM's, with the prefix
+//! `veeksha_sim:`.
 
 use std::fmt::Write as _;
 
@@ -7,16 +8,16 @@ use veeksha_model::Nanos;
 use super::pacing::Pacing;
 use crate::EngineStats;
 
-/// The figures of `/metrics`.
+/// The values of `/metrics`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerStats {
-    /// The engine's.
+    /// The engine's counters and levels.
     pub engine: EngineStats,
     /// Connections accepted.
     pub connections_total: u64,
     /// Connections open now.
     pub connections_open: u64,
-    /// How late tokens were written.
+    /// Lateness of token writes.
     pub pacing: Pacing,
 }
 
@@ -88,7 +89,7 @@ impl Histogram {
     }
 }
 
-/// The text of `/metrics`. Writing to a String cannot fail.
+/// Returns the text of `/metrics`. Writing to a String cannot fail.
 pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
     let mut out = String::with_capacity(8192);
     let engine = &stats.engine;
@@ -114,7 +115,7 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
     one(
         "gauge",
         "kv_cache_usage_perc",
-        "Held part of the KV memory, 0 to 1.",
+        "Share of the KV memory in use, 0 to 1.",
         usage,
     );
     one(
@@ -162,7 +163,7 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
     one(
         "counter",
         "num_preemptions_total",
-        "Sequences that lost their memory.",
+        "Preempted sequences.",
         engine.preemptions_total as f64,
     );
     one(
@@ -174,24 +175,24 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
     one(
         "counter",
         "request_rejected_total",
-        "Requests refused with a status.",
+        "Requests rejected with a status.",
         engine.rejected_total as f64,
     );
     one(
         "counter",
         "request_fault_total",
-        "Requests that a fault ended.",
+        "Requests ended by a fault.",
         engine.faulted_total as f64,
     );
     one(
         "counter",
         "request_abort_total",
-        "Requests whose client went away.",
+        "Requests whose client disconnected.",
         engine.cancelled_total as f64,
     );
     let _ = writeln!(
         out,
-        "# HELP veeksha_sim:request_success_total Requests answered to their end.\n\
+        "# HELP veeksha_sim:request_success_total Requests answered completely.\n\
          # TYPE veeksha_sim:request_success_total counter\n\
          veeksha_sim:request_success_total{{finished_reason=\"stop\"}} {}\n\
          veeksha_sim:request_success_total{{finished_reason=\"length\"}} {}",
@@ -200,7 +201,7 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
     let pacing = &stats.pacing;
     let _ = writeln!(
         out,
-        "# HELP veeksha_sim:token_lateness_seconds From the time at which a token came out to the call that wrote it.\n\
+        "# HELP veeksha_sim:token_lateness_seconds Time from a token's due time to the call that wrote it.\n\
          # TYPE veeksha_sim:token_lateness_seconds summary\n\
          veeksha_sim:token_lateness_seconds{{quantile=\"0.5\"}} {}\n\
          veeksha_sim:token_lateness_seconds{{quantile=\"0.99\"}} {}\n\
@@ -214,12 +215,12 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
     latencies.first_token.write(
         &mut out,
         "time_to_first_token_seconds",
-        "From the arrival of a request to the sending of its first token.",
+        "Time from the arrival of a request to the sending of its first token.",
     );
     latencies.end.write(
         &mut out,
         "e2e_request_latency_seconds",
-        "From the arrival of a request to the sending of its last byte.",
+        "Time from the arrival of a request to the sending of its last byte.",
     );
     out
 }

@@ -1,22 +1,22 @@
-//! How late tokens were written: the time of the `write` call less the engine's time of the token.
+//! Lateness of token writes: the time of the `write` call minus the engine's time of the token.
 
 use veeksha_model::Nanos;
 
-/// Quantiles of the lateness of tokens since the server's start, in nanoseconds, to 7 %. Tokens that a full socket held back are
-/// not counted: it is the client that is late with those.
+/// Quantiles of the lateness of tokens since the server's start, in nanoseconds, with a resolution
+/// of 7 %. Tokens delayed by a full socket are excluded, because the client causes that delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pacing {
     /// Tokens counted.
     pub count: u64,
-    /// Half of them were at most that late.
+    /// Median.
     pub p50: Nanos,
-    /// 99 of 100 were.
+    /// 99th percentile.
     pub p99: Nanos,
-    /// All were.
+    /// Maximum.
     pub max: Nanos,
 }
 
-/// Counts by magnitude: 16 steps for each doubling.
+/// Counts by magnitude: 16 buckets per doubling.
 #[derive(Clone, Debug)]
 pub(super) struct Lateness {
     counts: Vec<u64>,
@@ -70,7 +70,7 @@ fn place(value: Nanos) -> usize {
     ((exponent - 3) * STEPS) as usize + step as usize
 }
 
-/// The largest value of a place.
+/// Returns the largest value of a bucket.
 fn upper(place: usize) -> Nanos {
     let steps = STEPS as usize;
     if place < steps {

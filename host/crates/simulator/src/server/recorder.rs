@@ -1,4 +1,4 @@
-//! Writes one request's truth.
+//! Writes the truth record of one request.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use super::service::Service;
 use super::truth::{Arrival, Entry, TruthOutcome};
 use crate::WireFault;
 
-/// The pen of one request; what is dropped before its end was disconnected.
+/// The recorder of one request; a request whose recorder is dropped before its end was
+/// disconnected.
 pub(super) struct Recorder {
     service: Arc<Service>,
     entry: Entry,
@@ -48,12 +49,12 @@ impl Recorder {
         self.entry.update(|record| record.fault = fault);
     }
 
-    /// The head of the answer was written.
+    /// Records the time of the head.
     pub(super) fn head(&self, at: Nanos) {
         self.entry.update(|record| record.headers_sent_at = Some(at));
     }
 
-    /// These events were written, in one call.
+    /// Records events written in one call.
     pub(super) fn chunks(&mut self, at: Nanos, kinds: impl Iterator<Item = ChunkKind> + Clone) {
         if self.entry.keeps_chunks() {
             let kinds = kinds.clone();
@@ -67,7 +68,7 @@ impl Recorder {
         }
     }
 
-    /// Nothing more is written.
+    /// Completes the record.
     pub(super) fn finish(&mut self, outcome: TruthOutcome, usage: Option<Usage>) {
         if std::mem::replace(&mut self.over, true) {
             return;

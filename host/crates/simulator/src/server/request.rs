@@ -1,8 +1,8 @@
-//! The JSON of a completion request, checked and turned into tokens.
+//! Parses and validates the JSON of a completion request.
 //!
-//! Every API's body becomes the same [`Completion`]. Sampling parameters change nothing about the simulation and are let through,
-//! as are unknown keys. `ignore_eos` and `min_tokens` ask for an exact length in every API, also where only some servers know
-//! them.
+//! Every API's body becomes a [`Completion`]. Sampling parameters do not affect the simulation and
+//! are accepted, as are unknown keys. `ignore_eos` and `min_tokens` request an exact length in
+//! every API, even in those whose real servers do not support them.
 
 mod bodies;
 mod prompt;
@@ -16,7 +16,7 @@ use crate::text::blocks_of;
 use super::script::Dialect;
 use bodies::{GenerateBody, LinesBody, MessagesBody, OpenAiBody, ResponsesBody};
 
-/// How the answer is to be sent.
+/// Delivery of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     Whole,
@@ -38,15 +38,15 @@ pub(super) struct Completion {
     pub(super) delivery: Delivery,
     pub(super) prompt: PromptText,
     pub(super) max_tokens: Option<u32>,
-    /// The tool that has to be called.
+    /// The tool that must be called.
     pub(super) tool: Option<String>,
-    /// Whether TGI's details are asked for.
+    /// True if TGI's details are requested.
     pub(super) details: bool,
     exact: bool,
 }
 
 impl Completion {
-    /// Reads the body of a request; the error is a line for the client.
+    /// Parses the body of a request; the error is a message for the client.
     pub(super) fn parse(body: &[u8], dialect: Dialect) -> Result<Completion, String> {
         match dialect {
             Dialect::Chat => json::<OpenAiBody>(body)?.chat(),
@@ -59,7 +59,7 @@ impl Completion {
         }
     }
 
-    /// The request as the engine takes it; its id is the driver's.
+    /// Converts to an engine request; the driver sets its id.
     pub(super) fn into_engine_request(self, tokens: Vec<u32>, block_size: u32) -> EngineRequest {
         EngineRequest {
             id: 0,
@@ -70,7 +70,7 @@ impl Completion {
         }
     }
 
-    /// How many tokens of prompt, where nobody looks at which.
+    /// Converts to an engine request with a number of prompt tokens that are not identified.
     pub(super) fn into_counted_request(self, tokens: u32) -> EngineRequest {
         EngineRequest {
             id: 0,
@@ -98,14 +98,14 @@ fn exact(ignore_eos: Option<bool>, min_tokens: Option<u32>, max_tokens: Option<u
             Err(format!("min_tokens is {min_tokens}, more than max_tokens, {max}"))
         }
         _ => Err(
-            "min_tokens must equal max_tokens: the simulated engine draws other lengths itself; \
+            "min_tokens must equal max_tokens: the simulator draws other lengths; \
                   set ignore_eos for an exact length"
                 .into(),
         ),
     }
 }
 
-/// The tool that a request says must be called: the named one, or the first one.
+/// Returns the tool that the request requires: the named one, or the first one.
 fn required_tool(tools: Option<&[Value]>, choice: Option<&Value>) -> Option<String> {
     let name_of = |tool: &Value| {
         let name = tool

@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! Routes requests to their answers.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use super::truth::{Arrival, TruthOutcome};
 use crate::WireFault;
 use crate::profile_wire::wire_fault;
 
-/// A longer prompt is tokenized on a thread of its own, so that the streams of others do not wait for it.
+/// A longer prompt is tokenized on another thread, so that it does not delay other streams.
 const INLINE_PROMPT: usize = 4096;
 
-/// What answers a request.
+/// The reply to a request.
 pub(super) enum Reply {
-    /// These bytes.
+    /// Fixed bytes.
     Bytes(Vec<u8>, After),
-    /// What the engine makes of it, if it went that far.
+    /// The engine's answer, with its ticket if it reached the engine.
     Answer(Arc<Sink>, Option<Ticket>),
-    /// Nothing: the connection is closed.
+    /// None: the connection is closed.
     Nothing,
 }
 
@@ -43,7 +43,7 @@ fn after(keep_alive: bool) -> After {
     }
 }
 
-/// Answers what is no request.
+/// Returns the reply to invalid HTTP.
 pub(super) fn unreadable(status: u16, message: &str) -> Reply {
     error(&Head::default(), status, message, false)
 }
@@ -67,7 +67,7 @@ fn plain(head: &Head, content_type: &str, body: &[u8], keep_alive: bool) -> Repl
     Reply::Bytes(bytes, after(keep_alive))
 }
 
-/// The request of one completion, with its record open.
+/// A completion request with an open record.
 struct Visit<'a> {
     service: &'a Arc<Service>,
     socket: &'a Arc<TcpStream>,
@@ -79,7 +79,7 @@ struct Visit<'a> {
     fault: Option<WireFault>,
 }
 
-/// Answers a request whose body is too long to be read.
+/// Returns the reply to a request with a body that is too long.
 pub(super) fn too_long(
     service: &Arc<Service>,
     socket: &Arc<TcpStream>,
@@ -94,7 +94,7 @@ pub(super) fn too_long(
     }
 }
 
-/// Answers one request.
+/// Replies to one request.
 pub(super) async fn respond(
     service: &Arc<Service>,
     socket: &Arc<TcpStream>,
@@ -175,7 +175,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// An answer with nothing to tell but an error.
+    /// Returns an error reply.
     fn refuse(self, status: u16, message: &str) -> Reply {
         let sink = self.sink(None, "", 0);
         sink.answer().fail(status, message, TruthOutcome::Status(status));
@@ -216,7 +216,8 @@ impl<'a> Visit<'a> {
             true => completion.into_counted_request(count),
             false => completion.into_engine_request(tokens, service.profile.block_size),
         };
-        // Locked until the head is written: the engine's thread may have the first token at once.
+        // Locked until the head is written: the engine's thread may have the first token
+        // immediately.
         let mut answer = sink.answer();
         match service.driver.submit(arrived_at, request, &sink) {
             Submission::Accepted(ticket) => {
@@ -246,13 +247,13 @@ impl<'a> Visit<'a> {
             }
             PromptText::Text(text) => {
                 let tokenize = Arc::clone(&self.service.tokenize);
-                // It fails only if the tokenizer panics.
+                // Fails only if the tokenizer panics.
                 tokio::task::spawn_blocking(move || tokenize(&text)).await.ok()
             }
         }
     }
 
-    /// The answer before anything of it is known but what was asked.
+    /// Creates the sink of an answer from the request alone.
     fn sink(self, completion: Option<&Completion>, model: &str, prompt: u32) -> Arc<Sink> {
         let profile = &self.service.profile;
         let story = Story {

@@ -1,7 +1,8 @@
-//! What an answer says, in the words of each API: the events of a stream, whole answers, errors.
+//! The bodies of each API: the events of a stream, whole answers, errors.
 //!
-//! A script writes events one after the other; who calls it decides which of them share a write. Each event has the kind that a
-//! client of the API sees in it (see [`veeksha_model::ChunkKind`]): events that only announce something have the kind `role`.
+//! A script writes events one after the other; its caller decides which of them share a write. Each
+//! event has the kind that a client of the API sees in it (see [`veeksha_model::ChunkKind`]): mere
+//! announcements have the kind `role`.
 
 mod generate;
 mod messages;
@@ -15,7 +16,7 @@ use crate::FinishReason;
 
 pub(super) use story::{Part, Story};
 
-/// Which API an endpoint speaks.
+/// The API of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// OpenAI: `/v1/chat/completions`.
@@ -35,7 +36,8 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// The completion endpoint at that path. Those that clients find below a base address are also found below `/v1`.
+    /// Returns the API of the endpoint at that path. Endpoints that clients find below a base
+    /// address are also served below `/v1`.
     pub(super) fn at(path: &str) -> Option<Dialect> {
         Some(match path {
             "/v1/chat/completions" => Dialect::Chat,
@@ -49,7 +51,7 @@ impl Dialect {
         })
     }
 
-    /// The content type of streams.
+    /// Returns the content type of streams.
     pub(super) fn stream_type(self) -> &'static str {
         match self {
             Dialect::Lines => "application/x-ndjson",
@@ -57,7 +59,7 @@ impl Dialect {
         }
     }
 
-    /// What carries nothing and may stand between two events.
+    /// Returns bytes without content that are allowed between two events.
     pub(super) fn filler(self) -> &'static [u8] {
         match self {
             Dialect::Lines => b"\n",
@@ -66,7 +68,7 @@ impl Dialect {
     }
 }
 
-/// Events on their way out: their bytes, and where each ends.
+/// Events to be written: their bytes, and the end of each.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pub(super) bytes: Vec<u8>,
@@ -83,12 +85,12 @@ impl Events {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// An event ends here.
+    /// Ends an event.
     pub(super) fn end(&mut self, kind: ChunkKind) {
         self.marks.push((self.bytes.len(), kind));
     }
 
-    /// A server-sent event with a name and JSON data.
+    /// Appends a server-sent event with a name and JSON data.
     pub(super) fn named(&mut self, name: &str, data: &serde_json::Value, kind: ChunkKind) {
         self.text("event: ");
         self.text(name);
@@ -99,7 +101,7 @@ impl Events {
     }
 }
 
-/// Whether the event that ends a stream is sent.
+/// Presence of the event that ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndMarker {
     Sent,
@@ -108,23 +110,23 @@ pub(super) enum EndMarker {
 
 /// The events of one answer.
 pub(super) trait Script: Send {
-    /// What comes before the first token, when the request is admitted to the batch.
+    /// Writes the events before the first token, when the request is admitted to the batch.
     fn begin(&mut self, _out: &mut Events, _usage: &Usage) {}
 
-    /// One token. `last`: the answer is complete with it.
+    /// Writes one token. `last`: the answer is complete with it.
     fn token(&mut self, out: &mut Events, index: u32, last: bool);
 
-    /// What comes after the last token.
+    /// Writes the events after the last token.
     fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker);
 
-    /// An error in place of the rest.
+    /// Writes an error in place of the rest.
     fn error(&mut self, out: &mut Events, message: &str);
 
-    /// The body of an answer that is not streamed; without a reason it is one that was cut off.
+    /// Returns the body of an answer that is not streamed; without a reason it was cut off.
     fn whole(&self, reason: Option<FinishReason>, usage: &Usage) -> Vec<u8>;
 }
 
-/// The script of an answer.
+/// Creates the script of an answer.
 pub(super) fn script(dialect: Dialect, story: Story) -> Box<dyn Script> {
     match dialect {
         Dialect::Chat | Dialect::Text => Box::new(openai::OpenAi::new(dialect, story)),
@@ -135,11 +137,11 @@ pub(super) fn script(dialect: Dialect, story: Story) -> Box<dyn Script> {
     }
 }
 
-/// What an answer that breaks says.
+/// The error message inside an answer.
 pub(super) const MID_STREAM: &str =
     "the simulated engine failed while answering (faults.midstream_error_probability)";
 
-/// The status and the body of an error answer, as the API has them.
+/// Returns the status and body of an error in the API's format.
 pub(super) fn error_answer(dialect: Dialect, status: u16, message: &str) -> (u16, Vec<u8>) {
     let (status, body) = match dialect {
         Dialect::Chat | Dialect::Text | Dialect::Responses => (status, openai::error(status, message)),

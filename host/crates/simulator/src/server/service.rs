@@ -1,4 +1,4 @@
-//! What all connections share.
+//! State shared by all connections.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use super::truth::TruthLog;
 use super::{SimOptions, Tokenize};
 use crate::Profile;
 
-/// The server, as its connections see it.
+/// The server's shared state.
 pub(super) struct Service {
     pub(super) clock: RunClock,
     pub(super) driver: Arc<Driver>,
@@ -21,16 +21,16 @@ pub(super) struct Service {
     pub(super) profile: Profile,
     pub(super) seed: u64,
     pub(super) tokenize: Tokenize,
-    /// Tells every connection that is open to close at once.
+    /// Notifies every open connection to close immediately.
     pub(super) cut: Notify,
     latencies: Mutex<Latencies>,
     connections_total: AtomicU64,
     connections_closed: AtomicU64,
-    /// Seconds since 1970 when the server started: the model's `created`.
+    /// Seconds since 1970 at the server's start: the model's `created`.
     pub(super) created: u64,
 }
 
-/// Counts a connection as closed when dropped.
+/// Counts a connection as closed when it is dropped.
 pub(super) struct OpenConnection(Arc<Service>);
 
 impl Drop for OpenConnection {
@@ -70,7 +70,8 @@ impl Service {
     }
 
     pub(super) fn stats(&self) -> ServerStats {
-        // In this order: a connection that is counted as closed has been counted before.
+        // In this order, because a connection is counted as accepted before it is counted as
+        // closed.
         let closed = self.connections_closed.load(Ordering::Relaxed);
         let total = self.connections_total.load(Ordering::Relaxed);
         ServerStats {
@@ -86,12 +87,12 @@ impl Service {
         render(&stats, &self.latencies())
     }
 
-    /// Whether only the number of a prompt's tokens matters, and not which they are.
+    /// Returns true if only the number of a prompt's tokens matters, not their values.
     pub(super) fn counts_only(&self) -> bool {
         self.profile.constant.is_some() || !self.profile.prefix_cache
     }
 
-    // Nothing panics while it holds a lock, and if it did, the data would still be whole.
+    // Nothing panics while the lock is held, and the data is consistent at every point.
     fn latencies(&self) -> MutexGuard<'_, Latencies> {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
     }

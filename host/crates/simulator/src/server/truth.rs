@@ -1,4 +1,5 @@
-//! What the server really did, and when: the record that a client's figures are checked against.
+//! The truth log: the server's actions and their times, against which a client's measurements are
+//! checked.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
@@ -8,65 +9,67 @@ use veeksha_model::{ChunkKind, Nanos, Usage};
 
 use crate::{FinishReason, WireFault};
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TruthOutcome {
-    /// Not over yet.
+    /// In progress.
     InFlight,
-    /// Answered to the end.
+    /// Answered completely.
     Finished(FinishReason),
     /// Answered with an error status.
     Status(u16),
-    /// The connection was closed without an answer, on purpose.
+    /// The connection was deliberately closed without an answer.
     Refused,
-    /// The connection was closed inside the answer, on purpose.
+    /// The connection was deliberately closed inside the answer.
     Dropped,
-    /// An error took the place of the rest of the answer, on purpose.
+    /// An error deliberately replaced the rest of the answer.
     MidStreamError,
-    /// The answer ended without a finish reason, on purpose.
+    /// The answer deliberately ended without a finish reason.
     Truncated,
-    /// The client went away, or the server was stopped, before the end.
+    /// The client disconnected, or the server was stopped, before the end.
     Disconnected,
 }
 
 /// One completion request as the server saw it. Times are readings of the server's clock.
 ///
-/// A chunk's time is read immediately before the `write` call that completes it: on this machine's loopback a client's kernel
-/// stamps the bytes inside that very call. So the time is never after the instant at which the client can see the chunk. An event
-/// that a full socket held back has the time of the call that wrote its last byte.
+/// A chunk's time is read immediately before the `write` call that completes it: on the loopback
+/// interface a client's kernel stamps the bytes inside that call. So the time is never later than
+/// the instant at which the client can see the chunk. An event that a full socket delayed has the
+/// time of the call that wrote its last byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TruthRecord {
     /// The `x-request-id` header.
     pub request_id: Option<String>,
-    /// The place among all completion requests, from 0, in the order of arrival.
+    /// Zero-based position among all completion requests, in order of arrival.
     pub ordinal: u64,
-    /// The connection, numbered from 0 in the order of acceptance.
+    /// The connection's zero-based number, in order of acceptance.
     pub connection: u64,
-    /// The path that was asked.
+    /// The requested path.
     pub path: String,
-    /// When the whole request had been read.
+    /// The time at which the whole request had been read.
     pub arrived_at: Nanos,
-    /// When the head of the answer was written; for streams that is when the request is accepted, not when the first token
-    /// exists.
+    /// The time at which the head of the answer was written; for streams that is when the request
+    /// is accepted, not when the first token exists.
     pub headers_sent_at: Option<Nanos>,
-    /// Every event that was written, and when, with the kind that a client sees in it. Events that are errors are not among
-    /// them. A whole (not streamed) answer is one chunk of content.
+    /// Every written event with its time and the kind that a client sees in it, except errors. A
+    /// whole (not streamed) answer is one chunk of content.
     pub chunks: Vec<(Nanos, ChunkKind)>,
-    /// When the last byte was written, or the end was known.
+    /// The time at which the last byte was written, or the end was known.
     pub finished_at: Option<Nanos>,
-    /// The token counts that the client was, or would have been, told; only for finished answers.
+    /// The token counts that were, or would have been, sent to the client; only for finished
+    /// answers.
     pub usage: Option<Usage>,
-    /// What was done to the bytes of the answer.
+    /// The fault of the answer's bytes.
     pub fault: Option<WireFault>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: TruthOutcome,
 }
 
-/// A record that the answer's writer and the log share.
+/// A record shared by the answer's writer and the log.
 #[derive(Clone)]
 pub(super) struct Entry {
     record: Arc<Mutex<TruthRecord>>,
-    /// Whether anyone will read the chunks.
+    /// True if the chunks will be read.
     keeps_chunks: bool,
 }
 
@@ -82,31 +85,31 @@ impl Entry {
 
 /// The newest records.
 pub(super) struct TruthLog {
-    /// Records kept.
+    /// Maximum number of records.
     records: usize,
-    /// Chunks kept in all finished records together.
+    /// Maximum number of chunks in all finished records.
     chunks: usize,
-    /// Who is told of each record that is over.
+    /// Receives each completed record.
     over: Option<Sender<TruthRecord>>,
     log: Mutex<Log>,
 }
 
 struct Log {
-    /// Records opened so far.
+    /// Number of records opened so far.
     opened: u64,
     kept: VecDeque<Kept>,
-    /// Chunks of the finished records that are kept.
+    /// Number of chunks of the finished records that are kept.
     chunks: usize,
 }
 
 struct Kept {
     record: Arc<Mutex<TruthRecord>>,
     ordinal: u64,
-    /// Its chunks that are counted in [`Log::chunks`].
+    /// Number of its chunks that are counted in [`Log::chunks`].
     counted: usize,
 }
 
-/// What is known of a request when it has been read.
+/// Properties of a request known when it has been read.
 pub(super) struct Arrival {
     pub(super) request_id: Option<String>,
     pub(super) connection: u64,
@@ -128,7 +131,7 @@ impl TruthLog {
         }
     }
 
-    /// Opens a record; returns its ordinal too.
+    /// Opens a record; also returns its ordinal.
     pub(super) fn open(&self, arrival: Arrival) -> (u64, Entry) {
         let mut log = lock(&self.log);
         let ordinal = log.opened;
@@ -160,7 +163,7 @@ impl TruthLog {
         (ordinal, Entry { record, keeps_chunks })
     }
 
-    /// The record is over and changes no more.
+    /// Completes a record, which does not change afterwards.
     pub(super) fn close(&self, ordinal: u64, entry: &Entry) {
         let chunks = lock(&entry.record).chunks.len();
         let mut log = lock(&self.log);
@@ -177,7 +180,7 @@ impl TruthLog {
         }
         drop(log);
         if let Some(over) = &self.over {
-            // Nobody listens any more.
+            // The receiver may be gone.
             let _ = over.send(lock(&entry.record).clone());
         }
     }
@@ -200,7 +203,7 @@ impl Log {
     }
 }
 
-// Nothing panics while it holds a lock, and if it did, the data would still be whole.
+// Nothing panics while the lock is held, and the data is consistent at every point.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -253,9 +256,9 @@ mod tests {
             log.close(ordinal, &entry);
         }
         assert_eq!(ordinals(&log), [2, 3], "two records of 4 chunks fit into 10");
-        // Who listens is told of all.
+        // The receiver gets all of them.
         assert_eq!(over.try_iter().count(), 4);
-        // Closed when it has been forgotten: counts for nothing.
+        // A record that is closed after it was dropped is not counted.
         let log = TruthLog::new(1, 10, None);
         let (first, entry) = log.open(arrival(0));
         entry.update(|record| record.chunks = vec![(1, ChunkKind::Content); 40]);

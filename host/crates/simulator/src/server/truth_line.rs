@@ -1,4 +1,4 @@
-//! A truth record as one line of JSON, and back: what one process writes and another one reads.
+//! A truth record as one line of JSON, for use by another process.
 
 use serde::{Deserialize, Serialize};
 use veeksha_model::{ChunkKind, Nanos, Usage};
@@ -6,23 +6,23 @@ use veeksha_model::{ChunkKind, Nanos, Usage};
 use super::truth::{TruthOutcome, TruthRecord};
 use crate::{FinishReason, WireFault};
 
-/// Why a line was not understood.
+/// A line that cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum TruthLineError {
-    /// It is not the JSON of a record.
+    /// Not the JSON of a record.
     #[error("not a line of a truth log: {0}")]
     Json(#[from] serde_json::Error),
-    /// A word in it is not known.
+    /// An unknown name.
     #[error("a line of a truth log has the {what} `{word}`, which is not known")]
     Word {
-        /// What the word stands for.
+        /// The kind of the name.
         what: &'static str,
-        /// The word.
+        /// The name.
         word: String,
     },
 }
 
-/// The line as it stands in a file. Times are integers, in nanoseconds.
+/// A line of the file. Times are integers in nanoseconds.
 #[derive(Serialize, Deserialize)]
 struct Line {
     request_id: Option<String>,
@@ -46,11 +46,11 @@ struct Counts {
     reasoning: Option<u32>,
 }
 
-/// The record as one line of JSON, without a line feed.
+/// Returns the record as one line of JSON, without a line feed.
 ///
-/// Its times are the record's, in nanoseconds. With a server whose clock has the origin 0
-/// (`RunClock::with_origin(0)`, as `veeksha-host sim` has it) they are absolute readings of `CLOCK_MONOTONIC`, which any
-/// process on the machine can compare with its own.
+/// Times are the record's, in nanoseconds. For a server whose clock has the origin 0
+/// (`RunClock::with_origin(0)`, as in `veeksha-host sim`) they are absolute readings of
+/// `CLOCK_MONOTONIC`, which any process on the machine can compare with its clock.
 pub fn truth_line(record: &TruthRecord) -> String {
     let line = Line {
         request_id: record.request_id.clone(),
@@ -74,12 +74,12 @@ pub fn truth_line(record: &TruthRecord) -> String {
         fault: record.fault.map(|fault| fault.name().to_owned()),
         outcome: outcome_name(record.outcome),
     };
-    // Strings, numbers and lists: nothing that JSON has no form for.
+    // Strings, numbers and lists, all of which JSON can represent.
     serde_json::to_string(&line).unwrap_or_default()
 }
 
 impl TruthRecord {
-    /// Reads a line that [`truth_line`] wrote.
+    /// Parses a line written by [`truth_line`].
     pub fn from_line(line: &str) -> Result<TruthRecord, TruthLineError> {
         let line: Line = serde_json::from_str(line)?;
         let chunks = line
@@ -176,7 +176,7 @@ mod tests {
             ordinal: 3,
             connection: 4,
             path: "/v1/messages".into(),
-            // Above 2^53: a number that seconds in a double would round.
+            // Above 2^53: would be rounded as seconds in a double.
             arrived_at: 9_007_199_254_740_993,
             headers_sent_at: Some(9_007_199_254_740_995),
             chunks: KINDS

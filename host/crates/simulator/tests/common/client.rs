@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client on a plain socket that notes when each read returned.
+//! A small HTTP/1.1 client on a plain socket that records when each read returned.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -11,16 +11,16 @@ use veeksha_clock::RunClock;
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
     clock: RunClock,
-    /// Bytes that came after the end of the last answer.
+    /// Bytes after the end of the last answer.
     rest: Vec<u8>,
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// As its head said.
+    /// As its head stated.
     Whole,
-    /// The connection was closed before.
+    /// The connection was closed earlier.
     Cut,
 }
 
@@ -29,13 +29,13 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
-    /// For each read: when it returned, and how long the (decoded) body was then.
+    /// For each read: its return time, and the length of the (decoded) body then.
     pub(crate) reads: Vec<(u64, usize)>,
     pub(crate) ended: Ended,
 }
 
 impl Reply {
-    /// The data of each server-sent event, with the time of the read that completed it.
+    /// Returns the data of each server-sent event, with the time of the read that completed it.
     pub(crate) fn events(&self) -> Vec<(u64, String)> {
         let mut events = Vec::new();
         let mut start = 0;
@@ -94,7 +94,7 @@ impl Connection {
         self.stream.shutdown(Shutdown::Both).unwrap();
     }
 
-    /// The next answer; `None` if the connection is closed without one.
+    /// Returns the next answer; `None` if the connection is closed without one.
     pub(crate) fn reply(&mut self) -> Option<Reply> {
         let mut raw = std::mem::take(&mut self.rest);
         let mut stamps = Vec::new();
@@ -126,7 +126,7 @@ impl Connection {
             reads: Vec::new(),
             ended: Ended::Whole,
         };
-        // For each decoded stretch: where its last byte stands in the raw bytes.
+        // For each decoded stretch: the position of its last byte in the raw bytes.
         let mut stretches = Vec::new();
         let mut at = head_end;
         let mut body = Vec::new();

@@ -1,10 +1,11 @@
-//! What the tests of the engine share.
+//! Shared by the tests of the engine.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Profile};
 
-/// Costs that are easy to reckon with: 10 ms + 1 ms per prompt token, 4 ms + 1 ms per decoding sequence, blocks of 4.
+/// Costs for easy calculation: 10 ms + 1 ms per prompt token, 4 ms + 1 ms per decoding sequence,
+/// blocks of 4.
 pub(crate) fn plain() -> Profile {
     Profile {
         prefill_base_ms: 10.0,
@@ -22,7 +23,8 @@ pub(crate) fn plain() -> Profile {
     }
 }
 
-/// A request for exactly `output` tokens, its blocks named after `id` so that nothing is shared.
+/// Returns a request for exactly `output` tokens, with blocks named after `id` so that nothing is
+/// shared.
 pub(crate) fn request(id: u64, prompt: u32, output: u32) -> EngineRequest {
     EngineRequest {
         id,
@@ -35,12 +37,12 @@ pub(crate) fn request(id: u64, prompt: u32, output: u32) -> EngineRequest {
     }
 }
 
-/// Milliseconds in nanoseconds.
+/// Returns milliseconds in nanoseconds.
 pub(crate) fn ms(value: u64) -> u64 {
     value * 1_000_000
 }
 
-/// Lets the engine run until nothing more will happen.
+/// Runs the engine until there are no more events.
 pub(crate) fn drain(engine: &mut Engine, events: &mut Vec<EngineEvent>) {
     while let Some(wake) = engine.next_wake() {
         engine.advance(wake, events);
@@ -63,7 +65,7 @@ pub(crate) fn run(
     (engine, events)
 }
 
-/// The times of a request's tokens.
+/// Returns the times of a request's tokens.
 pub(crate) fn tokens(events: &[EngineEvent], wanted: u64) -> Vec<u64> {
     let mut next = 0;
     let mut times = Vec::new();
@@ -79,7 +81,7 @@ pub(crate) fn tokens(events: &[EngineEvent], wanted: u64) -> Vec<u64> {
     times
 }
 
-/// When a request was admitted, and with how many cached tokens.
+/// Returns the time of a request's admission, and its number of cached tokens.
 pub(crate) fn started(events: &[EngineEvent], wanted: u64) -> (u64, u32) {
     let mut all = events.iter().filter_map(|event| match event {
         EngineEvent::Started {

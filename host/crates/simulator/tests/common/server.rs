@@ -1,4 +1,4 @@
-//! A server for a test, and its truth.
+//! A server for a test, and its truth log.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
@@ -53,7 +53,7 @@ impl Sim {
         Connection::open(self.server.addr(), self.clock)
     }
 
-    /// The record of a request, once it is over.
+    /// Returns the record of a request, once it is complete.
     pub(crate) fn truth(&self, ordinal: usize) -> TruthRecord {
         self.until(|sim| {
             sim.server

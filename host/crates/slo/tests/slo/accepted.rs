@@ -1,4 +1,4 @@
-//! What texts mean.
+//! The meaning of valid texts.
 
 use std::time::Duration;
 
@@ -163,7 +163,7 @@ fn a_condition_bounds_every_sample_of_a_request() {
         quantity("p99(tbc) > 50ms"),
         samples(Aggregate::Percentile(99.0), "tbc", &[], None)
     );
-    // And they are shown as they are written.
+    // They are printed as they are written.
     for text in [
         "ttfc <= 500ms",
         "output_throughput >= 20",

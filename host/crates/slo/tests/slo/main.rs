@@ -1,4 +1,4 @@
-//! Objectives as text, through the crate's door.
+//! Tests of objectives as text, through the public API.
 
 mod accepted;
 mod refused;

@@ -1,4 +1,4 @@
-//! What is no objective, and what is said of it.
+//! Invalid objectives and their messages.
 
 use veeksha_slo::{Objective, ParseError};
 

@@ -1,4 +1,4 @@
-//! Properties: canonical texts are read as what they print, and nothing makes the reader panic.
+//! Properties: canonical text reads back as the same objective, and no text makes the reader panic.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn quantity() -> impl Strategy<Value = Quantity> {
     let filter = prop::collection::btree_map(any::<String>(), any::<String>(), 0..4);
     let samples = (aggregate(), "[a-z][a-z0-9_]{0,20}", filter, window);
     prop_oneof![
-        // No aggregate's name has an underscore.
+        // Names of aggregates contain no underscore.
         "[a-z][a-z0-9]{0,8}_[a-z0-9_]{0,20}".prop_map(Quantity::Figure),
         samples.prop_map(|(aggregate, metric, filter, window)| Quantity::Samples {
             aggregate,

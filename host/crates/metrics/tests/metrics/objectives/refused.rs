@@ -25,9 +25,9 @@ fn what_cannot_be_answered_is_refused_with_its_place_and_the_remedy() {
     );
     let expected = [
         "the objective `p99(ttcf) < 500ms`: there is no metric `ttcf`; did you mean `ttfc`?",
-        "the objective `p99(ttfc) < 5%`: `5%` is a share, and the unit of what it bounds is `s`; give a number in that unit",
-        "the objective `error_rate < 3s`: `3s` is a time, and the unit of what it bounds is a plain ratio; leave `s` out or bound another metric",
-        "the objective `p99(num_output_tokens) < 500ms`: `500ms` is a time, and the unit of what it bounds is `tokens`; leave `ms` out or bound another metric",
+        "the objective `p99(ttfc) < 5%`: `5%` is a share, but the metric's unit is `s`; give a number in that unit",
+        "the objective `error_rate < 3s`: `3s` is a time, but the metric's unit is a plain ratio; leave `s` out, or bound another metric",
+        "the objective `p99(num_output_tokens) < 500ms`: `500ms` is a time, but the metric's unit is `tokens`; leave `ms` out, or bound another metric",
         "the objective `p99(error_rate) < 0.1`: `error_rate` is one figure of the whole run: it has no aggregate, labels or window; write it alone",
         "the objective `ttfc < 500ms`: `ttfc` is a metric with many samples; say which figure of them, such as p99(ttfc)",
         "the objective `errorrate < 0.1`: there is no figure `errorrate`; did you mean `error_rate`?",

@@ -1,4 +1,4 @@
-//! The names of what is drawn.
+//! The legend.
 
 use plotters::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::figure::palette::INK;
 use crate::figure::{Chart, Element, Marker};
 
 impl<B: DrawingBackend> Painter<'_, '_, B> {
-    /// Names in as many rows as they need, with the place of each.
+    /// Arranges names in as many rows as they need, with the position of each.
     pub(super) fn legend_rows<'e>(
         &self,
         entries: &[&'e Element],
@@ -31,7 +31,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         rows
     }
 
-    /// Draws the rows from the top on.
+    /// Draws the rows, starting at `top`.
     pub(super) fn legend(&self, rows: &[Vec<(f64, &Element)>], top: f64) -> Result<(), ReportError> {
         let size = self.style.tick;
         for (number, row) in rows.iter().enumerate() {
@@ -69,7 +69,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
     }
 }
 
-/// Width of what stands before a name in the legend.
+/// Width of the sample before a name in the legend.
 const SWATCH: f64 = 26.0;
 
 fn name_of(mark: &Element) -> &str {
@@ -82,7 +82,7 @@ fn name_of(mark: &Element) -> &str {
     }
 }
 
-/// What stands in the legend: what has a name, if there are several.
+/// Returns the elements of the legend: the named ones, if there are several.
 pub(super) fn of(chart: &Chart) -> Vec<&Element> {
     let named: Vec<_> = chart
         .marks

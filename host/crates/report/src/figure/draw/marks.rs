@@ -1,4 +1,4 @@
-//! What is drawn between the axes.
+//! Draws the elements of a chart.
 
 use plotters::prelude::*;
 
@@ -183,7 +183,8 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
     }
 }
 
-/// Adds the next point of a line. Of a level stretch only the ends are kept, so that it is drawn in one piece.
+/// Adds the next point of a line. Only the ends of a horizontal stretch are kept, so that it is
+/// drawn in one piece.
 fn go_on(way: &mut Vec<Point>, place: Point) {
     if let [.., first, second] = way.as_slice()
         && first.1 == second.1

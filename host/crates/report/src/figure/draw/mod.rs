@@ -1,4 +1,4 @@
-//! Draws a figure: where everything stands.
+//! Draws a drawing: layout of titles, charts, axes and legends.
 
 mod legend;
 mod marks;
@@ -11,9 +11,9 @@ use super::palette::{FAINT, GRID, INK, LINE, SOFT};
 use super::{Chart, Element, Figure};
 use crate::ReportError;
 
-/// A drawing of its own.
+/// Size of a single drawing in pixels.
 pub(super) const SIZE: (u32, u32) = (800, 500);
-/// One of several.
+/// Size of a drawing in a grid.
 pub(super) const SMALL_SIZE: (u32, u32) = (480, 300);
 
 /// Sizes in pixels.
@@ -46,7 +46,7 @@ impl Style {
     };
 }
 
-/// The smallest names of lanes, as a share of the size of numbers.
+/// Minimum size of the names of lanes, as a share of the size of tick labels.
 const SMALLEST_NAME: f64 = 0.7;
 
 /// A rectangle of the drawing.
@@ -68,7 +68,7 @@ impl Frame {
     }
 }
 
-/// Draws the figure at the canvas's zero.
+/// Draws at the canvas's origin.
 pub(super) fn figure<B: DrawingBackend>(
     figure: &Figure,
     canvas: &Canvas<'_, B>,
@@ -96,7 +96,7 @@ pub(super) fn figure<B: DrawingBackend>(
 
     let count = figure.charts.len().max(1) as f64;
     let each = frame.height() / count;
-    // Axes below one another begin at the same place.
+    // Axes below each other begin at the same position.
     let room = (frame.width() / (style.tick * 5.0), each / (style.tick * 3.2));
     let fitted: Vec<_> = figure
         .charts
@@ -132,14 +132,15 @@ pub(super) fn figure<B: DrawingBackend>(
     Ok(())
 }
 
-/// A chart whose axes are settled.
+/// A chart with fitted axes.
 struct Prepared {
     x: Fitted,
     y: Fitted,
 }
 
 impl Prepared {
-    /// `None` if nothing can be drawn. There is room for so many numbers along either axis.
+    /// Returns `None` if there is nothing to draw. The tuple is the number of tick labels that fit
+    /// along either axis.
     fn of(chart: &Chart, (across, up): (f64, f64)) -> Option<Self> {
         let points: Vec<Point> = chart.marks.iter().flat_map(reach).collect();
         Some(Prepared {
@@ -149,7 +150,7 @@ impl Prepared {
     }
 }
 
-/// The points that a mark must have room for.
+/// Returns the points that the axes must include for an element.
 fn reach(mark: &Element) -> Vec<Point> {
     let points: Vec<Point> = match mark {
         Element::Line { points, .. } | Element::Dots { points, .. } | Element::Bars { points, .. } => {
@@ -235,7 +236,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         };
         x.minor.iter().try_for_each(|value| upright(*value, FAINT))?;
         y.minor.iter().try_for_each(|value| level(*value, FAINT))?;
-        // Between names there is nothing to read off.
+        // There are no values between names.
         if chart.x.names.is_empty() {
             x.ticks.iter().try_for_each(|(value, _)| upright(*value, GRID))?;
         }
@@ -245,7 +246,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         Ok(())
     }
 
-    /// Axes and their numbers, without those that would stand on one another.
+    /// Draws axes and their labels, without overlapping ones.
     fn axes(&self, chart: &Chart, frame: &Frame) -> Result<(), ReportError> {
         let Prepared { x, y } = self.prepared;
         let (canvas, size) = (self.canvas, self.style.tick);
@@ -258,7 +259,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             let label = canvas.cut(label, size, room.max(frame.width() * 0.2));
             let width = canvas.width_of(&label, size);
             let at = frame.left + frame.width() * x.place(*value);
-            // The last ones are kept within the drawing.
+            // The last labels are kept within the drawing.
             let middle = at.min(frame.right + self.style.margin - width / 2.0);
             if middle - width / 2.0 < free_from {
                 continue;
@@ -268,7 +269,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             let below = (middle, frame.bottom + 6.0 + size * 0.55);
             canvas.text(&label, below, size, Anchor::Middle, &SOFT)?;
         }
-        // Names in low lanes are written a little smaller, before some of them are left out.
+        // Names of low lanes are shrunk a little before some of them are omitted.
         let size = match chart.y.names.len() {
             0 => size,
             lanes => (frame.height() / lanes as f64 * 0.98).clamp(size * SMALLEST_NAME, size),

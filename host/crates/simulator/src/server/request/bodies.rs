@@ -1,4 +1,4 @@
-//! The bodies of each API: the keys that matter here.
+//! The request bodies of each API: the keys that matter here.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -52,9 +52,7 @@ impl OpenAiBody {
             Prompt::Texts(mut texts) => match (texts.pop(), texts.is_empty()) {
                 (Some(text), true) => PromptText::Text(text),
                 _ => {
-                    return Err(
-                        "prompt must be one text: the simulated engine takes no lists of texts".into(),
-                    );
+                    return Err("prompt must be one text: the simulator does not accept lists".into());
                 }
             },
         };
@@ -63,7 +61,7 @@ impl OpenAiBody {
 
     fn completion(self, prompt: PromptText, tool: Option<String>) -> Result<Completion, String> {
         if self.n.is_some_and(|n| n != 1) {
-            return Err("n must be 1: the simulated engine gives one answer per request".into());
+            return Err("n must be 1: the simulator gives one answer per request".into());
         }
         let max_tokens = self.max_completion_tokens.or(self.max_tokens);
         let stream = self.stream.unwrap_or(false);
@@ -83,7 +81,7 @@ impl OpenAiBody {
     }
 }
 
-/// These APIs always tell the token counts.
+/// These APIs always send the token counts.
 fn delivery(stream: bool) -> Delivery {
     match stream {
         true => Delivery::StreamWithUsage,
@@ -190,7 +188,7 @@ struct Parameters {
     details: bool,
 }
 
-/// What TGI generates at most when nothing is said.
+/// TGI's default limit of generated tokens.
 const TGI_TOKENS: u32 = 100;
 
 impl GenerateBody {

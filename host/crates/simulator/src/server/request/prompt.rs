@@ -1,4 +1,4 @@
-//! Messages of the APIs as one text, by a chat template of our own.
+//! Renders messages of the APIs as one text, with a simple chat template.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub(super) struct Part {
     kind: String,
     text: Option<String>,
     thinking: Option<String>,
-    /// Of a tool's call and of its result.
+    /// Input of a tool's call and of its result.
     input: Option<Value>,
     content: Option<Value>,
     image_url: Option<Value>,
@@ -60,8 +60,9 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The part as text. An image, a sound or a video is a word of its own, which depends on its content, and
-    /// [`MEDIA_TOKENS`] more: what an engine makes of it takes about as much room.
+    /// Returns the part as text. An image, a sound or a video becomes a word that depends on its
+    /// content, followed by [`MEDIA_TOKENS`] more, about the number of tokens that an engine would
+    /// use for it.
     fn into_text(self) -> Result<String, String> {
         if let Some(text) = self.text.or(self.thinking) {
             return Ok(text);
@@ -90,8 +91,9 @@ impl Part {
     }
 }
 
-/// The chat template: `<|ROLE|>`, a line feed, the text, a line feed for each message, and the answer's role at the end. A later
-/// turn of a conversation therefore begins with all of the earlier one.
+/// The chat template: `<|ROLE|>`, a line feed, the text, a line feed for each message, and the
+/// answer's role at the end. A later turn of a conversation therefore begins with all of the
+/// earlier one.
 pub(super) fn render(messages: Vec<Message>, name: &str) -> Result<String, String> {
     if messages.is_empty() {
         return Err(format!("{name} is empty: it needs at least one message"));

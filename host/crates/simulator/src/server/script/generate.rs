@@ -1,4 +1,4 @@
-//! APIs of one prompt: Hugging Face's TGI, and lines of JSON as Ollama has them.
+//! APIs with a single prompt: Hugging Face TGI, and Ollama's JSON lines.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ use crate::FinishReason;
 /// TGI: one event for each token; the last token's event ends the answer.
 pub(super) struct Tgi {
     story: Story,
-    /// The last token, which waits for what the end knows.
+    /// The last token, which is sent with the values of the end.
     pending: Option<u32>,
 }
 
@@ -23,7 +23,7 @@ impl Tgi {
 
     fn open(&self, out: &mut Events, index: u32, last: bool) {
         let word = self.story.word(index);
-        // A Vec takes everything. TGI writes no space after `data:`.
+        // Writing to a Vec does not fail. TGI writes no space after `data:`.
         let _ = write!(
             out.bytes,
             r#"data:{{"index":{},"token":{{"id":{},"text":""#,
@@ -107,7 +107,7 @@ impl Script for Tgi {
     }
 }
 
-/// TGI's status and body of an error.
+/// Returns TGI's status and body of an error.
 pub(super) fn tgi_error(status: u16, message: &str) -> (u16, Value) {
     let (status, kind) = match status {
         400 | 413 => (422, "validation"),
@@ -118,7 +118,7 @@ pub(super) fn tgi_error(status: u16, message: &str) -> (u16, Value) {
     (status, json!({ "error": message, "error_type": kind }))
 }
 
-/// Ollama: a line of JSON for each token, and one that ends the answer.
+/// Ollama: one line of JSON per token, and a final one.
 pub(super) struct Lines {
     story: Story,
     /// `{"model":...,"created_at":...`: the beginning of every line.
@@ -190,9 +190,9 @@ impl Script for Lines {
     }
 }
 
-/// `2023-08-04T19:22:45.499127Z`, as RFC 3339 has it.
+/// Formats a time as RFC 3339: `2023-08-04T19:22:45.499127Z`.
 fn stamp(nanos: u64) -> String {
-    // `DD_MM_YYYY-HH_MM_SS`
+    // The input is `DD_MM_YYYY-HH_MM_SS`.
     let utc = utc_stamp(nanos);
     let part = |from: usize, to: usize| utc.get(from..to).unwrap_or_default();
     format!(
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn stamps_are_of_rfc_3339() {
-        // date -u -d @1700000000 +%FT%TZ
+        // Expected values from `date -u -d @1700000000 +%FT%TZ`.
         assert_eq!(stamp(1_700_000_000_123_456_789), "2023-11-14T22:13:20.123456Z");
     }
 }

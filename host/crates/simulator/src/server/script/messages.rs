@@ -1,7 +1,8 @@
 //! Anthropic's messages.
 //!
-//! `message_start` carries the prompt's token counts (`input_tokens` are those that were not found in the cache) and comes when
-//! the request is admitted, long before the first text. `message_delta` carries the count of output tokens.
+//! `message_start` contains the prompt's token counts (`input_tokens` are those not found in the
+//! cache) and is sent when the request is admitted, long before the first text. `message_delta`
+//! contains the count of output tokens.
 
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
@@ -11,11 +12,11 @@ use crate::FinishReason;
 
 pub(super) struct Messages {
     story: Story,
-    /// The content block that is open: its part and its index.
+    /// The open content block: its part and its index.
     open: Option<(Part, u32)>,
-    /// Blocks opened so far.
+    /// Number of blocks opened so far.
     blocks: u32,
-    /// What stands before the text of a delta of the open block.
+    /// Bytes before the text of a delta of the open block.
     before: Vec<u8>,
 }
 
@@ -195,7 +196,7 @@ impl Script for Messages {
     }
 }
 
-/// The body of an error, and the data of an error event.
+/// Returns the body of an error, which is also the data of an error event.
 pub(super) fn error(status: u16, message: &str) -> Value {
     let kind = match status {
         400 | 405 => "invalid_request_error",

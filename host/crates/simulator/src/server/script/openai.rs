@@ -1,6 +1,6 @@
 //! OpenAI's chat completions and completions, in the shape of vLLM's streams.
 //!
-//! A chat's first token comes with the role event before it; reasoning is `delta.reasoning`, as vLLM names it.
+//! A chat's first token follows the role event; reasoning is `delta.reasoning`, as in vLLM.
 
 use std::io::Write as _;
 
@@ -17,7 +17,7 @@ pub(super) struct OpenAi {
     story: Story,
     /// `{"id":...,"object":...,"created":...,"model":...`: the beginning of every event.
     head: String,
-    /// What stands before and after the text of a token's event.
+    /// Bytes before the text of a token's event, by part.
     before: [Vec<u8>; 3],
     after: [&'static str; 3],
 }
@@ -127,7 +127,7 @@ impl Script for OpenAi {
         );
         self.choice(out, &inner, ChunkKind::Finish);
         if self.story.delivery == Delivery::StreamWithUsage {
-            // A Vec takes everything.
+            // Writing to a Vec does not fail.
             let _ = write!(
                 out.bytes,
                 "data: {},\"choices\":[],\"usage\":{}}}\n\n",
@@ -142,7 +142,7 @@ impl Script for OpenAi {
         }
     }
 
-    /// As vLLM sends it: the error event is no chunk of the answer, and the end marker comes all the same.
+    /// As in vLLM, the error event is not a chunk of the answer, and the end marker is still sent.
     fn error(&mut self, out: &mut Events, message: &str) {
         let _ = write!(out.bytes, "data: {}\n\ndata: [DONE]\n\n", error(500, message));
         out.end(ChunkKind::Done);
@@ -203,7 +203,7 @@ fn usage_json(usage: &Usage) -> Value {
     json
 }
 
-/// The body of an error.
+/// Returns the body of an error.
 pub(super) fn error(status: u16, message: &str) -> Value {
     let kind = match status {
         400 | 405 | 413 => "BadRequestError",

@@ -1,7 +1,8 @@
 //! OpenAI's responses.
 //!
-//! Every event has a name, a type and a number. The answer that reached its limit ends with `response.incomplete`, one that ended
-//! by itself with `response.completed`, one that broke with `response.failed`. There is no `[DONE]`.
+//! Every event has a name, a type and a number. An answer that reached its limit ends with
+//! `response.incomplete`, one that ended by itself with `response.completed`, one that failed with
+//! `response.failed`. There is no `[DONE]`.
 
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
@@ -12,14 +13,14 @@ use crate::FinishReason;
 pub(super) struct Responses {
     story: Story,
     sequence: u64,
-    /// The output item that is open.
+    /// The open output item.
     open: Option<Part>,
-    /// Items opened so far.
+    /// Number of items opened so far.
     items: u32,
     tokens: u32,
-    /// What stands between the number of a delta event and its text.
+    /// Bytes between the number of a delta event and its text.
     before: Vec<u8>,
-    /// The text fields of the type of the open part's delta.
+    /// The type of the open part's delta events.
     kind: &'static str,
 }
 
@@ -61,7 +62,7 @@ impl Responses {
         }
     }
 
-    /// An item of the output; without a text it has only begun.
+    /// Returns an item of the output; without a text it has only begun.
     fn item(&self, part: Part, text: Option<&str>) -> Value {
         let status = match text {
             Some(_) => "completed",
@@ -136,7 +137,7 @@ impl Responses {
         self.items += 1;
         self.open = Some(part);
         let item = json!({ "output_index": index, "item": self.item(part, None) });
-        // The item of a call has the tool's name, which is generated.
+        // The item of a call contains the tool's name, which is generated.
         let kind = match part {
             Part::Tool => ChunkKind::Tool,
             Part::Reasoning | Part::Text => ChunkKind::Role,

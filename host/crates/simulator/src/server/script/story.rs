@@ -1,12 +1,14 @@
-//! What every API tells of an answer: its words, and which of them are reasoning, text or a tool call.
+//! The content of an answer, independent of the API: its words, and which of them are reasoning,
+//! text or a tool call.
 
 use serde_json::Value;
 use veeksha_model::Usage;
 
 use crate::server::request::Delivery;
 
-/// Short words of everyday English: with a space before them they are single tokens of most vocabularies. The token counts of
-/// `usage` are what holds; the number of words is the number of tokens.
+/// Short words of everyday English: with a leading space they are single tokens in most
+/// vocabularies. The token counts of `usage` are authoritative; the number of words equals the
+/// number of tokens.
 const WORDS: [&str; 32] = [
     "time",
     "year",
@@ -42,7 +44,7 @@ const WORDS: [&str; 32] = [
     "point",
 ];
 
-/// The bytes of a huge token's text.
+/// Size of a huge token's text in bytes.
 const HUGE: usize = 1 << 20;
 
 /// A part of an answer. An answer has at most one of each, reasoning first.
@@ -54,7 +56,7 @@ pub(in crate::server) enum Part {
     Tool,
 }
 
-/// One answer, whatever the API.
+/// One answer, independent of the API.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct Story {
     pub(in crate::server) ordinal: u64,
@@ -63,25 +65,25 @@ pub(in crate::server) struct Story {
     /// The model's name as JSON, with its quotation marks.
     pub(in crate::server) model: String,
     pub(in crate::server) delivery: Delivery,
-    /// Tokens that are reasoning.
+    /// Number of reasoning tokens.
     pub(in crate::server) reasoning: u32,
     /// The tool that is called, in place of text.
     pub(in crate::server) tool: Option<String>,
-    /// Whether the API's optional details were asked for.
+    /// True if the API's optional details were requested.
     pub(in crate::server) details: bool,
-    /// The token whose text is a mebibyte.
+    /// The index of the token whose text is a mebibyte.
     pub(in crate::server) huge: Option<u32>,
-    /// What the request may generate; told by APIs that repeat the request.
+    /// The requested limit; sent by APIs that echo the request.
     pub(in crate::server) max_tokens: Option<u32>,
 }
 
 impl Story {
-    /// Seconds since 1970.
+    /// Returns the creation time in seconds since 1970.
     pub(super) fn created_seconds(&self) -> u64 {
         self.created / 1_000_000_000
     }
 
-    /// The model's name as a JSON value.
+    /// Returns the model's name as a JSON value.
     pub(super) fn model_value(&self) -> Value {
         serde_json::from_str(&self.model).unwrap_or_default()
     }
@@ -94,13 +96,13 @@ impl Story {
         }
     }
 
-    /// The name of the word of a token, as a token id.
+    /// Returns the index of a token's word, used as a token id.
     pub(super) fn word(&self, index: u32) -> usize {
         let draw = (self.ordinal ^ (u64::from(index) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59;
         draw as usize % WORDS.len()
     }
 
-    /// The text of a token, as it stands between the quotation marks of a JSON string.
+    /// Appends the text of a token as contents of a JSON string.
     pub(super) fn push_piece(&self, out: &mut Vec<u8>, index: u32, last: bool) {
         self.push(out, index, last, br#"\""#);
     }
@@ -127,7 +129,7 @@ impl Story {
         }
     }
 
-    /// The text of a part of a complete answer of so many tokens.
+    /// Returns the text of a part of a complete answer of `tokens` tokens.
     pub(super) fn text(&self, part: Part, tokens: u32) -> String {
         let mut text = Vec::new();
         (0..tokens)
@@ -136,7 +138,7 @@ impl Story {
         String::from_utf8(text).unwrap_or_default()
     }
 
-    /// The parts of an answer of so many tokens, in order, with their texts.
+    /// Returns the parts of an answer of `tokens` tokens, in order, with their texts.
     pub(super) fn parts(&self, tokens: u32) -> Vec<(Part, String)> {
         let all = [Part::Reasoning, Part::Text, Part::Tool];
         let mut parts: Vec<_> = all
@@ -150,7 +152,7 @@ impl Story {
         parts
     }
 
-    /// The prompt's tokens that had to be computed.
+    /// Returns the number of prompt tokens that had to be computed.
     pub(super) fn fresh(usage: &Usage) -> u32 {
         usage.prompt.saturating_sub(usage.cached.unwrap_or(0))
     }
