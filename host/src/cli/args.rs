@@ -39,11 +39,6 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Look at this machine and say what stands in the way of an accurate measurement.
     Doctor(DoctorArgs),
-    /// Measure this program: what the client costs and how far it is off, beside the least that any client can cost.
-    Bench(BenchArgs),
-    /// A child process of `bench`.
-    #[command(hide = true)]
-    BenchServer,
     /// Print the JSON schema of scenarios, or the annotations for Lua editors.
     Schema(SchemaArgs),
     /// Print a completion script for a shell.
@@ -293,19 +288,6 @@ pub(crate) struct DoctorArgs {
 
 /// The bounds of `stream_metrics_interval` and `slice_seconds`.
 const STRETCHES: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// Take only these figures, for example `P1,P4`. Default: all of P1 to P11, E1 and E2.
-    #[arg(long, value_name = "FIGURES")]
-    pub(crate) only: Option<String>,
-    /// How often each cost is measured; the median counts.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
-    pub(crate) repeats: u32,
-    /// Print JSON in place of the table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
 
 /// Seconds between interim figures, or of a time slice: within the bounds of the scenario's keys for them.
 fn stretch(text: &str) -> Result<f64, String> {

@@ -1,7 +1,6 @@
 //! One file per command.
 
 pub(crate) mod args;
-mod bench;
 mod check;
 mod compare;
 mod doctor;
@@ -74,8 +73,8 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         }
     };
     let interrupts = match &command {
-        // A server is ended by signals, and knows how; a child of `bench` is ended by its parent.
-        Command::Sim(_) | Command::BenchServer => Interrupts::default(),
+        // A server handles the signals itself.
+        Command::Sim(_) => Interrupts::default(),
         _ => Interrupts::listen()?,
     };
     match command {
@@ -89,8 +88,6 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Command::Trace(command) => trace::trace(&command, &interrupts),
         Command::Sim(args) => sim::sim(&args),
         Command::Doctor(args) => doctor::doctor(&args),
-        Command::Bench(args) => bench::bench(&args),
-        Command::BenchServer => bench::child(),
         Command::Schema(args) => schema::schema(args.format),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,7 +1,7 @@
 //! What a streamed chunk costs the client thread: 64 streams from a server that writes as fast as it can, once with one write for
 //! each chunk and once with whole answers in one write.
 //!
-//! `cargo run --release -p veeksha-transport --example receive_cost`. The project's own figures are made by `veeksha-host bench`, which
+//! `cargo run --release -p veeksha-transport --example receive_cost`. The project's own figures are made by `veeksha-bench`, which
 //! compares with a client that does nothing else; this is for a look while working on the receive path.
 
 use std::error::Error;

@@ -27,7 +27,7 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
     let mut serving = Serving::start(&options.exe, None, Plan::paced(0, 0, 1))?;
     let mut run = |requests, runtime| -> Result<(Ran, Vec<Served>), BenchError> {
         let scenario = scenario(serving.address, requests, 1, Traffic::Poisson(RATE), runtime);
-        let ran = run_program(&options.exe, &scenario)?;
+        let ran = run_program(&options.program, &scenario)?;
         Ok((ran, serving.log()?))
     };
     let (asleep, log) = run(REQUESTS, Runtime::default())?;

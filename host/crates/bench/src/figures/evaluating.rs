@@ -25,7 +25,7 @@ pub(super) fn record(options: &BenchOptions) -> Rows {
     let folder = tempfile::tempdir().map_err(BenchError::io("the folder of a record"))?;
     let run = folder.path().join("run");
     write_record(&run)?;
-    let took = evaluate_record(&options.exe, &run, &folder.path().join("evaluated"))?;
+    let took = evaluate_record(&options.program, &run, &folder.path().join("evaluated"))?;
     let seconds = |nanos: Nanos| nanos as f64 / 1e9;
     let mut rows = Vec::new();
     rows.extend(took.cpu.map(|cpu| {
@@ -163,7 +163,7 @@ pub(super) fn live(options: &BenchOptions) -> Rows {
                 Traffic::Poisson(300.0),
                 Runtime::default(),
             );
-            let ran = run_program_with(&options.exe, &scenario, more)?;
+            let ran = run_program_with(&options.program, &scenario, more)?;
             late.extend(lateness_p99(&ran.files.requests));
         }
     }

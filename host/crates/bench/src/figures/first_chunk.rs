@@ -28,7 +28,7 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
         Traffic::Poisson(RATE),
         Runtime::default(),
     );
-    let ran = run_program(&options.exe, &scenario)?;
+    let ran = run_program(&options.program, &scenario)?;
     let errors = errors(&ran.files.requests, &serving.log()?)?;
     let floor = floor(&mut serving)?;
     let mut note = format!(

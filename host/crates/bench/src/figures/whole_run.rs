@@ -15,7 +15,7 @@ pub(super) fn start(options: &BenchOptions) -> Rows {
     let mut took = Vec::new();
     // The first run puts the compiled plugins into the cache.
     for repeat in 0..=options.repeats {
-        let ran = run_program(&options.exe, &scenario)?;
+        let ran = run_program(&options.program, &scenario)?;
         let log = serving.log()?;
         let arrived = log
             .iter()
@@ -50,7 +50,7 @@ pub(super) fn memory(options: &BenchOptions) -> Rows {
     let requests = 2 * u64::from(STREAMS);
     let traffic = Traffic::Concurrent(STREAMS);
     let ran = run_program(
-        &options.exe,
+        &options.program,
         &scenario(serving.address, requests, TOKENS, traffic, Runtime::default()),
     )?;
     succeeded(&ran)?;
@@ -80,7 +80,7 @@ pub(super) fn cost(options: &BenchOptions) -> Rows {
     );
     let mut seconds = Vec::new();
     for _ in 0..options.repeats {
-        let ran = run_program(&options.exe, &scenario)?;
+        let ran = run_program(&options.program, &scenario)?;
         succeeded(&ran)?;
         seconds.extend(ran.cpu.map(|cpu| cpu as f64 / 1e9));
     }
