@@ -1,24 +1,24 @@
-//! Taking the figures.
+//! Running the benchmarks.
 
 use veeksha_clock::RunClock;
 use veeksha_machine::Machine;
 
-use crate::figures::take;
+use crate::benchmarks::take;
 use crate::report::Report;
 use crate::{BenchError, BenchOptions};
 
-/// Takes the figures that are wanted, one after another, and tells `progress` which one it is at. What cannot be taken here has a row that
-/// says why.
+/// Runs the selected benchmarks one after another; `progress` receives the name of each before it
+/// starts. A benchmark that cannot run here yields a row with the reason.
 ///
-/// Child processes of [`BenchOptions::exe`] serve and are measured; they end with the figure that they are for. Several benches at the same
-/// time would measure each other.
+/// Each benchmark starts child processes of [`BenchOptions::exe`] and ends them. Do not run several
+/// benches at the same time: they would measure each other.
 ///
 /// # Errors
-/// [`BenchError::Repeats`] for options that make no sense.
+/// [`BenchError::Repeats`] if the number of repeats is out of range.
 pub fn run(options: &BenchOptions, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
     options.check()?;
     let clock = RunClock::starting_now();
-    // What the load was before, not what the bench makes of it.
+    // Taken first, so that the load reported is not the bench's own.
     let machine = Machine::here().facts();
     let rows = take(options, progress);
     Ok(Report {

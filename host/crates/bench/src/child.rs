@@ -5,27 +5,27 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command as Program, Stdio};
 
-use crate::lines::tell;
+use crate::lines::write_line;
 use crate::load::Cost;
-use crate::role::Role;
-use crate::server::{Command, Counts, Plan, Served, Told};
+use crate::server::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts};
+use crate::task::ChildTask;
 use crate::{BenchError, CHILD_COMMAND};
 
-/// A child process that has been told its role. It ends when this is dropped.
+/// A child process with an assigned task. It is ended on drop.
 #[derive(Debug)]
 pub(crate) struct Child {
     process: Process,
     commands: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    role: &'static str,
+    task: &'static str,
 }
 
 impl Child {
     /// Starts `program`, which must end in a call of [`crate::serve`].
-    pub(crate) fn start(mut program: Program, role: &Role) -> Result<Self, BenchError> {
-        let name = match role {
-            Role::Serve { .. } => "serving",
-            Role::Drive { .. } => "a load",
+    pub(crate) fn start(mut program: Program, task: &ChildTask) -> Result<Self, BenchError> {
+        let name = match task {
+            ChildTask::Serve { .. } => "serving",
+            ChildTask::Drive { .. } => "driving a load",
         };
         let spawned = program
             .stdin(Stdio::piped())
@@ -39,109 +39,109 @@ impl Child {
         let (Some(mut commands), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(BenchError::Empty("a child process came without its pipes"));
         };
-        // If it has ended already, asking for an answer says why.
-        let _ = tell(&mut commands, role);
+        // A child that has already exited is reported by the first read, with its standard error.
+        let _ = write_line(&mut commands, task);
         Ok(Child {
             process,
             commands: Some(commands),
             answers: BufReader::new(answers),
-            role: name,
+            task: name,
         })
     }
 
-    /// The program `exe` as a child of the bench.
+    /// Returns the command that starts `exe` as a child of the bench.
     pub(crate) fn of(exe: &Path) -> Program {
         let mut program = Program::new(exe);
         program.arg(CHILD_COMMAND);
         program
     }
 
-    /// Waits for what it tells next.
-    pub(crate) fn told(&mut self) -> Result<Told, BenchError> {
+    /// Waits for the next message.
+    pub(crate) fn receive_message(&mut self) -> Result<ChildMessage, BenchError> {
         let mut line = String::new();
         let count = self
             .answers
             .read_line(&mut line)
             .map_err(BenchError::io("a child process's answer"))?;
         if count == 0 {
-            let words = self.last_words();
-            return Err(self.failed(format!("ended without an answer{words}")));
+            let stderr_text = self.stderr_tail();
+            return Err(self.failed(format!("exited without an answer{stderr_text}")));
         }
         match serde_json::from_str(&line) {
-            Ok(Told::Failed(why)) => Err(self.failed(format!("failed: {why}"))),
-            Ok(told) => Ok(told),
-            Err(_) => Err(self.failed(format!("said `{}`", line.trim()))),
+            Ok(ChildMessage::Failed(why)) => Err(self.failed(format!("failed: {why}"))),
+            Ok(message) => Ok(message),
+            Err(_) => Err(self.failed(format!("sent `{}`", line.trim()))),
         }
     }
 
-    /// What a load that this child drives has cost.
+    /// Waits for the cost of the load that this child drives.
     pub(crate) fn cost(&mut self) -> Result<Cost, BenchError> {
-        match self.told()? {
-            Told::Load(cost) => Ok(cost),
+        match self.receive_message()? {
+            ChildMessage::Load(cost) => Ok(cost),
             other => Err(self.unexpected(&other)),
         }
     }
 
-    /// Tells it to end and waits until it has.
+    /// Closes the child's input and waits until it has exited.
     pub(crate) fn finish(mut self) {
         self.commands = None;
         let _ = self.process.wait();
     }
 
-    fn ask(&mut self, command: &Command) -> Result<Told, BenchError> {
+    fn ask(&mut self, command: &Command) -> Result<ChildMessage, BenchError> {
         if let Some(commands) = &mut self.commands {
-            tell(commands, command)?;
+            write_line(commands, command)?;
         }
-        self.told()
+        self.receive_message()
     }
 
-    fn last_words(&mut self) -> String {
+    fn stderr_tail(&mut self) -> String {
         self.commands = None;
-        let mut words = String::new();
+        let mut stderr_text = String::new();
         if let Some(stderr) = &mut self.process.stderr {
-            let _ = stderr.take(4_096).read_to_string(&mut words);
+            let _ = stderr.take(4_096).read_to_string(&mut stderr_text);
         }
-        match words.trim() {
+        match stderr_text.trim() {
             "" => String::new(),
-            words => format!(": {words}"),
+            stderr_text => format!(": {stderr_text}"),
         }
     }
 
     fn failed(&self, what: String) -> BenchError {
         BenchError::Child {
-            role: self.role,
+            task: self.task,
             what,
         }
     }
 
-    fn unexpected(&self, told: &Told) -> BenchError {
-        self.failed(format!("answered what was not asked: {told:?}"))
+    fn unexpected(&self, message: &ChildMessage) -> BenchError {
+        self.failed(format!("sent an unexpected message: {message:?}"))
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Closing its input ends it; one that is stuck is killed. Whoever does not wait leaves a zombie.
+        // Closing the input ends a child; kill covers one that hangs. The wait prevents a zombie.
         self.commands = None;
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A child process that serves.
+/// A child process that runs the bench server.
 #[derive(Debug)]
 pub(crate) struct Serving {
     child: Child,
-    /// Where it takes connections.
+    /// The listening address.
     pub(crate) address: SocketAddr,
 }
 
 impl Serving {
-    /// Starts `exe` as a server with a first plan, on a core if one is given.
-    pub(crate) fn start(exe: &Path, core: Option<usize>, plan: Plan) -> Result<Self, BenchError> {
-        let mut child = Child::start(Child::of(exe), &Role::Serve { core })?;
-        let address = match child.told()? {
-            Told::Ready(address) => address,
+    /// Starts `exe` as a server with an initial plan, pinned to `core` if given.
+    pub(crate) fn start(exe: &Path, core: Option<usize>, plan: ResponsePlan) -> Result<Self, BenchError> {
+        let mut child = Child::start(Child::of(exe), &ChildTask::Serve { core })?;
+        let address = match child.receive_message()? {
+            ChildMessage::Ready(address) => address,
             other => return Err(child.unexpected(&other)),
         };
         let mut serving = Serving { child, address };
@@ -149,26 +149,26 @@ impl Serving {
         Ok(serving)
     }
 
-    /// Answers by another plan from now on.
-    pub(crate) fn plan(&mut self, plan: Plan) -> Result<(), BenchError> {
+    /// Switches to another plan for requests that arrive from now on.
+    pub(crate) fn plan(&mut self, plan: ResponsePlan) -> Result<(), BenchError> {
         match self.child.ask(&Command::Plan(plan))? {
-            Told::Done => Ok(()),
+            ChildMessage::Done => Ok(()),
             other => Err(self.child.unexpected(&other)),
         }
     }
 
-    /// What was kept of the answers since the last call.
-    pub(crate) fn log(&mut self) -> Result<Vec<Served>, BenchError> {
+    /// Returns the responses logged since the last call.
+    pub(crate) fn log(&mut self) -> Result<Vec<LogEntry>, BenchError> {
         match self.child.ask(&Command::Log)? {
-            Told::Log(log) => Ok(log),
+            ChildMessage::Log(log) => Ok(log),
             other => Err(self.child.unexpected(&other)),
         }
     }
 
-    /// How much was served.
-    pub(crate) fn counts(&mut self) -> Result<Counts, BenchError> {
-        match self.child.ask(&Command::Counts)? {
-            Told::Counts(counts) => Ok(counts),
+    /// Returns the server's counters.
+    pub(crate) fn counts(&mut self) -> Result<ServerCounts, BenchError> {
+        match self.child.ask(&Command::ServerCounts)? {
+            ChildMessage::ServerCounts(counts) => Ok(counts),
             other => Err(self.child.unexpected(&other)),
         }
     }
@@ -184,45 +184,45 @@ mod tests {
         program
     }
 
-    const ROLE: Role = Role::Serve { core: None };
+    const TASK: ChildTask = ChildTask::Serve { core: None };
 
     #[test]
-    fn a_child_that_fails_is_quoted() {
-        let mut child = Child::start(shell("echo no such option >&2; exit 2"), &ROLE).expect("a shell");
-        let error = child.told().expect_err("it has ended").to_string();
+    fn quotes_standard_error_of_a_failed_child() {
+        let mut child = Child::start(shell("echo no such option >&2; exit 2"), &TASK).expect("a shell");
+        let error = child.receive_message().expect_err("it has ended").to_string();
         assert_eq!(
             error,
-            "the child process for serving ended without an answer: no such option"
+            "the child process for serving exited without an answer: no such option"
         );
     }
 
     #[test]
-    fn a_child_that_talks_nonsense_or_something_else_is_refused() {
+    fn rejects_invalid_and_unexpected_messages() {
         let mut child = Child::start(
-            shell("read role; echo hello; echo '\"done\"'; cat >/dev/null"),
-            &ROLE,
+            shell("read task; echo hello; echo '\"done\"'; cat >/dev/null"),
+            &TASK,
         )
         .expect("a shell");
         assert!(
             child
-                .told()
+                .receive_message()
                 .expect_err("nonsense")
                 .to_string()
-                .ends_with("said `hello`")
+                .ends_with("sent `hello`")
         );
         let error = child.cost().expect_err("no cost").to_string();
-        assert!(error.contains("answered what was not asked: Done"), "{error}");
+        assert!(error.contains("sent an unexpected message: Done"), "{error}");
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named() {
-        let error = Child::start(Program::new("/no/such/program"), &ROLE).expect_err("no program");
+    fn names_a_missing_program() {
+        let error = Child::start(Program::new("/no/such/program"), &TASK).expect_err("no program");
         assert!(error.to_string().starts_with("cannot start /no/such/program"));
     }
 
     #[test]
-    fn a_stuck_child_does_not_hold_anybody_up() {
-        let child = Child::start(shell("trap '' PIPE; sleep 1000"), &ROLE).expect("a shell");
+    fn kills_a_hanging_child_on_drop() {
+        let child = Child::start(shell("trap '' PIPE; sleep 1000"), &TASK).expect("a shell");
         drop(child);
     }
 }

@@ -1,83 +1,83 @@
-//! What can go wrong while figures are taken.
+//! Errors of the bench.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a figure, or all of them, could not be taken.
+/// The reason why one benchmark, or the whole bench, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// A name that is no figure.
-    #[error("there is no figure `{0}`; the figures are P1 to P11, E1 and E2, for example `P1,P4`")]
-    NoSuchFigure(String),
-    /// Nothing to do.
-    #[error("repeats must be between 1 and 99, not {0}")]
+    /// Unknown benchmark name.
+    #[error("unknown benchmark `{0}`: choose from P1 to P11, E1 and E2, for example `P1,P4`")]
+    UnknownBenchmark(String),
+    /// Number of repeats out of range.
+    #[error("repeats must be between 1 and 99, got {0}")]
     Repeats(u32),
     /// A child process could not be started.
     #[error("cannot start {}: {source}", program.display())]
     Spawn {
-        /// The program.
+        /// The executable.
         program: PathBuf,
-        /// The system's word.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A child process ended, or answered something else than was asked.
-    #[error("the child process for {role} {what}")]
+    /// A child process exited early or sent an unexpected message.
+    #[error("the child process for {task} {what}")]
     Child {
-        /// What it was started for.
-        role: &'static str,
-        /// What it did, with its own words where it had any.
+        /// The child's task.
+        task: &'static str,
+        /// The observed behavior, with the child's own message if there is one.
         what: String,
     },
-    /// The record of a run could not be written.
+    /// The synthetic record could not be written.
     #[error("cannot write a record: {0}")]
     Record(String),
-    /// A run of the program failed.
+    /// A run of `veeksha-host` failed.
     #[error("a run of the program ended with {status}: {words}")]
     Run {
-        /// Its exit status.
+        /// The exit status.
         status: String,
-        /// The end of what it wrote to standard error.
+        /// The end of its standard error.
         words: String,
     },
-    /// A file that a run should have written is absent, or is not what it should be.
+    /// A file of a run is missing or malformed.
     #[error("{}: {reason}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why it is of no use.
+        /// The reason.
         reason: String,
     },
-    /// A socket, a pipe or an event queue failed.
+    /// A socket, pipe or event queue failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         what: &'static str,
-        /// The system's word.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The bench's own server sent something that the floor client does not understand, or nothing at all.
-    #[error("the floor client {0}")]
-    Floor(String),
+    /// The bench server sent something that the baseline client does not understand, or nothing.
+    #[error("the baseline client {0}")]
+    Baseline(String),
     /// The transport could not be started.
     #[error("the transport could not be started: {0}")]
     Transport(String),
-    /// Requests failed, which on loopback none should.
+    /// Requests failed; on loopback none should.
     #[error("{failed} of {all} requests failed, first: {first}")]
     Requests {
-        /// Requests that failed.
+        /// Number of failed requests.
         failed: u64,
-        /// Requests sent.
+        /// Number of sent requests.
         all: u64,
-        /// The first failure, in words.
+        /// The first failure's message.
         first: String,
     },
-    /// What was measured gives no figure.
+    /// The measurement yielded no value.
     #[error("{0}")]
     Empty(&'static str),
 }
 
 impl BenchError {
-    /// Gives an IO error its place.
+    /// Attaches the operation to an I/O error.
     pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| BenchError::Io { what, source }
     }

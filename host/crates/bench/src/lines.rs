@@ -1,4 +1,4 @@
-//! Lines of JSON between this program and its children.
+//! JSON lines between this program and its children.
 
 use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,28 +8,28 @@ use serde::Serialize;
 
 use crate::BenchError;
 
-/// Lines read from a file descriptor without ever waiting longer than one `read` does.
+/// Reads lines from a file descriptor; each call blocks for one `read` at most.
 #[derive(Debug)]
-pub(crate) struct Lines<F> {
+pub(crate) struct LineReader<F> {
     source: F,
     received: Vec<u8>,
 }
 
-impl<F: AsFd> AsFd for Lines<F> {
+impl<F: AsFd> AsFd for LineReader<F> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.source.as_fd()
     }
 }
 
-impl<F: AsFd> Lines<F> {
+impl<F: AsFd> LineReader<F> {
     pub(crate) fn of(source: F) -> Self {
-        Lines {
+        LineReader {
             source,
             received: Vec::new(),
         }
     }
 
-    /// Reads once; false if the other side has ended.
+    /// Reads once; returns false at the end of input.
     pub(crate) fn fill(&mut self) -> Result<bool, BenchError> {
         let mut buffer = [0; 4_096];
         loop {
@@ -45,14 +45,14 @@ impl<F: AsFd> Lines<F> {
         }
     }
 
-    /// The next line that is complete.
+    /// Returns the next complete line.
     pub(crate) fn take(&mut self) -> Option<String> {
         let end = memchr::memchr(b'\n', &self.received)?;
         let line: Vec<u8> = self.received.drain(..=end).collect();
         Some(String::from_utf8_lossy(&line).trim().to_owned())
     }
 
-    /// Waits for the next line; `None` when the other side has ended.
+    /// Waits for the next line; `None` at the end of input.
     pub(crate) fn next(&mut self) -> Result<Option<String>, BenchError> {
         loop {
             if let Some(line) = self.take() {
@@ -65,9 +65,9 @@ impl<F: AsFd> Lines<F> {
     }
 }
 
-/// Writes a value as one line.
-pub(crate) fn tell(out: &mut impl Write, value: &impl Serialize) -> Result<(), BenchError> {
-    let failed = BenchError::io("writing an answer");
+/// WriteMode a value as one line of JSON.
+pub(crate) fn write_line(out: &mut impl Write, value: &impl Serialize) -> Result<(), BenchError> {
+    let failed = BenchError::io("writing a message");
     let mut line = match serde_json::to_vec(value) {
         Ok(line) => line,
         Err(error) => return Err(failed(std::io::Error::new(ErrorKind::InvalidData, error))),
@@ -83,9 +83,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_whole_however_they_were_cut() {
+    fn reads_lines_at_any_split() {
         let (mut near, far) = UnixStream::pair().expect("a pair");
-        let mut lines = Lines::of(far);
+        let mut lines = LineReader::of(far);
         near.write_all(b"one\ntw").expect("written");
         assert_eq!(lines.next().expect("read"), Some("one".into()));
         assert_eq!(lines.take(), None);
@@ -97,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_one_line() {
+    fn writes_a_value_as_one_line() {
         let mut out = Vec::new();
-        tell(&mut out, &"a\nb").expect("written");
+        write_line(&mut out, &"a\nb").expect("written");
         assert_eq!(out, b"\"a\\nb\"\n");
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
-use veeksha_bench::{BenchError, BenchOptions, Figure, run, serve};
+use veeksha_bench::{BenchError, BenchOptions, Benchmark, run, serve};
 
 /// Benchmark the client of veeksha-host against a minimal epoll client.
 #[derive(Debug, Parser)]
@@ -34,7 +34,8 @@ struct BenchArgs {
     /// Repetitions of each cost measurement; the median is reported.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     repeats: u32,
-    /// The `veeksha-host` binary for benchmarks of whole runs [default: the one next to this program].
+    /// The `veeksha-host` binary for benchmarks of whole runs [default: the one next to this
+    /// program].
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Print JSON instead of the table.
@@ -67,7 +68,7 @@ fn bench(args: BenchArgs) -> Result<(), Box<dyn Error>> {
         options.program = program;
     }
     if let Some(only) = &args.only {
-        options.only = Figure::list(only).map_err(usage)?;
+        options.only = Benchmark::list(only).map_err(usage)?;
     }
     let report = run(&options, &mut |benchmark| {
         let _ = writeln!(stderr(), "{benchmark} ...");
@@ -83,10 +84,13 @@ fn bench(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reports options that cannot be used the way clap does, with exit status 2; passes other errors on.
+/// Reports options that cannot be used the way clap does, with exit status 2; passes other errors
+/// on.
 fn usage(error: BenchError) -> BenchError {
-    if matches!(error, BenchError::NoSuchFigure(_) | BenchError::Repeats(_)) {
-        CommandLine::command().error(ErrorKind::InvalidValue, error).exit();
+    if matches!(error, BenchError::UnknownBenchmark(_) | BenchError::Repeats(_)) {
+        CommandLine::command()
+            .error(ErrorKind::InvalidValue, error)
+            .exit();
     }
     error
 }

@@ -1,4 +1,4 @@
-//! What the bench is asked for.
+//! Options of the bench.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,16 +8,16 @@ use serde::{Serialize, Serializer};
 
 use crate::BenchError;
 
-/// One of the project's own figures.
+/// A benchmark of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Figure {
-    /// Processor time per streamed chunk, each in a segment of its own.
+pub enum Benchmark {
+    /// Processor time per streamed chunk, one segment per chunk.
     P1,
-    /// The same, of answers that come in one piece.
+    /// Processor time per chunk of responses that arrive in one piece.
     P2,
     /// Instructions per chunk.
     P3,
-    /// Lateness of dispatches.
+    /// Dispatch lateness.
     P4,
     /// Rate and arrivals of an open loop.
     P5,
@@ -25,88 +25,88 @@ pub enum Figure {
     P6,
     /// Error of the gaps between chunks.
     P7,
-    /// Ten thousand streams at the same time.
+    /// Ten thousand concurrent streams.
     P8,
-    /// From the start of the process to the first request.
+    /// Time from process start to the first request.
     P9,
     /// Memory of a run.
     P10,
     /// Processor time of a whole run.
     P11,
-    /// Evaluating the record of a million requests.
+    /// Evaluation of a record of a million requests.
     E1,
-    /// Lateness of dispatches while the page is served and interim figures are printed, and without.
+    /// Dispatch lateness with the live page and interim results, and without.
     E2,
 }
 
-impl Figure {
-    /// All of them, in order.
-    pub const ALL: [Figure; 13] = [
-        Figure::P1,
-        Figure::P2,
-        Figure::P3,
-        Figure::P4,
-        Figure::P5,
-        Figure::P6,
-        Figure::P7,
-        Figure::P8,
-        Figure::P9,
-        Figure::P10,
-        Figure::P11,
-        Figure::E1,
-        Figure::E2,
+impl Benchmark {
+    /// All benchmarks, in order.
+    pub const ALL: [Benchmark; 13] = [
+        Benchmark::P1,
+        Benchmark::P2,
+        Benchmark::P3,
+        Benchmark::P4,
+        Benchmark::P5,
+        Benchmark::P6,
+        Benchmark::P7,
+        Benchmark::P8,
+        Benchmark::P9,
+        Benchmark::P10,
+        Benchmark::P11,
+        Benchmark::E1,
+        Benchmark::E2,
     ];
 
-    /// What it is, in a few words.
+    /// A short description.
     pub fn title(self) -> &'static str {
         match self {
-            Figure::P1 => "CPU per chunk, one write per token",
-            Figure::P2 => "CPU per chunk, whole answers",
-            Figure::P3 => "instructions per chunk",
-            Figure::P4 => "dispatch lateness",
-            Figure::P5 => "open-loop arrivals",
-            Figure::P6 => "TTFC error",
-            Figure::P7 => "chunk-gap error",
-            Figure::P8 => "10,000 streams",
-            Figure::P9 => "start to first request",
-            Figure::P10 => "memory at 256 streams",
-            Figure::P11 => "CPU of a whole run",
-            Figure::E1 => "evaluating a million requests",
-            Figure::E2 => "live figures and dispatch",
+            Benchmark::P1 => "CPU per chunk, one write per token",
+            Benchmark::P2 => "CPU per chunk, whole responses",
+            Benchmark::P3 => "instructions per chunk",
+            Benchmark::P4 => "dispatch lateness",
+            Benchmark::P5 => "open-loop arrivals",
+            Benchmark::P6 => "TTFC error",
+            Benchmark::P7 => "chunk-gap error",
+            Benchmark::P8 => "10,000 streams",
+            Benchmark::P9 => "start to first request",
+            Benchmark::P10 => "memory at 256 streams",
+            Benchmark::P11 => "CPU of a whole run",
+            Benchmark::E1 => "evaluating a million requests",
+            Benchmark::E2 => "live results and dispatch",
         }
     }
 
-    /// Reads a list such as `P1,p4`.
+    /// Parses a list such as `P1,p4`.
     ///
     /// # Errors
-    /// [`BenchError::NoSuchFigure`] with the name that is none.
-    pub fn list(text: &str) -> Result<BTreeSet<Figure>, BenchError> {
+    /// [`BenchError::UnknownBenchmark`] with the unknown name.
+    pub fn list(text: &str) -> Result<BTreeSet<Benchmark>, BenchError> {
         text.split(',')
             .map(str::trim)
             .map(|name| {
-                Figure::ALL
+                Benchmark::ALL
                     .into_iter()
-                    .find(|figure| figure.to_string().eq_ignore_ascii_case(name))
-                    .ok_or_else(|| BenchError::NoSuchFigure(name.to_owned()))
+                    .find(|benchmark| benchmark.to_string().eq_ignore_ascii_case(name))
+                    .ok_or_else(|| BenchError::UnknownBenchmark(name.to_owned()))
             })
             .collect()
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for Benchmark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Names and Rust names are the same.
+        // The variant names are the benchmark names.
         fmt::Debug::fmt(self, f)
     }
 }
 
-impl Serialize for Figure {
+impl Serialize for Benchmark {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// What the bench is asked for.
+/// Options of the bench.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BenchOptions {
     /// The executable that is started as a child process, with [`crate::CHILD_COMMAND`] as its only
@@ -114,9 +114,10 @@ pub struct BenchOptions {
     pub exe: PathBuf,
     /// The `veeksha-host` binary, for the benchmarks of whole runs (P4 to P6, P9 to P11, E1, E2).
     pub program: PathBuf,
-    /// Which figures are taken; empty: all.
-    pub only: BTreeSet<Figure>,
-    /// How often each cost (P1, P2, P9, P11) is measured, ours and the floor's in turn; the median counts. 1 to 99.
+    /// Benchmarks to run; empty: all.
+    pub only: BTreeSet<Benchmark>,
+    /// Repetitions of each cost (P1, P2, P9, P11), alternating with the baseline; the median is
+    /// reported. 1 to 99.
     pub repeats: u32,
 }
 
@@ -131,8 +132,8 @@ impl BenchOptions {
         }
     }
 
-    pub(crate) fn wants(&self, figure: Figure) -> bool {
-        self.only.is_empty() || self.only.contains(&figure)
+    pub(crate) fn wants(&self, benchmark: Benchmark) -> bool {
+        self.only.is_empty() || self.only.contains(&benchmark)
     }
 
     pub(crate) fn check(&self) -> Result<(), BenchError> {
@@ -148,32 +149,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_figures() {
-        let list = Figure::list("P11, p4,P4").expect("figures");
-        assert_eq!(list.into_iter().collect::<Vec<_>>(), [Figure::P4, Figure::P11]);
+    fn parses_lists_of_benchmarks() {
+        let list = Benchmark::list("P11, p4,P4").expect("benchmarks");
+        assert_eq!(
+            list.into_iter().collect::<Vec<_>>(),
+            [Benchmark::P4, Benchmark::P11]
+        );
         for (text, name) in [("P12", "P12"), ("P1,,P2", ""), ("1", "1"), ("P1 P2", "P1 P2")] {
-            let error = Figure::list(text).expect_err(text);
+            let error = Benchmark::list(text).expect_err(text);
             assert!(
-                matches!(error, BenchError::NoSuchFigure(found) if found == name),
+                matches!(error, BenchError::UnknownBenchmark(found) if found == name),
                 "{text}"
             );
         }
     }
 
     #[test]
-    fn without_a_choice_all_are_wanted() {
+    fn runs_all_benchmarks_by_default() {
         let mut options = BenchOptions::new("x".into());
-        assert!(Figure::ALL.into_iter().all(|figure| options.wants(figure)));
-        options.only = [Figure::P3].into();
-        let wanted: Vec<Figure> = Figure::ALL
+        assert!(
+            Benchmark::ALL
+                .into_iter()
+                .all(|benchmark| options.wants(benchmark))
+        );
+        options.only = [Benchmark::P3].into();
+        let wanted: Vec<Benchmark> = Benchmark::ALL
             .into_iter()
-            .filter(|figure| options.wants(*figure))
+            .filter(|benchmark| options.wants(*benchmark))
             .collect();
-        assert_eq!(wanted, [Figure::P3]);
+        assert_eq!(wanted, [Benchmark::P3]);
     }
 
     #[test]
-    fn repeats_have_bounds() {
+    fn checks_the_range_of_repeats() {
         for (repeats, good) in [(0, false), (1, true), (99, true), (100, false)] {
             let options = BenchOptions {
                 repeats,

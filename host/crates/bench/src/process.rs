@@ -1,4 +1,4 @@
-//! What this process and others use, as the kernel counts it.
+//! Resource usage of processes, from the kernel.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub(crate) fn process_cpu() -> Nanos {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Processor time of the children that have ended and were waited for, in nanoseconds (the kernel tells microseconds).
+/// Processor time of reaped children, in nanoseconds (the kernel's resolution is a microsecond).
 pub(crate) fn children_cpu() -> Option<Nanos> {
     use nix::sys::resource::{UsageWho, getrusage};
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
@@ -20,18 +20,18 @@ pub(crate) fn children_cpu() -> Option<Nanos> {
     Some(nanos(usage.user_time()) + nanos(usage.system_time()))
 }
 
-/// The most memory that this process had resident so far, in bytes.
+/// Peak resident memory of this process so far, in bytes.
 pub(crate) fn peak_resident() -> Option<u64> {
     peak_resident_of("self")
 }
 
-/// The same, of the process with this number; `None` when it has ended.
+/// Peak resident memory of the process with this id; `None` once it has exited.
 pub(crate) fn peak_resident_of(process: &str) -> Option<u64> {
     let status = std::fs::read_to_string(Path::new("/proc").join(process).join("status")).ok()?;
     resident_in(&status)
 }
 
-/// `VmHWM` in the text of `/proc/PID/status`, in bytes.
+/// Parses `VmHWM` from `/proc/PID/status`, in bytes.
 fn resident_in(status: &str) -> Option<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let mut words = value.split_whitespace();
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resident_memory_is_told_in_kibibytes() {
+    fn parses_resident_memory_in_kibibytes() {
         assert_eq!(
             resident_in("Name:\tx\nVmHWM:\t    1536 kB\nVmRSS:\t 9 kB\n"),
             Some(1536 * 1024)
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn work_takes_processor_time() {
+    fn processor_time_grows_with_work() {
         let before = process_cpu();
         let mut sum = 0u64;
         for number in 0..2_000_000u64 {
@@ -68,18 +68,18 @@ mod tests {
     }
 
     #[test]
-    fn a_child_s_time_is_counted_once_it_was_waited_for() {
-        let before = children_cpu().expect("the kernel tells");
+    fn counts_processor_time_of_reaped_children() {
+        let before = children_cpu().expect("reported by the kernel");
         let child = std::process::Command::new("sh")
             .args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"])
             .status();
         assert!(child.expect("a shell").success());
-        assert!(children_cpu().expect("the kernel tells") > before);
+        assert!(children_cpu().expect("reported by the kernel") > before);
     }
 
     proptest! {
         #[test]
-        fn garbage_is_survived(text in ".{0,80}|VmHWM:[0-9 kB\t]{0,60}") {
+        fn survives_arbitrary_input(text in ".{0,80}|VmHWM:[0-9 kB\t]{0,60}") {
             let _ = resident_in(&text);
         }
     }

@@ -1,53 +1,53 @@
-//! The figures that were taken, each beside its goal and beside the floor.
+//! The report: measurements next to their goals and the baseline.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use veeksha_machine::Facts;
 
-use crate::Figure;
+use crate::Benchmark;
 
-/// The figures of one bench.
+/// The results of one bench.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Where they were taken.
+    /// The machine.
     pub machine: Facts,
-    /// The figures, in order.
-    pub rows: Vec<Row>,
-    /// How long it took, in seconds.
+    /// The measurements, in order.
+    pub rows: Vec<Measurement>,
+    /// Duration of the bench, in seconds.
     pub seconds: f64,
 }
 
-/// One figure, or why there is none.
+/// One measurement, or the reason why it is missing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Which figure it belongs to.
-    pub figure: Figure,
-    /// What was measured.
+pub struct Measurement {
+    /// The benchmark.
+    pub benchmark: Benchmark,
+    /// The measured quantity.
     pub what: String,
-    /// The unit of every number in the row.
+    /// Unit of every number in the row.
     pub unit: &'static str,
-    /// What was measured here; `None`: nothing, and the note says why.
+    /// The measured value; `None`: not measured, see the note.
     pub here: Option<f64>,
-    /// The smallest and the largest of several repeats, of which `here` is the median.
+    /// Minimum and maximum of the repeats, of which `here` is the median.
     pub spread: Option<[f64; 2]>,
-    /// The same of the least that a client can cost, taken side by side.
-    pub floor: Option<f64>,
-    /// What it must reach.
+    /// The baseline client's value, measured alternately.
+    pub baseline: Option<f64>,
+    /// The goal.
     pub goal: Option<Goal>,
-    /// Whether it does.
-    pub verdict: Verdict,
-    /// What else should be known.
+    /// The status of the goal.
+    pub status: GoalStatus,
+    /// Remarks.
     pub note: Option<String>,
 }
 
-/// What a figure must reach.
+/// A goal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Goal {
     /// A bound in the row's unit.
     pub bound: Bound,
-    /// Besides: at most so many times the floor.
-    pub times_floor: Option<f64>,
+    /// Additional bound: a multiple of the baseline.
+    pub times_baseline: Option<f64>,
 }
 
 /// A bound.
@@ -60,39 +60,39 @@ pub enum Bound {
     AtLeast(f64),
 }
 
-/// Whether a goal was reached.
+/// Status of a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It was.
+pub enum GoalStatus {
+    /// The goal was met.
     Met,
-    /// It was not, in this measurement.
+    /// The goal was missed in this measurement.
     Missed,
     /// Nothing was measured.
     NotMeasured,
-    /// There is no goal: the number explains others.
+    /// No goal: the number explains others.
     NoGoal,
 }
 
-impl Row {
-    /// A measured number without a goal.
-    pub(crate) fn of(figure: Figure, what: impl Into<String>, unit: &'static str, here: f64) -> Self {
-        Row {
-            figure,
+impl Measurement {
+    /// A measured value without a goal.
+    pub(crate) fn of(benchmark: Benchmark, what: impl Into<String>, unit: &'static str, here: f64) -> Self {
+        Measurement {
+            benchmark,
             what: what.into(),
             unit,
             here: Some(here),
             spread: None,
-            floor: None,
+            baseline: None,
             goal: None,
-            verdict: Verdict::NoGoal,
+            status: GoalStatus::NoGoal,
             note: None,
         }
     }
 
     /// The median of repeats and their spread.
     pub(crate) fn of_repeats(
-        figure: Figure,
+        benchmark: Benchmark,
         what: impl Into<String>,
         unit: &'static str,
         repeats: &[f64],
@@ -104,27 +104,27 @@ impl Row {
             sorted.last(),
             veeksha_stats::percentile(&sorted, 0.5),
         ) {
-            (Some(least), Some(most), Some(median)) => Row {
+            (Some(least), Some(most), Some(median)) => Measurement {
                 spread: (sorted.len() > 1).then_some([*least, *most]),
-                ..Row::of(figure, what, unit, median)
+                ..Measurement::of(benchmark, what, unit, median)
             },
-            _ => Row::absent(figure, what, "nothing was measured"),
+            _ => Measurement::absent(benchmark, what, "nothing was measured"),
         }
     }
 
-    /// No number, and why.
-    pub(crate) fn absent(figure: Figure, what: impl Into<String>, why: impl Into<String>) -> Self {
-        Row {
+    /// A missing value, with the reason.
+    pub(crate) fn absent(benchmark: Benchmark, what: impl Into<String>, why: impl Into<String>) -> Self {
+        Measurement {
             here: None,
-            verdict: Verdict::NotMeasured,
+            status: GoalStatus::NotMeasured,
             note: Some(why.into()),
-            ..Row::of(figure, what, "", 0.0)
+            ..Measurement::of(benchmark, what, "", 0.0)
         }
     }
 
-    pub(crate) fn floor(mut self, floor: Option<f64>) -> Self {
-        self.floor = floor;
-        self.judged()
+    pub(crate) fn baseline(mut self, baseline: Option<f64>) -> Self {
+        self.baseline = baseline;
+        self.with_status()
     }
 
     pub(crate) fn at_most(self, bound: f64) -> Self {
@@ -136,17 +136,20 @@ impl Row {
     }
 
     fn with(mut self, bound: Bound) -> Self {
-        let times_floor = self.goal.and_then(|goal| goal.times_floor);
-        self.goal = Some(Goal { bound, times_floor });
-        self.judged()
+        let times_baseline = self.goal.and_then(|goal| goal.times_baseline);
+        self.goal = Some(Goal {
+            bound,
+            times_baseline,
+        });
+        self.with_status()
     }
 
-    /// Besides the bound: at most so many times the floor.
-    pub(crate) fn times_floor(mut self, times: f64) -> Self {
+    /// Adds a second bound: a multiple of the baseline.
+    pub(crate) fn times_baseline(mut self, times: f64) -> Self {
         if let Some(goal) = &mut self.goal {
-            goal.times_floor = Some(times);
+            goal.times_baseline = Some(times);
         }
-        self.judged()
+        self.with_status()
     }
 
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
@@ -158,23 +161,23 @@ impl Row {
         self
     }
 
-    fn judged(mut self) -> Self {
-        self.verdict = match (self.here, self.goal) {
-            (None, _) => Verdict::NotMeasured,
-            (Some(_), None) => Verdict::NoGoal,
+    fn with_status(mut self) -> Self {
+        self.status = match (self.here, self.goal) {
+            (None, _) => GoalStatus::NotMeasured,
+            (Some(_), None) => GoalStatus::NoGoal,
             (Some(here), Some(goal)) => {
                 let within = match goal.bound {
                     Bound::AtMost(bound) => here <= bound,
                     Bound::AtLeast(bound) => here >= bound,
                 };
-                let beside = match (goal.times_floor, self.floor) {
-                    (Some(times), Some(floor)) => here <= times * floor,
+                let within_ratio = match (goal.times_baseline, self.baseline) {
+                    (Some(times), Some(baseline)) => here <= times * baseline,
                     _ => true,
                 };
-                if within && beside {
-                    Verdict::Met
+                if within && within_ratio {
+                    GoalStatus::Met
                 } else {
-                    Verdict::Missed
+                    GoalStatus::Missed
                 }
             }
         };
@@ -183,16 +186,16 @@ impl Row {
 }
 
 impl Report {
-    /// The figures as a table for a terminal, with notes below.
+    /// Formats the report as a terminal table, with notes below.
     pub fn table(&self) -> String {
-        let mut cells = vec![["", "", "here", "floor", "goal", ""].map(str::to_owned)];
+        let mut cells = vec![["", "", "here", "baseline", "goal", ""].map(str::to_owned)];
         let mut notes: Vec<String> = Vec::new();
         for row in &self.rows {
-            let mut verdict = match row.verdict {
-                Verdict::Met => "met",
-                Verdict::Missed => "MISSED",
-                Verdict::NotMeasured => "not measured",
-                Verdict::NoGoal => "",
+            let mut status = match row.status {
+                GoalStatus::Met => "met",
+                GoalStatus::Missed => "MISSED",
+                GoalStatus::NotMeasured => "not measured",
+                GoalStatus::NoGoal => "",
             }
             .to_owned();
             if let Some(note) = &row.note {
@@ -201,7 +204,7 @@ impl Report {
                     notes.push(note);
                     notes.len() - 1
                 });
-                let _ = write!(verdict, " [{}]", place + 1);
+                let _ = write!(status, " [{}]", place + 1);
             }
             let unit = if row.unit.is_empty() {
                 String::new()
@@ -209,12 +212,12 @@ impl Report {
                 format!(" ({})", row.unit)
             };
             cells.push([
-                row.figure.to_string(),
+                row.benchmark.to_string(),
                 format!("{}{unit}", row.what),
                 here(row),
-                row.floor.map(number).unwrap_or_default(),
+                row.baseline.map(number).unwrap_or_default(),
                 row.goal.map(goal).unwrap_or_default(),
-                verdict.trim().to_owned(),
+                status.trim().to_owned(),
             ]);
         }
         let mut text = self.heading();
@@ -230,7 +233,7 @@ impl Report {
         let mut text = machine
             .processor
             .clone()
-            .unwrap_or_else(|| "a processor without a name".to_owned());
+            .unwrap_or_else(|| "unknown processor".to_owned());
         let _ = write!(text, ", {} usable cores", machine.cores);
         if let Some(hypervisor) = &machine.hypervisor {
             let _ = write!(text, ", virtual ({hypervisor})");
@@ -246,10 +249,10 @@ impl Report {
     }
 }
 
-/// Letters of a note that a table has room for; JSON has all of them.
+/// Characters of a note in the table; JSON has the whole note.
 const NOTE_CHARS: usize = 400;
 
-/// The words of a note, which may be those of another program, on one line.
+/// Joins a note, which may quote another program, into one line.
 fn one_line(note: &str) -> String {
     let words: Vec<&str> = note.split_whitespace().collect();
     let line = words.join(" ");
@@ -259,7 +262,7 @@ fn one_line(note: &str) -> String {
     }
 }
 
-fn here(row: &Row) -> String {
+fn here(row: &Measurement) -> String {
     let Some(value) = row.here else {
         return "-".to_owned();
     };
@@ -274,13 +277,13 @@ fn goal(goal: Goal) -> String {
         Bound::AtMost(bound) => format!("<= {}", number(bound)),
         Bound::AtLeast(bound) => format!(">= {}", number(bound)),
     };
-    match goal.times_floor {
-        Some(times) => format!("{bound}, <= {} x floor", number(times)),
+    match goal.times_baseline {
+        Some(times) => format!("{bound}, <= {} x baseline", number(times)),
         None => bound,
     }
 }
 
-/// Three digits that matter, and whole numbers whole.
+/// Formats three significant digits, and whole numbers as such.
 fn number(value: f64) -> String {
     let size = value.abs();
     let places = if size >= 100.0 || value == 0.0 {
@@ -338,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_people() {
+    fn formats_three_significant_digits() {
         for (value, text) in [
             (0.0, "0"),
             (2.34567, "2.35"),
@@ -355,32 +358,38 @@ mod tests {
     }
 
     #[test]
-    fn goals_are_judged_with_and_without_the_floor() {
-        let row = |here| Row::of(Figure::P1, "x", "µs", here);
-        assert_eq!(row(3.0).verdict, Verdict::NoGoal);
-        assert_eq!(row(3.0).at_most(3.2).verdict, Verdict::Met);
-        assert_eq!(row(3.3).at_most(3.2).verdict, Verdict::Missed);
-        assert_eq!(row(3.0).at_least(3.2).verdict, Verdict::Missed);
-        let beside = |floor| row(3.0).at_most(3.2).times_floor(1.3).floor(floor).verdict;
-        assert_eq!(beside(Some(2.4)), Verdict::Met);
-        assert_eq!(beside(Some(2.2)), Verdict::Missed);
-        assert_eq!(beside(None), Verdict::Met);
+    fn goal_status_considers_bound_and_baseline() {
+        let row = |here| Measurement::of(Benchmark::P1, "x", "µs", here);
+        assert_eq!(row(3.0).status, GoalStatus::NoGoal);
+        assert_eq!(row(3.0).at_most(3.2).status, GoalStatus::Met);
+        assert_eq!(row(3.3).at_most(3.2).status, GoalStatus::Missed);
+        assert_eq!(row(3.0).at_least(3.2).status, GoalStatus::Missed);
+        let within_ratio = |baseline| {
+            row(3.0)
+                .at_most(3.2)
+                .times_baseline(1.3)
+                .baseline(baseline)
+                .status
+        };
+        assert_eq!(within_ratio(Some(2.4)), GoalStatus::Met);
+        assert_eq!(within_ratio(Some(2.2)), GoalStatus::Missed);
+        assert_eq!(within_ratio(None), GoalStatus::Met);
         assert_eq!(
-            Row::absent(Figure::P3, "x", "no").at_most(1.0).verdict,
-            Verdict::NotMeasured
+            Measurement::absent(Benchmark::P3, "x", "no").at_most(1.0).status,
+            GoalStatus::NotMeasured
         );
-        assert_eq!(row(f64::NAN).at_most(3.2).verdict, Verdict::Missed);
+        assert_eq!(row(f64::NAN).at_most(3.2).status, GoalStatus::Missed);
     }
 
     #[test]
-    fn repeats_give_the_median_and_the_spread() {
-        let row = Row::of_repeats(Figure::P1, "x", "µs", &[5.0, 1.0, 2.0]);
+    fn repeats_yield_median_and_spread() {
+        let row = Measurement::of_repeats(Benchmark::P1, "x", "µs", &[5.0, 1.0, 2.0]);
         assert_eq!((row.here, row.spread), (Some(2.0), Some([1.0, 5.0])));
-        let single = Row::of_repeats(Figure::P1, "x", "µs", &[5.0]);
+        let single = Measurement::of_repeats(Benchmark::P1, "x", "µs", &[5.0]);
         assert_eq!((single.here, single.spread), (Some(5.0), None));
         assert_eq!(
-            Row::of_repeats(Figure::P1, "x", "µs", &[]).verdict,
-            Verdict::NotMeasured
+            Measurement::of_repeats(Benchmark::P1, "x", "µs", &[]).status,
+            GoalStatus::NotMeasured
         );
     }
 
@@ -392,12 +401,12 @@ mod tests {
                 ..Facts::default()
             },
             rows: vec![
-                Row::of_repeats(Figure::P1, "CPU", "µs", &[2.0, 2.5, 3.0])
-                    .floor(Some(2.1))
+                Measurement::of_repeats(Benchmark::P1, "CPU", "µs", &[2.0, 2.5, 3.0])
+                    .baseline(Some(2.1))
                     .at_most(3.2)
-                    .times_floor(1.3),
-                Row::absent(Figure::P3, "instructions", "valgrind is not installed"),
-                Row::of(Figure::P8, "errors", "", 0.0)
+                    .times_baseline(1.3),
+                Measurement::absent(Benchmark::P3, "instructions", "valgrind is not installed"),
+                Measurement::of(Benchmark::P8, "errors", "", 0.0)
                     .at_most(0.0)
                     .note("of 10,000"),
             ],
@@ -406,18 +415,18 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_line_for_each_figure_and_the_notes_below() {
+    fn table_has_a_line_per_measurement_and_notes_below() {
         let table = report().table();
         let lines: Vec<&str> = table.lines().collect();
         assert!(lines[0].contains("AMD EPYC, 2 usable cores") && lines[0].ends_with("12 s"));
         let words: Vec<&str> = lines[2].split_whitespace().collect();
         assert_eq!(
             words.join(" "),
-            "P1 CPU (µs) 2.5 (2 to 3) 2.1 <= 3.2, <= 1.3 x floor met"
+            "P1 CPU (µs) 2.5 (2 to 3) 2.1 <= 3.2, <= 1.3 x baseline met"
         );
         assert!(lines[3].contains("not measured [1]") && lines[4].ends_with("met [2]"));
         assert_eq!(lines[5..], ["[1] valgrind is not installed", "[2] of 10,000"]);
-        // Columns are aligned, letters beyond ASCII included.
+        // Columns are aligned by characters, not bytes.
         let column = |line: &str| {
             line.chars().count() - line.split_once("met").map_or(0, |(_, rest)| rest.chars().count())
         };
@@ -425,12 +434,12 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_told_once_and_on_one_line() {
-        let why = format!("it said:\n  {}", "é ".repeat(500));
+    fn prints_each_note_once_on_one_line() {
+        let why = format!("standard error:\n  {}", "é ".repeat(500));
         let report = Report {
             rows: vec![
-                Row::absent(Figure::P3, "a", why.clone()),
-                Row::absent(Figure::P3, "b", why),
+                Measurement::absent(Benchmark::P3, "a", why.clone()),
+                Measurement::absent(Benchmark::P3, "b", why),
             ],
             ..report()
         };
@@ -438,16 +447,16 @@ mod tests {
         let lines: Vec<&str> = table.lines().skip(2).collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[0].ends_with("[1]") && lines[1].ends_with("[1]"));
-        assert!(lines[2].starts_with("[1] it said: é é") && lines[2].ends_with("..."));
+        assert!(lines[2].starts_with("[1] standard error: é é") && lines[2].ends_with("..."));
     }
 
     #[test]
-    fn the_report_is_strict_json() {
+    fn serializes_to_strict_json() {
         let json = serde_json::to_value(report()).expect("JSON");
-        assert_eq!(json["rows"][0]["figure"], "P1");
+        assert_eq!(json["rows"][0]["benchmark"], "P1");
         assert_eq!(json["rows"][0]["goal"]["bound"]["at_most"], 3.2);
         assert_eq!(json["rows"][1]["here"], serde_json::Value::Null);
-        assert_eq!(json["rows"][1]["verdict"], "not_measured");
+        assert_eq!(json["rows"][1]["status"], "not_measured");
         assert_eq!(json["machine"]["cores"], 2);
     }
 }

@@ -1,4 +1,5 @@
-//! A timer that an event queue can wait for, to the nanosecond: timeouts of the queue itself are whole milliseconds on older kernels.
+//! A pollable timer with nanosecond resolution: timeouts of the queue itself are whole milliseconds
+//! on older kernels.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -23,7 +24,7 @@ impl AsFd for Timer {
 }
 
 impl Timer {
-    /// A timer that is off.
+    /// Creates a disarmed timer.
     pub(crate) fn new() -> Result<Self, BenchError> {
         let file = timerfd_create(
             TimerfdClockId::Monotonic,
@@ -33,12 +34,12 @@ impl Timer {
         Ok(Timer { file, armed: None })
     }
 
-    /// Tells at this absolute instant, or not at all. Costs nothing if that is so already.
+    /// Arms the timer for an absolute instant, or disarms it. Free of cost if nothing changes.
     pub(crate) fn arm(&mut self, due: Option<Nanos>) -> Result<(), BenchError> {
         if due == self.armed {
             return Ok(());
         }
-        // Zero switches a timer off; nothing was ever due at the first nanosecond of the machine.
+        // Zero disarms a timer; nothing is ever due at the machine's first nanosecond.
         let at = due.map_or(0, |due| due.max(1));
         let setting = Itimerspec {
             it_interval: Timespec {
@@ -56,9 +57,9 @@ impl Timer {
         Ok(())
     }
 
-    /// Takes note that it has told: until then it goes on telling.
-    pub(crate) fn told(&mut self) {
-        // If it has not told, there is nothing to read, and nothing waits.
+    /// Clears the expiration; until then the timer stays readable.
+    pub(crate) fn clear(&mut self) {
+        // If it has not expired, there is nothing to read, and the read does not block.
         let _ = rustix::io::read(&self.file, &mut [0; 8]);
         self.armed = None;
     }
@@ -71,27 +72,27 @@ mod tests {
 
     use super::*;
 
-    fn tells(timer: &Timer, wait: Option<&Timespec>) -> bool {
+    fn is_readable(timer: &Timer, wait: Option<&Timespec>) -> bool {
         poll(&mut [PollFd::new(timer, PollFlags::IN)], wait).expect("a poll") > 0
     }
 
     #[test]
-    fn it_tells_at_its_instant_and_once() {
+    fn expires_at_its_instant_and_once() {
         let at_once = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
         let clock = RunClock::with_origin(0);
         let mut timer = Timer::new().expect("a timer");
-        assert!(!tells(&timer, Some(&at_once)));
+        assert!(!is_readable(&timer, Some(&at_once)));
         let due = clock.now() + 3_000_000;
         timer.arm(Some(due)).expect("set");
-        assert!(tells(&timer, None));
+        assert!(is_readable(&timer, None));
         assert!(clock.now() >= due);
-        timer.told();
-        assert!(!tells(&timer, Some(&at_once)));
+        timer.clear();
+        assert!(!is_readable(&timer, Some(&at_once)));
         timer.arm(Some(clock.now() + 3_600_000_000_000)).expect("set");
         timer.arm(None).expect("off");
-        assert!(!tells(&timer, Some(&at_once)));
+        assert!(!is_readable(&timer, Some(&at_once)));
     }
 }

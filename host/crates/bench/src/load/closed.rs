@@ -1,4 +1,4 @@
-//! A closed loop: so many streams at the same time, each beginning anew when it has ended.
+//! A closed loop: each stream sends its next request as soon as its response is complete.
 
 use veeksha_machine::ThreadWatch;
 use veeksha_model::ChunkKind;
@@ -9,7 +9,7 @@ use crate::BenchError;
 
 /// Drives the load through the transport.
 pub(crate) fn drive_closed(client: &Client, load: Load) -> Result<Cost, BenchError> {
-    let clock = client.sending.clock;
+    let clock = client.submitter.clock;
     let mut threads = ThreadWatch::new(&["client-"], clock.now());
     let meter = Meter::start();
     let mut cost = Cost {
@@ -18,12 +18,12 @@ pub(crate) fn drive_closed(client: &Client, load: Load) -> Result<Cost, BenchErr
     };
     let mut begun = load.replies.min(u64::from(load.streams));
     for number in 0..begun {
-        client.sending.submit(number, clock.now());
+        client.submitter.submit(number, clock.now());
     }
     for _ in 0..load.replies {
         cost.count(&client.next()?);
         if begun < load.replies {
-            client.sending.submit(begun, clock.now());
+            client.submitter.submit(begun, clock.now());
             begun += 1;
         }
     }
@@ -36,7 +36,7 @@ pub(crate) fn drive_closed(client: &Client, load: Load) -> Result<Cost, BenchErr
 }
 
 impl Cost {
-    /// Adds what became of one request.
+    /// Adds one outcome.
     pub(crate) fn count(&mut self, outcome: &Outcome) {
         match &outcome.result {
             Ok(_) => self.replies += 1,

@@ -1,4 +1,4 @@
-//! How much is asked of a client, and what it cost.
+//! Load and cost of a client.
 
 use serde::{Deserialize, Serialize};
 use veeksha_clock::RunClock;
@@ -7,59 +7,59 @@ use veeksha_model::Nanos;
 use crate::BenchError;
 use crate::process::{peak_resident, process_cpu};
 
-/// How much is asked of a client.
+/// The load on a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Load {
-    /// Answers that stream at the same time; each has a connection.
+    /// Concurrent streams, one connection each.
     pub(crate) streams: u32,
-    /// Answers in all: a stream begins its next one when it has ended.
+    /// Total responses; a stream starts its next one when the previous one has ended.
     pub(crate) replies: u64,
 }
 
-/// What a load cost, and how it went.
+/// Cost and result of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cost {
     /// JSON events received.
     pub(crate) events: u64,
     /// Of those, events with text.
     pub(crate) tokens: u64,
-    /// Answers that came to their end.
+    /// Completed responses.
     pub(crate) replies: u64,
-    /// Answers that did not.
+    /// Failed responses.
     pub(crate) failed: u64,
-    /// What the first failure said.
+    /// Message of the first failure.
     pub(crate) first_failure: Option<String>,
-    /// Reads of the sockets' bytes, where the client counts them.
+    /// Socket reads, if the client counts them.
     pub(crate) reads: Option<u64>,
-    /// Events that came out of the same read as an earlier one, where the client counts them.
+    /// Events that shared a read with an earlier one, if the client counts them.
     pub(crate) merged: Option<u64>,
-    /// Processor time of this process meanwhile, user and kernel.
+    /// Processor time of this process during the load, user and kernel.
     pub(crate) cpu: Nanos,
-    /// Of that, the threads that hold the sockets, where they are threads of their own.
+    /// Of that, the client threads, if they are separate threads.
     pub(crate) client_cpu: Option<Nanos>,
-    /// Time that passed.
+    /// Elapsed time.
     pub(crate) wall: Nanos,
-    /// Peak of this process's resident memory so far, in bytes.
+    /// Peak resident memory of this process so far, in bytes.
     pub(crate) peak_resident: Option<u64>,
 }
 
 impl Cost {
-    /// Processor time for each event, in microseconds.
+    /// Returns the processor time per event, in microseconds.
     pub(crate) fn micros_per_event(&self) -> Option<f64> {
         per(self.cpu, self.events)
     }
 
-    /// The same, of the threads that hold the sockets.
+    /// Returns the processor time per event of the client threads, in microseconds.
     pub(crate) fn client_micros_per_event(&self) -> Option<f64> {
         per(self.client_cpu?, self.events)
     }
 
-    /// Events in each second that passed.
+    /// Returns events per second of elapsed time.
     pub(crate) fn events_per_second(&self) -> Option<f64> {
         (self.wall > 0).then(|| self.events as f64 / (self.wall as f64 / 1e9))
     }
 
-    /// An error if any answer failed, or if there are fewer events than the answers have.
+    /// Returns an error if a response failed or events are missing.
     pub(crate) fn checked(self, events_each: u64) -> Result<Self, BenchError> {
         if self.failed > 0 || self.replies == 0 {
             return Err(BenchError::Requests {
@@ -81,7 +81,7 @@ fn per(nanos: Nanos, events: u64) -> Option<f64> {
     (events > 0).then(|| nanos as f64 / 1e3 / events as f64)
 }
 
-/// Processor time and time since it was started.
+/// Processor time and elapsed time since its start.
 #[derive(Debug)]
 pub(crate) struct Meter {
     clock: RunClock,
@@ -96,7 +96,7 @@ impl Meter {
         }
     }
 
-    /// Puts what was used since the start into `cost`.
+    /// Stores the usage since the start in `cost`.
     pub(crate) fn read(&self, cost: &mut Cost) {
         cost.wall = self.clock.now();
         cost.cpu = process_cpu().saturating_sub(self.cpu);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_an_event() {
+    fn computes_cost_per_event() {
         let cost = Cost {
             events: 2_000,
             cpu: 3_000_000,
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_with_a_failure_or_a_lost_event_is_no_figure() {
+    fn rejects_costs_with_failures_or_missing_events() {
         let good = Cost {
             replies: 10,
             events: 660,

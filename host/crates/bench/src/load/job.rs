@@ -1,4 +1,4 @@
-//! Requests for the transport, all alike.
+//! Identical requests for the transport.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use veeksha_ports::Job;
 
 use super::PROMPT;
 
-/// What every job asks: an answer of so many tokens.
-pub(crate) fn question(tokens: u32) -> Arc<Prepared> {
+/// Returns the prompt of every job: a response of `tokens` tokens.
+pub(crate) fn prompt(tokens: u32) -> Arc<Prepared> {
     let words = PROMPT.split_whitespace().count() as u32;
     Arc::new(Prepared {
         request: Request {
@@ -45,8 +45,8 @@ pub(crate) fn question(tokens: u32) -> Arc<Prepared> {
     })
 }
 
-/// The job with this number, due at `intended` and handed over at `now`.
-pub(crate) fn job(question: &Arc<Prepared>, number: u64, intended: Nanos, now: Nanos) -> Job {
+/// Returns job `number`, due at `intended` and dispatched at `now`.
+pub(crate) fn job(prompt: &Arc<Prepared>, number: u64, intended: Nanos, now: Nanos) -> Job {
     Job {
         id: RequestId {
             session: SessionId(number),
@@ -55,7 +55,7 @@ pub(crate) fn job(question: &Arc<Prepared>, number: u64, intended: Nanos, now: N
         intended,
         held: Default::default(),
         dispatched_at: now,
-        request: Arc::clone(question),
+        request: Arc::clone(prompt),
         history: None,
         session_requests: 1,
         measured: true,

@@ -1,4 +1,4 @@
-//! Loads that a client drives, and what they cost.
+//! Loads that a client drives, and their cost.
 
 mod closed;
 mod cost;
@@ -11,7 +11,7 @@ pub(crate) use cost::{Cost, Load, Meter};
 pub(crate) use open::{Pace, drive_open};
 pub(crate) use transport::Client;
 
-/// What every request of the bench says: about a hundred words, as a short question with some context has.
+/// The prompt of every request: about a hundred words, like a short prompt with some context.
 pub(crate) const PROMPT: &str = "The quick brown fox jumps over the lazy dog and then rests in the shade of an old oak tree while \
     the river runs slowly past the mill, where the miller counts his sacks of grain and thinks about the price of flour in the \
     town beyond the hills. His daughter reads a letter from her brother at sea, who tells of storms and strange fish and of a \

@@ -1,4 +1,4 @@
-//! An open loop: a request at every interval, whatever became of those before.
+//! An open loop: one request per interval, independent of earlier responses.
 
 use std::thread;
 
@@ -9,32 +9,33 @@ use veeksha_ports::Outcome;
 use super::Client;
 use crate::BenchError;
 
-/// How often a request is sent, and how many.
+/// Interval and number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// From each request to the next, in nanoseconds.
+    /// Interval between requests, in nanoseconds.
     pub(crate) interval: Nanos,
-    /// Requests in all.
+    /// Total requests.
     pub(crate) requests: u64,
 }
 
-/// Sends at the pace from a thread of its own; gives each outcome to `on_outcome`, on this thread.
+/// Sends at the given pace from a separate thread; passes each outcome to `on_outcome` on this
+/// thread.
 pub(crate) fn drive_open(
     client: &Client,
     pace: Pace,
     mut on_outcome: impl FnMut(Outcome),
 ) -> Result<(), BenchError> {
-    let sending = &client.sending;
+    let submitter = &client.submitter;
     thread::scope(|scope| {
         let sender = thread::Builder::new().name("bench-pace".to_owned());
         sender
             .spawn_scoped(scope, move || {
                 minimal_timer_slack();
-                let begin = sending.clock.now();
+                let begin = submitter.clock.now();
                 for number in 0..pace.requests {
                     let due = begin + number * pace.interval;
-                    sleep_until(sending.clock, due);
-                    sending.submit(number, due);
+                    sleep_until(submitter.clock, due);
+                    submitter.submit(number, due);
                 }
             })
             .map_err(BenchError::io("starting a thread"))?;

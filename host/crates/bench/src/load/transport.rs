@@ -1,4 +1,4 @@
-//! The client that is measured: the transport of a real run, behind the port that the pipeline uses.
+//! The client under test: the transport of a real run, behind the pipeline's port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,25 +10,26 @@ use veeksha_model::{Nanos, Prepared};
 use veeksha_ports::{Outcome, Returned, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};
 
-use super::job::{job, question};
+use super::job::{job, prompt};
 use crate::BenchError;
 
-/// The sending side, which any thread may use.
-pub(crate) struct Sending {
+/// The submitter side, usable from any thread.
+pub(crate) struct Submitter {
     transport: HttpTransport,
-    question: Arc<Prepared>,
+    prompt: Arc<Prepared>,
     pub(crate) clock: RunClock,
 }
 
-/// A transport with one client thread. The thread that holds the client does what a run's completion threads do: it understands
-/// what has come back.
+/// A transport with one client thread. The owning thread does the work of a run's completion
+/// threads: it decodes responses.
 pub(crate) struct Client {
-    pub(crate) sending: Sending,
+    pub(crate) submitter: Submitter,
     returned: Receiver<Box<dyn Returned>>,
 }
 
 impl Client {
-    /// Starts a transport that asks the server at `address` for answers of so many tokens. Its thread inherits the cores of the caller.
+    /// Starts a transport that requests responses of `tokens` tokens from `address`. Its thread
+    /// inherits the caller's cores.
     pub(crate) fn start(address: SocketAddr, tokens: u32) -> Result<Self, BenchError> {
         let api = Api {
             model: "bench".to_owned(),
@@ -37,19 +38,19 @@ impl Client {
         let target = Target::single(Server::at(format!("http://{address}/v1")), api);
         let (sender, returned) = channel();
         let sinks = Sinks {
-            // Nobody receives once the client is dropped, and then nobody is interested.
+            // The receiver is gone only when the client has been dropped.
             returned: Arc::new(move |outcome| drop(sender.send(outcome))),
             first_chunk: None,
         };
         let clock = RunClock::starting_now();
         let transport = HttpTransport::start(TransportConfig::new(target), clock, sinks)
             .map_err(|error| BenchError::Transport(error.to_string()))?;
-        let sending = Sending {
+        let submitter = Submitter {
             transport,
-            question: question(tokens),
+            prompt: prompt(tokens),
             clock,
         };
-        Ok(Client { sending, returned })
+        Ok(Client { submitter, returned })
     }
 
     /// Waits for the next outcome and decodes it on this thread.
@@ -62,10 +63,10 @@ impl Client {
     }
 }
 
-impl Sending {
-    /// Sends the request with this number now; it was due at `intended`.
+impl Submitter {
+    /// Sends request `number` now; it was due at `intended`.
     pub(crate) fn submit(&self, number: u64, intended: Nanos) {
         self.transport
-            .submit(job(&self.question, number, intended, self.clock.now()));
+            .submit(job(&self.prompt, number, intended, self.clock.now()));
     }
 }

@@ -1,9 +1,9 @@
-//! Whole runs of the program, and the files that they leave.
+//! Whole runs of the program, and their files.
 
-mod files;
 mod run;
+mod run_files;
 mod scenario;
 
-pub(crate) use files::{RequestLine, RunFiles};
-pub(crate) use run::{Ran, evaluate_record, run_program, run_program_with};
+pub(crate) use run::{ProgramRun, evaluate_record, run_program, run_program_with};
+pub(crate) use run_files::{RequestLine, RunFiles};
 pub(crate) use scenario::{Runtime, Traffic, scenario};

@@ -1,4 +1,4 @@
-//! Running the program once, as a user would, and what the kernel accounted to it.
+//! Runs the program as a user would and reads its resource usage.
 
 use std::fs;
 use std::io::Read;
@@ -16,35 +16,40 @@ use super::RunFiles;
 use crate::BenchError;
 use crate::process::{children_cpu, peak_resident_of};
 
-/// How often the memory of a run is looked at. The kernel keeps its peak, so only what grows in the last such span is missed.
+/// Sampling interval of a run's memory. The kernel keeps the peak, so only growth in the last
+/// interval is missed.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Statuses after which the files of a run are whole: done, an SLO that failed, a measurement that the run itself calls invalid.
+/// Exit statuses with complete files: done, SLO not met, measurement invalid.
 const WHOLE: [i32; 3] = [0, 3, 6];
 
-/// What a run did and used.
+/// Files and resource usage of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Ran {
-    /// Right before the process was made, on `CLOCK_MONOTONIC`.
+pub(crate) struct ProgramRun {
+    /// Just before the process was spawned, on `CLOCK_MONOTONIC`.
     pub(crate) spawned_at: Nanos,
     /// Processor time, user and kernel, all threads.
     pub(crate) cpu: Option<Nanos>,
-    /// Peak of its resident memory, in bytes.
+    /// Peak resident memory, in bytes.
     pub(crate) peak_resident: Option<u64>,
-    /// Whether the run called its own measurement invalid.
-    pub(crate) called_invalid: bool,
-    /// What it wrote.
+    /// True if the run reported its measurement as invalid.
+    pub(crate) reported_invalid: bool,
+    /// The files of the run.
     pub(crate) files: RunFiles,
 }
 
-/// Runs `exe` on a scenario. Its files go into a folder of their own, which is gone afterwards. Only one run at a time: the processor time
-/// is told of all children together.
-pub(crate) fn run_program(exe: &Path, scenario: &Value) -> Result<Ran, BenchError> {
+/// Runs `exe` on a scenario, in a temporary folder. Only one run at a time: the kernel reports the
+/// processor time of all children together.
+pub(crate) fn run_program(exe: &Path, scenario: &Value) -> Result<ProgramRun, BenchError> {
     run_program_with(exe, scenario, &[])
 }
 
-/// The same, with further arguments.
-pub(crate) fn run_program_with(exe: &Path, scenario: &Value, more: &[&str]) -> Result<Ran, BenchError> {
+/// As [`run_program`], with more arguments.
+pub(crate) fn run_program_with(
+    exe: &Path,
+    scenario: &Value,
+    more: &[&str],
+) -> Result<ProgramRun, BenchError> {
     let failed = |source| BenchError::Io {
         what: "the folder of a run",
         source,
@@ -73,27 +78,27 @@ pub(crate) fn run_program_with(exe: &Path, scenario: &Value, more: &[&str]) -> R
             words: words.trim().to_owned(),
         });
     }
-    Ok(Ran {
+    Ok(ProgramRun {
         spawned_at,
         cpu,
         peak_resident,
-        called_invalid: status.code() == Some(6),
+        reported_invalid: status.code() == Some(6),
         files: RunFiles::read(&output)?,
     })
 }
 
-/// What evaluating a record took.
+/// Resource usage of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Evaluated {
     /// Processor time, user and kernel, all threads.
     pub(crate) cpu: Option<Nanos>,
-    /// From start to end.
+    /// Elapsed time.
     pub(crate) wall: Nanos,
-    /// Peak of its resident memory, in bytes.
+    /// Peak resident memory, in bytes.
     pub(crate) peak_resident: Option<u64>,
 }
 
-/// Has `exe` compute the figures of a run's record, all files written into `to`.
+/// Evaluates a run's record with `exe` and writes all files to `to`.
 pub(crate) fn evaluate_record(exe: &Path, run: &Path, to: &Path) -> Result<Evaluated, BenchError> {
     let mut program = Command::new(exe);
     program.args(["evaluate", "--quiet"]).arg(run).arg("--to").arg(to);
@@ -116,7 +121,7 @@ pub(crate) fn evaluate_record(exe: &Path, run: &Path, to: &Path) -> Result<Evalu
     })
 }
 
-/// Runs a program to its end; what it wrote to standard error, and the peak of its memory.
+/// Runs a program to its end; returns its status, standard error and peak memory.
 fn watched(mut program: Command) -> Result<(ExitStatus, String, Option<u64>), BenchError> {
     let spawned = program
         .stdin(Stdio::null())
@@ -147,7 +152,7 @@ fn watched(mut program: Command) -> Result<(ExitStatus, String, Option<u64>), Be
 fn wait(process: &mut Child) -> Result<(ExitStatus, String), BenchError> {
     let mut words = String::new();
     if let Some(stderr) = &mut process.stderr {
-        // Words that are no text are not worth a failure.
+        // Standard error that is not UTF-8 is not worth a failure.
         let _ = stderr.read_to_string(&mut words);
     }
     let status = process.wait().map_err(BenchError::io("waiting for a run"))?;
@@ -162,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that does what a run does, as far as this file sees it.
+    /// A script that behaves like a run as far as this file is concerned.
     fn program(folder: &Path, body: &str) -> std::path::PathBuf {
         let path = folder.join("program");
         fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("a file");
@@ -178,24 +183,24 @@ echo '{"request_id":"0/0","success":true,"scheduler_ready_at":0,"scheduler_dispa
 sleep 0.1"#;
 
     #[test]
-    fn a_run_is_accounted_and_its_files_are_read() {
+    fn reports_usage_and_files_of_a_run() {
         let folder = tempfile::tempdir().expect("a folder");
         let exe = program(folder.path(), WRITE);
         let ran = run_program(&exe, &json!({ "sessions": 1 })).expect("a run");
         assert_eq!((ran.files.epoch, ran.files.requests.len()), (1.5, 1));
-        assert!(!ran.called_invalid);
+        assert!(!ran.reported_invalid);
         assert!(ran.peak_resident.expect("it slept long enough") > 0);
-        assert!(ran.cpu.expect("the kernel tells") > 0);
+        assert!(ran.cpu.expect("reported by the kernel") > 0);
     }
 
     #[test]
-    fn a_run_that_calls_itself_invalid_still_has_files_and_one_that_fails_is_quoted() {
+    fn keeps_files_of_invalid_runs_and_quotes_failed_ones() {
         let folder = tempfile::tempdir().expect("a folder");
         let invalid = program(folder.path(), &format!("{WRITE}\nexit 6"));
         assert!(
             run_program(&invalid, &json!({ "sessions": 1 }))
                 .expect("files")
-                .called_invalid
+                .reported_invalid
         );
         let failing = program(folder.path(), "echo 'no such key' >&2; exit 2");
         let error = run_program(&failing, &json!({}))

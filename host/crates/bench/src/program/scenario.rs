@@ -4,25 +4,26 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-/// When sessions begin.
+/// Session arrivals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Traffic {
-    /// At random, so many each second on average.
+    /// Poisson arrivals, with this mean rate per second.
     Poisson(f64),
-    /// So many at the same time.
+    /// This number of concurrent sessions.
     Concurrent(u32),
 }
 
-/// What else the run is told.
+/// Runtime settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Runtime {
-    /// Microseconds in which the dispatcher spins.
+    /// Microseconds of spinning before a dispatch.
     pub(crate) spin: f64,
     /// Dispatcher threads; 0: the default.
     pub(crate) dispatchers: u32,
 }
 
-/// A scenario of sessions of one request of about a hundred tokens, answered with `tokens` tokens by the server at `address`.
+/// Returns a scenario of one-request sessions of about a hundred tokens, answered with `tokens`
+/// tokens by the server at `address`.
 pub(crate) fn scenario(
     address: SocketAddr,
     sessions: u64,
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scenario_says_what_was_asked() {
+    fn scenario_has_the_requested_settings() {
         let address = "127.0.0.1:8000".parse().expect("an address");
         let spin = Runtime {
             spin: 200.0,

@@ -1,4 +1,5 @@
-//! One connection: what it has received, the answer under way, and what its socket did not take yet.
+//! One connection: received bytes, the current response, and bytes that the socket has not
+//! accepted.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -6,58 +7,58 @@ use std::rc::Rc;
 
 use veeksha_model::Nanos;
 
-use super::plan::{Keep, Plan, Served, Writes};
+use super::plan::{LogEntry, LogMode, ResponsePlan, WriteMode};
 use super::reply::Reply;
-use super::request::{Kind, Received, look};
+use super::request::{ParsedRequest, RequestKind, parse_request};
 
-/// The answer to `GET`: the list of models.
+/// The response to `GET`: the list of models.
 const MODELS: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 59\r\n\r\n\
     {\"object\":\"list\",\"data\":[{\"id\":\"bench\",\"object\":\"model\"}]}\n";
 
-/// An answer under way.
+/// The response in progress.
 #[derive(Debug)]
-struct Answer {
-    plan: Plan,
+struct ActiveResponse {
+    plan: ResponsePlan,
     reply: Rc<Reply>,
     number: u64,
     next: u32,
-    served: Served,
+    served: LogEntry,
 }
 
-/// A connection and its place in the world.
+/// A connection of the event loop.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
-    /// Tells this connection from earlier ones in the same place.
+    /// Distinguishes this connection from earlier ones in the same slot.
     pub(crate) generation: u64,
-    /// Whether the event queue is asked to tell when the socket takes bytes.
+    /// True while the event queue reports a writable socket.
     pub(crate) waits_to_write: bool,
     received: Vec<u8>,
     unsent: Vec<u8>,
-    answer: Option<Answer>,
+    answer: Option<ActiveResponse>,
 }
 
-/// What reading brought.
+/// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Read1 {
+pub(crate) enum ReadOutcome {
     /// Nothing to do yet.
     Nothing,
-    /// An answer is to be begun.
+    /// A complete request with its id.
     Asked(Option<String>),
-    /// The peer is gone, or talks nonsense.
+    /// The peer has closed, or sent an invalid request.
     Ended,
 }
 
-/// What a turn led to.
+/// Result of a turn.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wrote {
-    /// Another token is to come.
+pub(crate) enum WriteOutcome {
+    /// More tokens follow.
     More,
-    /// The answer is complete; what was kept of it.
-    Finished(Option<Served>),
-    /// There was no answer under way.
+    /// The response is complete; its log entry, if logged.
+    Finished(Option<LogEntry>),
+    /// No response was in progress.
     Idle,
-    /// The peer is gone.
+    /// The peer has closed.
     Ended,
 }
 
@@ -73,21 +74,21 @@ impl Connection {
         }
     }
 
-    /// Whether an answer is under way.
+    /// Returns true while a response is in progress.
     pub(crate) fn is_answering(&self) -> bool {
         self.answer.is_some()
     }
 
-    /// Whether bytes wait for room in the socket.
+    /// Returns true if bytes wait for the socket.
     pub(crate) fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// Reads what has come, through a buffer that all connections share.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Read1 {
+    /// Reads what has arrived, through a buffer shared by all connections.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> ReadOutcome {
         loop {
             match self.stream.read(buffer) {
-                Ok(0) => return Read1::Ended,
+                Ok(0) => return ReadOutcome::Ended,
                 Ok(count) => {
                     self.received
                         .extend_from_slice(buffer.get(..count).unwrap_or_default());
@@ -97,33 +98,33 @@ impl Connection {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Read1::Ended,
+                Err(_) => return ReadOutcome::Ended,
             }
         }
         self.next_request()
     }
 
-    /// The next whole request of those received. While an answer is under way the next one waits.
-    pub(crate) fn next_request(&mut self) -> Read1 {
+    /// Takes the next complete request. While a response is in progress the next one waits.
+    pub(crate) fn next_request(&mut self) -> ReadOutcome {
         while self.answer.is_none() && !self.received.is_empty() {
-            match look(&self.received) {
-                Received::Part => return Read1::Nothing,
-                Received::Nonsense => return Read1::Ended,
-                Received::Whole { bytes, kind, id } => {
+            match parse_request(&self.received) {
+                ParsedRequest::Part => return ReadOutcome::Nothing,
+                ParsedRequest::Invalid => return ReadOutcome::Ended,
+                ParsedRequest::Whole { bytes, kind, id } => {
                     self.received.drain(..bytes);
                     match kind {
-                        Kind::Answer => return Read1::Asked(id),
-                        Kind::Models => self.unsent.extend_from_slice(MODELS),
+                        RequestKind::Answer => return ReadOutcome::Asked(id),
+                        RequestKind::Models => self.unsent.extend_from_slice(MODELS),
                     }
                 }
             }
         }
-        Read1::Nothing
+        ReadOutcome::Nothing
     }
 
-    /// Begins an answer; its first turn is the caller's to give.
-    pub(crate) fn begin(&mut self, plan: Plan, reply: Rc<Reply>, number: u64, served: Served) {
-        self.answer = Some(Answer {
+    /// Starts a response; the caller schedules its first turn.
+    pub(crate) fn begin(&mut self, plan: ResponsePlan, reply: Rc<Reply>, number: u64, served: LogEntry) {
+        self.answer = Some(ActiveResponse {
             plan,
             reply,
             number,
@@ -132,47 +133,47 @@ impl Connection {
         });
     }
 
-    /// The plan of the answer under way.
-    pub(crate) fn plan(&self) -> Option<Plan> {
+    /// The plan of the response in progress.
+    pub(crate) fn plan(&self) -> Option<ResponsePlan> {
         self.answer.as_ref().map(|answer| answer.plan)
     }
 
-    /// Writes the next token, or the whole answer. `now` is asked for right before the write.
-    pub(crate) fn turn(&mut self, now: impl FnOnce() -> Nanos) -> Wrote {
+    /// WriteMode the next token, or the whole response. `now` is called just before the write.
+    pub(crate) fn turn(&mut self, now: impl FnOnce() -> Nanos) -> WriteOutcome {
         let Some(answer) = &mut self.answer else {
-            return Wrote::Idle;
+            return WriteOutcome::Idle;
         };
         match answer.plan.writes {
-            Writes::Whole => {
+            WriteMode::Whole => {
                 answer.reply.write_whole(answer.number, &mut self.unsent);
                 answer.next = answer.plan.tokens;
             }
-            Writes::EachToken => {
+            WriteMode::EachToken => {
                 answer
                     .reply
                     .write_token(answer.next, answer.number, &mut self.unsent);
                 answer.next += 1;
             }
         }
-        if answer.plan.keep == Keep::Times {
+        if answer.plan.keep == LogMode::Times {
             answer.served.writes.push(now());
         }
         let finished = answer.next >= answer.plan.tokens;
         if !self.flush() {
-            return Wrote::Ended;
+            return WriteOutcome::Ended;
         }
         if !finished {
-            return Wrote::More;
+            return WriteOutcome::More;
         }
         let kept = self
             .answer
             .take()
-            .filter(|answer| answer.plan.keep == Keep::Times)
+            .filter(|answer| answer.plan.keep == LogMode::Times)
             .map(|answer| answer.served);
-        Wrote::Finished(kept)
+        WriteOutcome::Finished(kept)
     }
 
-    /// Hands unsent bytes to the socket, as many as it takes; false if the peer is gone.
+    /// WriteMode unsent bytes, as many as the socket accepts; returns false if the peer has closed.
     pub(crate) fn flush(&mut self) -> bool {
         let mut sent = 0;
         while let Some(rest) = self.unsent.get(sent..).filter(|rest| !rest.is_empty()) {

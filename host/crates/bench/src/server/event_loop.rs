@@ -1,4 +1,5 @@
-//! The server's one thread: an event queue over the listening socket, a timer, the commands and the connections.
+//! The server's only thread: an event queue over the listening socket, a timer, the commands and
+//! the connections.
 
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
@@ -13,47 +14,49 @@ use rustix::time::Timespec;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-use super::connection::{Connection, Read1, Wrote};
-use super::plan::{Command, Counts, Plan, Served, Told, Writes};
+use super::connection::{Connection, ReadOutcome, WriteOutcome};
+use super::plan::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts, WriteMode};
 use super::reply::Reply;
 use super::schedule::{Schedule, Turn};
 use crate::BenchError;
-use crate::lines::{Lines, tell};
+use crate::lines::{LineReader, write_line};
 use crate::timer::Timer;
 
-/// Places of the event queue that are no connections.
+/// Event-queue tokens that are not connections.
 const LISTENER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 const COMMANDS: u64 = u64::MAX - 2;
 
-/// Connections that may wait to be accepted: a burst of ten thousand must not lose its first packets.
+/// Listen backlog: a burst of ten thousand connections must not lose SYN packets.
 const BACKLOG: i32 = 4_096;
 
-/// The server and everything it owns.
+/// The server's state.
 pub(crate) struct Server<C, W> {
     clock: RunClock,
     queue: OwnedFd,
     listener: TcpListener,
-    /// Whether the queue tells of new connections; not while no more files can be opened.
+    /// True while the queue reports new connections; paused while the limit of open files is
+    /// reached.
     listens: bool,
     timer: Timer,
-    commands: Lines<C>,
+    commands: LineReader<C>,
     answers: W,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     generations: u64,
     schedule: Schedule,
-    plan: Plan,
+    plan: ResponsePlan,
     reply: Rc<Reply>,
     answered: u64,
-    log: Vec<Served>,
-    counts: Counts,
+    log: Vec<LogEntry>,
+    counts: ServerCounts,
     buffer: Vec<u8>,
 }
 
 impl<C: AsFd, W: Write> Server<C, W> {
-    /// Takes a free port on loopback and says so on `answers`. The clock of the log is `CLOCK_MONOTONIC` itself.
-    pub(crate) fn start(commands: Lines<C>, mut answers: W) -> Result<Self, BenchError> {
+    /// Listens on a free loopback port and sends the address to `messages`. Log times are those of
+    /// `CLOCK_MONOTONIC`.
+    pub(crate) fn start(commands: LineReader<C>, mut answers: W) -> Result<Self, BenchError> {
         let failed = |error: Errno| BenchError::io("the bench server's socket")(error.into());
         let socket = socket_with(
             AddressFamily::INET,
@@ -76,8 +79,8 @@ impl<C: AsFd, W: Write> Server<C, W> {
         add(&listener, LISTENER)?;
         add(&timer, TIMER)?;
         add(&commands, COMMANDS)?;
-        tell(&mut answers, &Told::Ready(address))?;
-        let plan = Plan::busy(1, Writes::EachToken);
+        write_line(&mut answers, &ChildMessage::Ready(address))?;
+        let plan = ResponsePlan::busy(1, WriteMode::EachToken);
         Ok(Server {
             clock: RunClock::with_origin(0),
             queue,
@@ -94,12 +97,12 @@ impl<C: AsFd, W: Write> Server<C, W> {
             reply: Rc::new(Reply::new(plan.tokens)),
             answered: 0,
             log: Vec::new(),
-            counts: Counts::default(),
+            counts: ServerCounts::default(),
             buffer: vec![0; 64 << 10],
         })
     }
 
-    /// Serves until the commands end.
+    /// Serves until the end of the commands.
     pub(crate) fn run(mut self) -> Result<(), BenchError> {
         let mut events = Vec::with_capacity(1_024);
         loop {
@@ -115,8 +118,8 @@ impl<C: AsFd, W: Write> Server<C, W> {
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.accept(),
-                    // Whose turn it is, is seen below.
-                    TIMER => self.timer.told(),
+                    // Due turns are handled below.
+                    TIMER => self.timer.clear(),
                     COMMANDS => {
                         if !self.obey()? {
                             return Ok(());
@@ -141,18 +144,18 @@ impl<C: AsFd, W: Write> Server<C, W> {
             return Ok(false);
         }
         while let Some(line) = self.commands.take() {
-            let told = match serde_json::from_str(&line) {
+            let message = match serde_json::from_str(&line) {
                 Ok(Command::Plan(plan)) => {
                     self.plan = plan;
                     self.reply = Rc::new(Reply::new(plan.tokens));
                     self.counts.peak_in_flight = self.counts.in_flight;
-                    Told::Done
+                    ChildMessage::Done
                 }
-                Ok(Command::Log) => Told::Log(std::mem::take(&mut self.log)),
-                Ok(Command::Counts) => Told::Counts(self.counts),
-                Err(error) => Told::Failed(format!("{line}: {error}")),
+                Ok(Command::Log) => ChildMessage::Log(std::mem::take(&mut self.log)),
+                Ok(Command::ServerCounts) => ChildMessage::ServerCounts(self.counts),
+                Err(error) => ChildMessage::Failed(format!("{line}: {error}")),
             };
-            tell(&mut self.answers, &told)?;
+            write_line(&mut self.answers, &message)?;
         }
         Ok(true)
     }
@@ -184,7 +187,8 @@ impl<C: AsFd, W: Write> Server<C, W> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // No file is left: the next one that is closed makes room, and until then the queue would tell without end.
+                    // The limit of open files is reached. Stop polling the listener until a
+                    // connection closes; otherwise the queue would report it forever.
                     let full = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
                     if error.raw_os_error().is_some_and(|code| full.contains(&code)) {
                         self.listens = epoll::delete(&self.queue, &self.listener).is_err();
@@ -204,9 +208,9 @@ impl<C: AsFd, W: Write> Server<C, W> {
         }
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
             match connection.read(&mut self.buffer) {
-                Read1::Nothing => {}
-                Read1::Asked(request) => self.begin(place, request),
-                Read1::Ended => return self.end(place),
+                ReadOutcome::Nothing => {}
+                ReadOutcome::Asked(request) => self.begin(place, request),
+                ReadOutcome::Ended => return self.end(place),
             }
         }
         self.watch(place);
@@ -218,7 +222,7 @@ impl<C: AsFd, W: Write> Server<C, W> {
         let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else {
             return;
         };
-        let served = Served {
+        let served = LogEntry {
             request,
             connection: connection.generation - 1,
             arrived,
@@ -236,7 +240,8 @@ impl<C: AsFd, W: Write> Server<C, W> {
         }
     }
 
-    /// Gives a connection its turn. The next token is due one interval after this one *was due*, so that lateness does not add up.
+    /// Runs a connection's turn. The next token is due one interval after this one *was due*, so
+    /// that lateness does not accumulate.
     fn turn(&mut self, turn: Turn, due: Nanos) {
         let (place, generation) = turn;
         let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else {
@@ -248,30 +253,30 @@ impl<C: AsFd, W: Write> Server<C, W> {
         let itl = connection.plan().map_or(0, |plan| plan.itl);
         let clock = self.clock;
         match connection.turn(|| clock.now()) {
-            Wrote::Idle => {}
-            Wrote::More if itl == 0 => self.schedule.soon(turn),
-            Wrote::More => self.schedule.at(due.saturating_add(itl), turn),
-            Wrote::Finished(served) => {
+            WriteOutcome::Idle => {}
+            WriteOutcome::More if itl == 0 => self.schedule.soon(turn),
+            WriteOutcome::More => self.schedule.at(due.saturating_add(itl), turn),
+            WriteOutcome::Finished(served) => {
                 self.log.extend(served);
                 self.counts.replies += 1;
                 self.counts.in_flight -= 1;
                 match connection.next_request() {
-                    Read1::Nothing => {}
-                    Read1::Asked(request) => self.begin(place, request),
-                    Read1::Ended => return self.end(place),
+                    ReadOutcome::Nothing => {}
+                    ReadOutcome::Asked(request) => self.begin(place, request),
+                    ReadOutcome::Ended => return self.end(place),
                 }
             }
-            Wrote::Ended => return self.end(place),
+            WriteOutcome::Ended => return self.end(place),
         }
         self.watch(place);
     }
 
-    /// Asks the queue to tell of room in the socket exactly while bytes wait for it.
+    /// Polls for a writable socket exactly while bytes wait for it.
     fn watch(&mut self, place: usize) {
         let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else {
             return;
         };
-        // What reading queued, such as the list of models, goes out here.
+        // Sends what a read queued, such as the list of models.
         if connection.has_unsent() && !connection.waits_to_write && !connection.flush() {
             return self.end(place);
         }
@@ -298,7 +303,7 @@ impl<C: AsFd, W: Write> Server<C, W> {
             self.counts.in_flight -= 1;
             self.counts.broken += 1;
         }
-        // Closing the socket takes it out of the queue.
+        // Closing the socket removes it from the queue.
         drop(connection);
         self.free.push(place);
         if !self.listens {
@@ -317,8 +322,8 @@ mod tests {
 
     use veeksha_clock::RunClock;
 
-    use super::super::plan::{Keep, Plan, Told, Writes};
-    use crate::played::server;
+    use super::super::plan::{ChildMessage, LogMode, ResponsePlan, WriteMode};
+    use crate::in_process_child::server;
 
     const MS: u64 = 1_000_000;
 
@@ -334,15 +339,15 @@ mod tests {
         let mut buffer = [0; 1 << 16];
         while !answer.ends_with(b"0\r\n\r\n") {
             let count = stream.read(&mut buffer).expect("an answer");
-            assert!(count > 0, "the server has left");
+            assert!(count > 0, "the server closed the connection");
             answer.extend_from_slice(&buffer[..count]);
         }
         String::from_utf8(answer).expect("text")
     }
 
     #[test]
-    fn answers_are_paced_and_logged() {
-        let (mut server, address) = server(Plan::paced(5, 2, 4));
+    fn paces_and_logs_responses() {
+        let (mut server, address) = server(ResponsePlan::paced(5, 2, 4));
         let mut stream = TcpStream::connect(address).expect("a connection");
         let clock = RunClock::with_origin(0);
         let before = clock.now();
@@ -357,23 +362,23 @@ mod tests {
         assert_eq!((log[0].connection, log[1].connection), (0, 0));
         for served in &log {
             assert_eq!(served.writes.len(), 4);
-            // Never early; how late depends on the machine.
+            // Never early; the lateness depends on the machine.
             for (index, at) in served.writes.iter().enumerate() {
                 let due = served.arrived + 5 * MS + 2 * MS * index as u64;
                 assert!(*at >= due && *at < after, "write {index} at {at}, due {due}");
             }
             assert!(served.arrived > before);
         }
-        assert!(server.log().is_empty(), "what was told is forgotten");
+        assert!(server.log().is_empty(), "the log is cleared");
         assert_eq!(server.counts().replies, 2);
         server.end().expect("an end");
     }
 
     #[test]
-    fn whole_answers_are_one_write() {
-        let plan = Plan {
-            keep: Keep::Times,
-            ..Plan::busy(300, Writes::Whole)
+    fn writes_a_whole_response_at_once() {
+        let plan = ResponsePlan {
+            keep: LogMode::Times,
+            ..ResponsePlan::busy(300, WriteMode::Whole)
         };
         let (mut server, address) = server(plan);
         let mut stream = TcpStream::connect(address).expect("a connection");
@@ -384,9 +389,9 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_read_loses_nothing() {
-        // 60,000 tokens are 14 MB, more than the sockets hold.
-        let (server, address) = server(Plan::busy(60_000, Writes::Whole));
+    fn keeps_unsent_bytes_for_a_slow_reader() {
+        // 60,000 tokens are 14 MB, more than the socket buffers hold.
+        let (server, address) = server(ResponsePlan::busy(60_000, WriteMode::Whole));
         let mut stream = TcpStream::connect(address).expect("a connection");
         ask(&mut stream, "1/0");
         sleep(Duration::from_millis(200));
@@ -397,8 +402,8 @@ mod tests {
     }
 
     #[test]
-    fn those_that_leave_or_talk_nonsense_are_counted_and_forgotten() {
-        let (mut server, address) = server(Plan::paced(50, 50, 100));
+    fn counts_closed_and_invalid_connections() {
+        let (mut server, address) = server(ResponsePlan::paced(50, 50, 100));
         let mut leaves = TcpStream::connect(address).expect("a connection");
         ask(&mut leaves, "1/0");
         while server.counts().in_flight == 0 {
@@ -418,8 +423,8 @@ mod tests {
     }
 
     #[test]
-    fn requests_may_come_in_pieces_and_together() {
-        let (mut server, address) = server(Plan::paced(0, 0, 1));
+    fn accepts_split_and_pipelined_requests() {
+        let (mut server, address) = server(ResponsePlan::paced(0, 0, 1));
         let mut stream = TcpStream::connect(address).expect("a connection");
         stream.set_nodelay(true).expect("set");
         stream
@@ -435,14 +440,14 @@ mod tests {
         }
         let log = server.log();
         assert_eq!(log.len(), 2);
-        // The second begins when the first has ended.
+        // The second starts when the first has ended.
         assert!(log[1].arrived >= log[0].writes[0]);
         server.end().expect("an end");
     }
 
     #[test]
-    fn models_are_listed_and_commands_are_checked() {
-        let (mut server, address) = server(Plan::paced(0, 0, 1));
+    fn lists_models_and_rejects_unknown_commands() {
+        let (mut server, address) = server(ResponsePlan::paced(0, 0, 1));
         let mut stream = TcpStream::connect(address).expect("a connection");
         stream
             .write_all(b"GET /v1/models HTTP/1.1\r\n\r\n")
@@ -455,7 +460,7 @@ mod tests {
         }
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         assert!(head.contains(&format!("content-length: {}", body.len())));
-        assert!(matches!(server.raw("{\"sing\":1}"), Told::Failed(why) if why.contains("sing")));
+        assert!(matches!(server.raw("{\"sing\":1}"), ChildMessage::Failed(why) if why.contains("sing")));
         server.end().expect("an end");
     }
 }

@@ -1,8 +1,8 @@
-//! A server of known behaviour on loopback: what the figures are measured against.
+//! A loopback server of known behavior, the reference of the measurements.
 //!
-//! It answers as vLLM does, to the byte shape, paces each token to the nanosecond that its timer allows, and notes when each request
-//! had arrived and when each write began, on the machine's monotonic clock. One thread, one event queue, no runtime: so that it costs
-//! little, and is understood easily.
+//! It answers with vLLM's byte shapes, paces tokens with a nanosecond timer, and logs on the
+//! monotonic clock when each request had arrived and when each write began. One thread, one event
+//! queue, no async runtime keep it cheap and easy to follow.
 
 mod connection;
 mod event_loop;
@@ -12,4 +12,4 @@ mod request;
 mod schedule;
 
 pub(crate) use event_loop::Server;
-pub(crate) use plan::{Command, Counts, Keep, Plan, Served, Told, Writes};
+pub(crate) use plan::{ChildMessage, Command, LogEntry, LogMode, ResponsePlan, ServerCounts, WriteMode};

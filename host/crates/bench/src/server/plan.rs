@@ -1,69 +1,70 @@
-//! What the server is told to do, and what it tells.
+//! Commands to the server, and messages from it.
 
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use veeksha_model::Nanos;
 
-/// How answers are made from now on.
+/// Shape and pace of the responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct ResponsePlan {
     /// From the arrival of a request to its first token, in nanoseconds.
     pub(crate) ttft: Nanos,
-    /// From each token to the next, in nanoseconds; 0: as fast as the server can, the streams in turn.
+    /// Between tokens, in nanoseconds; 0: as fast as possible, the streams in turn.
     pub(crate) itl: Nanos,
-    /// Tokens of an answer; at least 1.
+    /// Tokens per response; at least 1.
     pub(crate) tokens: u32,
-    /// How tokens go into writes.
-    pub(crate) writes: Writes,
-    /// What is kept of each answer.
-    pub(crate) keep: Keep,
+    /// Distribution of tokens over writes.
+    pub(crate) writes: WriteMode,
+    /// What is logged.
+    pub(crate) keep: LogMode,
 }
 
-/// How tokens go into writes.
+/// Distribution of tokens over writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Writes {
-    /// One for each token. The head and the role go with the first, the token counts and the end with the last.
+pub(crate) enum WriteMode {
+    /// One write per token. The head and the role go with the first, usage and the end with the
+    /// last.
     EachToken,
-    /// One for the whole answer, when its first token is due.
+    /// One write per response, when its first token is due.
     Whole,
 }
 
-/// What is kept of each answer.
+/// What is logged of each response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Keep {
-    /// Nothing: for figures of cost.
+pub(crate) enum LogMode {
+    /// Nothing: for cost measurements.
     Nothing,
-    /// When the request arrived, and when each write began.
+    /// The arrival of the request and the start of each write.
     Times,
 }
 
-impl Plan {
-    /// As fast as it goes, without a log.
-    pub(crate) fn busy(tokens: u32, writes: Writes) -> Self {
-        Plan {
+impl ResponsePlan {
+    /// As fast as possible, without a log.
+    pub(crate) fn busy(tokens: u32, writes: WriteMode) -> Self {
+        ResponsePlan {
             ttft: 0,
             itl: 0,
             tokens,
             writes,
-            keep: Keep::Nothing,
+            keep: LogMode::Nothing,
         }
     }
 
-    /// Paced in milliseconds, one write for each token, with a log.
+    /// Paced in milliseconds, one write per token, with a log.
     pub(crate) fn paced(ttft_ms: u64, itl_ms: u64, tokens: u32) -> Self {
-        Plan {
+        ResponsePlan {
             ttft: ttft_ms * 1_000_000,
             itl: itl_ms * 1_000_000,
             tokens,
-            writes: Writes::EachToken,
-            keep: Keep::Times,
+            writes: WriteMode::EachToken,
+            keep: LogMode::Times,
         }
     }
 
-    /// JSON events of an answer: the role, the tokens, the token counts. `[DONE]` is not counted.
+    /// JSON events of a response: the role, the tokens, usage. `[DONE]` is not counted.
     pub(crate) fn events(&self) -> u64 {
         u64::from(self.tokens) + 2
     }
@@ -73,56 +74,56 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Command {
-    /// Answer requests that begin from now on by this plan.
-    Plan(Plan),
-    /// Tell what was kept of finished answers, and forget it.
+    /// Use this plan for requests that arrive from now on.
+    Plan(ResponsePlan),
+    /// Return and clear the log of finished responses.
     Log,
-    /// Tell the counts.
-    Counts,
+    /// Return the counters.
+    ServerCounts,
 }
 
 /// A line from a child process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Told {
-    /// The server takes connections here.
+pub(crate) enum ChildMessage {
+    /// The server's address.
     Ready(SocketAddr),
-    /// Done as told.
+    /// The command was executed.
     Done,
-    /// What was kept.
-    Log(Vec<Served>),
-    /// How much was served.
-    Counts(Counts),
-    /// What a load cost, and how it went.
+    /// The log.
+    Log(Vec<LogEntry>),
+    /// The counters.
+    ServerCounts(ServerCounts),
+    /// Cost and result of a load.
     Load(crate::load::Cost),
-    /// It could not be done.
+    /// The task or command failed.
     Failed(String),
 }
 
-/// What is known of an answer that was sent. Times are those of `CLOCK_MONOTONIC`, in nanoseconds.
+/// Log entry of a response. Times are those of `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Served {
-    /// The `x-request-id` of the request, where it had one.
+pub(crate) struct LogEntry {
+    /// The request's `x-request-id`, if it had one.
     pub(crate) request: Option<String>,
-    /// Which connection, counted from 0.
+    /// Index of the connection, from 0.
     pub(crate) connection: u64,
     /// When the last byte of the request had been read.
     pub(crate) arrived: Nanos,
-    /// When each write began; for [`Writes::EachToken`] one for each token.
+    /// Start of each write; with [`WriteMode::EachToken`] one per token.
     pub(crate) writes: Vec<Nanos>,
 }
 
-/// How much was served.
+/// Counters of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Counts {
-    /// Connections accepted.
+pub(crate) struct ServerCounts {
+    /// Accepted connections.
     pub(crate) connections: u64,
-    /// Answers finished.
+    /// Finished responses.
     pub(crate) replies: u64,
-    /// Answers under way.
+    /// Responses in progress.
     pub(crate) in_flight: u64,
-    /// The most answers under way at the same time, since the last plan.
+    /// Peak of concurrent responses since the last plan.
     pub(crate) peak_in_flight: u64,
-    /// Connections that ended within an answer, or sent what is no request.
+    /// Connections that closed during a response or sent an invalid request.
     pub(crate) broken: u64,
 }

@@ -1,8 +1,9 @@
-//! The bytes of an answer, in the shape of vLLM 0.32: chunked, one event in each chunk, some 230 bytes for a token.
+//! Bytes of a response in the shape of vLLM 0.32: chunked, one event per chunk, about 230 bytes per
+//! token.
 
 use std::ops::Range;
 
-/// Length of the part of an answer's id that differs from answer to answer.
+/// Length of the variable part of a response id.
 const ID_DIGITS: usize = 16;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ndate: Fri, 20 Nov 2026 19:46:02 GMT\r\nserver: uvicorn\r\n\
@@ -13,7 +14,8 @@ const BEFORE_ID: &str = r#"data: {"id":"chatcmpl-"#;
 const AFTER_ID: &str =
     r#"","object":"chat.completion.chunk","created":1795203963,"model":"bench","choices":["#;
 
-/// Texts of tokens, as JSON has them: of several lengths, with an escape and with letters beyond ASCII.
+/// Token texts as JSON string contents: of several lengths, with an escape and non-ASCII
+/// characters.
 const WORDS: [&str; 16] = [
     " io",
     " must",
@@ -33,7 +35,7 @@ const WORDS: [&str; 16] = [
     "ality",
 ];
 
-/// An event as an HTTP chunk, and where in it the digits of the answer's id go.
+/// An event as an HTTP chunk, with the position of the response id's digits.
 #[derive(Debug)]
 struct EventBytes {
     bytes: Vec<u8>,
@@ -60,7 +62,7 @@ impl EventBytes {
     }
 }
 
-/// The answer of a plan, ready to be written.
+/// The prepared response of a plan.
 #[derive(Debug)]
 pub(crate) struct Reply {
     tokens: u32,
@@ -71,7 +73,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Answers of so many tokens, at least one.
+    /// Prepares responses of `tokens` tokens, at least one.
     pub(crate) fn new(tokens: u32) -> Self {
         let tokens = tokens.max(1);
         let words = WORDS
@@ -98,7 +100,8 @@ impl Reply {
         }
     }
 
-    /// Appends what goes with token `index`: the head and the role before the first, the token counts and the end after the last.
+    /// Appends token `index`: with the head and the role before the first, usage and the end after
+    /// the last.
     pub(crate) fn write_token(&self, index: u32, answer: u64, out: &mut Vec<u8>) {
         let id = digits(answer);
         if index == 0 {
@@ -106,7 +109,7 @@ impl Reply {
             self.role.write(&id, out);
         }
         if index + 1 < self.tokens {
-            // The list is not empty, so the remainder is one of its places.
+            // The list is not empty, so the remainder is a valid index.
             if let Some(word) = self.words.get(index as usize % self.words.len().max(1)) {
                 word.write(&id, out);
             }
@@ -117,7 +120,7 @@ impl Reply {
         out.extend_from_slice(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
     }
 
-    /// Appends a whole answer.
+    /// Appends a whole response.
     pub(crate) fn write_whole(&self, answer: u64, out: &mut Vec<u8>) {
         for index in 0..self.tokens {
             self.write_token(index, answer, out);
@@ -125,7 +128,7 @@ impl Reply {
     }
 }
 
-/// The number in sixteen hexadecimal digits.
+/// Formats a number as sixteen hexadecimal digits.
 fn digits(number: u64) -> [u8; ID_DIGITS] {
     std::array::from_fn(|place| {
         let digit = (number >> (4 * (ID_DIGITS - 1 - place))) as u8 & 15;
@@ -144,13 +147,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_those_of_the_standard_library() {
+    fn digits_match_the_standard_library() {
         for number in [0, 1, 0xdead_beef, u64::MAX] {
             assert_eq!(digits(number), format!("{number:016x}").as_bytes());
         }
     }
 
-    /// The events of a reply, read as the specifications of HTTP/1.1 and of server-sent events have it, by hand.
+    /// Parses the events of a reply independently, by the HTTP/1.1 and server-sent events
+    /// specifications.
     fn events(reply: &[u8]) -> Vec<String> {
         let text = std::str::from_utf8(reply).expect("text");
         let (_, mut body) = text.split_once("\r\n\r\n").expect("a head");
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_what_the_dialect_says() {
+    fn response_matches_the_chat_completions_format() {
         let mut bytes = Vec::new();
         Reply::new(20).write_whole(0xabc, &mut bytes);
         let events = events(&bytes);
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_apart_are_the_same_bytes_as_together() {
+    fn separate_tokens_and_whole_response_have_the_same_bytes() {
         for tokens in [1, 2, 33] {
             let reply = Reply::new(tokens);
             let (mut whole, mut parts) = (Vec::new(), Vec::new());

@@ -1,48 +1,48 @@
-//! Finding whole requests in what a connection has received.
+//! Finds complete requests in received bytes.
 
-/// What the bytes received so far are.
+/// Result of parsing the received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
-    /// The beginning of a request.
+pub(crate) enum ParsedRequest {
+    /// An incomplete request.
     Part,
-    /// A whole one, of so many bytes.
+    /// A complete request of `bytes` bytes.
     Whole {
         bytes: usize,
-        kind: Kind,
+        kind: RequestKind,
         id: Option<String>,
     },
-    /// No request, or one of a kind that this server does not serve.
-    Nonsense,
+    /// Not a request, or one that this server does not support.
+    Invalid,
 }
 
-/// What is asked for.
+/// The requested resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// An answer that streams: any `POST`.
+pub(crate) enum RequestKind {
+    /// A streamed response: any `POST`.
     Answer,
     /// The list of models: any `GET`.
     Models,
 }
 
-/// A request's head is never this large here.
+/// Limit of a request head, far above any that the bench sends.
 const MAX_HEAD: usize = 64 << 10;
 
-/// A request's body is never this large here.
+/// Limit of a request body, far above any that the bench sends.
 const MAX_BODY: usize = 64 << 20;
 
-/// Looks at what was received.
-pub(crate) fn look(received: &[u8]) -> Received {
+/// Parses the first request of the received bytes.
+pub(crate) fn parse_request(received: &[u8]) -> ParsedRequest {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut request = httparse::Request::new(&mut headers);
     let head = match request.parse(received) {
         Ok(httparse::Status::Complete(head)) => head,
-        Ok(httparse::Status::Partial) if received.len() <= MAX_HEAD => return Received::Part,
-        _ => return Received::Nonsense,
+        Ok(httparse::Status::Partial) if received.len() <= MAX_HEAD => return ParsedRequest::Part,
+        _ => return ParsedRequest::Invalid,
     };
     let kind = match request.method {
-        Some("POST") => Kind::Answer,
-        Some("GET") => Kind::Models,
-        _ => return Received::Nonsense,
+        Some("POST") => RequestKind::Answer,
+        Some("GET") => RequestKind::Models,
+        _ => return ParsedRequest::Invalid,
     };
     let (mut length, mut id) = (0usize, None);
     for header in request.headers.iter() {
@@ -50,19 +50,19 @@ pub(crate) fn look(received: &[u8]) -> Received {
         if header.name.eq_ignore_ascii_case("content-length") {
             match value.and_then(|value| value.parse().ok()) {
                 Some(value) if value <= MAX_BODY => length = value,
-                _ => return Received::Nonsense,
+                _ => return ParsedRequest::Invalid,
             }
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            return Received::Nonsense;
+            return ParsedRequest::Invalid;
         } else if header.name.eq_ignore_ascii_case("x-request-id") {
             id = value.map(str::to_owned);
         }
     }
     let bytes = head + length;
     if received.len() < bytes {
-        return Received::Part;
+        return ParsedRequest::Part;
     }
-    Received::Whole { bytes, kind, id }
+    ParsedRequest::Whole { bytes, kind, id }
 }
 
 #[cfg(test)]
@@ -74,21 +74,25 @@ mod tests {
     const POST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nX-Request-ID: 17/2\r\ncontent-length: 4\r\n\r\nbody";
 
     #[test]
-    fn a_request_is_whole_with_its_last_byte_and_no_earlier() {
+    fn request_is_complete_with_its_last_byte() {
         for end in 0..POST.len() {
-            assert_eq!(look(&POST.as_bytes()[..end]), Received::Part, "{end}");
+            assert_eq!(
+                parse_request(&POST.as_bytes()[..end]),
+                ParsedRequest::Part,
+                "{end}"
+            );
         }
-        let whole = Received::Whole {
+        let whole = ParsedRequest::Whole {
             bytes: POST.len(),
-            kind: Kind::Answer,
+            kind: RequestKind::Answer,
             id: Some("17/2".into()),
         };
-        assert_eq!(look(POST.as_bytes()), whole);
-        assert_eq!(look(format!("{POST}{POST}").as_bytes()), whole);
+        assert_eq!(parse_request(POST.as_bytes()), whole);
+        assert_eq!(parse_request(format!("{POST}{POST}").as_bytes()), whole);
     }
 
     #[test]
-    fn what_is_not_served_is_refused() {
+    fn rejects_unsupported_requests() {
         for text in [
             "DELETE / HTTP/1.1\r\n\r\n",
             "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -97,15 +101,15 @@ mod tests {
             "POST / HTTP/1.1\r\ncontent-length: 999999999999\r\n\r\n",
             "\u{0}\u{1}",
         ] {
-            assert_eq!(look(text.as_bytes()), Received::Nonsense, "{text:?}");
+            assert_eq!(parse_request(text.as_bytes()), ParsedRequest::Invalid, "{text:?}");
         }
-        assert_eq!(look(&[b'a'; MAX_HEAD + 1]), Received::Nonsense);
+        assert_eq!(parse_request(&[b'a'; MAX_HEAD + 1]), ParsedRequest::Invalid);
     }
 
     proptest! {
         #[test]
-        fn garbage_is_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            if let Received::Whole { bytes: taken, .. } = look(&bytes) {
+        fn survives_arbitrary_input(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let ParsedRequest::Whole { bytes: taken, .. } = parse_request(&bytes) {
                 prop_assert!(taken <= bytes.len());
             }
         }

@@ -1,45 +1,45 @@
-//! Which connection is to write next: those that are due at once, in turn, and those that wait for their instant.
+//! Order of writes: connections that are ready take turns, the others wait for their instant.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use veeksha_model::Nanos;
 
-/// A connection's place and its generation: a place is used again when a connection has ended.
+/// A connection's slot and generation: slots are reused.
 pub(crate) type Turn = (usize, u64);
 
-/// Turns to come.
+/// Pending turns.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     ready: VecDeque<Turn>,
     timed: BinaryHeap<Reverse<(Nanos, u64, Turn)>>,
-    /// Orders turns of the same instant as they were added.
+    /// Keeps turns of the same instant in insertion order.
     added: u64,
 }
 
 impl Schedule {
-    /// A turn as soon as those that are ready already have had theirs.
+    /// Adds a turn after those that are already ready.
     pub(crate) fn soon(&mut self, turn: Turn) {
         self.ready.push_back(turn);
     }
 
-    /// A turn at an instant.
+    /// Adds a turn at an instant.
     pub(crate) fn at(&mut self, due: Nanos, turn: Turn) {
         self.timed.push(Reverse((due, self.added, turn)));
         self.added += 1;
     }
 
-    /// Whether somebody need not wait.
+    /// Returns true if a turn is ready now.
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The next instant that somebody waits for.
+    /// Returns the next instant of a timed turn.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.timed.peek().map(|Reverse((due, _, _))| *due)
     }
 
-    /// The next turn whose instant has come, with that instant.
+    /// Takes the next turn whose instant has passed, with that instant.
     pub(crate) fn due(&mut self, now: Nanos) -> Option<(Nanos, Turn)> {
         if self.next_due()? > now {
             return None;
@@ -47,7 +47,7 @@ impl Schedule {
         self.timed.pop().map(|Reverse((due, _, turn))| (due, turn))
     }
 
-    /// Those that are ready now; who asks for another turn meanwhile is in the next round.
+    /// Takes the turns that are ready now; turns added meanwhile belong to the next round.
     pub(crate) fn round(&mut self) -> VecDeque<Turn> {
         std::mem::take(&mut self.ready)
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_come_in_the_order_of_their_instants_and_then_as_added() {
+    fn turns_are_ordered_by_instant_then_insertion() {
         let mut schedule = Schedule::default();
         schedule.at(20, (1, 0));
         schedule.at(10, (2, 0));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_over_before_the_next_begins() {
+    fn turns_added_during_a_round_belong_to_the_next() {
         let mut schedule = Schedule::default();
         schedule.soon((0, 0));
         schedule.soon((1, 0));

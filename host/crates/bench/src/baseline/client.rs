@@ -1,4 +1,4 @@
-//! The floor client: connections, an event queue, and nothing between them.
+//! The baseline client: connections and an event queue.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,24 +10,24 @@ use rustix::io::Errno;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-use super::answer::Answer;
+use super::response_reader::ResponseReader;
 use crate::BenchError;
 use crate::load::{Cost, Meter, Pace};
 use crate::timer::Timer;
 
-/// The place of the timer in the event queue.
+/// Event-queue token of the timer.
 const TIMER: u64 = u64::MAX;
 
-/// A connection and the answer on it.
+/// A connection and its current response.
 #[derive(Debug)]
 struct Stream {
     socket: TcpStream,
-    answer: Answer,
+    answer: ResponseReader,
 }
 
 /// One thread that drives many streams.
 #[derive(Debug)]
-pub(crate) struct Floor {
+pub(crate) struct Baseline {
     queue: OwnedFd,
     streams: Vec<Stream>,
     request: (String, String),
@@ -36,23 +36,23 @@ pub(crate) struct Floor {
     clock: RunClock,
 }
 
-/// An answer that was asked for at an instant, as this client saw it: with the times of its own reads, on `CLOCK_MONOTONIC`.
+/// A response as this client observed it, with the times of its own reads on `CLOCK_MONOTONIC`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// The name of its request in the server's log.
+pub(crate) struct ObservedResponse {
+    /// Request name in the server's log.
     pub(crate) request: String,
-    /// Right before the request was written.
+    /// Just before the request was written.
     pub(crate) asked: Nanos,
-    /// When each token was read.
+    /// Read time of each token.
     pub(crate) stamps: Vec<Nanos>,
 }
 
-impl Floor {
-    /// Opens so many connections.
+impl Baseline {
+    /// Opens `streams` connections.
     pub(crate) fn connect(address: SocketAddr, streams: u32, tokens: u32) -> Result<Self, BenchError> {
-        let failed = BenchError::io("the floor client's connection");
+        let failed = BenchError::io("the baseline client's connection");
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|error| BenchError::io("the floor client's event queue")(error.into()))?;
+            .map_err(|error| BenchError::io("the baseline client's event queue")(error.into()))?;
         let open = || -> std::io::Result<Vec<Stream>> {
             (0..streams)
                 .map(|place| {
@@ -67,13 +67,13 @@ impl Floor {
                     )?;
                     Ok(Stream {
                         socket,
-                        answer: Answer::new(),
+                        answer: ResponseReader::new(),
                     })
                 })
                 .collect()
         };
         let streams = open().map_err(failed)?;
-        Ok(Floor {
+        Ok(Baseline {
             queue,
             streams,
             request: request(address, tokens),
@@ -83,21 +83,21 @@ impl Floor {
         })
     }
 
-    /// Drives so many answers to their ends, as many at the same time as there are connections.
+    /// Drives `replies` responses to completion, one at a time per connection.
     pub(crate) fn run(&mut self, replies: u64) -> Result<Cost, BenchError> {
         let meter = Meter::start();
         let mut cost = Cost::default();
         let mut reads = 0;
         let mut begun = replies.min(self.streams.len() as u64);
         for place in 0..begun as usize {
-            self.ask(place, "floor")?;
+            self.ask(place, "baseline")?;
         }
         let mut events = Vec::with_capacity(1_024);
         while cost.replies < replies {
             events.clear();
             match epoll::wait(&self.queue, spare_capacity(&mut events), None) {
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(BenchError::io("the floor client's event queue")(error.into())),
+                Err(error) => return Err(BenchError::io("the baseline client's event queue")(error.into())),
             }
             for event in &events {
                 let place = event.data.u64() as usize;
@@ -109,7 +109,7 @@ impl Floor {
                 cost.tokens += stream.answer.stamps.len() as u64;
                 if begun < replies {
                     begun += 1;
-                    self.ask(place, "floor")?;
+                    self.ask(place, "baseline")?;
                 }
             }
         }
@@ -118,11 +118,11 @@ impl Floor {
         Ok(cost)
     }
 
-    /// Asks for an answer at every interval, each on a connection that is free then.
-    pub(crate) fn run_open(&mut self, pace: Pace) -> Result<Vec<Seen>, BenchError> {
+    /// Sends a request at every interval, each on a free connection.
+    pub(crate) fn run_open(&mut self, pace: Pace) -> Result<Vec<ObservedResponse>, BenchError> {
         let mut timer = Timer::new()?;
         epoll::add(&self.queue, &timer, EventData::new_u64(TIMER), EventFlags::IN)
-            .map_err(|error| BenchError::io("the floor client's event queue")(error.into()))?;
+            .map_err(|error| BenchError::io("the baseline client's event queue")(error.into()))?;
         let mut free: Vec<usize> = (0..self.streams.len()).collect();
         let mut asked: Vec<(String, Nanos)> = vec![(String::new(), 0); self.streams.len()];
         let mut seen = Vec::new();
@@ -133,8 +133,8 @@ impl Floor {
             if begun < pace.requests && due <= self.clock.now() {
                 let place = free
                     .pop()
-                    .ok_or_else(|| BenchError::Floor("has no connection that is free".to_owned()))?;
-                let request = format!("floor-{begun}");
+                    .ok_or_else(|| BenchError::Baseline("has no connection that is free".to_owned()))?;
+                let request = format!("baseline-{begun}");
                 let now = self.clock.now();
                 self.ask(place, &request)?;
                 if let Some(slot) = asked.get_mut(place) {
@@ -147,11 +147,11 @@ impl Floor {
             events.clear();
             match epoll::wait(&self.queue, spare_capacity(&mut events), None) {
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(BenchError::io("the floor client's event queue")(error.into())),
+                Err(error) => return Err(BenchError::io("the baseline client's event queue")(error.into())),
             }
             for event in &events {
                 if event.data.u64() == TIMER {
-                    timer.told();
+                    timer.clear();
                     continue;
                 }
                 let place = event.data.u64() as usize;
@@ -161,7 +161,7 @@ impl Floor {
                 if let (Some(stream), Some((request, at))) =
                     (self.streams.get_mut(place), asked.get_mut(place))
                 {
-                    seen.push(Seen {
+                    seen.push(ObservedResponse {
                         request: std::mem::take(request),
                         asked: *at,
                         stamps: std::mem::take(&mut stream.answer.stamps),
@@ -173,25 +173,29 @@ impl Floor {
         Ok(seen)
     }
 
-    /// Reads once; true if an answer is complete with it.
+    /// Reads once; returns true if this completes a response.
     fn read(&mut self, place: usize, reads: &mut u64) -> Result<bool, BenchError> {
         let Some(stream) = self.streams.get_mut(place) else {
             return Ok(false);
         };
         let count = match stream.socket.read(&mut self.buffer) {
-            Ok(0) => return Err(BenchError::Floor("was left by the server".to_owned())),
+            Ok(0) => {
+                return Err(BenchError::Baseline(
+                    "lost its connection to the server".to_owned(),
+                ));
+            }
             Ok(count) => count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Ok(false);
             }
-            Err(error) => return Err(BenchError::io("the floor client's read")(error)),
+            Err(error) => return Err(BenchError::io("the baseline client's read")(error)),
         };
         *reads += 1;
         let bytes = self.buffer.get(..count).unwrap_or_default();
         stream
             .answer
             .receive(bytes, self.clock.now())
-            .map_err(BenchError::Floor)
+            .map_err(BenchError::Baseline)
     }
 
     fn ask(&mut self, place: usize, id: &str) -> Result<(), BenchError> {
@@ -204,15 +208,15 @@ impl Floor {
         for part in [head.as_str(), id, rest.as_str()] {
             self.written.extend_from_slice(part.as_bytes());
         }
-        // A request is far smaller than an empty socket's buffer.
+        // A request is far smaller than an empty socket buffer.
         stream
             .socket
             .write_all(&self.written)
-            .map_err(BenchError::io("the floor client's request"))
+            .map_err(BenchError::io("the baseline client's request"))
     }
 }
 
-/// The request, made once: what stands before its name, and what stands behind.
+/// Returns the request bytes before and after its name.
 fn request(address: SocketAddr, tokens: u32) -> (String, String) {
     let body = format!(
         r#"{{"model":"bench","messages":[{{"role":"user","content":"{}"}}],"stream":true,"stream_options":{{"include_usage":true}},"max_completion_tokens":{tokens}}}"#,
@@ -229,24 +233,24 @@ fn request(address: SocketAddr, tokens: u32) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::played::server;
-    use crate::server::{Plan, Writes};
+    use crate::in_process_child::server;
+    use crate::server::{ResponsePlan, WriteMode};
 
     #[test]
-    fn every_event_of_every_answer_is_counted() {
-        for writes in [Writes::EachToken, Writes::Whole] {
-            let plan = Plan::busy(33, writes);
+    fn counts_every_event() {
+        for writes in [WriteMode::EachToken, WriteMode::Whole] {
+            let plan = ResponsePlan::busy(33, writes);
             let (mut server, address) = server(plan);
-            let mut floor = Floor::connect(address, 8, 33).expect("connections");
-            let cost = floor.run(50).expect("answers");
+            let mut baseline = Baseline::connect(address, 8, 33).expect("connections");
+            let cost = baseline.run(50).expect("answers");
             assert_eq!(
                 (cost.replies, cost.events, cost.tokens),
                 (50, 50 * 35, 50 * 33),
                 "{writes:?}"
             );
             assert!(cost.cpu > 0 && cost.reads.is_some_and(|reads| reads >= 50));
-            // The connections are used again.
-            floor.run(20).expect("answers");
+            // Connections are reused.
+            baseline.run(20).expect("answers");
             let counts = server.counts();
             assert_eq!((counts.connections, counts.replies, counts.in_flight), (8, 70, 0));
             assert!((1..=8).contains(&counts.peak_in_flight));
@@ -255,14 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_keeps_its_pace_and_its_times() {
-        let (mut server, address) = server(Plan::paced(3, 1, 4));
-        let mut floor = Floor::connect(address, 16, 4).expect("connections");
+    fn open_loop_keeps_its_pace() {
+        let (mut server, address) = server(ResponsePlan::paced(3, 1, 4));
+        let mut baseline = Baseline::connect(address, 16, 4).expect("connections");
         let pace = Pace {
             interval: 2_000_000,
             requests: 20,
         };
-        let seen = floor.run_open(pace).expect("answers");
+        let seen = baseline.run_open(pace).expect("answers");
         let log = server.log();
         assert_eq!((seen.len(), log.len()), (20, 20));
         for answer in &seen {
@@ -283,9 +287,9 @@ mod tests {
     }
 
     #[test]
-    fn fewer_answers_than_connections() {
-        let (server, address) = server(Plan::busy(2, Writes::EachToken));
-        let cost = Floor::connect(address, 4, 2)
+    fn drives_fewer_responses_than_connections() {
+        let (server, address) = server(ResponsePlan::busy(2, WriteMode::EachToken));
+        let cost = Baseline::connect(address, 4, 2)
             .expect("connections")
             .run(3)
             .expect("answers");
@@ -294,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_leaves_is_an_error_not_a_wait() {
+    fn closed_connection_is_an_error() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let mut floor = Floor::connect(address, 1, 1).expect("a connection");
+        let mut baseline = Baseline::connect(address, 1, 1).expect("a connection");
         drop(listener.accept().expect("a connection"));
-        let error = floor.run(1).expect_err("nobody answers").to_string();
-        assert!(error.contains("floor client"), "{error}");
+        let error = baseline.run(1).expect_err("no answer").to_string();
+        assert!(error.contains("baseline client"), "{error}");
     }
 }

@@ -1,4 +1,5 @@
-//! P7: the gaps between chunks against the server's own, on a quiet core and on one that is shared with two busy loops.
+//! P7: gaps between chunks compared with the server's, on a quiet core and on one shared with two
+//! busy loops.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,49 +8,54 @@ use std::thread;
 use veeksha_model::Chunk;
 use veeksha_ports::Outcome;
 
-use super::Rows;
+use super::BenchResult;
 use super::cores::Cores;
+use crate::baseline::{Baseline, ObservedResponse};
 use crate::child::Serving;
-use crate::floor::{Floor, Seen};
 use crate::load::{Client, Pace, drive_open};
-use crate::report::Row;
-use crate::server::{Plan, Served};
-use crate::stats::{Spread, difference};
-use crate::{BenchError, BenchOptions, Figure};
+use crate::report::Measurement;
+use crate::server::{LogEntry, ResponsePlan};
+use crate::stats::{Percentiles, difference};
+use crate::{BenchError, BenchOptions, Benchmark};
 
 const TOKENS: u32 = 32;
 const ITL_MS: u64 = 5;
 
-/// 100 requests a second, for four seconds.
+/// 100 requests per second, for four seconds.
 const PACE: Pace = Pace {
     interval: 10_000_000,
     requests: 400,
 };
 
-/// Connections of the floor client: some 18 are used at the same time, and more while it is held up.
+/// Connections of the baseline client: about 18 are in use at the same time, more while it is
+/// delayed.
 const CONNECTIONS: u32 = 256;
 
 /// Busy loops on the client's core.
 const LOOPS: usize = 2;
 
-pub(super) fn take(options: &BenchOptions) -> Rows {
+pub(super) fn take(options: &BenchOptions) -> BenchResult {
     let cores = Cores::choose();
-    let mut serving = Serving::start(&options.exe, cores.server, Plan::paced(20, ITL_MS, TOKENS))?;
+    let mut serving = Serving::start(
+        &options.exe,
+        cores.server,
+        ResponsePlan::paced(20, ITL_MS, TOKENS),
+    )?;
     let address = serving.address;
     let mut rows = Vec::new();
     for (loops, what, bound) in [
         (0, "chunk-gap error P99, quiet", 20.0),
         (LOOPS, "chunk-gap error P99, two busy loops on the core", 50.0),
     ] {
-        let outcomes = cores.on_client(move || beside_loops(loops, || drive(address)))?;
+        let outcomes = cores.on_client(move || with_busy_loops(loops, || drive(address)))?;
         let compared = compare(&outcomes, &serving.log()?);
         let seen = cores.on_client(move || {
-            beside_loops(loops, || {
-                Floor::connect(address, CONNECTIONS, TOKENS)?.run_open(PACE)
+            with_busy_loops(loops, || {
+                Baseline::connect(address, CONNECTIONS, TOKENS)?.run_open(PACE)
             })
         })?;
-        let floor = floor_errors(&seen, &serving.log()?);
-        rows.extend(compared.rows(what, bound, floor, cores)?);
+        let baseline = baseline_errors(&seen, &serving.log()?);
+        rows.extend(compared.rows(what, bound, baseline, cores)?);
     }
     Ok(rows)
 }
@@ -61,8 +67,8 @@ fn drive(address: std::net::SocketAddr) -> Result<Vec<Outcome>, BenchError> {
     Ok(outcomes)
 }
 
-/// Does `work` while so many threads do nothing but run, on the same cores as the caller.
-fn beside_loops<T>(loops: usize, work: impl FnOnce() -> Result<T, BenchError>) -> Result<T, BenchError> {
+/// Runs `work` while `loops` threads spin on the caller's cores.
+fn with_busy_loops<T>(loops: usize, work: impl FnOnce() -> Result<T, BenchError>) -> Result<T, BenchError> {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let begun: Result<Vec<_>, _> = (0..loops)
@@ -83,8 +89,8 @@ fn beside_loops<T>(loops: usize, work: impl FnOnce() -> Result<T, BenchError>) -
     })
 }
 
-/// Errors of all gaps that the floor client saw: it flags nothing.
-fn floor_errors(seen: &[Seen], log: &[Served]) -> Option<Spread> {
+/// Returns the errors of all gaps that the baseline client observed; it does not flag merged reads.
+fn baseline_errors(seen: &[ObservedResponse], log: &[LogEntry]) -> Option<Percentiles> {
     let truth = truth(log);
     let errors = seen.iter().flat_map(|answer| {
         let writes = truth.get(answer.request.as_str()).copied().unwrap_or_default();
@@ -94,10 +100,10 @@ fn floor_errors(seen: &[Seen], log: &[Served]) -> Option<Spread> {
             .zip(writes.windows(2))
             .filter_map(gap_error)
     });
-    Spread::of(errors)
+    Percentiles::of(errors)
 }
 
-/// How far a gap of the client is from the server's, whichever way.
+/// Returns the absolute difference between a gap at the client and at the server.
 fn gap_error((stamps, writes): (&[u64], &[u64])) -> Option<f64> {
     match (stamps, writes) {
         ([before, after], [wrote_before, wrote_after]) => {
@@ -107,34 +113,34 @@ fn gap_error((stamps, writes): (&[u64], &[u64])) -> Option<f64> {
     }
 }
 
-/// When the server wrote each token of each request.
-fn truth(log: &[Served]) -> BTreeMap<&str, &[u64]> {
+/// Maps each request to the server's write times of its tokens.
+fn truth(log: &[LogEntry]) -> BTreeMap<&str, &[u64]> {
     log.iter()
         .filter_map(|served| Some((served.request.as_deref()?, served.writes.as_slice())))
         .collect()
 }
 
-/// Gaps of the client and of the server, compared.
+/// Gaps of the client compared with the server's.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Compared {
-    /// Errors of gaps between chunks that had their reads to themselves, in nanoseconds.
+    /// Errors of gaps between chunks that did not share a read, in nanoseconds.
     clear: Vec<f64>,
     /// Gaps at a chunk that shared a read.
     shared: usize,
-    /// Of the clear ones, those without any length: two chunks came together, and nothing says so.
+    /// Of the clear gaps, those of length zero: two chunks arrived together without being flagged.
     unflagged: usize,
     failed: usize,
 }
 
 impl Compared {
-    fn rows(self, what: &str, bound: f64, floor: Option<Spread>, cores: Cores) -> Rows {
+    fn rows(self, what: &str, bound: f64, baseline: Option<Percentiles>, cores: Cores) -> BenchResult {
         let all = self.clear.len() + self.shared;
         let share = 100.0 * self.shared as f64 / all.max(1) as f64;
         let unflagged = self.unflagged;
         let failed = self.failed;
-        let spread = Spread::of(self.clear).ok_or(BenchError::Empty("no chunk had a read to itself"))?;
+        let spread = Percentiles::of(self.clear).ok_or(BenchError::Empty("no chunk had a read to itself"))?;
         let mut note = format!(
-            "of {} gaps, {share:.2} % more are at chunks that shared a read and say so; the floor has the times of its reads; {}",
+            "of {} gaps, {share:.2} % more are at chunks flagged as sharing a read; the baseline uses its read times; {}",
             spread.count,
             cores.words()
         );
@@ -142,13 +148,13 @@ impl Compared {
             note.push_str(&format!("; {failed} requests failed"));
         }
         Ok(vec![
-            Row::of(Figure::P7, what, "µs", spread.p99)
-                .floor(floor.map(|floor| floor.p99))
+            Measurement::of(Benchmark::P7, what, "µs", spread.p99)
+                .baseline(baseline.map(|baseline| baseline.p99))
                 .at_most(bound)
                 .note(note),
-            Row::of(
-                Figure::P7,
-                "chunks that came together and do not say so",
+            Measurement::of(
+                Benchmark::P7,
+                "chunks that arrived together without a flag",
                 "",
                 unflagged as f64,
             )
@@ -157,7 +163,7 @@ impl Compared {
     }
 }
 
-fn compare(outcomes: &[Outcome], log: &[Served]) -> Compared {
+fn compare(outcomes: &[Outcome], log: &[LogEntry]) -> Compared {
     let truth = truth(log);
     let mut compared = Compared::default();
     for outcome in outcomes {
@@ -172,7 +178,7 @@ fn compare(outcomes: &[Outcome], log: &[Served]) -> Compared {
 }
 
 impl Compared {
-    /// One answer: its chunks, and when the server wrote each token.
+    /// Adds one response: its chunks and the server's write times.
     fn add(&mut self, chunks: &[Chunk], writes: &[u64]) {
         let tokens: Vec<(u64, bool)> = tokens(chunks);
         for (pair, times) in tokens.windows(2).zip(writes.windows(2)) {
@@ -190,8 +196,8 @@ impl Compared {
     }
 }
 
-/// When each token came, and whether its read brought another token, too. The role comes in the write of the first token, the token counts
-/// in that of the last: these share a read by design.
+/// Returns when each token arrived, and whether its read carried another token. The role shares a
+/// write with the first token and the usage with the last by design, so they do not count.
 fn tokens(chunks: &[Chunk]) -> Vec<(u64, bool)> {
     let mut tokens: Vec<(u64, bool)> = Vec::new();
     for chunk in chunks.iter().filter(|chunk| chunk.kind.is_generated()) {
@@ -235,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_role_and_the_counts_do_not_blur_the_tokens_they_came_with() {
+    fn ignores_role_and_usage_in_shared_writes() {
         let mut compared = Compared::default();
         let chunks = answer(&[(1_000, false), (1_000 + 5 * MS, false), (8_000 + 10 * MS, false)]);
         compared.add(&chunks, &[0, 5 * MS, 10 * MS]);
@@ -244,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_a_shared_read_are_left_out() {
-        // The third token came in the read of the second, whose time is then the third's.
+    fn excludes_both_ends_of_a_shared_read() {
+        // The third token arrived in the read of the second, which therefore has the third's time.
         let mut compared = Compared::default();
         let chunks = answer(&[
             (0, false),
@@ -262,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_came_together_and_do_not_say_so_are_found() {
+    fn counts_unflagged_chunks_with_equal_times() {
         let mut compared = Compared::default();
         let chunks = answer(&[(0, false), (10 * MS, false), (10 * MS, false), (15 * MS, false)]);
         compared.add(&chunks, &[0, 5 * MS, 10 * MS, 15 * MS]);
@@ -270,31 +276,31 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_s_gaps_are_compared_by_name() {
-        let seen = [Seen {
-            request: "floor-1".into(),
+    fn matches_baseline_gaps_by_request_name() {
+        let seen = [ObservedResponse {
+            request: "baseline-1".into(),
             asked: 0,
             stamps: vec![0, 5 * MS, 12 * MS],
         }];
-        let served = |name: &str, writes: &[u64]| Served {
+        let served = |name: &str, writes: &[u64]| LogEntry {
             request: Some(name.into()),
             connection: 0,
             arrived: 0,
             writes: writes.to_vec(),
         };
         let log = [
-            served("floor-2", &[0, 1, 2]),
-            served("floor-1", &[0, 5 * MS, 10 * MS]),
+            served("baseline-2", &[0, 1, 2]),
+            served("baseline-1", &[0, 5 * MS, 10 * MS]),
         ];
-        let spread = floor_errors(&seen, &log).expect("errors");
+        let spread = baseline_errors(&seen, &log).expect("errors");
         assert_eq!((spread.count, spread.p50), (2, 1_000.0));
-        assert_eq!(floor_errors(&seen, &[]), None);
+        assert_eq!(baseline_errors(&seen, &[]), None);
     }
 
     #[test]
     fn busy_loops_end_with_the_work() {
-        let value = beside_loops(2, || Ok(7)).expect("work");
+        let value = with_busy_loops(2, || Ok(7)).expect("work");
         assert_eq!(value, 7);
-        assert!(beside_loops(1, || -> Result<(), _> { Err(BenchError::Empty("no")) }).is_err());
+        assert!(with_busy_loops(1, || -> Result<(), _> { Err(BenchError::Empty("no")) }).is_err());
     }
 }

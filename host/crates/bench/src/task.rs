@@ -1,4 +1,4 @@
-//! What a child process of the bench is for, and being one.
+//! Tasks of a child process of the bench.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -8,72 +8,72 @@ use serde::{Deserialize, Serialize};
 use veeksha_machine::{pin_to, raise_open_files};
 
 use crate::BenchError;
-use crate::floor::Floor;
-use crate::lines::{Lines, tell};
+use crate::baseline::Baseline;
+use crate::lines::{LineReader, write_line};
 use crate::load::{Client, Cost, Load, Meter, Pace, drive_closed, drive_open};
-use crate::server::{Server, Told};
+use crate::server::{ChildMessage, Server};
 
-/// What a child process is for; told on its standard input, as its first line.
+/// The task of a child process: the first line of its standard input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Role {
-    /// To serve, on this core if one is given.
+pub(crate) enum ChildTask {
+    /// Run the bench server, pinned to this core if given.
     Serve { core: Option<usize> },
-    /// To drive a load and tell what it cost.
+    /// Drive a load and report its cost.
     Drive {
         address: SocketAddr,
-        client: Which,
+        client: ClientKind,
         load: Load,
         tokens: u32,
-        begin: Begin,
+        begin: StartMode,
     },
 }
 
-/// Which client drives a load.
+/// The client that drives a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Which {
+pub(crate) enum ClientKind {
     /// The transport of a run.
     Transport,
-    /// The least that a client can cost.
-    Floor,
+    /// The baseline client.
+    Baseline,
 }
 
-/// How the streams of a load begin.
+/// Start of the streams of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Begin {
-    /// All at once; each begins anew when it has ended.
+pub(crate) enum StartMode {
+    /// All at once; each starts its next response when the previous one has ended.
     AtOnce,
-    /// One after another, so many nanoseconds apart, and each once.
-    Apart(u64),
+    /// One after another, this many nanoseconds apart, one response each.
+    Staggered(u64),
 }
 
-/// Is a child process of [`crate::run`]: reads what it is for from `commands`, one line of JSON, and answers on `answers`. Returns when
-/// `commands` end.
+/// Runs as a child process of [`crate::run`]: reads its task from `commands`, one line of JSON, and
+/// writes messages to `messages`. Returns at the end of `commands`.
 ///
 /// # Errors
-/// Any [`BenchError`]; it has been told on `answers`, too, if that was possible.
+/// Any [`BenchError`]; it has also been written to `messages` if that was possible.
 pub fn serve(commands: impl AsFd, mut answers: impl Write) -> Result<(), BenchError> {
-    let mut lines = Lines::of(commands);
+    let mut lines = LineReader::of(commands);
     let Some(line) = lines.next()? else {
         return Ok(());
     };
-    let role = serde_json::from_str(&line).map_err(|error| BenchError::Child {
-        role: "an unknown purpose",
-        what: format!("was told `{line}`: {error}"),
+    let task = serde_json::from_str(&line).map_err(|error| BenchError::Child {
+        task: "an unknown task",
+        what: format!("received `{line}`: {error}"),
     })?;
-    // A limit that stays as it is shows where it is met.
+    // An unchanged limit is reported where it applies.
     let _ = raise_open_files();
-    match role {
-        Role::Serve { core } => {
+    match task {
+        ChildTask::Serve { core } => {
             if let Some(core) = core {
-                // Serving from any core is worse, and not wrong.
+                // Running on any core is less precise, not wrong.
                 let _ = pin_to(&[core]);
             }
             Server::start(lines, answers)?.run()
         }
-        Role::Drive {
+        ChildTask::Drive {
             address,
             client,
             load,
@@ -81,26 +81,26 @@ pub fn serve(commands: impl AsFd, mut answers: impl Write) -> Result<(), BenchEr
             begin,
         } => {
             let cost = match client {
-                Which::Floor => Floor::connect(address, load.streams, tokens)
-                    .and_then(|mut floor| floor.run(load.replies)),
-                Which::Transport => drive(address, load, tokens, begin),
+                ClientKind::Baseline => Baseline::connect(address, load.streams, tokens)
+                    .and_then(|mut baseline| baseline.run(load.replies)),
+                ClientKind::Transport => drive(address, load, tokens, begin),
             };
-            let told = match cost {
-                Ok(cost) => Told::Load(cost),
-                Err(error) => Told::Failed(error.to_string()),
+            let message = match cost {
+                Ok(cost) => ChildMessage::Load(cost),
+                Err(error) => ChildMessage::Failed(error.to_string()),
             };
-            tell(&mut answers, &told)?;
+            write_line(&mut answers, &message)?;
             while lines.next()?.is_some() {}
             Ok(())
         }
     }
 }
 
-fn drive(address: SocketAddr, load: Load, tokens: u32, begin: Begin) -> Result<Cost, BenchError> {
+fn drive(address: SocketAddr, load: Load, tokens: u32, begin: StartMode) -> Result<Cost, BenchError> {
     let client = Client::start(address, tokens)?;
     match begin {
-        Begin::AtOnce => drive_closed(&client, load),
-        Begin::Apart(interval) => {
+        StartMode::AtOnce => drive_closed(&client, load),
+        StartMode::Staggered(interval) => {
             let mut cost = Cost {
                 merged: Some(0),
                 ..Cost::default()
@@ -120,37 +120,37 @@ fn drive(address: SocketAddr, load: Load, tokens: u32, begin: Begin) -> Result<C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::played::{Played, server};
-    use crate::server::{Plan, Writes};
+    use crate::in_process_child::{InProcessChild, server};
+    use crate::server::{ResponsePlan, WriteMode};
 
-    fn drive(address: SocketAddr, client: Which, begin: Begin) -> Cost {
+    fn drive(address: SocketAddr, client: ClientKind, begin: StartMode) -> Cost {
         let load = Load {
             streams: 4,
             replies: 12,
         };
-        let mut child = Played::start(&Role::Drive {
+        let mut child = InProcessChild::start(&ChildTask::Drive {
             address,
             client,
             load,
             tokens: 9,
             begin,
         });
-        let told = child.told();
+        let message = child.receive_message();
         child.end().expect("an end");
-        match told {
-            Told::Load(cost) => cost,
+        match message {
+            ChildMessage::Load(cost) => cost,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn both_clients_see_what_the_server_sent() {
-        let plan = Plan::busy(9, Writes::EachToken);
+    fn both_clients_receive_all_events() {
+        let plan = ResponsePlan::busy(9, WriteMode::EachToken);
         let (mut server, address) = server(plan);
         for (client, begin) in [
-            (Which::Floor, Begin::AtOnce),
-            (Which::Transport, Begin::AtOnce),
-            (Which::Transport, Begin::Apart(1_000_000)),
+            (ClientKind::Baseline, StartMode::AtOnce),
+            (ClientKind::Transport, StartMode::AtOnce),
+            (ClientKind::Transport, StartMode::Staggered(1_000_000)),
         ] {
             let cost = drive(address, client, begin)
                 .checked(plan.events())
@@ -161,7 +161,7 @@ mod tests {
                 "{client:?} {begin:?}"
             );
             assert!(cost.cpu > 0 && cost.wall > 0 && cost.peak_resident.is_some());
-            if begin == Begin::Apart(1_000_000) {
+            if begin == StartMode::Staggered(1_000_000) {
                 assert!(cost.wall >= 11_000_000, "{}", cost.wall);
             }
         }
@@ -171,22 +171,22 @@ mod tests {
     }
 
     #[test]
-    fn a_load_without_a_server_fails_in_words() {
+    fn load_without_a_server_reports_failures() {
         let nowhere = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a port that is free again");
-        let cost = drive(nowhere, Which::Transport, Begin::AtOnce);
+        let cost = drive(nowhere, ClientKind::Transport, StartMode::AtOnce);
         assert_eq!((cost.replies, cost.failed), (0, 12));
         let error = cost.checked(11).expect_err("failures").to_string();
         assert!(error.starts_with("12 of 12 requests failed, first: "), "{error}");
     }
 
     #[test]
-    fn a_role_that_is_none_is_refused_and_none_at_all_is_an_end() {
+    fn rejects_unknown_tasks_and_accepts_end_of_input() {
         let (mut commands, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
         commands.write_all(b"{\"sing\":{}}\n").expect("written");
-        let error = serve(theirs, Vec::new()).expect_err("no role").to_string();
-        assert!(error.contains("was told `{\"sing\":{}}`"), "{error}");
+        let error = serve(theirs, Vec::new()).expect_err("no task").to_string();
+        assert!(error.contains("received `{\"sing\":{}}`"), "{error}");
         let (commands, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
         drop(commands);
         serve(theirs, Vec::new()).expect("an end");

@@ -1,20 +1,20 @@
-//! Reading an answer with the least work that still finds every event.
+//! Minimal response reader that still finds every event.
 
 use memchr::{memchr, memmem};
 use veeksha_model::Nanos;
 
-/// What begins the text of a token.
+/// Start of a token's text.
 const CONTENT: &[u8] = b"\"content\":\"";
 
-/// How an answer is read, and what it has brought.
+/// Parser state and counters of one response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ResponseReader {
     state: State,
-    /// The end of the last read, where it was the beginning of something.
+    /// Incomplete input at the end of the last read.
     carried: Vec<u8>,
     /// JSON events so far.
     pub(crate) events: u64,
-    /// When each event with text came.
+    /// Arrival time of each event with text.
     pub(crate) stamps: Vec<Nanos>,
     finder: memmem::Finder<'static>,
 }
@@ -26,9 +26,9 @@ enum State {
     Done,
 }
 
-impl Answer {
+impl ResponseReader {
     pub(crate) fn new() -> Self {
-        Answer {
+        ResponseReader {
             state: State::Head,
             carried: Vec::new(),
             events: 0,
@@ -37,7 +37,7 @@ impl Answer {
         }
     }
 
-    /// Begins the next answer on the same connection, in the same memory.
+    /// Starts the next response on the same connection, reusing the buffers.
     pub(crate) fn begin(&mut self) {
         self.state = State::Head;
         self.carried.clear();
@@ -45,7 +45,8 @@ impl Answer {
         self.stamps.clear();
     }
 
-    /// Takes what was read at an instant; true if the answer is complete with it. The error is one line for a person.
+    /// Takes the bytes of one read; returns true if they complete the response. The error is a
+    /// one-line message.
     pub(crate) fn receive(&mut self, bytes: &[u8], at: Nanos) -> Result<bool, String> {
         if self.carried.is_empty() {
             let taken = self.consume(bytes, at)?;
@@ -94,7 +95,7 @@ impl Answer {
         }
     }
 
-    /// The lines of a chunk; the bench's server puts whole events into each.
+    /// ServerCounts the lines of an HTTP chunk; the bench server puts whole events into each.
     fn chunk(&mut self, chunk: &[u8], at: Nanos) {
         let mut rest = chunk;
         while let Some(end) = memchr(b'\n', rest) {
@@ -116,7 +117,7 @@ impl Answer {
     }
 }
 
-/// The length of the head, if all of it is there.
+/// Returns the length of the response head once it is complete.
 fn head(input: &[u8]) -> Result<Option<usize>, String> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
@@ -128,7 +129,7 @@ fn head(input: &[u8]) -> Result<Option<usize>, String> {
     }
 }
 
-/// The size of a chunk, from its first line without the line feed.
+/// Parses a chunk size from its line without the line feed.
 fn size(line: &[u8]) -> Result<usize, String> {
     let digits = line.strip_suffix(b"\r").unwrap_or(line);
     let mut size = 0usize;
@@ -156,7 +157,8 @@ mod tests {
 
     use super::*;
 
-    /// Two events with text, one with an empty text, one without; sizes of chunks in small and in large letters.
+    /// Two events with text, one with an empty text, one without; chunk sizes in lower and upper
+    /// case.
     fn reply() -> String {
         let chunk = |data: &str| format!("{:x}\r\n{data}\r\n", data.len());
         [
@@ -170,10 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn events_are_found_however_the_bytes_were_cut() {
+    fn finds_events_at_any_split() {
         let reply = reply();
         for step in [1, 2, 3, 7, 50, reply.len()] {
-            let mut answer = Answer::new();
+            let mut answer = ResponseReader::new();
             let mut pieces = reply.as_bytes().chunks(step).peekable();
             let mut at = 0;
             while let Some(piece) = pieces.next() {
@@ -186,18 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn an_event_has_the_time_of_the_read_that_completed_it() {
-        let mut answer = Answer::new();
+    fn event_has_the_time_of_its_completing_read() {
+        let mut answer = ResponseReader::new();
         let reply = reply();
         let cut = reply.find("\"b\"").expect("the second text");
         answer.receive(&reply.as_bytes()[..cut], 10).expect("a part");
         answer.receive(&reply.as_bytes()[cut..], 20).expect("the rest");
-        // Both texts are in one HTTP chunk, and the floor looks at whole chunks.
+        // Both texts are in one HTTP chunk, and this client processes whole chunks.
         assert_eq!(answer.stamps, [20, 20]);
     }
 
     #[test]
-    fn what_is_no_answer_is_an_error() {
+    fn rejects_invalid_responses() {
         for text in [
             "HTTP/1.1 500 Oops\r\n\r\n",
             "hello\r\n\r\n",
@@ -205,14 +207,17 @@ mod tests {
             "HTTP/1.1 200 OK\r\n\r\n\r\n",
             "HTTP/1.1 200 OK\r\n\r\nffffffffffffffffffff\r\n",
         ] {
-            assert!(Answer::new().receive(text.as_bytes(), 1).is_err(), "{text:?}");
+            assert!(
+                ResponseReader::new().receive(text.as_bytes(), 1).is_err(),
+                "{text:?}"
+            );
         }
     }
 
     proptest! {
         #[test]
-        fn garbage_is_survived(head in any::<bool>(), bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let mut answer = Answer::new();
+        fn survives_arbitrary_input(head in any::<bool>(), bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut answer = ResponseReader::new();
             if head {
                 answer.receive(b"HTTP/1.1 200 OK\r\n\r\n", 0).expect("a head");
             }

@@ -1,4 +1,4 @@
-//! Which cores the two ends of a measurement get.
+//! Cores of the two ends of a measurement.
 
 use std::thread;
 
@@ -6,7 +6,7 @@ use veeksha_machine::{pin_to, usable_cores};
 
 use crate::BenchError;
 
-/// A core for the client and one for the server, where there are two.
+/// One core for the client and one for the server, if there are two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cores {
     pub(crate) client: Option<usize>,
@@ -14,8 +14,8 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// The first and the last of those that this process may use; none where there is only one, because sharing a core that one is
-    /// pinned to is worse than being moved about.
+    /// Returns the first and the last usable core, or none if there is only one: sharing a pinned
+    /// core is worse than being migrated.
     pub(crate) fn choose() -> Self {
         Cores::of(&usable_cores())
     }
@@ -33,7 +33,7 @@ impl Cores {
         }
     }
 
-    /// What a reader should know.
+    /// Describes the assignment for a note.
     pub(crate) fn words(self) -> String {
         match (self.client, self.server) {
             (Some(client), Some(server)) => format!("client on core {client}, server on core {server}"),
@@ -41,7 +41,8 @@ impl Cores {
         }
     }
 
-    /// Does something on a thread that stays on the client's core; threads that it starts stay there, too.
+    /// Runs `work` on a thread pinned to the client's core; threads that it starts inherit the
+    /// core.
     pub(crate) fn on_client<T: Send>(
         self,
         work: impl FnOnce() -> Result<T, BenchError> + Send,
@@ -50,13 +51,14 @@ impl Cores {
             let thread = thread::Builder::new().name("bench-client".to_owned());
             let spawned = thread.spawn_scoped(scope, move || {
                 if let Some(core) = self.client {
-                    // The core is one of those that this process may use; if it is refused all the same, any core will do.
+                    // The core is usable by this process; if pinning is refused anyway, any core
+                    // will do.
                     let _ = pin_to(&[core]);
                 }
                 work()
             });
             let ended = spawned.map_err(BenchError::io("starting a thread"))?.join();
-            ended.unwrap_or(Err(BenchError::Empty("the measuring thread has died")))
+            ended.unwrap_or(Err(BenchError::Empty("the measuring thread panicked")))
         })
     }
 }
@@ -66,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_get_the_first_and_the_last_core() {
+    fn assigns_first_and_last_core() {
         let of = |cores: &[usize]| {
             let cores = Cores::of(cores);
             (cores.client, cores.server)
@@ -78,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_where_it_was_put() {
+    fn runs_work_on_the_assigned_core() {
         let cores = Cores::choose();
         let on = cores
             .on_client(|| Ok(std::thread::spawn(rustix::thread::sched_getcpu).join()))

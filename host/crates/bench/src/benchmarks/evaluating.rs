@@ -1,4 +1,4 @@
-//! E1 and E2: what figures cost afterwards, and what they cost a run that goes on.
+//! E1 and E2: the cost of evaluating a record, and of interim results during a run.
 
 use std::path::Path;
 
@@ -7,21 +7,21 @@ use veeksha_model::{Chunk, ChunkKind, Nanos, NodeId, RequestId, SessionId, Usage
 use veeksha_record::Recorder;
 use veeksha_stats::RandomStream;
 
-use super::Rows;
+use super::BenchResult;
 use crate::child::Serving;
 use crate::program::{RequestLine, Runtime, Traffic, evaluate_record, run_program_with, scenario};
-use crate::report::Row;
-use crate::server::Plan;
-use crate::{BenchError, BenchOptions, Figure};
+use crate::report::Measurement;
+use crate::server::ResponsePlan;
+use crate::{BenchError, BenchOptions, Benchmark};
 
-/// Requests of the record of E1.
+/// Requests of E1's record.
 const REQUESTS: u64 = 1_000_000;
 
-/// Chunks of each.
+/// Chunks per request.
 const CHUNKS: u64 = 128;
 
-/// E1: all figures, files and plots of a record of a million requests.
-pub(super) fn record(options: &BenchOptions) -> Rows {
+/// E1: all metrics, files and plots of a record of a million requests.
+pub(super) fn record(options: &BenchOptions) -> BenchResult {
     let folder = tempfile::tempdir().map_err(BenchError::io("the folder of a record"))?;
     let run = folder.path().join("run");
     write_record(&run)?;
@@ -29,21 +29,21 @@ pub(super) fn record(options: &BenchOptions) -> Rows {
     let seconds = |nanos: Nanos| nanos as f64 / 1e9;
     let mut rows = Vec::new();
     rows.extend(took.cpu.map(|cpu| {
-        Row::of(
-            Figure::E1,
+        Measurement::of(
+            Benchmark::E1,
             "CPU of evaluating 1,000,000 requests of 128 chunks",
             "s",
             seconds(cpu),
         )
         .at_most(20.0)
         .note(format!(
-            "all figures, files, plots and the page; {:.1} s on the clock",
+            "all metrics, files, plots and the page; {:.1} s on the clock",
             seconds(took.wall)
         ))
     }));
     rows.extend(took.peak_resident.map(|bytes| {
-        Row::of(
-            Figure::E1,
+        Measurement::of(
+            Benchmark::E1,
             "peak memory of it",
             "MiB",
             bytes as f64 / f64::from(1 << 20),
@@ -74,7 +74,8 @@ fn write_record(run: &Path) -> Result<(), BenchError> {
     recorder.finish().map_err(failed)
 }
 
-/// A session of one request: two hundred begin in a second, and chunks come every 15 to 25 milliseconds, of one token each.
+/// Returns a session of one request: 200 sessions start per second, and one-token chunks arrive
+/// every 15 to 25 milliseconds.
 fn events(session: u64) -> [Event; 4] {
     let mut draws = RandomStream::new(1, session, "gaps").draws();
     let intended = session * 5_000_000;
@@ -140,22 +141,23 @@ fn events(session: u64) -> [Event; 4] {
     ]
 }
 
-/// E2: how late requests are dispatched with the page served and interim figures printed, and without.
-pub(super) fn live(options: &BenchOptions) -> Rows {
+/// E2: dispatch lateness with the live page and interim results, and without.
+pub(super) fn live(options: &BenchOptions) -> BenchResult {
     const TOKENS: u32 = 16;
-    // A hundredth of the requests of one run decides its figure, and whatever else the machine does moves it. So the two take turns.
+    // 1 % of the requests of a run decide its P99, and any other load on the machine moves it. So
+    // the two variants take turns.
     const TURNS: u32 = 3;
     let ways = [
-        ("dispatch lateness P99, nothing shown", &[][..]),
+        ("dispatch lateness P99, no live output", &[][..]),
         (
-            "dispatch lateness P99, page served and figures printed",
+            "dispatch lateness P99, page served and interim results printed",
             &["--live", "127.0.0.1:0", "--stream-metrics", "0.5"][..],
         ),
     ];
     let mut late = [const { Vec::new() }; 2];
     for _ in 0..TURNS.min(options.repeats) {
         for ((_, more), late) in ways.iter().zip(&mut late) {
-            let serving = Serving::start(&options.exe, None, Plan::paced(20, 5, TOKENS))?;
+            let serving = Serving::start(&options.exe, None, ResponsePlan::paced(20, 5, TOKENS))?;
             let scenario = scenario(
                 serving.address,
                 3_000,
@@ -168,13 +170,13 @@ pub(super) fn live(options: &BenchOptions) -> Rows {
         }
     }
     let rows = ways.iter().zip(&late).map(|((what, _), late)| {
-        Row::of_repeats(Figure::E2, *what, "µs", late)
+        Measurement::of_repeats(Benchmark::E2, *what, "µs", late)
             .note("3,000 requests at 300/s, in turn with the other; the median of the runs")
     });
     Ok(rows.collect())
 }
 
-/// In microseconds.
+/// Returns the P99 in microseconds.
 fn lateness_p99(requests: &[RequestLine]) -> Option<f64> {
     let late = requests
         .iter()
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lateness_is_told_in_microseconds() {
+    fn lateness_is_in_microseconds() {
         let request = |late: f64| RequestLine {
             request_id: "0/0".to_owned(),
             success: true,

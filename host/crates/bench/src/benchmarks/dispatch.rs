@@ -1,31 +1,33 @@
-//! P4 and P5: how punctual a run's dispatches are at 1,000 requests a second, and whether what arrives is what was asked for.
+//! P4 and P5: dispatch lateness at 1,000 requests per second, and arrivals compared with the
+//! schedule.
 
 use std::collections::BTreeMap;
 
 use veeksha_machine::WakeUps;
 
-use super::Rows;
+use super::BenchResult;
 use crate::child::Serving;
-use crate::program::{Ran, RequestLine, RunFiles, Runtime, Traffic, run_program, scenario};
-use crate::report::Row;
-use crate::server::{Plan, Served};
-use crate::stats::Spread;
-use crate::{BenchError, BenchOptions, Figure};
+use crate::program::{ProgramRun, RequestLine, RunFiles, Runtime, Traffic, run_program, scenario};
+use crate::report::Measurement;
+use crate::server::{LogEntry, ResponsePlan};
+use crate::stats::Percentiles;
+use crate::{BenchError, BenchOptions, Benchmark};
 
-/// Requests each second.
+/// Requests per second.
 const RATE: f64 = 1_000.0;
 
-/// Requests of a run; of the one that only compares arrivals.
+/// Requests of a run; of the run that only compares arrivals.
 const REQUESTS: u64 = 5_000;
 const COMPARED: u64 = 1_000;
 
-/// Microseconds before each dispatch in which the thread spins, where it does: above the lateness of nearly every wake-up.
+/// Microseconds of spinning before each dispatch: more than the lateness of nearly every wake-up.
 const SPIN: f64 = 200.0;
 
-pub(super) fn take(options: &BenchOptions) -> Rows {
-    // A dispatch is measured at its own thread, so the answers are as short as can be.
-    let mut serving = Serving::start(&options.exe, None, Plan::paced(0, 0, 1))?;
-    let mut run = |requests, runtime| -> Result<(Ran, Vec<Served>), BenchError> {
+pub(super) fn take(options: &BenchOptions) -> BenchResult {
+    // Dispatch lateness is measured on the dispatching thread, so responses are as short as
+    // possible.
+    let mut serving = Serving::start(&options.exe, None, ResponsePlan::paced(0, 0, 1))?;
+    let mut run = |requests, runtime| -> Result<(ProgramRun, Vec<LogEntry>), BenchError> {
         let scenario = scenario(serving.address, requests, 1, Traffic::Poisson(RATE), runtime);
         let ran = run_program(&options.program, &scenario)?;
         Ok((ran, serving.log()?))
@@ -46,58 +48,58 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
     let bare = WakeUps::measure();
     let bare = |of: fn(&WakeUps) -> u64| bare.as_ref().map(|wake_ups| of(wake_ups) as f64 / 1e3);
     let late = lateness(&asleep.files.requests)?;
-    let note = format!("of {} requests; the floor is a bare sleep of 1 ms", late.count);
+    let note = format!("of {} requests; the baseline is a bare sleep of 1 ms", late.count);
     rows.extend([
-        Row::of(
-            Figure::P4,
+        Measurement::of(
+            Benchmark::P4,
             "dispatch lateness P50, 1,000 requests/s",
             "µs",
             late.p50,
         )
-        .floor(bare(|wake_ups| wake_ups.p50))
+        .baseline(bare(|wake_ups| wake_ups.p50))
         .at_most(40.0)
         .note(note),
-        Row::of(Figure::P4, "dispatch lateness P99", "µs", late.p99)
-            .floor(bare(|wake_ups| wake_ups.p99))
+        Measurement::of(Benchmark::P4, "dispatch lateness P99", "µs", late.p99)
+            .baseline(bare(|wake_ups| wake_ups.p99))
             .at_most(150.0),
     ]);
     let spinning = spinning.and_then(|(ran, _)| lateness(&ran.files.requests));
     for (name, of, goal) in [
-        ("P50", (|late| late.p50) as fn(&Spread) -> f64, 5.0),
+        ("P50", (|late| late.p50) as fn(&Percentiles) -> f64, 5.0),
         ("P99", |late| late.p99, 30.0),
     ] {
         let what = format!("the same {name}, spinning for {SPIN} µs");
         rows.push(match &spinning {
-            Ok(late) => Row::of(Figure::P4, what, "µs", of(late)).at_most(goal),
-            Err(error) => Row::absent(Figure::P4, what, error.to_string()),
+            Ok(late) => Measurement::of(Benchmark::P4, what, "µs", of(late)).at_most(goal),
+            Err(error) => Measurement::absent(Benchmark::P4, what, error.to_string()),
         });
     }
     rows.extend(arrivals(&asleep.files, &log)?);
     let what = "arrivals that differ with two dispatcher threads";
     rows.push(match &split {
-        Ok((split, _)) => Row::of(
-            Figure::P5,
+        Ok((split, _)) => Measurement::of(
+            Benchmark::P5,
             what,
             "",
             differing(&asleep.files, &split.files) as f64,
         )
         .at_most(0.0)
         .note(format!("of {COMPARED}")),
-        Err(error) => Row::absent(Figure::P5, what, error.to_string()),
+        Err(error) => Measurement::absent(Benchmark::P5, what, error.to_string()),
     });
     Ok(rows)
 }
 
-/// From the instant that the schedule asked for to the dispatch.
-fn lateness(requests: &[RequestLine]) -> Result<Spread, BenchError> {
+/// Returns the delay from the scheduled instant to the dispatch.
+fn lateness(requests: &[RequestLine]) -> Result<Percentiles, BenchError> {
     let late = requests
         .iter()
         .map(|request| (request.scheduler_dispatched_at - request.scheduler_ready_at) * 1e9);
-    Spread::of(late).ok_or(BenchError::Empty("the run has no requests"))
+    Percentiles::of(late).ok_or(BenchError::Empty("the run has no requests"))
 }
 
-/// When requests arrived at the server, against the schedule. Both ends share one clock.
-fn arrivals(files: &RunFiles, log: &[Served]) -> Rows {
+/// Compares arrivals at the server with the schedule. Both ends share one clock.
+fn arrivals(files: &RunFiles, log: &[LogEntry]) -> BenchResult {
     let intended: BTreeMap<&str, f64> = files
         .requests
         .iter()
@@ -122,16 +124,16 @@ fn arrivals(files: &RunFiles, log: &[Served]) -> Rows {
     let (asked, came) = (last.0 - first.0, last.1 - first.1);
     let note = format!("{} of {} requests arrived", pairs.len(), files.requests.len());
     Ok(vec![
-        Row::of(
-            Figure::P5,
+        Measurement::of(
+            Benchmark::P5,
             "first arrival after its instant",
             "ms",
             (first.1 - first.0) * 1e3,
         )
         .at_most(1.0)
         .note(note),
-        Row::of(
-            Figure::P5,
+        Measurement::of(
+            Benchmark::P5,
             "rate at the server against the schedule's",
             "% off",
             if asked > 0.0 {
@@ -144,7 +146,7 @@ fn arrivals(files: &RunFiles, log: &[Served]) -> Rows {
     ])
 }
 
-/// Requests of `part` whose instants are not those of `whole`.
+/// ServerCounts the requests of `part` whose instants differ from those in `whole`.
 fn differing(whole: &RunFiles, part: &RunFiles) -> usize {
     let instants: BTreeMap<&str, f64> = whole
         .requests
@@ -160,7 +162,7 @@ fn differing(whole: &RunFiles, part: &RunFiles) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Verdict;
+    use crate::report::GoalStatus;
 
     fn request(number: u32, ready: f64, late: f64) -> RequestLine {
         RequestLine {
@@ -172,8 +174,8 @@ mod tests {
         }
     }
 
-    fn served(number: u32, arrived: u64) -> Served {
-        Served {
+    fn served(number: u32, arrived: u64) -> LogEntry {
+        LogEntry {
             request: Some(format!("{number}/0")),
             connection: 0,
             arrived,
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_is_from_the_instant_to_the_dispatch() {
+    fn lateness_runs_from_instant_to_dispatch() {
         let requests: Vec<RequestLine> = (0..=100)
             .map(|n| request(n, f64::from(n), f64::from(n) * 1e-6))
             .collect();
@@ -195,12 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_compared_on_one_clock() {
+    fn compares_arrivals_on_one_clock() {
         let files = RunFiles {
             epoch: 1_000.0,
             requests: vec![request(1, 1.0, 0.0), request(0, 0.0, 0.0), request(2, 2.0, 0.0)],
         };
-        // 0.5 ms late at first, 4.5 ms late at last: 2.004 s for 2 s are 0.2 % off. One request is of another run.
+        // 0.5 ms late at first, 4.5 ms late at last: 2.004 s for 2 s are 0.2 % off. One request
+        // belongs to another run.
         let log = [
             served(2, 1_002_004_500_000),
             served(0, 1_000_000_500_000),
@@ -214,14 +217,14 @@ mod tests {
             "{here:?}"
         );
         assert_eq!(
-            (rows[0].verdict, rows[1].verdict),
-            (Verdict::Met, Verdict::Missed)
+            (rows[0].status, rows[1].status),
+            (GoalStatus::Met, GoalStatus::Missed)
         );
         assert!(arrivals(&files, &[]).is_err());
     }
 
     #[test]
-    fn instants_are_compared_request_by_request() {
+    fn compares_instants_per_request() {
         let files = |requests| RunFiles { epoch: 0.0, requests };
         let whole = files(vec![
             request(0, 0.0, 0.0),

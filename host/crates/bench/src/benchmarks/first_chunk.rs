@@ -1,26 +1,27 @@
-//! P6: the time to the first chunk as a run reports it, against what the server knows.
+//! P6: the time to the first chunk as a run reports it, compared with the server's log.
 
 use std::collections::BTreeMap;
 
-use super::Rows;
+use super::BenchResult;
+use crate::baseline::Baseline;
 use crate::child::Serving;
-use crate::floor::Floor;
 use crate::load::Pace;
 use crate::program::{RequestLine, Runtime, Traffic, run_program, scenario};
-use crate::report::Row;
-use crate::server::{Plan, Served};
-use crate::stats::{Spread, difference};
-use crate::{BenchError, BenchOptions, Figure};
+use crate::report::Measurement;
+use crate::server::{LogEntry, ResponsePlan};
+use crate::stats::{Percentiles, difference};
+use crate::{BenchError, BenchOptions, Benchmark};
 
 const REQUESTS: u64 = 1_000;
 const RATE: f64 = 100.0;
 const TOKENS: u32 = 32;
 
-/// Connections of the floor client: some 18 are used at the same time, and more while it is held up.
+/// Connections of the baseline client: about 18 are in use at the same time, more while it is
+/// delayed.
 const CONNECTIONS: u32 = 128;
 
-pub(super) fn take(options: &BenchOptions) -> Rows {
-    let mut serving = Serving::start(&options.exe, None, Plan::paced(20, 5, TOKENS))?;
+pub(super) fn take(options: &BenchOptions) -> BenchResult {
+    let mut serving = Serving::start(&options.exe, None, ResponsePlan::paced(20, 5, TOKENS))?;
     let scenario = scenario(
         serving.address,
         REQUESTS,
@@ -30,32 +31,32 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
     );
     let ran = run_program(&options.program, &scenario)?;
     let errors = errors(&ran.files.requests, &serving.log()?)?;
-    let floor = floor(&mut serving)?;
+    let baseline = baseline(&mut serving)?;
     let mut note = format!(
-        "reported minus the server's first write after the arrival, of {} requests of a run; the floor sends from the thread that waits, with the times of its reads",
+        "reported minus the server's first write after the arrival, of {} requests of a run; the baseline sends from the waiting thread and uses its read times",
         errors.count
     );
-    if ran.called_invalid {
-        note.push_str("; the run called itself INVALID");
+    if ran.reported_invalid {
+        note.push_str("; the run reported itself as INVALID");
     }
     Ok(vec![
-        Row::of(Figure::P6, "TTFC error P50, 100 requests/s", "µs", errors.p50)
-            .floor(Some(floor.p50))
+        Measurement::of(Benchmark::P6, "TTFC error P50, 100 requests/s", "µs", errors.p50)
+            .baseline(Some(baseline.p50))
             .at_most(60.0)
             .note(note),
-        Row::of(Figure::P6, "TTFC error P99", "µs", errors.p99)
-            .floor(Some(floor.p99))
+        Measurement::of(Benchmark::P6, "TTFC error P99", "µs", errors.p99)
+            .baseline(Some(baseline.p99))
             .at_most(300.0),
     ])
 }
 
-/// The same of the floor client, at even intervals.
-fn floor(serving: &mut Serving) -> Result<Spread, BenchError> {
+/// Measures the baseline client at even intervals.
+fn baseline(serving: &mut Serving) -> Result<Percentiles, BenchError> {
     let pace = Pace {
         interval: (1e9 / RATE) as u64,
         requests: REQUESTS / 2,
     };
-    let seen = Floor::connect(serving.address, CONNECTIONS, TOKENS)?.run_open(pace)?;
+    let seen = Baseline::connect(serving.address, CONNECTIONS, TOKENS)?.run_open(pace)?;
     errors_of(
         seen.iter().filter_map(|answer| {
             Some((
@@ -67,8 +68,8 @@ fn floor(serving: &mut Serving) -> Result<Spread, BenchError> {
     )
 }
 
-/// How far the reported times are from the server's, whichever way.
-fn errors(requests: &[RequestLine], log: &[Served]) -> Result<Spread, BenchError> {
+/// Returns the absolute differences between reported times and the server's.
+fn errors(requests: &[RequestLine], log: &[LogEntry]) -> Result<Percentiles, BenchError> {
     let answered = requests.iter().filter(|request| request.success);
     errors_of(
         answered.filter_map(|request| Some((request.request_id.as_str(), request.ttfc? * 1e9))),
@@ -76,11 +77,11 @@ fn errors(requests: &[RequestLine], log: &[Served]) -> Result<Spread, BenchError
     )
 }
 
-/// The same, of names of requests and their times in nanoseconds.
+/// As [`errors`], from pairs of request name and time in nanoseconds.
 fn errors_of<'a>(
     reported: impl Iterator<Item = (&'a str, f64)>,
-    log: &[Served],
-) -> Result<Spread, BenchError> {
+    log: &[LogEntry],
+) -> Result<Percentiles, BenchError> {
     let truth: BTreeMap<&str, f64> = log
         .iter()
         .filter_map(|served| {
@@ -89,7 +90,7 @@ fn errors_of<'a>(
         })
         .collect();
     let errors = reported.filter_map(|(request, ttfc)| Some((ttfc - truth.get(request)?).abs()));
-    Spread::of(errors).ok_or(BenchError::Empty("no request is in the server's log"))
+    Percentiles::of(errors).ok_or(BenchError::Empty("no request is in the server's log"))
 }
 
 #[cfg(test)]
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_is_against_the_server_s_own_time() {
+    fn error_is_relative_to_the_server_times() {
         let request = |id: &str, ttfc| RequestLine {
             request_id: id.into(),
             success: true,
@@ -105,7 +106,7 @@ mod tests {
             scheduler_dispatched_at: 0.0,
             ttfc,
         };
-        let served = |id: &str, arrived, first| Served {
+        let served = |id: &str, arrived, first| LogEntry {
             request: Some(id.into()),
             connection: 0,
             arrived,

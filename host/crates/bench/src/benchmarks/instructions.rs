@@ -1,45 +1,48 @@
-//! P3: instructions per chunk, counted by callgrind. Noise of the machine hardly enters, so that a change of some per cent shows.
+//! P3: instructions per chunk, counted by callgrind. Machine noise hardly matters, so a change of a
+//! few percent is visible.
 //!
-//! The whole child process is counted, for two sizes of the same load; what begins and ends the process cancels in the difference. The
-//! server runs as it always does, outside of callgrind. A client that is counted is slow, so tokens are paced to give each one a read of
-//! its own; and then there are whole answers, where reads hardly count.
+//! The whole child process is counted, for two sizes of the same load; startup and shutdown cancel
+//! in the difference. The server runs outside of callgrind. A client under callgrind is slow, so
+//! one load paces its tokens to give each its own read; the other sends whole responses, where
+//! reads hardly count.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::Rows;
+use super::BenchResult;
 use crate::child::{Child, Serving};
 use crate::load::{Cost, Load};
-use crate::report::Row;
-use crate::role::{Begin, Role, Which};
-use crate::server::{Keep, Plan, Writes};
-use crate::{BenchError, BenchOptions, Figure};
+use crate::report::Measurement;
+use crate::server::{LogMode, ResponsePlan, WriteMode};
+use crate::task::{ChildTask, ClientKind, StartMode};
+use crate::{BenchError, BenchOptions, Benchmark};
 
 const STREAMS: u32 = 16;
 const TOKENS: u32 = 64;
 
-/// Between tokens where each is to be read for itself: a client that is counted takes some 100 µs for one, and there are sixteen streams.
+/// Token interval that gives each token its own read: under callgrind a token takes about 100 µs,
+/// and there are sixteen streams.
 const ITL_MS: u64 = 5;
 
-/// Answers of the two sizes, paced and whole.
+/// Responses of the two sizes, paced and whole.
 const PACED: [u64; 2] = [32, 160];
 const WHOLE: [u64; 2] = [100, 1_100];
 
-/// The program that counts.
+/// The instruction counter.
 const VALGRIND: &str = "valgrind";
 
-pub(super) fn take(options: &BenchOptions) -> Rows {
+pub(super) fn take(options: &BenchOptions) -> BenchResult {
     if !is_installed() {
-        return Ok(vec![Row::absent(
-            Figure::P3,
+        return Ok(vec![Measurement::absent(
+            Benchmark::P3,
             "user instructions per chunk",
             "valgrind is not installed",
         )]);
     }
-    let paced = Plan {
-        keep: Keep::Nothing,
-        ..Plan::paced(0, ITL_MS, TOKENS)
+    let paced = ResponsePlan {
+        keep: LogMode::Nothing,
+        ..ResponsePlan::paced(0, ITL_MS, TOKENS)
     };
     Ok(vec![
         row(
@@ -50,14 +53,19 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
         )?,
         row(
             options,
-            "user instructions per chunk, whole answers",
-            Plan::busy(TOKENS, Writes::Whole),
+            "user instructions per chunk, whole responses",
+            ResponsePlan::busy(TOKENS, WriteMode::Whole),
             WHOLE,
         )?,
     ])
 }
 
-fn row(options: &BenchOptions, what: &str, plan: Plan, replies: [u64; 2]) -> Result<Row, BenchError> {
+fn row(
+    options: &BenchOptions,
+    what: &str,
+    plan: ResponsePlan,
+    replies: [u64; 2],
+) -> Result<Measurement, BenchError> {
     let serving = Serving::start(&options.exe, None, plan)?;
     let of = |client| -> Result<(f64, Cost), BenchError> {
         let [few, many] = replies;
@@ -66,11 +74,11 @@ fn row(options: &BenchOptions, what: &str, plan: Plan, replies: [u64; 2]) -> Res
         let each = (more as f64 - less as f64) / ((many - few) * plan.events()) as f64;
         Ok((each.round(), cost))
     };
-    let (ours, cost) = of(Which::Transport)?;
-    let (floor, _) = of(Which::Floor)?;
+    let (ours, cost) = of(ClientKind::Transport)?;
+    let (baseline, _) = of(ClientKind::Baseline)?;
     let merged = 100.0 * cost.merged.unwrap_or(0) as f64 / cost.events.max(1) as f64;
-    Ok(Row::of(Figure::P3, what, "", ours)
-        .floor(Some(floor))
+    Ok(Measurement::of(Benchmark::P3, what, "", ours)
+        .baseline(Some(baseline))
         .at_most(2_000.0)
         .note(format!(
             "by difference of two sizes; kernel and server not counted; {merged:.0} % of the chunks shared a read"
@@ -87,13 +95,13 @@ fn is_installed() -> bool {
     asked.is_ok_and(|status| status.success())
 }
 
-/// Instructions of a child process that drives so many answers, and how that went.
+/// Returns the instructions of a child process that drives `replies` responses, and its cost.
 fn count(
     exe: &Path,
     serving: &Serving,
-    client: Which,
+    client: ClientKind,
     replies: u64,
-    plan: Plan,
+    plan: ResponsePlan,
 ) -> Result<(u64, Cost), BenchError> {
     let folder = tempfile::tempdir().map_err(BenchError::io("a folder for callgrind"))?;
     let file = folder.path().join("callgrind.out");
@@ -103,7 +111,7 @@ fn count(
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(exe)
         .arg(crate::CHILD_COMMAND);
-    let role = Role::Drive {
+    let role = ChildTask::Drive {
         address: serving.address,
         client,
         load: Load {
@@ -111,11 +119,11 @@ fn count(
             replies,
         },
         tokens: TOKENS,
-        begin: Begin::AtOnce,
+        begin: StartMode::AtOnce,
     };
     let mut child = Child::start(program, &role)?;
     let cost = child.cost()?.checked(plan.events())?;
-    // The counts are written when the process ends.
+    // The counts are written when the process exits.
     child.finish();
     let text = fs::read_to_string(&file).map_err(|error| BenchError::File {
         path: file.clone(),
@@ -123,12 +131,12 @@ fn count(
     })?;
     let total = total(&text).ok_or(BenchError::File {
         path: file,
-        reason: "it has no line `totals:`".to_owned(),
+        reason: "it does not have a `totals:` line".to_owned(),
     })?;
     Ok((total, cost))
 }
 
-/// The sum in callgrind's output.
+/// Returns the total of callgrind's output.
 fn total(text: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -142,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_of_callgrind_s_output_is_found() {
+    fn finds_the_callgrind_total() {
         let text = "# callgrind format\nversion: 1\nevents: Ir\nsummary: 5\n\nfn=(1) main\n12 7\n\ntotals: 123456789\n";
         assert_eq!(total(text), Some(123_456_789));
         assert_eq!(total("summary: 5\n"), Some(5));

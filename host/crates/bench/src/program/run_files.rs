@@ -1,4 +1,5 @@
-//! Reading what a run has written: its records are seconds since its start, and its trace says when that was.
+//! Reads the files of a run: its records are in seconds since its start, and its trace has the
+//! start.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use serde::Deserialize;
 
 use crate::BenchError;
 
-/// What is needed of a request's record; times in seconds since the start of the run.
+/// The required fields of a request's record; times in seconds since the start of the run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct RequestLine {
     pub(crate) request_id: String,
@@ -17,17 +18,17 @@ pub(crate) struct RequestLine {
     pub(crate) ttfc: Option<f64>,
 }
 
-/// What a run has written.
+/// The files of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunFiles {
-    /// The start of the run on `CLOCK_MONOTONIC`, in seconds.
+    /// Start of the run on `CLOCK_MONOTONIC`, in seconds.
     pub(crate) epoch: f64,
-    /// Its requests.
+    /// The requests.
     pub(crate) requests: Vec<RequestLine>,
 }
 
 impl RunFiles {
-    /// Of the newest run below `folder`.
+    /// Reads the newest run in `folder`.
     pub(crate) fn read(folder: &Path) -> Result<Self, BenchError> {
         let run = folder.join("latest");
         let requests = read(&run.join("metrics/request_level_metrics.jsonl"), |text| {
@@ -56,7 +57,7 @@ fn lines(text: &str) -> Result<Vec<RequestLine>, String> {
         .collect()
 }
 
-/// The start of the run, from the first line of its trace.
+/// Returns the start of the run from the first line of its trace.
 fn epoch(text: &str) -> Result<f64, String> {
     #[derive(Deserialize)]
     struct Start {
@@ -66,7 +67,7 @@ fn epoch(text: &str) -> Result<f64, String> {
     let line = text.lines().next().ok_or("it is empty")?;
     match serde_json::from_str::<Start>(line) {
         Ok(start) if start.event == "run_started" => Ok(start.epoch_monotonic),
-        _ => Err("it does not begin with the start of the run".to_owned()),
+        _ => Err("it does not begin with `run_started`".to_owned()),
     }
 }
 
@@ -79,7 +80,7 @@ mod tests {
     const LINE: &str = r#"{"request_id":"3/0","success":true,"scheduler_ready_at":0.5,"scheduler_dispatched_at":0.50004,"ttfc":null,"more":[1]}"#;
 
     #[test]
-    fn a_run_s_files_are_read() {
+    fn reads_the_files_of_a_run() {
         let folder = tempfile::tempdir().expect("a folder");
         let run = folder.path().join("latest");
         fs::create_dir_all(run.join("metrics")).expect("a folder");
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_named() {
+    fn names_the_invalid_line() {
         let error =
             lines(&format!("{LINE}\n{{\"request_id\":\"3/0\"}}\n")).expect_err("a line without times");
         assert!(error.starts_with("line 2: missing field"), "{error}");
@@ -116,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_survived(text in "(.{0,40}\n){0,4}|\\{\"request_id\":\"a\",\"success\":[a-z0-9\"]{0,6}\\}") {
+        fn survives_arbitrary_input(text in "(.{0,40}\n){0,4}|\\{\"request_id\":\"a\",\"success\":[a-z0-9\"]{0,6}\\}") {
             let _ = lines(&text);
             let _ = epoch(&text);
         }

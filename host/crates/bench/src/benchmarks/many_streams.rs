@@ -1,35 +1,36 @@
-//! P8: ten thousand streams at the same time, in a process that has only the client.
+//! P8: ten thousand concurrent streams, in a process with nothing but the client.
 
 use veeksha_machine::{Machine, MachineError, raise_open_files};
 
-use super::Rows;
+use super::BenchResult;
 use crate::child::{Child, Serving};
 use crate::load::{Cost, Load};
-use crate::report::Row;
-use crate::role::{Begin, Role, Which};
-use crate::server::{Counts, Keep, Plan};
-use crate::{BenchError, BenchOptions, Figure};
+use crate::report::Measurement;
+use crate::server::{LogMode, ResponsePlan, ServerCounts};
+use crate::task::{ChildTask, ClientKind, StartMode};
+use crate::{BenchError, BenchOptions, Benchmark};
 
-/// Streams that are asked for.
+/// Requested streams.
 const STREAMS: u32 = 10_000;
 
 const TOKENS: u32 = 16;
 
-/// Between one stream's begin and the next: all have begun in two of the four seconds until the first one's first token.
+/// Start interval of the streams: all have started after two of the four seconds until the first
+/// token.
 const APART: u64 = 200_000;
 
-/// Files that a process needs besides its streams.
+/// Open files that a process needs in addition to its streams.
 const SPARE: u64 = 256;
 
-pub(super) fn take(options: &BenchOptions) -> Rows {
+pub(super) fn take(options: &BenchOptions) -> BenchResult {
     let (streams, bounded) = allowed(STREAMS)?;
-    let plan = Plan {
-        keep: Keep::Nothing,
-        ..Plan::paced(4_000, 400, TOKENS)
+    let plan = ResponsePlan {
+        keep: LogMode::Nothing,
+        ..ResponsePlan::paced(4_000, 400, TOKENS)
     };
-    let drive = |client| -> Result<(Cost, Counts), BenchError> {
+    let drive = |client| -> Result<(Cost, ServerCounts), BenchError> {
         let mut serving = Serving::start(&options.exe, None, plan)?;
-        let role = Role::Drive {
+        let role = ChildTask::Drive {
             address: serving.address,
             client,
             load: Load {
@@ -37,16 +38,16 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
                 replies: u64::from(streams),
             },
             tokens: TOKENS,
-            begin: Begin::Apart(APART),
+            begin: StartMode::Staggered(APART),
         };
         let mut child = Child::start(Child::of(&options.exe), &role)?;
         let cost = child.cost()?;
         Ok((cost, serving.counts()?))
     };
-    let (ours, counts) = drive(Which::Transport)?;
-    let (floor, _) = drive(Which::Floor)?;
+    let (ours, counts) = drive(ClientKind::Transport)?;
+    let (baseline, _) = drive(ClientKind::Baseline)?;
     let mut note = format!(
-        "{streams} streams asked for, {} at the same time at most",
+        "{streams} streams asked for, {} at most at the same time",
         counts.peak_in_flight
     );
     if let Some(why) = bounded {
@@ -58,8 +59,8 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
     let mebibytes = |cost: &Cost| cost.peak_resident.map(|bytes| bytes as f64 / f64::from(1 << 20));
     let memory = "peak memory of the client's process";
     Ok(vec![
-        Row::of(
-            Figure::P8,
+        Measurement::of(
+            Benchmark::P8,
             format!("errors, {streams} streams"),
             "",
             ours.failed as f64,
@@ -67,15 +68,15 @@ pub(super) fn take(options: &BenchOptions) -> Rows {
         .at_most(0.0)
         .note(note),
         match mebibytes(&ours) {
-            Some(here) => Row::of(Figure::P8, memory, "MiB", here)
-                .floor(mebibytes(&floor))
+            Some(here) => Measurement::of(Benchmark::P8, memory, "MiB", here)
+                .baseline(mebibytes(&baseline))
                 .at_most(64.0),
-            None => Row::absent(Figure::P8, memory, "the kernel does not tell"),
+            None => Measurement::absent(Benchmark::P8, memory, "the kernel does not write_line"),
         },
     ])
 }
 
-/// As many streams as this machine allows, and what holds them back if anything does.
+/// Returns as many streams as this machine allows, and the limit that applies.
 fn allowed(streams: u32) -> Result<(u32, Option<String>), BenchError> {
     let files = match raise_open_files() {
         Ok(limits) => limits.soft,
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tighter_limit_holds_and_is_named() {
+    fn names_the_tighter_limit() {
         assert_eq!(bound(10_000, 20_000, 28_232), (10_000, None));
         let (streams, why) = bound(10_000, 1_024, 28_232);
         assert_eq!(
