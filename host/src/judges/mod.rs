@@ -8,7 +8,6 @@ mod questions;
 mod thread;
 
 pub(crate) use observer::Observer;
-use of_run::failed;
 pub(crate) use of_run::{judge_run, verdicts_as_events};
 pub(crate) use open::{Judges, of_files, of_scenario};
 pub(crate) use thread::Watching;

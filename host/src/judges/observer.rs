@@ -7,7 +7,8 @@ use veeksha_events::{Event, PluginCall, PluginPart, RequestRecord};
 use veeksha_model::{MetricDefinition, MetricSample, RequestId};
 use veeksha_ports::{MetricCollector, PluginFailure, PluginSample, RequestCheck};
 
-use super::{Judges, failed};
+use crate::judges::of_run::failed;
+use crate::judges::open::Judges;
 
 /// Requests of one call, at most: from some 64 on a call's own cost no longer counts, and a batch is what a failure is looked for in.
 const BATCH: usize = 64;

@@ -8,8 +8,9 @@ use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_ports::PluginFailure;
 
-use super::{Judges, Observer};
 use crate::failure::Failure;
+use crate::judges::observer::Observer;
+use crate::judges::open::Judges;
 
 /// The thread's name, in the record too.
 pub(super) const NAME: &str = "metrics-0";

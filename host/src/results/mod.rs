@@ -20,7 +20,6 @@ use veeksha_scenario::Scenario;
 
 pub(crate) use page::so_far;
 pub(crate) use threads::Threads;
-use units::{objective_unit, verdict_unit};
 
 use crate::analysis::Analysed;
 use crate::collect::Collected;

@@ -8,7 +8,8 @@ use veeksha_model::ErrorClass;
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 use veeksha_slo::Comparison;
 
-use super::{Clock, Judged, objective_unit, verdict_unit};
+use super::{Clock, Judged};
+use crate::results::units::{objective_unit, verdict_unit};
 use crate::{certificate_section, say};
 
 /// A share of merged chunks above which the gaps between chunks say more about the reads than about the server.

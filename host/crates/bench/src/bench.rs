@@ -4,8 +4,9 @@ use veeksha_clock::RunClock;
 use veeksha_machine::Machine;
 
 use crate::benchmarks::take;
+use crate::error::BenchError;
+use crate::options::BenchOptions;
 use crate::report::Report;
-use crate::{BenchError, BenchOptions};
 
 /// Runs the selected benchmarks one after another; `progress` receives the name of each before it
 /// starts. A benchmark that cannot run here yields a row with the reason.

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command as Program, Stdio};
 
+use crate::CHILD_COMMAND;
+use crate::error::BenchError;
 use crate::lines::write_line;
 use crate::load::Cost;
 use crate::server::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts};
 use crate::task::ChildTask;
-use crate::{BenchError, CHILD_COMMAND};
 
 /// A child process with an assigned task. It is ended on drop.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::lines::write_line;
 use crate::server::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts};
 use crate::task::{ChildTask, serve};

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::BenchError;
+use crate::error::BenchError;
 
 /// Reads lines from a file descriptor; each call blocks for one `read` at most.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use crate::BenchError;
+use crate::error::BenchError;
 
 /// A benchmark of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

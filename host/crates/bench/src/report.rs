@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use veeksha_machine::Facts;
 
-use crate::Benchmark;
+use crate::options::Benchmark;
 
 /// The results of one bench.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use serde::{Deserialize, Serialize};
 use veeksha_machine::{pin_to, raise_open_files};
 
-use crate::BenchError;
 use crate::baseline::Baseline;
+use crate::error::BenchError;
 use crate::lines::{LineReader, write_line};
 use crate::load::{Client, Cost, Load, Meter, Pace, drive_closed, drive_open};
 use crate::server::{ChildMessage, Server};

@@ -8,7 +8,7 @@ use rustix::time::{
 };
 use veeksha_model::Nanos;
 
-use crate::BenchError;
+use crate::error::BenchError;
 
 /// A timer on `CLOCK_MONOTONIC`.
 #[derive(Debug)]

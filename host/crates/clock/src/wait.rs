@@ -6,7 +6,7 @@ use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack}
 use rustix::time::Timespec;
 use veeksha_model::Nanos;
 
-use crate::RunClock;
+use crate::run_clock::RunClock;
 
 /// Sleeps until `deadline` on the run's clock: an absolute wait, so that a late wake-up does not
 /// push later ones. Returns at once if the deadline has passed.

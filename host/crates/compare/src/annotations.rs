@@ -6,9 +6,10 @@
 use veeksha_model::{printable, printable_lines};
 
 use crate::comparison::Comparison;
+use crate::fail_if::{Decision, Outcome};
 use crate::junit::sentence;
 use crate::text::figure_text;
-use crate::{Decision, Outcome, Verdict};
+use crate::verdict::Verdict;
 
 /// GitHub shows ten annotations of a kind per step; the table holds the rest.
 const MOST: usize = 10;

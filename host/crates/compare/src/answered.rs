@@ -10,9 +10,14 @@ use veeksha_slo::Aggregate;
 use veeksha_stats::share;
 
 use crate::effect::Variance;
+use crate::input::RunData;
 use crate::measured::Subject;
+use crate::options::Options;
+use crate::row::Row;
+use crate::statistic::Statistic;
 use crate::student::two_sided;
-use crate::{Counted, Options, Row, RunData, Statistic, Verdict};
+use crate::verdict::Verdict;
+use crate::whole_run::Counted;
 
 /// Answered shares that differ by no more than this are alike, unless a figure looks at fewer requests.
 const ALIKE: f64 = 0.01;

@@ -1,6 +1,6 @@
 //! The axis of a forest plot: where a change lies, and what stands below it.
 
-use crate::Scale;
+use crate::effect::Scale;
 use crate::text::{points_text, relative_text};
 
 /// An axis reaches no further than this beyond the furthest estimates, in logarithms and in shares: longer intervals are cut, with an arrow.

@@ -2,7 +2,7 @@
 
 use veeksha_stats::share;
 
-use crate::{RunData, Side};
+use crate::input::{RunData, Side};
 
 /// Shares of cached prompt tokens that differ by no more than this are alike: blocks that were dropped, requests that overtook one another.
 const ALIKE: f64 = 0.01;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::{Invalid, MetricData, RunData, Side, Trust, Validity};
+use crate::input::{MetricData, RunData, Side, Trust, Validity};
+use crate::options::Invalid;
 use crate::{caches, copies};
 
 /// A setting that is not the same on both sides.

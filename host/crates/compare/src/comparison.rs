@@ -3,11 +3,15 @@
 use crate::answered::Answered;
 use crate::comparable::{SettingDifference, comparability, settings};
 use crate::copies;
+use crate::error::CompareError;
+use crate::input::Side;
 use crate::judge::{Sides, judge};
 use crate::load::Loads;
 use crate::measured::{Measured, measure};
+use crate::options::Options;
 use crate::row::Row;
-use crate::{CompareError, Options, Side, Statistic, Untrusted};
+use crate::statistic::Statistic;
+use crate::untrusted::Untrusted;
 
 /// What a comparison came to.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Runs that are copies of one another: none of them tells more than one of them does.
 
-use crate::{RunData, Side};
+use crate::input::{RunData, Side};
 
 /// The runs of a side, of copies only the first one.
 pub(crate) fn distinct(side: &Side) -> Vec<&RunData> {

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use veeksha_slo::{Aggregate, Bound, Comparison, Quantity};
 
-use crate::{Statistic, Verdict};
+use crate::statistic::Statistic;
+use crate::verdict::Verdict;
 
 pub use decide::{CandidateDecision, Decision, Outcome};
 pub use known::{Known, KnownKind};

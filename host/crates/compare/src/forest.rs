@@ -5,9 +5,11 @@ use std::fmt::Write;
 use veeksha_model::Better;
 
 use crate::axis::Axis;
+use crate::effect::Scale;
 use crate::html::escaped;
+use crate::row::Row;
 use crate::text::{change_text, figure_text, interval_text};
-use crate::{Row, Scale, Verdict};
+use crate::verdict::Verdict;
 
 /// Units of the drawing, about pixels.
 const WIDTH: f64 = 900.0;

@@ -4,10 +4,13 @@ use std::fmt::Write;
 
 use veeksha_model::steers;
 
+use crate::comparison::SideLabels;
 use crate::comparison::{Candidate, Comparison};
+use crate::fail_if::{Decision, Outcome};
 use crate::forest::forests;
+use crate::row::Row;
 use crate::table::{Table, TableRow, setting_text};
-use crate::{Decision, Outcome, Row, SideLabels, Verdict};
+use crate::verdict::Verdict;
 
 const STYLE: &str = include_str!("page.css");
 

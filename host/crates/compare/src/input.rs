@@ -2,7 +2,9 @@
 
 use veeksha_model::{Better, Nanos};
 
-use crate::{Counted, Load, TimedSamples};
+use crate::load::Load;
+use crate::timed_samples::TimedSamples;
+use crate::whole_run::Counted;
 
 /// One side of a comparison: runs of the same thing.
 #[derive(Clone, Debug)]

@@ -2,8 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::comparison::SideLabels;
 use crate::comparison::{Candidate, Comparison};
-use crate::{Correction, Counted, Decision, Row, SideLabels, SideValue};
+use crate::fail_if::Decision;
+use crate::options::Correction;
+use crate::row::{Row, SideValue};
+use crate::whole_run::Counted;
 
 impl Comparison {
     /// `comparison.json`. Times are in seconds, shares and relative changes of 1.

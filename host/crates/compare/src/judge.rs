@@ -4,12 +4,15 @@ use veeksha_model::Better;
 
 use crate::answered::Answered;
 use crate::effect::Effect;
+use crate::input::RunData;
 use crate::load::Loads;
 use crate::measured::{Measured, Subject};
+use crate::options::{Correction, Invalid, Options};
 use crate::paired::Paired;
 use crate::row::{Draft, Found, Row, draft};
+use crate::statistic::Statistic;
+use crate::verdict::Verdict;
 use crate::verdict::holm;
-use crate::{Correction, Invalid, Options, RunData, Statistic, Verdict};
 
 /// A change by this factor is no small one: where only the number of runs stands against a verdict on it, that is said.
 const LARGE: f64 = 2.0;

@@ -4,8 +4,10 @@ use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStat
 use veeksha_model::printable;
 
 use crate::comparison::{Candidate, Comparison};
+use crate::fail_if::{Decision, Outcome};
+use crate::row::{Row, SideValue};
 use crate::text::{change_text, figure_text, interval_text, value_text};
-use crate::{Decision, Outcome, Row, SideValue, Verdict};
+use crate::verdict::Verdict;
 
 impl Comparison {
     /// A suite for each candidate: a case that both sides can be compared, one for each figure, and one for the decision.

@@ -5,7 +5,8 @@ use std::fmt;
 use veeksha_model::Better;
 use veeksha_stats::number;
 
-use crate::{Row, RunData, Side};
+use crate::input::{RunData, Side};
+use crate::row::Row;
 
 /// What a run was asked to send, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,10 +6,11 @@ use veeksha_stats::RandomStream;
 
 use crate::bootstrap::{Chance, chance};
 use crate::effect::{Floor, Noise, Scale, Variance};
+use crate::input::{ClientError, FigureData, MetricData, Parts, RunData, Validity};
+use crate::options::Options;
 use crate::series::Series;
 use crate::statistic::{ENOUGH, Statistic, USUAL, enough, resampled, value_of};
 use crate::whole_run::{Counted, chance_of, counted};
-use crate::{ClientError, FigureData, MetricData, Options, Parts, RunData, Validity};
 
 /// What a figure tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

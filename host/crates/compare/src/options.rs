@@ -1,6 +1,6 @@
 //! How runs are compared.
 
-use crate::CompareError;
+use crate::error::CompareError;
 
 /// How runs are compared.
 #[derive(Clone, Debug, PartialEq)]

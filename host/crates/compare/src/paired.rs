@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
 
-use crate::RunData;
 use crate::effect::{Scale, Variance};
+use crate::input::RunData;
 use crate::resample::{Blocks, Drawn, Moments, influence};
 use crate::series::{CELLS, Series, in_order};
 use crate::statistic::Resampled;

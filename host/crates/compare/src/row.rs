@@ -4,10 +4,14 @@ use veeksha_model::Better;
 use veeksha_slo::Aggregate;
 
 use crate::effect::{Effect, effect, spread};
+use crate::effect::{Scale, Spread};
 use crate::measured::{Lack, Measured, Subject};
+use crate::options::Options;
 use crate::paired::Paired;
+use crate::statistic::Statistic;
 use crate::statistic::{Resampled, resampled};
-use crate::{Counted, Options, Scale, Spread, Statistic, Verdict};
+use crate::verdict::Verdict;
+use crate::whole_run::Counted;
 
 /// One figure on both sides.
 #[derive(Clone, Debug, PartialEq)]

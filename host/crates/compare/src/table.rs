@@ -1,8 +1,9 @@
 //! A comparison as the rows of a table.
 
 use crate::comparison::{Candidate, Comparison};
+use crate::row::{Row, SideValue};
 use crate::text::{change_text, figure_text, interval_text, spread_text, value_text};
-use crate::{Row, SideValue, Verdict};
+use crate::verdict::Verdict;
 
 /// A table of one candidate against the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ fn side_text(side: &SideValue, unit: &str) -> String {
     }
 }
 
-pub(crate) fn setting_text(setting: &crate::SettingDifference) -> String {
+pub(crate) fn setting_text(setting: &crate::comparable::SettingDifference) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
     format!(
         "{}: {} → {}",

@@ -2,8 +2,10 @@
 
 use veeksha_stats::{duration, number, share};
 
+use crate::effect::Scale;
 use crate::ends::{ends_text, percent, plain, seconds};
-use crate::{Row, Scale, Statistic};
+use crate::row::Row;
+use crate::statistic::Statistic;
 
 /// A value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
 pub(crate) fn value_text(value: f64, unit: &str) -> String {

@@ -1,7 +1,8 @@
 //! Figures of a side that its certificates call INVALID: what they are proves nothing, also where nothing is compared with them.
 
 use crate::comparable::because;
-use crate::{Invalid, Side, Validity};
+use crate::input::{Side, Validity};
+use crate::options::Invalid;
 
 /// Figures that are INVALID.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
 
-use crate::Parts;
 use crate::bootstrap::{Chance, chance};
 use crate::effect::Variance;
+use crate::input::Parts;
 use crate::measured::Lack;
 use crate::series::{CELLS, Series};
 use crate::statistic::{ENOUGH, Resampled};

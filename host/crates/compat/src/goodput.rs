@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::options::{OptionsError, Threshold};
-use crate::{Tool, aiperf, genai_perf};
+use crate::tool::Tool;
+use crate::{aiperf, genai_perf};
 
 /// A threshold, and for whom it is: `ttft:500` or `vllm=ttft:500`.
 #[derive(Clone, Debug, PartialEq)]

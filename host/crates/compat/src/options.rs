@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::{Tool, UnknownTool, goodput};
+use crate::goodput;
+use crate::tool::{Tool, UnknownTool};
 
 /// What a view can be asked for.
 #[derive(Clone, Debug, Default, PartialEq)]

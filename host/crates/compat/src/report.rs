@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Tool;
+use crate::tool::Tool;
 
 /// One number of a tool, under its name there.
 #[derive(Clone, Debug, PartialEq)]

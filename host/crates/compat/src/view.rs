@@ -8,11 +8,13 @@ use crate::aiperf::Aiperf;
 use crate::genai_perf::GenaiPerf;
 use crate::guidellm::Guidellm;
 use crate::inference_perf::InferencePerf;
+use crate::options::{Options, OptionsError};
+use crate::report::ViewReport;
 use crate::report::{Figures, Notes};
 use crate::sglang::Sglang;
 use crate::tokens::TokenCounts;
+use crate::tool::Tool;
 use crate::vllm::Vllm;
-use crate::{Options, OptionsError, Tool, ViewReport};
 
 /// A run in the definitions of one tool. It takes every event of a run, in any order, and says at the end what the tool would have
 /// said of the same answers.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use veeksha_model::Role;
 
-use crate::Dialect;
+use crate::dialect::Dialect;
 
 /// Makes one text of a conversation, as the model's chat template does: who speaks and what is said, in order. The error is one
 /// line for a person.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veeksha_model::Framing;
 
-use crate::Template;
+use crate::template::Template;
 
 /// Which API a target speaks.
 #[derive(Clone, Debug, Default)]

@@ -26,9 +26,10 @@ pub(crate) use self::answer::{Answer, EndRule, unreadable};
 pub use self::raw::RawStream;
 use self::skeleton::Skeleton;
 use crate::cut::{Cutter, Item, MAX_EVENT_BYTES};
+use crate::dialect::Dialect;
 use crate::events::Reader;
+use crate::failure::Failure;
 use crate::failure::shorten;
-use crate::{Dialect, Failure};
 
 /// Characters of an unreadable answer that are quoted.
 const QUOTED_CHARS: usize = 200;

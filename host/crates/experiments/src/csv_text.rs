@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use veeksha_model::csv_cell;
 
-use crate::SweepError;
+use crate::error::SweepError;
 
 /// A value as a cell: empty for nothing; true and false with a capital, as Veeksha's scripts know them.
 pub(crate) fn cell(value: &Value) -> String {

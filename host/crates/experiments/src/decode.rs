@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::csv_text::cell as text;
 use crate::figures::RunShape;
-use crate::{Cell, CellOutcome};
+use crate::outcome::CellOutcome;
+use crate::sweep::Cell;
 
 const COLUMNS: [&str; 10] = [
     "key",

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::{CellConfig, CellOutcome};
+use crate::config::CellConfig;
+use crate::outcome::CellOutcome;
 
 /// The key figures of one run; `None` for what was not observed. Times are seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,9 +4,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use crate::error::SweepError;
 use crate::figures::{KeyFigures, RunShape};
+use crate::outcome::CellOutcome;
+use crate::sweep::Cell;
 use crate::sweep::setting_paths;
-use crate::{Cell, CellOutcome, SweepError, csv_text, decode, health};
+use crate::{csv_text, decode, health};
 
 /// Veeksha's columns, in its order.
 const COLUMNS: [&str; 15] = [

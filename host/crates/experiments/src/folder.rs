@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::SweepError;
+use crate::error::SweepError;
 
 /// Makes `<output_dir>/sweep_<stamp>[-n]`. Making a folder that must not exist is atomic, so no two sweeps share one.
 pub(crate) fn create(output_dir: &Path, utc_stamp: &str) -> Result<PathBuf, SweepError> {

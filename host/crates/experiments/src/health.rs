@@ -3,7 +3,8 @@
 use serde_json::Value;
 use veeksha_report::{Mark, Row, Section};
 
-use crate::{CellOutcome, Sweep};
+use crate::outcome::CellOutcome;
+use crate::sweep::Sweep;
 
 /// Stretches of runs that are named of those with one failed check.
 const MOST_STRETCHES: usize = 12;

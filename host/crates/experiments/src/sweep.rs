@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use veeksha_scenario::{Scenario, Setting};
 
-use crate::{CellConfig, CellOutcome, SweepError, files, folder};
+use crate::config::CellConfig;
+use crate::error::SweepError;
+use crate::outcome::CellOutcome;
+use crate::{files, folder};
 
 /// One run of a sweep.
 #[derive(Clone, Debug, PartialEq)]

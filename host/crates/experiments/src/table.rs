@@ -3,8 +3,9 @@
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
 use crate::figures::KeyFigures;
+use crate::health;
+use crate::outcome::CellOutcome;
 use crate::sweep::{Cell, Sweep, setting_paths};
-use crate::{CellOutcome, health};
 
 /// Settings that have columns of their own; further ones stand behind the row.
 const MOST_COLUMNS: usize = 4;

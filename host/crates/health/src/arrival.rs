@@ -3,11 +3,9 @@
 use veeksha_model::{Nanos, RequestId, SessionId};
 use veeksha_stats::{duration, share};
 
-use crate::{
-    Expected, Traffic,
-    report::{Check, Culprits, Times, Unit, count, difference},
-    session::Child,
-};
+use crate::expected::{Expected, Traffic};
+use crate::report::{Check, Culprits, Times, Unit, count, difference};
+use crate::session::Child;
 
 pub(crate) const NAME: &str = "Intra-Session Request Arrival";
 

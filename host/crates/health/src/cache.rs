@@ -3,17 +3,15 @@
 use veeksha_model::RequestRecord;
 use veeksha_stats::share;
 
-use crate::{
-    Expected, WithoutAccount,
-    overtaken::{Overtaken, Surprise},
-    report::{Check, Culprits, Unit, count},
-};
+use crate::expected::{Expected, WithoutAccount};
+use crate::overtaken::{Overtaken, Surprise};
+use crate::report::{Check, Culprits, Unit, count};
 
 pub(crate) const NAME: &str = "Cold Cache";
 
 /// Cached prompt tokens that the server reports, against what an unbounded cache that began the run empty would have known.
 pub(crate) struct Cache {
-    cold: Option<crate::ColdCache>,
+    cold: Option<crate::expected::ColdCache>,
     reporting: u64,
     /// Those that report, and of whose prompts nobody knows what they began with.
     unknown: u64,

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use veeksha_model::Nanos;
 use veeksha_stats::{duration, share};
 
-use crate::{
-    Expected, Traffic,
-    report::{Check, Unit},
-};
+use crate::expected::{Expected, Traffic};
+use crate::report::{Check, Unit};
 
 pub(crate) const NAME: &str = "Session Concurrency";
 

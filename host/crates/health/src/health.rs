@@ -2,10 +2,14 @@
 
 use veeksha_events::Event;
 
-use crate::{
-    Expected, HealthReport, cache::Cache, lengths::Lengths, lifecycle::Lifecycle, saturation::Saturation,
-    sent::Sent, sessions::Sessions,
-};
+use crate::cache::Cache;
+use crate::expected::Expected;
+use crate::lengths::Lengths;
+use crate::lifecycle::Lifecycle;
+use crate::report::HealthReport;
+use crate::saturation::Saturation;
+use crate::sent::Sent;
+use crate::sessions::Sessions;
 
 /// The checks of a run under way.
 pub struct Health {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use veeksha_stats::Summary;
 
-use crate::{Check, HealthReport, Outcome};
+use crate::report::{Check, HealthReport, Outcome};
 
 #[derive(Serialize)]
 struct Figures {

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use veeksha_model::{RequestId, RequestRecord};
 use veeksha_stats::{Summary, number};
 
-use crate::{
-    Expected, OutputLength, Tolerance,
-    report::{Check, Culprits, Unit, count},
-};
+use crate::expected::{Expected, OutputLength, Tolerance};
+use crate::report::{Check, Culprits, Unit, count};
 
 pub(crate) const PROMPT: &str = "Prompt Length";
 pub(crate) const OUTPUT: &str = "Output Length";

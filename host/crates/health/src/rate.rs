@@ -3,11 +3,9 @@
 use veeksha_model::Nanos;
 use veeksha_stats::{number, share};
 
-use crate::{
-    Expected, Traffic,
-    report::{Check, Unit, count},
-    session::Dispatch,
-};
+use crate::expected::{Expected, Traffic};
+use crate::report::{Check, Unit, count};
+use crate::session::Dispatch;
 
 pub(crate) const NAME: &str = "Session Dispatch Rate";
 

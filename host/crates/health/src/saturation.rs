@@ -6,10 +6,8 @@ use veeksha_events::{Event, RequestRecord, ThreadSample};
 use veeksha_model::Nanos;
 use veeksha_stats::{duration, share};
 
-use crate::{
-    Expected,
-    report::{Check, Culprits, Times, Unit, count, difference},
-};
+use crate::expected::Expected;
+use crate::report::{Check, Culprits, Times, Unit, count, difference};
 
 pub(crate) const NAME: &str = "Client Saturation";
 

@@ -8,14 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use veeksha_events::Event;
 use veeksha_model::{Nanos, RequestId, RequestRecord, SessionId};
 
-use crate::{
-    Expected,
-    arrival::Arrival,
-    concurrency::Concurrency,
-    rate::Rate,
-    report::{Check, Culprits, Unit, count},
-    session::{Child, Dispatch, Session},
-};
+use crate::arrival::Arrival;
+use crate::concurrency::Concurrency;
+use crate::expected::Expected;
+use crate::rate::Rate;
+use crate::report::{Check, Culprits, Unit, count};
+use crate::session::{Child, Dispatch, Session};
 
 pub(crate) const NAME: &str = "Request Accounting";
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use veeksha_stats::{Summary, duration, number, share};
 
-use crate::{Check, HealthReport, Outcome, Unit};
+use crate::report::{Check, HealthReport, Outcome, Unit};
 
 const LINE: &str = "--------------------------------------------------------------------------------";
 

@@ -1,7 +1,7 @@
 //! What the kernel reads the time from: a clock that is slow to read makes every timestamp expensive.
 
+use crate::finding::{Finding, State};
 use crate::tree::Tree;
-use crate::{Finding, State};
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 

@@ -3,7 +3,7 @@
 use rustix::process::getpid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::MachineError;
+use crate::error::MachineError;
 
 /// The cores that this process may use, in order. A thread that was pinned (see [`pin_to`]) does not narrow it.
 pub fn usable_cores() -> Vec<usize> {

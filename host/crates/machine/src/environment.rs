@@ -1,7 +1,7 @@
 //! Whether this is a virtual machine, and whether it is a container.
 
+use crate::finding::{Finding, State};
 use crate::tree::Tree;
-use crate::{Finding, State};
 
 /// The hypervisor's product, or that there is one; `None` on bare metal.
 pub(crate) fn hypervisor(tree: &Tree) -> Option<String> {

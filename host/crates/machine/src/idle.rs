@@ -1,7 +1,7 @@
 //! How deep the cores sleep: leaving a deep idle state takes time.
 
+use crate::finding::{Finding, State};
 use crate::tree::Tree;
-use crate::{Finding, State};
 
 /// From here on the way out of an idle state is seen in a lateness of tens of microseconds.
 const SLOW_MICROS: u64 = 50;

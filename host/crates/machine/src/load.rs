@@ -1,7 +1,7 @@
 //! What else wants to run on this machine.
 
+use crate::finding::{Finding, State};
 use crate::tree::Tree;
-use crate::{Finding, State};
 
 /// What `/proc/loadavg` says.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use crate::error::MachineError;
+use crate::facts::Facts;
+use crate::finding::{ExpectedLoad, Finding};
 use crate::quota::Throttled;
 use crate::steal::Ticks;
 use crate::tree::Tree;
 use crate::wake::WakeUps;
 use crate::{
-    ExpectedLoad, Facts, Finding, MachineError, clock_source, environment, idle, load, memory, open_files,
-    ports, power, priority, quota, steal, wake,
+    clock_source, environment, idle, load, memory, open_files, ports, power, priority, quota, steal, wake,
 };
 
 /// This machine, as `/proc` and `/sys` show it.

@@ -1,8 +1,8 @@
 //! Memory that a run may use.
 
 use crate::cgroup::folders;
+use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::Tree;
-use crate::{ExpectedLoad, Finding, State};
 
 /// What the program needs before the first stream: its code, the plugin engine, a tokenizer, prompts made ahead.
 const BASE: u64 = 256 << 20;

@@ -2,8 +2,9 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::error::MachineError;
+use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::Tree;
-use crate::{ExpectedLoad, Finding, MachineError, State};
 
 /// Files besides the streams: the program's own, result files, event queues, and what a restart of connections overlaps.
 const SPARE: u64 = 128;

@@ -1,7 +1,7 @@
 //! Local ports: a connection to one server address needs one of its own, and keeps it for a while after it is closed.
 
+use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::{Tree, numbers};
-use crate::{ExpectedLoad, Finding, State};
 
 /// How long a closed connection holds its port (`TCP_TIMEWAIT_LEN` in the kernel), in seconds.
 const TIME_WAIT_SECONDS: f64 = 60.0;

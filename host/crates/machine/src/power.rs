@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::finding::{Finding, State};
 use crate::tree::Tree;
-use crate::{Finding, State};
 
 /// The governors of the given cores and how many cores have each; empty where the kernel offers no control.
 pub(crate) fn governors(tree: &Tree, cores: &[usize]) -> BTreeMap<String, usize> {

@@ -6,7 +6,8 @@ use thread_priority::{
     set_thread_priority_and_policy, thread_native_id,
 };
 
-use crate::{Finding, MachineError, State};
+use crate::error::MachineError;
+use crate::finding::{Finding, State};
 
 /// The priority that is tried when this machine is looked at.
 const TRIED: u8 = 10;

@@ -1,8 +1,8 @@
 //! Cores that this process may use: its affinity, and a quota of time of its control group.
 
 use crate::cgroup::folders;
+use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::{Tree, field, numbers};
-use crate::{ExpectedLoad, Finding, State};
 
 /// Requests each second beyond which one core for everything is too few: the dispatcher and a client then compete.
 const BUSY_REQUESTS: f64 = 200.0;

@@ -1,7 +1,7 @@
 //! Time that a hypervisor took from this machine's cores.
 
+use crate::finding::{Finding, State};
 use crate::tree::Tree;
-use crate::{Finding, State};
 
 /// Clock ticks since boot, over all cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use veeksha_clock::{RunClock, minimal_timer_slack, sleep_until};
 use veeksha_model::Nanos;
 
-use crate::{Finding, State};
+use crate::finding::{Finding, State};
 
 /// Sleeps that are measured.
 const SLEEPS: u64 = 200;

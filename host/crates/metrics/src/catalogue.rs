@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use veeksha_model::{Better, MetricDefinition};
 
+use crate::figure::{Figure, FigureInfo};
 use crate::metric::{ALIASES, canonical};
-use crate::{Figure, FigureInfo, Metric, Scope};
+use crate::metric::{Metric, Scope};
 
 /// What is to be known of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_model::ErrorClass;
 
-use crate::Figure;
+use crate::figure::Figure;
 
 /// Counts of a run. Those of requests are of measured requests unless they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

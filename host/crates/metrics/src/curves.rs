@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use veeksha_model::Nanos;
 use veeksha_stats::{CurveSummary, Over, StepCurve};
 
-use crate::Figure;
+use crate::figure::Figure;
 use crate::row::Row;
 use crate::token_bins::TokenBins;
 

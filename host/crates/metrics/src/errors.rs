@@ -25,9 +25,10 @@ use veeksha_events::RequestRecord;
 use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::LiveHistogram;
 
+use crate::metric::Metric;
 use crate::reads::late_reads;
 use crate::row::Row;
-use crate::{Metric, ThreadFigures};
+use crate::threads::ThreadFigures;
 
 /// Typical and 99th percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,15 +9,25 @@ use veeksha_model::Nanos;
 use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
 
+use crate::catalogue::MetricInfo;
+use crate::counts::Counts;
+use crate::curves::Curves;
 use crate::curves::{CurveParts, curves};
+use crate::evaluator::Evaluator;
+use crate::figure::Figure;
+use crate::host_figures::HostFigures;
+use crate::json;
+use crate::metric::Metric;
+use crate::objectives::{PluginVerdict, SloResults};
 use crate::objectives::{Unknown, answer, count_good};
+use crate::refused::RefusedSamples;
+use crate::run_samples::RunSamples;
 use crate::schedule::Schedule;
 use crate::session_graph;
+use crate::slices::TimeSlices;
 use crate::slices::{Course, slices};
-use crate::{
-    Counts, Curves, Evaluator, Figure, HostFigures, Metric, MetricInfo, PluginVerdict, RefusedSamples,
-    RunSamples, SloResults, Throughput, TimeSlices, WorkloadDigest, json,
-};
+use crate::throughput::Throughput;
+use crate::workload::WorkloadDigest;
 
 /// All figures of a run. The functions give them in the shape of Veeksha's files, with what Veeksha leaves out
 /// beside it; a figure that does not exist is `null` there (or its key is absent, where Veeksha omits it).

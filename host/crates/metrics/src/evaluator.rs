@@ -6,17 +6,19 @@ use veeksha_events::{Event, FailedPlugin, RequestRecord};
 use veeksha_model::{Nanos, RequestId};
 use veeksha_ports::SloVerdict;
 
+use crate::counts::Counts;
 use crate::custom_samples::CustomSamples;
 use crate::evaluation::{Evaluation, RunEnd};
 use crate::host_figures::HostSamples;
+use crate::live::Live;
 use crate::live::LiveState;
 use crate::objectives::Judgements;
 use crate::requests::Requests;
 use crate::sessions::Sessions;
+use crate::setup::Setup;
 use crate::throughput::Totals;
 use crate::token_bins::TokenBins;
 use crate::workload::PlannedSessions;
-use crate::{Counts, Live, Setup};
 
 /// Takes the events of a run. They may come in any order that threads can bring them in (a request may finish before its
 /// dispatch is told, a session may end before its last request does), and the sequence may stop anywhere.

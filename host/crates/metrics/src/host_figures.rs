@@ -6,12 +6,13 @@ use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::{LiveHistogram, Summary};
 
+use crate::errors::ErrorEstimate;
 use crate::errors::ErrorSamples;
 use crate::json;
 use crate::latencies::seconds_between;
 use crate::row::Row;
+use crate::threads::ThreadFigures;
 use crate::threads::Threads;
-use crate::{ErrorEstimate, ThreadFigures};
 
 /// A dispatch that is later than this is counted.
 const LATE_DISPATCH: Nanos = 1_000_000;

@@ -7,10 +7,14 @@ use veeksha_events::FailedPlugin;
 use veeksha_model::Label;
 use veeksha_stats::Summary;
 
-use crate::{
-    ErrorEstimate, Evaluation, HostFigures, Metric, RefusedSamples, Scope, SessionFigures, ThreadFigures,
-    WorkloadDigest,
-};
+use crate::errors::ErrorEstimate;
+use crate::evaluation::Evaluation;
+use crate::host_figures::HostFigures;
+use crate::metric::{Metric, Scope};
+use crate::refused::RefusedSamples;
+use crate::sessions::SessionFigures;
+use crate::threads::ThreadFigures;
+use crate::workload::WorkloadDigest;
 
 /// A plugin that failed, in files.
 pub(crate) fn failed_plugin(failed: &FailedPlugin) -> Value {

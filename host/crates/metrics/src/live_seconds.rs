@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use veeksha_model::Nanos;
 
-use crate::LiveSecond;
+use crate::live::LiveSecond;
 
 /// Seconds that are kept: five minutes.
 pub(crate) const SHOWN: usize = 300;

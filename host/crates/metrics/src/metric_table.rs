@@ -2,7 +2,7 @@
 
 use veeksha_model::Better;
 
-use crate::{Metric, Scope};
+use crate::metric::{Metric, Scope};
 
 pub(crate) struct Entry {
     pub(crate) metric: Metric,

@@ -3,11 +3,11 @@
 use veeksha_events::RequestRecord;
 use veeksha_model::{NodeId, RequestId};
 
-use crate::Metric;
 use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{Gaps, Stretch};
 use crate::label_sets::LabelSets;
 use crate::latencies::{chunk_tokens, gaps};
+use crate::metric::Metric;
 use crate::row::Row;
 
 /// The requests, each with its place for what is of no fixed size.

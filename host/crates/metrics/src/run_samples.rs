@@ -6,8 +6,12 @@ use veeksha_model::{Label, Nanos};
 use veeksha_ports::{RunResults, Stats, WindowStats};
 use veeksha_stats::Summary;
 
+use crate::catalogue::Catalogue;
 use crate::custom_samples::Resolved;
+use crate::figure::Figure;
+use crate::fluidity::Deadlines;
 use crate::label_sets::Matching;
+use crate::metric::Metric;
 use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::requests::{AnswerTokens, Requests};
@@ -17,7 +21,6 @@ use crate::schedule::Schedule;
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionFigures;
 use crate::windows::Span;
-use crate::{Catalogue, Deadlines, Figure, Metric};
 
 /// Windows beyond which [`RunResults::windows`] leaves out those without samples.
 const MANY_WINDOWS: u64 = 100_000;

@@ -3,9 +3,9 @@
 use veeksha_events::SessionEnd;
 use veeksha_model::{Nanos, SessionId};
 
-use crate::Metric;
 use crate::label_sets::LabelSet;
 use crate::latencies::seconds_between;
+use crate::metric::Metric;
 
 /// When sessions began and ended.
 #[derive(Debug, Default)]

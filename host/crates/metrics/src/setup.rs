@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use veeksha_model::Nanos;
 
-use crate::{Catalogue, Deadlines, Objectives, Slo};
+use crate::catalogue::Catalogue;
+use crate::fluidity::Deadlines;
+use crate::objectives::{Objectives, Slo};
 
 /// What is asked of a run, and how some figures are taken.
 #[derive(Clone, Debug, PartialEq)]

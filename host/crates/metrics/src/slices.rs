@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use veeksha_model::Nanos;
 
-use crate::Metric;
 use crate::evaluation::MetricSummary;
 use crate::json::spread;
+use crate::metric::Metric;
 use crate::row::{End, Row};
 use crate::run_samples::RunSamples;
 

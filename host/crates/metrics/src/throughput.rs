@@ -3,7 +3,7 @@
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
-use crate::Figure;
+use crate::figure::Figure;
 use crate::latencies::seconds_between;
 use crate::row::share_cached;
 

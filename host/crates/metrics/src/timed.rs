@@ -2,8 +2,10 @@
 
 use veeksha_model::{Nanos, RequestId, SessionId};
 
+use crate::figure::Figure;
+use crate::metric::Metric;
 use crate::row::{End, Row};
-use crate::{Figure, Metric, RunSamples};
+use crate::run_samples::RunSamples;
 
 impl RunSamples {
     /// Shows every sample of a metric: the instant that the schedule asked its request for (of a session's metric: its first request), its

@@ -3,7 +3,8 @@
 use veeksha_model::Nanos;
 
 use crate::label_sets::Matching;
-use crate::{Metric, RunSamples, Scope};
+use crate::metric::{Metric, Scope};
+use crate::run_samples::RunSamples;
 
 /// A stretch of time: from its beginning until before its end.
 pub(crate) type Span = (Nanos, Nanos);

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::{NodeId, Request};
+use crate::ids::NodeId;
+use crate::session::Request;
 
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
 /// plugin's author finds the place.

@@ -1,6 +1,6 @@
 //! Time for which limits held a request back.
 
-use crate::Nanos;
+use crate::ids::Nanos;
 
 /// Time for which each limit held a request back after its intended instant. That instant never
 /// moves, so the delay stays visible and is attributed to the limit.

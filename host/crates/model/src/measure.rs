@@ -1,6 +1,6 @@
 //! Metrics that plugins define, and their samples.
 
-use crate::RequestId;
+use crate::ids::RequestId;
 
 /// The direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{MediaKind, Request, Response, Role};
+use crate::response::Response;
+use crate::session::{MediaKind, Request, Role};
 
 /// A message with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! Everything known of one request that was sent.
 
-use crate::{
-    Chunk, ErrorClass, Held, HistoryMode, Label, Nanos, NodeId, Recorded, RequestId, StampSource, Usage,
-};
+use crate::held::Held;
+use crate::ids::{Nanos, NodeId, RequestId};
+use crate::replay::{HistoryMode, Recorded};
+use crate::response::{Chunk, ErrorClass, StampSource, Usage};
+use crate::session::Label;
 
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Responses: the answer, its chunks, or the failure.
 
-use crate::{Nanos, RequestId};
+use crate::ids::{Nanos, RequestId};
 
 /// A function call that the model asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

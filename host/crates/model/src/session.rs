@@ -1,6 +1,7 @@
 //! A session as a plugin describes it: a graph of requests whose content is segments, not text.
 
-use crate::{HistoryMode, Nanos, NodeId, Replay, Seed};
+use crate::ids::{Nanos, NodeId, Seed};
+use crate::replay::{HistoryMode, Replay};
 
 /// A name and a value that a workload attaches to a session or a request; carried to every record.
 pub type Label = (String, String);

@@ -11,7 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use veeksha_model::{Label, Nanos};
 
-use crate::{Outcome, PageRequest, Requests};
+use crate::request::{Outcome, PageRequest, Requests};
 
 /// Serialises what an iterator yields as a list, without collecting it.
 struct List<F>(F);

@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use crate::Requests;
+use crate::request::Requests;
 
 /// Everything that a page shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

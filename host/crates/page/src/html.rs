@@ -1,6 +1,6 @@
 //! The page as one file: markup, style, script and data joined.
 
-use crate::PageData;
+use crate::data::PageData;
 
 const MARKUP: &str = include_str!("../assets/page.html");
 const STYLE: &str = include_str!("../assets/style.css");

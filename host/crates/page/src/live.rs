@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{oneshot, watch};
 
-use crate::PageError;
+use crate::error::PageError;
 use access::Access;
 use connections::Server;
 

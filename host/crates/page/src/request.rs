@@ -3,7 +3,7 @@
 use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_model::{ErrorClass, Label, Nanos, RequestId};
 
-use crate::ChunkTimes;
+use crate::chunk_times::ChunkTimes;
 
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

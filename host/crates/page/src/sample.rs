@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{MetricSample, RequestId, SessionId};
 
-use crate::{NodeNeverSent, PageRequest, PageSession, Requests};
+use crate::request::{NodeNeverSent, PageRequest, PageSession, Requests};
 
 /// Bytes of chunk times that are kept unless the caller says otherwise: 4 MiB of the file.
 const CHUNK_BYTES: usize = 3 << 20;
@@ -348,7 +348,10 @@ impl Kept {
     }
 
     fn chunk_bytes(&self) -> usize {
-        self.request.chunks.as_ref().map_or(0, crate::ChunkTimes::bytes)
+        self.request
+            .chunks
+            .as_ref()
+            .map_or(0, crate::chunk_times::ChunkTimes::bytes)
     }
 
     /// The request with what plugins said of it. One that is not measured is no sample of their metrics, as it is none of the host's.

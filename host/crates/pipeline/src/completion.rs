@@ -12,10 +12,11 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
 use crate::chunk_tokens::tokens_by_chunk;
+use crate::control::Control;
 use crate::dispatcher::Notice;
+use crate::entry::{Content, Entry};
 use crate::inbox::Line;
 use crate::part::Part;
-use crate::{Content, Control, Entry};
 
 /// Channels and settings of a completion thread.
 pub(crate) struct Completion {

@@ -9,9 +9,10 @@ use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId}
 use veeksha_ports::{Job, PluginFailure, Transport};
 use veeksha_scheduler::{Action, Input, Scheduler};
 
+use crate::entry::{Content, Entry};
 use crate::inbox::{Heard, Inbox};
 use crate::pieces::Prompt;
-use crate::{Content, Entry, OnDispatcherStart};
+use crate::plan::OnDispatcherStart;
 
 /// A message from a dispatcher or completion thread to the coordinator.
 pub(crate) enum Notice {

@@ -11,9 +11,10 @@ use veeksha_model::{Prepared, SessionId};
 use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{Input, SessionKind, Traffic};
 
+use crate::control::Control;
 use crate::part::Part;
+use crate::plan::Plan;
 use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Workers};
-use crate::{Control, Plan};
 
 /// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes
 /// well under a millisecond in a compiled language and tens in an interpreted one; 64 sessions

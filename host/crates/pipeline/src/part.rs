@@ -4,7 +4,7 @@ use veeksha_model::{Session, SessionId};
 use veeksha_ports::{PluginFailure, SessionSource};
 use veeksha_scheduler::{Shard, Traffic};
 
-use crate::{PipelineError, Plan};
+use crate::plan::{PipelineError, Plan};
 
 /// The sessions whose id is `index` modulo `count`: session `index + count * position`, for every
 /// position from 0. Within the process, position `p` belongs to dispatcher `p` modulo the number of

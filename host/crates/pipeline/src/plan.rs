@@ -7,7 +7,8 @@ use veeksha_model::{Nanos, Session};
 use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{SchedulerConfig, Shard};
 
-use crate::{MinTokensPrompt, Schedule};
+use crate::fallback::MinTokensPrompt;
+use crate::schedule::Schedule;
 
 /// Prepares a dispatcher's thread.
 pub type OnDispatcherStart = Arc<dyn Fn(u32) + Send + Sync>;

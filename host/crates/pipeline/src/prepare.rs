@@ -7,7 +7,7 @@ use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind};
 use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scheduler::NodePlan;
 
-use crate::MinTokensPrompt;
+use crate::fallback::MinTokensPrompt;
 use crate::schedule::{Timing, forget_unheard};
 
 /// Text of a plugin's own in one request, at most. No model's context holds as much, and counting

@@ -12,19 +12,21 @@ use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scheduler::{Action, Input, Scheduler, SchedulerConfig};
 
 use crate::completion::{Completion, TargetWatch, complete};
+use crate::control::Control;
 use crate::dispatcher::{Lines, Notice, dispatch};
+use crate::entry::Entry;
 use crate::first_chunks::FirstChunks;
 use crate::inbox::{Inbox, Line};
 use crate::lookahead::Lookahead;
 use crate::part::Part;
 use crate::plan::spawn;
+use crate::plan::{PipelineError, Plan, RunEnd};
 use crate::prefetch::{Command, Made, Maker, Workers};
 use crate::prepare::Preparer;
 use crate::schedule::Timing;
 use crate::warm_transport::WarmUp;
 use crate::warmup::Warmth;
 use crate::watch::Watching;
-use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
 /// The clock's zero lies this far ahead of the moment at which the threads are started, so that the
 /// first arrival finds them waiting.

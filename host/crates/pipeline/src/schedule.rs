@@ -7,7 +7,7 @@ use veeksha_model::{HistoryMode, Nanos, NodeId, Request, Response, Session, Sess
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_scheduler::{NodePlan, Traffic};
 
-use crate::Plan;
+use crate::plan::Plan;
 
 /// Maps recorded instants to the run's clock: `offset + recorded / speedup`. Think times are not
 /// scaled.

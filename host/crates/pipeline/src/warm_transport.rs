@@ -7,7 +7,7 @@ use veeksha_clock::RunClock;
 use veeksha_model::{Prepared, Response, Session};
 use veeksha_ports::{Job, PluginFailure, Returned, Transport};
 
-use crate::Control;
+use crate::control::Control;
 use crate::prepare::Preparer;
 use crate::warmup::{Turn, Walk, Warmth, session_id};
 

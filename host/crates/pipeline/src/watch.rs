@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use veeksha_clock::RunClock;
 
-use crate::Entry;
+use crate::entry::Entry;
 use crate::plan::{PipelineError, Watch, spawn};
 
 /// Time between two looks.

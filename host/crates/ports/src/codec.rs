@@ -3,7 +3,7 @@
 
 use veeksha_model::{AnswerPart, Framing};
 
-use crate::PluginFailure;
+use crate::plugin_failure::PluginFailure;
 
 /// A codec's description of the requests to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,8 @@
 
 use veeksha_model::{Nanos, Session};
 
-use crate::{PluginFailure, WorkloadInfo};
+use crate::plugin_failure::PluginFailure;
+use crate::workload::WorkloadInfo;
 
 /// The type of a column's cells. A cell that is missing, null or (in CSV) empty is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

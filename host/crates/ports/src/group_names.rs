@@ -1,6 +1,6 @@
 //! Naming groups of rows in messages, shortly however many they are.
 
-use crate::TraceGroup;
+use crate::flavor::TraceGroup;
 
 /// Groups, and rows of a single group, that are named one by one.
 const NAMED: usize = 8;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{Grouping, Layout};
+use crate::flavor::{Grouping, Layout};
 
 /// The most columns of a layout.
 pub const MAX_COLUMNS: usize = 256;

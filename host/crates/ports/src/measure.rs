@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use veeksha_model::{Label, MetricDefinition, Nanos, RequestRecord};
 
-use crate::{PluginFailure, WorkloadInfo};
+use crate::plugin_failure::PluginFailure;
+use crate::workload::WorkloadInfo;
 
 /// Maximum number of metrics that one plugin may define: each has separate files.
 pub const MAX_METRICS: usize = 256;

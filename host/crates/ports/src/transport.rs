@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veeksha_model::{Chunk, FailureReason, Held, History, Nanos, Prepared, RequestId, Response, StampSource};
 
-use crate::PluginFailure;
+use crate::plugin_failure::PluginFailure;
 
 /// A request that is due now.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use veeksha_model::{FailureReason, Request, Response, Session, SessionId};
 
-use crate::PluginFailure;
+use crate::plugin_failure::PluginFailure;
 
 /// Static facts about a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The amount of new text in a whole trace, in bounded memory.
 
 use crate::path::Longest;
-use crate::{Path, Piece};
+use crate::path::Path;
+use crate::piece::Piece;
 
 /// Counts the tokens of all prompts that begin no earlier prompt. Their number does not depend on
 /// the order of the prompts: it is the size of the tree that all prompts make together. Tokens hit

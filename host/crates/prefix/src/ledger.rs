@@ -1,7 +1,8 @@
 //! Every prompt so far, as a tree of pieces.
 
 use crate::path::Longest;
-use crate::{Path, Piece};
+use crate::path::Path;
+use crate::piece::Piece;
 
 /// The prompts of a run, in the order in which they were sent, as an unbounded cache would know
 /// them.

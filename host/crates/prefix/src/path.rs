@@ -1,6 +1,6 @@
 //! A conversation so far, as one number.
 
-use crate::Piece;
+use crate::piece::Piece;
 
 /// A place in the tree of all prompts: everything before the next piece. Two prompts are at the
 /// same place if they consist of the same pieces (64 bits: among a hundred million places, two

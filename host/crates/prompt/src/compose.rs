@@ -2,8 +2,8 @@
 
 use veeksha_model::Seed;
 
-use crate::PromptError;
 use crate::count::Built;
+use crate::error::PromptError;
 use crate::synthetic::Run;
 use crate::words::Words;
 

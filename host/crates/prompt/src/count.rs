@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::error::PromptError;
+use crate::tokenizer::Tokenizer;
 use crate::words::{Guarantee, Words};
-use crate::{PromptError, Tokenizer};
 
 /// A text and its synthetic parts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use veeksha_model::NodeId;
 
-use crate::MediaError;
+use crate::media::MediaError;
 
 /// An error of loading a tokenizer or of making text.
 #[derive(Debug, thiserror::Error)]

@@ -8,13 +8,14 @@ use veeksha_model::{
 };
 
 use crate::compose::Piece;
+use crate::error::PromptError;
 use crate::media::MediaStore;
 use crate::meter::Place;
 use crate::salt::Salt;
 use crate::template::ChatTemplate;
+use crate::tokenizer::Tokenizer;
 use crate::wrapping::{PromptTarget, TemplateNotes, Texts, Wrapping};
 use crate::writer::Writer;
-use crate::{PromptError, Tokenizer};
 
 /// Maximum number of synthetic tokens of one request: far above any model's context, far below a
 /// machine's memory.

@@ -16,8 +16,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use veeksha_model::Role;
 
-use crate::PromptError;
 use crate::count::Built;
+use crate::error::PromptError;
 use crate::skeleton::Skeleton;
 use crate::template::ChatTemplate;
 use crate::writer::Writer;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use minijinja::Environment;
 use veeksha_model::Role;
 
-use crate::PromptError;
+use crate::error::PromptError;
 
 /// A model's chat template. Clones share it.
 #[derive(Clone)]

@@ -9,7 +9,8 @@ use tokenizers::{
     DecoderWrapper, Model, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, TokenizerImpl,
 };
 
-use crate::{PromptError, embedded, file};
+use crate::error::PromptError;
+use crate::{embedded, file};
 
 /// The type of most tokenizers, whose files are parsed fastest; see [`parse`].
 type BpeTokenizer =

@@ -27,8 +27,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::crossing::Crossings;
+use crate::embedded;
+use crate::error::PromptError;
 use crate::tokenizer::Origin;
-use crate::{PromptError, Tokenizer, embedded};
+use crate::tokenizer::Tokenizer;
 
 /// Minimum number of words, so that the beginnings of texts do not collide by chance.
 const NEEDED: usize = 32;

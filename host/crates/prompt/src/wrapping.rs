@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use veeksha_model::{NodeId, Role};
 
-use crate::PromptError;
 use crate::compose::{Composed, Piece, repaired, shorten};
 use crate::count::Built;
+use crate::error::PromptError;
 use crate::meter::{Place, TemplateMeter};
 use crate::template::ChatTemplate;
 use crate::writer::Writer;

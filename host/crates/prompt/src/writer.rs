@@ -7,9 +7,10 @@ use veeksha_model::Seed;
 use crate::cache::TextCache;
 use crate::compose::{Composed, Piece, build, repaired};
 use crate::count::{Built, Counted, count};
+use crate::error::PromptError;
 use crate::synthetic::Run;
+use crate::tokenizer::Tokenizer;
 use crate::words::{Guarantee, Lead, Words};
-use crate::{PromptError, Tokenizer};
 
 /// Maximum size of cached shared text.
 const CACHE_BYTES: usize = 64 << 20;

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::RecordError;
+use crate::error::RecordError;
 
 /// The record's folder in the folder of a run.
 pub(crate) fn folder(run: &Path) -> PathBuf {

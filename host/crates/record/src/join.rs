@@ -20,7 +20,11 @@ use parquet::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{RecordError, error::words, folder::write_whole, metadata::About, table::Columns, write::Levels};
+use crate::error::{RecordError, words};
+use crate::folder::write_whole;
+use crate::metadata::About;
+use crate::table::Columns;
+use crate::write::Levels;
 
 /// The form of a table's files.
 pub(crate) struct Form {

@@ -8,14 +8,13 @@ use std::{
 use veeksha_events::Event;
 use veeksha_model::{NodeId, RequestId, RequestRecord, SessionId, Status};
 
-use crate::{
-    RecordError, RecordInfo,
-    folder::{folder, parts, whole},
-    metadata::VERSION,
-    stream::{Stream, TableFile, damage, name},
-    table::Columns,
-    tables::{EventColumns, RequestColumns},
-};
+use crate::error::RecordError;
+use crate::folder::{folder, parts, whole};
+use crate::info::RecordInfo;
+use crate::metadata::VERSION;
+use crate::stream::{Stream, TableFile, damage, name};
+use crate::table::Columns;
+use crate::tables::{EventColumns, RequestColumns};
 
 /// The record of a run.
 pub struct Record {

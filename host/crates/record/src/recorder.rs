@@ -11,16 +11,13 @@ use std::{
 use veeksha_events::Event;
 use veeksha_model::{Nanos, RequestRecord};
 
-use crate::{
-    RecordError,
-    error::words,
-    folder::{folder, part, parts, sync, whole, write_whole},
-    join::Form,
-    metadata::About,
-    table::Columns,
-    tables::{EventColumns, RequestColumns},
-    write::Levels,
-};
+use crate::error::{RecordError, words};
+use crate::folder::{folder, part, parts, sync, whole, write_whole};
+use crate::join::Form;
+use crate::metadata::About;
+use crate::table::Columns;
+use crate::tables::{EventColumns, RequestColumns};
+use crate::write::Levels;
 
 /// The most rows of a part.
 const MOST_ROWS: usize = 65_536;

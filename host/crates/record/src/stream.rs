@@ -18,14 +18,11 @@ use parquet::{
     schema::types::Type,
 };
 
-use crate::{
-    RecordError,
-    error::words,
-    folder::open_plain,
-    group::Group,
-    metadata::{About, Foreign, VERSION},
-    table::{Columns, Rows},
-};
+use crate::error::{RecordError, words};
+use crate::folder::open_plain;
+use crate::group::Group;
+use crate::metadata::{About, Foreign, VERSION};
+use crate::table::{Columns, Rows};
 
 /// Rows in memory at a time: few enough that the chunks of all of them stay in a processor's cache.
 const BATCH: usize = 128;

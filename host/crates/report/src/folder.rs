@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use crate::error::ReportError;
 use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, wants_log_axis};
-use crate::{LatencyDefinition, RecordWriter, ReportError, Trace};
+use crate::record_writer::{LatencyDefinition, RecordWriter, Trace};
 
 /// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with
 /// `config.yml` and `metrics/`, and `traces/` if a trace is written; `<output_dir>/latest` links to

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::ReportError;
+use crate::error::ReportError;
 
 /// Lines are buffered until there are this many bytes, or until the next flush.
 const BUFFER_BYTES: usize = 256 * 1024;

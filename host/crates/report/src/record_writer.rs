@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, select_biased, tick, unbounded};
 use veeksha_events::{Event, Latencies, RequestRecord, request_line, trace_line};
 
-use crate::ReportError;
+use crate::error::ReportError;
 use crate::line_file::LineFile;
 
 /// Maximum age of lines when they reach the file.

@@ -11,8 +11,8 @@ const API: &str = include_str!("api.lua");
 
 /// Returns the text of the annotations file (`sdk/lua/veeksha.lua`): the Lua API first, then the
 /// scenario's keys.
-pub fn lua_annotations(shipped: &crate::Shipped) -> String {
-    let schema = crate::json_schema(shipped);
+pub fn lua_annotations(shipped: &crate::schema::Shipped) -> String {
+    let schema = crate::schema::json_schema(shipped);
     let mut writer = Writer {
         root: &schema,
         classes: Vec::new(),

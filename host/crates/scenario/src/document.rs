@@ -2,8 +2,14 @@
 
 use std::path::Path;
 
+use crate::documents::Documents;
+use crate::error::ScenarioError;
 use crate::path::{self, Step};
-use crate::{Documents, Node, Problems, Scenario, ScenarioError, Shipped, Value, yaml};
+use crate::plan::Scenario;
+use crate::problem::Problems;
+use crate::schema::Shipped;
+use crate::tree::{Node, Value};
+use crate::yaml;
 
 /// An unchecked scenario: the tree of typed values.
 #[derive(Clone, Debug, PartialEq)]

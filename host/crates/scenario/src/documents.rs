@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use crate::document::Document;
+use crate::error::ScenarioError;
 use crate::expand::{Setting, expand, extent, settings};
 use crate::include::{Includes, ReadFile};
-use crate::{Document, Node, Place, ScenarioError, Value, document, yaml};
+use crate::tree::{Node, Place, Value};
+use crate::{document, yaml};
 
 /// Maximum number of scenarios in one sweep.
 const MOST_CELLS: u64 = 10_000;

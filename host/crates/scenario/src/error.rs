@@ -1,6 +1,6 @@
 //! Errors of reading a scenario, before it is checked.
 
-use crate::Place;
+use crate::tree::Place;
 
 /// An error of reading a scenario or an override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use crate::{Node, Value, path, yaml};
+use crate::tree::{Node, Value};
+use crate::{path, yaml};
 
 /// The number of trees that a tree with alternatives expands to, and their total weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

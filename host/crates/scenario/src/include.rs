@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Node, ScenarioError, yaml};
+use crate::error::ScenarioError;
+use crate::tree::Node;
+use crate::yaml;
 
 /// Maximum nesting of included files, not counting the scenario itself.
 const DEEPEST: usize = 10;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Place;
+use crate::tree::Place;
 
 /// One problem of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use serde_json::{Map, Value as Json, json};
 use veeksha_model::{REMOVED, is_harmless_header, shown_address};
 
 use crate::plan::without_secrets;
-use crate::{Client, Evaluator, Flavor, Generator, Place, Scenario};
+use crate::plan::{Client, Evaluator, Flavor, Generator, Scenario};
+use crate::tree::Place;
 
 impl Scenario {
     /// Returns the scenario as a YAML file with every default filled in. Secrets are replaced by

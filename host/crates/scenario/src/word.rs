@@ -15,16 +15,16 @@ pub(crate) fn is_null(word: &str) -> bool {
 }
 
 /// Parses a number as YAML does, as an integer if possible.
-pub(crate) fn number(word: &str) -> Option<crate::Value> {
+pub(crate) fn number(word: &str) -> Option<crate::tree::Value> {
     match scalar(word) {
-        value @ (crate::Value::Int(_) | crate::Value::Float(_)) => Some(value),
+        value @ (crate::tree::Value::Int(_) | crate::tree::Value::Float(_)) => Some(value),
         _ => None,
     }
 }
 
 /// Interprets a word by YAML's rules, for keys without a type.
-pub(crate) fn scalar(word: &str) -> crate::Value {
-    use crate::Value;
+pub(crate) fn scalar(word: &str) -> crate::tree::Value {
+    use crate::tree::Value;
     use saphyr::Scalar;
     if word.is_empty() {
         return Value::Text(String::new());

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use saphyr::Scalar;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
+use crate::error::ScenarioError;
 use crate::include::{Includes, Refusal};
 use crate::nearest::nearest;
-use crate::{Node, Place, ScenarioError, Value};
+use crate::tree::{Node, Place, Value};
 
 const LARGEST_TEXT: usize = 10 * 1024 * 1024;
 /// Maximum weight of the finished tree, with aliases and included files expanded.

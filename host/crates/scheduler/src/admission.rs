@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use veeksha_model::{Nanos, SessionId};
 
 use crate::arrivals::Arrivals;
+use crate::config::{SchedulerConfig, Traffic};
 use crate::slots::Slots;
-use crate::{SchedulerConfig, Traffic};
 
 /// Arrivals that are counted as missed, at most: an interval of 0 would have no end of them.
 const MOST_MISSED: usize = 1_000_000;

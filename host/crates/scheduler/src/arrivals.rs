@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
 
-use crate::{Interval, Shard};
+use crate::config::{Interval, Shard};
 
 /// The arrivals of one shard's sessions.
 ///

@@ -2,7 +2,7 @@
 
 use veeksha_model::Nanos;
 
-use crate::Grace;
+use crate::config::Grace;
 
 /// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

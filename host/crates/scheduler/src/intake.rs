@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use veeksha_model::SessionId;
 
-use crate::Shard;
+use crate::config::Shard;
 
 /// The ids of one shard, in the order in which they are wanted.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use veeksha_model::Nanos;
 
-use crate::{Limits, Shard};
+use crate::config::{Limits, Shard};
 
 /// The limit that keeps requests back. Where both are reached, it is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,13 +7,13 @@ use veeksha_events::NeverSentReason;
 use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId};
 
 use crate::admission::Admission;
+use crate::config::{SchedulerConfig, Traffic};
 use crate::contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
 use crate::deadline::{Deadline, Phase};
 use crate::intake::Intake;
 use crate::ready::ReadyQueue;
 use crate::request_limits::RequestLimits;
 use crate::session::{SessionState, Withdrawal};
-use crate::{SchedulerConfig, Traffic};
 
 /// Sessions that should lie ready beyond those that could start now.
 ///

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use veeksha_model::Nanos;
 
-use crate::Shard;
+use crate::config::Shard;
 
 /// The places of one shard. A place opens when the ramp reaches it and again when its session is
 /// over.

@@ -27,7 +27,7 @@ use veeksha_model::Nanos;
 
 pub use messages::{EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
 
-use crate::Profile;
+use crate::profile::Profile;
 use constant::Pace;
 use kv::Kv;
 use sequence::Sequence;

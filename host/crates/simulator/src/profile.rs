@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use veeksha_model::Nanos;
 
-use crate::WireRule;
+use crate::profile_wire::WireRule;
 
 /// A simulated engine. Every key has a default (that of the profile `default`); all times are in
 /// milliseconds.

@@ -1,6 +1,6 @@
 //! Validation of profiles.
 
-use crate::{Faults, Profile};
+use crate::profile::{Faults, Profile};
 
 /// One hour: the maximum of any single time.
 const LONGEST_MS: f64 = 3_600_000.0;

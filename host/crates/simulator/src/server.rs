@@ -43,7 +43,9 @@ use tokio::sync::oneshot;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-use crate::{Profile, ProfileError, text};
+use crate::profile::Profile;
+use crate::profile_check::ProfileError;
+use crate::text;
 use driver::Driver;
 use service::Service;
 

@@ -1,8 +1,10 @@
 //! Comparisons, and numbers with their units.
 
 use crate::decimal::decimal;
+use crate::error::ParseError;
 use crate::lexer::TokenKind;
-use crate::{Bound, BoundUnit, Comparison, ParseError, Reader};
+use crate::objective::{Bound, BoundUnit, Comparison};
+use crate::reader::Reader;
 
 /// A bound, and its explicit sign.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,9 @@
 //! Conditions on each request: `ttfc <= 500ms`.
 
 use crate::display::Named;
-use crate::{Aggregate, Comparison, Objective, ParseError, Quantity, Reader};
+use crate::error::ParseError;
+use crate::objective::{Aggregate, Comparison, Objective, Quantity};
+use crate::reader::Reader;
 
 impl Objective {
     /// Reads a condition on each request, such as `ttfc <= 500ms`: a metric without an aggregate,

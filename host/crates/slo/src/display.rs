@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
 use crate::decimal::decimal_text;
-use crate::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+use crate::objective::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
 
 /// The objective without its name.
 impl Display for Objective {

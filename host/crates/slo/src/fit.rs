@@ -1,6 +1,6 @@
 //! Conversion of bounds to the unit of the bounded quantity.
 
-use crate::{Bound, BoundUnit};
+use crate::objective::{Bound, BoundUnit};
 
 /// A bound whose unit does not match the bounded quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::bound::Written;
+use crate::error::ParseError;
 use crate::lexer::TokenKind;
-use crate::{Aggregate, BoundUnit, Objective, ParseError, Quantity, Reader};
+use crate::objective::{Aggregate, BoundUnit, Objective, Quantity};
+use crate::reader::Reader;
 
 /// Words that may precede a parenthesis.
 const AGGREGATES: [&str; 11] = [

@@ -1,6 +1,6 @@
 //! Ranges of quantities, and bounds that are always or never met.
 
-use crate::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+use crate::objective::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
 
 /// The range of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use crate::error::ParseError;
 use crate::lexer::{Token, TokenKind, tokens};
-use crate::{ParseError, nearest};
+use crate::nearest;
 
 /// Maximum length of a text in bytes.
 pub const LONGEST: usize = 4096;

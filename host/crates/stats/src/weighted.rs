@@ -1,6 +1,7 @@
 //! Weighted samples.
 
-use crate::{Summary, percentile};
+use crate::percentile;
+use crate::summary::Summary;
 
 /// A value and its weight; both finite, the weight positive.
 pub type Weighted = (f64, f64);

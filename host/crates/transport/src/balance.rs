@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use veeksha_model::SessionId;
 
-use crate::Balance;
+use crate::target::Balance;
 
 /// Sessions whose server is remembered: about 40 bytes each.
 const REMEMBERED: usize = 1 << 20;

@@ -19,9 +19,11 @@ use tokio::task::AbortHandle;
 use veeksha_endpoint::Failure;
 use veeksha_model::{ErrorClass, Nanos};
 
-use crate::HttpVersion;
 use crate::alarm::Alarm;
+use crate::config::HttpVersion;
+use crate::config::ThreadStart;
 use crate::connecting::Step;
+use crate::error::TransportError;
 use crate::exchange;
 use crate::figures::ThreadFigures;
 use crate::flight::Flight;
@@ -31,7 +33,6 @@ use crate::received::MIN_BUDGET;
 use crate::receiver::Receiver;
 use crate::route::Route;
 use crate::ticket::{Delivery, Ticket};
-use crate::{ThreadStart, TransportError};
 
 /// Threads that one client thread may use to resolve names; each new connection resolves its own.
 const MAX_RESOLVERS: usize = 8;

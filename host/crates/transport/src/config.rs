@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Target;
+use crate::target::Target;
 
 /// Everything an [`crate::HttpTransport`] needs to know. Begin with [`TransportConfig::new`] and set what differs.
 #[derive(Clone)]

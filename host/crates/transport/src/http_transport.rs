@@ -11,9 +11,11 @@ use veeksha_ports::{Job, Sinks, Transport};
 
 use crate::balance::Spread;
 use crate::client_thread::{ClientThread, Command};
+use crate::config::TransportConfig;
+use crate::error::TransportError;
+use crate::figures::ReceiveFigures;
 use crate::route::Route;
 use crate::ticket::{Delivery, Ticket};
-use crate::{ReceiveFigures, TransportConfig, TransportError};
 
 /// How connections were used, over all client threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

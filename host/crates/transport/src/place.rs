@@ -8,10 +8,12 @@ use hyper::http::uri::Uri;
 use tokio_rustls::TlsConnector;
 use veeksha_http1::RequestTemplate;
 
+use crate::config::{ConnectionPolicy, HttpVersion, TransportConfig};
+use crate::error::TransportError;
 use crate::proxy::Proxy;
+use crate::target::{Server, Target};
 use crate::tls::{connector, set_alpn};
 use crate::url::Endpoint;
-use crate::{ConnectionPolicy, HttpVersion, Server, Target, TransportConfig, TransportError};
 
 /// Names the request in the server's logs: `session/node`, as in the run's own files.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

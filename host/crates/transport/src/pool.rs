@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use veeksha_model::SessionId;
 
-use crate::ConnectionPolicy;
+use crate::config::ConnectionPolicy;
 use crate::connection::Connection;
 
 /// Idle connections that one thread keeps; the oldest goes first. Only sessions with connections of their own, which may never

@@ -5,7 +5,8 @@ use base64::prelude::BASE64_STANDARD;
 use hyper::http::uri::Uri;
 use veeksha_http1::{Decoder, Limits, Part};
 
-use crate::{Secret, TransportError};
+use crate::error::TransportError;
+use crate::secret::Secret;
 
 /// A proxy that is spoken to in plain HTTP.
 pub(crate) struct Proxy {

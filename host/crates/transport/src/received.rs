@@ -10,8 +10,8 @@ use veeksha_endpoint::{Failure, MAX_EVENT_BYTES};
 use veeksha_model::{ErrorClass, Framing, Nanos};
 use veeksha_ports::PluginFailure;
 
-use crate::Target;
 use crate::raw::Raw;
+use crate::target::Target;
 
 /// Bytes of an error's body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;

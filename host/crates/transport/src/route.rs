@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use veeksha_clock::RunClock;
 
+use crate::config::{ConnectionPolicy, HttpVersion, TransportConfig};
+use crate::error::TransportError;
 use crate::place::Place;
-use crate::{ConnectionPolicy, HttpVersion, Target, TransportConfig, TransportError};
+use crate::target::Target;
 
 /// Connections counted over all client threads.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use veeksha_endpoint::{Api, KeyHeader};
 use veeksha_model::{Framing, is_harmless_header, shown_address};
 use veeksha_ports::Codec;
 
-use crate::Secret;
+use crate::secret::Secret;
 use crate::secret::redact;
 
 /// One or more servers that offer the same, and the way to speak to them.

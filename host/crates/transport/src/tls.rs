@@ -12,7 +12,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 
-use crate::{HttpVersion, TlsOptions, TransportError};
+use crate::config::HttpVersion;
+use crate::error::TransportError;
+use crate::target::TlsOptions;
 
 /// The client configuration for `options`. Reads files: untimed.
 pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, TransportError> {

@@ -11,9 +11,11 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde_json::Value;
 use tokio::runtime::Builder;
 
+use crate::error::TransportError;
+use crate::secret::Secret;
+use crate::target::{Server, Target, TlsOptions};
 use crate::tls::client_config;
 use crate::url::Endpoint;
-use crate::{Secret, Server, Target, TlsOptions, TransportError};
 use veeksha_endpoint::error_in;
 use veeksha_endpoint::{one_line, shorten};
 use veeksha_model::shown_address;

@@ -4,7 +4,7 @@ use hyper::http::uri::{Authority, Uri};
 
 use veeksha_model::shown_address;
 
-use crate::TransportError;
+use crate::error::TransportError;
 
 /// Where to connect and what to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use veeksha_stats::RandomStream;
 use wasmtime::component::Resource;
 use wasmtime::{Error, bail};
 
-use crate::LogLevel;
 use crate::bindings::{blobs, log, random, records, tokens, types};
+use crate::grants::LogLevel;
 use crate::state::HostState;
 use crate::text::grouped;
 
@@ -59,7 +59,7 @@ impl random::Host for HostState {
 }
 
 impl HostState {
-    fn tokenizer(&self) -> wasmtime::Result<&dyn crate::TokenCounter> {
+    fn tokenizer(&self) -> wasmtime::Result<&dyn crate::grants::TokenCounter> {
         self.tokens
             .as_deref()
             .ok_or_else(|| Error::msg("tokens: not granted (the run gives this plugin no tokenizer)"))

@@ -10,11 +10,13 @@ use wasmtime::{Config, Engine, WasmBacktraceDetails};
 use crate::bindings::Everything;
 use crate::cache::{Cache, CacheError};
 use crate::discovery::discover;
+use crate::limits::{EngineOptions, Limits};
 use crate::loaded::{Loaded, Origin};
+use crate::plugin::Plugin;
 use crate::state::HostState;
 use crate::text::one_line;
 use crate::ticker::Ticks;
-use crate::{EngineOptions, Limits, Plugin, ticker, wasi};
+use crate::{ticker, wasi};
 
 /// Stack of a guest's machine code. Plugin threads have 2 MiB; the rest is the host's.
 const STACK_BYTES: usize = 512 << 10;

@@ -6,9 +6,10 @@ use veeksha_ports::PluginFailure;
 use wasmtime::component::{Instance as Exports, ResourceAny};
 use wasmtime::{Store, UpdateDeadline};
 
+use crate::grants::Grants;
 use crate::loaded::Loaded;
 use crate::state::HostState;
-use crate::{Grants, ticker, trap};
+use crate::{ticker, trap};
 
 /// A store with an instance. `G` are the functions of the interface that it is used for.
 pub(crate) struct Instance<G> {

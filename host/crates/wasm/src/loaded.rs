@@ -8,11 +8,13 @@ use wasmtime::component::{Component, InstancePre};
 use crate::bindings::{
     agent_generator, endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor,
 };
+use crate::describe::Descriptor;
 use crate::discovery::Discovered;
+use crate::discovery::Kinds;
 use crate::engine::Host;
+use crate::grants::{Grants, NoLog};
 use crate::instance::Instance;
 use crate::state::HostState;
-use crate::{Descriptor, Grants, Kinds, NoLog};
 
 /// Where a component's machine code came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

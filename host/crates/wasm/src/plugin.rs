@@ -7,9 +7,13 @@ use veeksha_ports::{
     WorkloadFactory, WorkloadInfo,
 };
 
+use crate::codec::PluginEndpoint;
+use crate::describe::Descriptor;
+use crate::discovery::Kinds;
+use crate::grants::Grants;
 use crate::loaded::{Loaded, Origin};
 use crate::workload::{Bound, Factory};
-use crate::{Descriptor, Grants, Kinds, PluginEndpoint, codec, collector, flavor, judge, verdicts};
+use crate::{codec, collector, flavor, judge, verdicts};
 
 /// A loaded plugin. Cheap to clone.
 #[derive(Clone)]

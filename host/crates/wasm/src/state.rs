@@ -9,10 +9,11 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::answering::Answering;
 use crate::engine::Host;
+use crate::grants::{Grants, LogLevel, LogSink, TokenCounter};
 use crate::memory::MemoryLimit;
 use crate::ring::Ring;
 use crate::wasi::StandInClock;
-use crate::{Grants, LogLevel, LogSink, TokenCounter, text, wasi};
+use crate::{text, wasi};
 
 /// Handles (open blobs, streams, pollables) that one guest may hold at once.
 const HANDLES: usize = 1024;

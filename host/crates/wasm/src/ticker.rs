@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-use crate::Limits;
+use crate::limits::Limits;
 
 /// How many ticks there have been: what a call has taken of the host's own time is the difference of two counts.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,10 @@ use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
 use wasmtime::{Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
+use crate::limits::Limits;
 use crate::memory::MemoryRefused;
 use crate::state::HostState;
-use crate::{Limits, text};
+use crate::text;
 
 /// Frames shown.
 const FRAMES: usize = 12;

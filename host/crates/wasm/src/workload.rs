@@ -5,9 +5,10 @@ use std::sync::Arc;
 use veeksha_ports::{PluginFailure, PluginFailureKind, Workload, WorkloadFactory, WorkloadInfo};
 
 use crate::agents::Agents;
+use crate::describe::Descriptor;
+use crate::grants::Grants;
 use crate::loaded::Loaded;
 use crate::planned::Planned;
-use crate::{Descriptor, Grants};
 
 /// What every instance of a workload or a flavor shares.
 pub(crate) struct Bound {

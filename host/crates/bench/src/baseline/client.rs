@@ -11,7 +11,7 @@ use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
 use super::response_reader::ResponseReader;
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::load::{Cost, Meter, Pace};
 use crate::timer::Timer;
 

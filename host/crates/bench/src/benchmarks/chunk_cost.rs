@@ -4,10 +4,11 @@ use super::BenchResult;
 use super::cores::Cores;
 use crate::baseline::Baseline;
 use crate::child::Serving;
+use crate::error::BenchError;
 use crate::load::{Client, Cost, Load, drive_closed};
+use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 use crate::server::{ResponsePlan, WriteMode};
-use crate::{BenchError, BenchOptions, Benchmark};
 
 /// Concurrent streams.
 const STREAMS: u32 = 64;

@@ -4,7 +4,7 @@ use std::thread;
 
 use veeksha_machine::{pin_to, usable_cores};
 
-use crate::BenchError;
+use crate::error::BenchError;
 
 /// One core for the client and one for the server, if there are two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

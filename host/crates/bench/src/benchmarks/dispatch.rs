@@ -7,11 +7,12 @@ use veeksha_machine::WakeUps;
 
 use super::BenchResult;
 use crate::child::Serving;
+use crate::error::BenchError;
+use crate::options::{BenchOptions, Benchmark};
 use crate::program::{ProgramRun, RequestLine, RunFiles, Runtime, Traffic, run_program, scenario};
 use crate::report::Measurement;
 use crate::server::{LogEntry, ResponsePlan};
 use crate::stats::Percentiles;
-use crate::{BenchError, BenchOptions, Benchmark};
 
 /// Requests per second.
 const RATE: f64 = 1_000.0;

@@ -9,10 +9,11 @@ use veeksha_stats::RandomStream;
 
 use super::BenchResult;
 use crate::child::Serving;
+use crate::error::BenchError;
+use crate::options::{BenchOptions, Benchmark};
 use crate::program::{RequestLine, Runtime, Traffic, evaluate_record, run_program_with, scenario};
 use crate::report::Measurement;
 use crate::server::ResponsePlan;
-use crate::{BenchError, BenchOptions, Benchmark};
 
 /// Requests of E1's record.
 const REQUESTS: u64 = 1_000_000;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::BenchResult;
 use crate::baseline::Baseline;
 use crate::child::Serving;
+use crate::error::BenchError;
 use crate::load::Pace;
+use crate::options::{BenchOptions, Benchmark};
 use crate::program::{RequestLine, Runtime, Traffic, run_program, scenario};
 use crate::report::Measurement;
 use crate::server::{LogEntry, ResponsePlan};
 use crate::stats::{Percentiles, difference};
-use crate::{BenchError, BenchOptions, Benchmark};
 
 const REQUESTS: u64 = 1_000;
 const RATE: f64 = 100.0;

@@ -12,11 +12,12 @@ use super::BenchResult;
 use super::cores::Cores;
 use crate::baseline::{Baseline, ObservedResponse};
 use crate::child::Serving;
+use crate::error::BenchError;
 use crate::load::{Client, Pace, drive_open};
+use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 use crate::server::{LogEntry, ResponsePlan};
 use crate::stats::{Percentiles, difference};
-use crate::{BenchError, BenchOptions, Benchmark};
 
 const TOKENS: u32 = 32;
 const ITL_MS: u64 = 5;

@@ -12,11 +12,12 @@ use std::process::{Command, Stdio};
 
 use super::BenchResult;
 use crate::child::{Child, Serving};
+use crate::error::BenchError;
 use crate::load::{Cost, Load};
+use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 use crate::server::{LogMode, ResponsePlan, WriteMode};
 use crate::task::{ChildTask, ClientKind, StartMode};
-use crate::{BenchError, BenchOptions, Benchmark};
 
 const STREAMS: u32 = 16;
 const TOKENS: u32 = 64;

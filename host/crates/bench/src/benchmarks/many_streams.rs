@@ -4,11 +4,12 @@ use veeksha_machine::{Machine, MachineError, raise_open_files};
 
 use super::BenchResult;
 use crate::child::{Child, Serving};
+use crate::error::BenchError;
 use crate::load::{Cost, Load};
+use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 use crate::server::{LogMode, ResponsePlan, ServerCounts};
 use crate::task::{ChildTask, ClientKind, StartMode};
-use crate::{BenchError, BenchOptions, Benchmark};
 
 /// Requested streams.
 const STREAMS: u32 = 10_000;

@@ -10,8 +10,9 @@ mod instructions;
 mod many_streams;
 mod whole_run;
 
+use crate::error::BenchError;
+use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
-use crate::{BenchError, BenchOptions, Benchmark};
 
 /// BenchResult of the report, or the reason why there are none.
 type BenchResult = Result<Vec<Measurement>, BenchError>;

@@ -2,11 +2,12 @@
 
 use super::BenchResult;
 use crate::child::Serving;
+use crate::error::BenchError;
+use crate::options::{BenchOptions, Benchmark};
 use crate::program::{ProgramRun, Runtime, Traffic, run_program, scenario};
 use crate::report::Measurement;
 use crate::server::{LogMode, ResponsePlan, ServerCounts, WriteMode};
 use crate::stats::difference;
-use crate::{BenchError, BenchOptions, Benchmark};
 
 /// P9: from just before the process is spawned until its first request has arrived.
 pub(super) fn start(options: &BenchOptions) -> BenchResult {

@@ -4,8 +4,9 @@ use veeksha_machine::ThreadWatch;
 use veeksha_model::ChunkKind;
 use veeksha_ports::Outcome;
 
-use super::{Client, Cost, Load, Meter};
-use crate::BenchError;
+use crate::error::BenchError;
+use crate::load::cost::{Cost, Load, Meter};
+use crate::load::transport::Client;
 
 /// Drives the load through the transport.
 pub(crate) fn drive_closed(client: &Client, load: Load) -> Result<Cost, BenchError> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::process::{peak_resident, process_cpu};
 
 /// The load on a client.

@@ -6,8 +6,8 @@ use veeksha_clock::{minimal_timer_slack, sleep_until};
 use veeksha_model::Nanos;
 use veeksha_ports::Outcome;
 
-use super::Client;
-use crate::BenchError;
+use crate::error::BenchError;
+use crate::load::transport::Client;
 
 /// Interval and number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

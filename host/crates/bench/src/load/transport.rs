@@ -11,7 +11,7 @@ use veeksha_ports::{Outcome, Returned, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};
 
 use super::job::{job, prompt};
-use crate::BenchError;
+use crate::error::BenchError;
 
 /// The submitter side, usable from any thread.
 pub(crate) struct Submitter {

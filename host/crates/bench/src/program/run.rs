@@ -12,9 +12,9 @@ use serde_json::Value;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-use super::RunFiles;
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::process::{children_cpu, peak_resident_of};
+use crate::program::run_files::RunFiles;
 
 /// Sampling interval of a run's memory. The kernel keeps the peak, so only growth in the last
 /// interval is missed.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::BenchError;
+use crate::error::BenchError;
 
 /// The required fields of a request's record; times in seconds since the start of the run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -18,7 +18,7 @@ use super::connection::{Connection, ReadOutcome, WriteOutcome};
 use super::plan::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts, WriteMode};
 use super::reply::Reply;
 use super::schedule::{Schedule, Turn};
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::lines::{LineReader, write_line};
 use crate::timer::Timer;
 

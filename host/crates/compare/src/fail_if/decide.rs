@@ -4,8 +4,10 @@ use veeksha_slo::Aggregate;
 
 use super::{Condition, FailIf, Judged, Measured, What};
 use crate::comparison::{Candidate, Comparison};
+use crate::row::Row;
+use crate::statistic::Statistic;
 use crate::text::{change_text, difference_text, figure_text, relative_text, value_text};
-use crate::{Row, Statistic, Verdict};
+use crate::verdict::Verdict;
 
 /// Whether a comparison fails.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use veeksha_slo::{ParseError, Range, Reader, UnitMismatch};
 
-use crate::Side;
+use crate::input::Side;
 
 use super::{Condition, FailIf, Judged, Measured, Name, What};
 

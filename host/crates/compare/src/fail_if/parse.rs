@@ -3,7 +3,7 @@
 use veeksha_slo::{BoundUnit, ParseError, Quantity, Reader, TokenKind};
 
 use super::{Condition, FailIf, Judged, Measured, Name, What};
-use crate::Verdict;
+use crate::verdict::Verdict;
 
 /// Parentheses and `not` within one another, at most.
 const DEEPEST: usize = 32;

@@ -11,10 +11,11 @@ use super::facts::Facts;
 use super::files::{self, AiperfFiles, Frame};
 use super::results::{Metric, Selection};
 use super::row;
+use crate::answer;
 use crate::options::{Options, OptionsError, Threshold};
 use crate::sample::Gaps;
 use crate::tokens::TokenCounts;
-use crate::{Tool, answer};
+use crate::tool::Tool;
 
 /// What AIPerf's files say of a run beside its metrics.
 #[derive(Clone, Debug, Default, PartialEq)]

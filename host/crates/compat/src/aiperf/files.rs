@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use veeksha_model::{Nanos, csv_cell};
 
-use super::AiperfInfo;
 use super::export::Slice;
 use super::results::{Metric, STAT_KEYS, Stats};
+use crate::aiperf::export::AiperfInfo;
 
 /// `JsonExportData.SCHEMA_VERSION`.
 const SCHEMA_VERSION: &str = "1.4";

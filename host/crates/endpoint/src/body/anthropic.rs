@@ -12,7 +12,7 @@ use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
 use super::conversation::Conversation;
 use super::media::{Source, cannot_carry, source};
 use super::{end_list, string};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// What one side says in a row.
 enum Said<'a> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use veeksha_model::{ErrorClass, History, Prepared, PreparedMessage, Response, Role};
 
 use super::media::cannot_carry;
-use crate::{Api, Failure};
+use crate::api::Api;
+use crate::failure::Failure;
 
 /// The turns of a request, the newest last.
 pub(super) struct Conversation<'a> {

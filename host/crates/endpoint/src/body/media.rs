@@ -2,7 +2,7 @@
 
 use veeksha_model::{ErrorClass, MediaKind};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A place that a server can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

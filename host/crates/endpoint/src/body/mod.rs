@@ -23,7 +23,9 @@ use veeksha_model::{ErrorClass, History, Prepared};
 
 use self::conversation::Conversation;
 use self::template::Filling;
-use crate::{Api, Dialect, Failure};
+use crate::api::Api;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
 
 /// What Anthropic's API is asked for if a request states no length: it wants a number in every request.
 const ANTHROPIC_MAX_TOKENS: u32 = 4_096;

@@ -8,7 +8,7 @@ use super::chat::write_audio;
 use super::conversation::Conversation;
 use super::media::{Source, cannot_carry, source};
 use super::{end_list, string};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The value of `input`.
 pub(super) fn write_input(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {

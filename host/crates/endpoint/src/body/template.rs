@@ -7,8 +7,9 @@ use veeksha_model::Prepared;
 use super::chat::write_messages;
 use super::conversation::Conversation;
 use super::json;
+use crate::api::Api;
+use crate::failure::Failure;
 use crate::template::{Fill, Placeholder};
-use crate::{Api, Failure};
 
 /// One request.
 pub(super) struct Filling<'a> {

@@ -9,8 +9,9 @@ mod tgi;
 
 use std::sync::Arc;
 
+use crate::dialect::Dialect;
 use crate::stream::{Answer, EndRule};
-use crate::{Dialect, Template};
+use crate::template::Template;
 
 /// Reads the events of one answer, in order.
 #[derive(Debug)]

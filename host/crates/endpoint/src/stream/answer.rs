@@ -5,8 +5,8 @@ use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, T
 
 use super::skeleton::{Fit, Ignored, Plain, Span, unescape};
 use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
-use crate::Failure;
 use crate::error_body::{ServerError, error_in};
+use crate::failure::Failure;
 use crate::failure::{one_line, shorten};
 
 /// What has been understood so far.

@@ -4,8 +4,8 @@ use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Nanos};
 
 use super::answer::{Answer, EndRule};
 use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
-use crate::Failure;
 use crate::cut::{Cutter, EventTooLarge, Item, MAX_EVENT_BYTES};
+use crate::failure::Failure;
 
 /// The events of one answer as the server sent them.
 #[derive(Debug)]

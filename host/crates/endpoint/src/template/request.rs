@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::TemplateError;
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A part of a request that a template can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use veeksha_model::{Label, StampSource};
 
-use super::{Latencies, seconds};
+use super::seconds;
+use crate::wire::latencies::Latencies;
 use crate::{RequestRecord, Status};
 
 /// Veeksha's keys of `request_level_metrics.jsonl`, followed by the fields that Veeksha does not

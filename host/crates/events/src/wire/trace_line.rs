@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::seconds;
-use crate::Event;
+use crate::event::Event;
 
 /// An event as a JSON object; `event` is its kind.
 #[derive(Serialize)]

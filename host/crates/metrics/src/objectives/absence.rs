@@ -3,9 +3,9 @@
 use veeksha_model::Label;
 use veeksha_slo::LabelText;
 
-use super::Objectives;
 use super::ask::Samples;
 use crate::label_sets::Matching;
+use crate::objectives::check::Objectives;
 use crate::run_samples::RunSamples;
 use crate::windows::Span;
 

@@ -9,7 +9,9 @@ use super::ask::{Limit, Of, Samples};
 use super::error::{ObjectiveError, ObjectiveProblem as Problem};
 use super::range::fits;
 use super::stated::{Slo, Stated};
-use crate::{Catalogue, Figure, Scope};
+use crate::catalogue::Catalogue;
+use crate::figure::Figure;
+use crate::metric::Scope;
 
 /// What is asked of a run: every objective of it can be answered.
 #[derive(Clone, Debug, Default, PartialEq)]

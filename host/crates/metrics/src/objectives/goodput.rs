@@ -6,9 +6,11 @@ use veeksha_stats::Weighted;
 
 use super::check::Condition;
 use super::judge::SortedJudgements;
-use super::{Judgements, Objectives, Unknown};
-use crate::Metric;
 use crate::label_sets::Matching;
+use crate::metric::Metric;
+use crate::objectives::check::Objectives;
+use crate::objectives::judge::Judgements;
+use crate::objectives::unknown::Unknown;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::row::Row;
 use crate::run_samples::RunSamples;

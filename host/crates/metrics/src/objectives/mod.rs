@@ -18,7 +18,7 @@ mod unknown;
 pub(crate) use ask::quantile_among;
 pub use check::Objectives;
 pub use error::{ObjectiveError, ObjectiveProblem};
-pub(crate) use goodput::{Good, count_good};
+pub(crate) use goodput::count_good;
 pub(crate) use judge::Judgements;
 pub use plugin_verdict::PluginVerdict;
 pub(crate) use results::answer;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use veeksha_ports::SloVerdict;
 use veeksha_slo::{Aggregate, Objective, Quantity};
 
-use crate::Catalogue;
+use crate::catalogue::Catalogue;
 
 /// What a plugin said of the run.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,8 @@ use veeksha_slo::{Objective, Quantity, Range, TellsNothing};
 
 use super::ask::Limit;
 use super::check::Target;
-use crate::{Catalogue, Metric};
+use crate::catalogue::Catalogue;
+use crate::metric::Metric;
 
 /// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run.
 pub(super) fn fits(

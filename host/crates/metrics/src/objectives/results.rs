@@ -9,11 +9,14 @@ use super::ask::{Limit, Of, Samples};
 use super::check::{Checked, Target, percent, text};
 use super::plugin_verdict::PluginVerdict;
 use super::stated::Stated;
-use super::{Good, Unknown};
+use crate::figure::Figure;
+use crate::json as shapes;
 use crate::label_sets::Matching;
+use crate::metric::Metric;
+use crate::objectives::goodput::Good;
+use crate::objectives::unknown::Unknown;
 use crate::run_samples::RunSamples;
 use crate::windows::Span;
-use crate::{Figure, Metric, json as shapes};
 
 /// What one objective came to.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use veeksha_slo::Objective;
 
-use crate::Metric;
+use crate::metric::Metric;
 
 /// An objective as it was stated.
 #[derive(Clone, Debug, PartialEq)]

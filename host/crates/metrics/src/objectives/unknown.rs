@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use veeksha_events::{FailedPlugin, PluginPart};
 
-use super::Objectives;
-use crate::Catalogue;
+use crate::catalogue::Catalogue;
+use crate::objectives::check::Objectives;
 
 /// What plugins have said of a run's requests, and what they have not.
 pub(crate) struct Unknown<'a> {

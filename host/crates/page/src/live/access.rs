@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use hyper::header::{AUTHORIZATION, COOKIE, HOST};
 use hyper::{HeaderMap, StatusCode, Uri};
 
-use crate::PageError;
+use crate::error::PageError;
 
 /// Who may read.
 pub(crate) struct Access {

@@ -12,11 +12,13 @@ use veeksha_prompt::{Materialiser, Tokenizer};
 use veeksha_scheduler::{Action, Input, Scheduler};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile};
 
+use crate::control::Control;
 use crate::dispatcher::recorded;
+use crate::entry::Entry;
 use crate::part::Part;
 use crate::pieces::Prompt;
+use crate::plan::{PipelineError, Plan, RunEnd};
 use crate::schedule::Timing;
-use crate::{Control, Entry, PipelineError, Plan, RunEnd};
 
 use super::flight::{Flight, record_of};
 use super::prompt::{Writer, answer_identity};

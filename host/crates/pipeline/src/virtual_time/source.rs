@@ -6,7 +6,7 @@ use veeksha_model::{Label, Request, SessionId};
 use veeksha_ports::{PluginFailure, Workload};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
-use crate::MinTokensPrompt;
+use crate::fallback::MinTokensPrompt;
 use crate::part::Part;
 use crate::prefetch::MAX_BATCH;
 use crate::schedule::{Timing, forget_unheard};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veeksha_model::{Nanos, Response, Session};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault};
 
-use crate::MinTokensPrompt;
+use crate::fallback::MinTokensPrompt;
 use crate::schedule::Timing;
 use crate::warmup::{Turn, Walk, Warmth, session_id};
 

@@ -2,7 +2,7 @@
 
 use veeksha_model::MediaKind;
 
-use super::MediaError;
+use crate::media::error::MediaError;
 
 /// Returns the MIME type of a file in a part of this kind.
 pub(super) fn mime(kind: MediaKind, name: &str, bytes: &[u8]) -> Result<&'static str, MediaError> {

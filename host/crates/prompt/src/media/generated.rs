@@ -5,7 +5,8 @@ use std::str::FromStr;
 use veeksha_model::{MediaKind, Seed};
 
 use super::error::nearest;
-use super::{MAX_MEDIA_BYTES, MediaError, audio, image};
+use super::{MAX_MEDIA_BYTES, audio, image};
+use crate::media::error::MediaError;
 use crate::salt::Salt;
 
 /// Maximum width and height of a generated picture in pixels.

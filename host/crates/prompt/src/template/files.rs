@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{ChatTemplate, SpecialTokens};
-use crate::{PromptError, file};
+use crate::error::PromptError;
+use crate::file;
 
 /// Maximum size of a template or of a file that may contain one.
 const MAX_FILE_BYTES: u64 = 16 << 20;

@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::font::Letters;
 use super::raster::stroke;
-use crate::ReportError;
+use crate::error::ReportError;
 
 /// The kind of a backend. Backends accept whole pixels only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont, point};
 
-use crate::ReportError;
+use crate::error::ReportError;
 
 /// DejaVu Sans with fewer characters; see `fonts/README.md`.
 const BYTES: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");

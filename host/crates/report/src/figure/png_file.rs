@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::canvas::{Canvas, Medium};
 use super::{Figure, draw};
-use crate::ReportError;
+use crate::error::ReportError;
 
 impl Figure {
     /// Returns the bytes of a PNG file of 800 by 500 pixels.

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::canvas::{Canvas, FINE, Medium};
 use super::{Figure, draw};
-use crate::ReportError;
+use crate::error::ReportError;
 
 impl Figure {
     /// Returns the text of an SVG file of 800 by 500 pixels; texts use the viewer's sans-serif

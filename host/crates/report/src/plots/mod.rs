@@ -19,7 +19,7 @@ pub use portrait::{Panel, PanelKind, portrait_svg};
 pub use prefill::{PrefillData, prefill_plot};
 pub use timeline::{TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
 
-use crate::Figure;
+use crate::figure::Figure;
 
 /// A drawing and its data.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! A portrait: a grid of small plots in one SVG.
 
-use crate::ReportError;
+use crate::error::ReportError;
 use crate::figure::{self, Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
 
 /// One plot of the grid.

@@ -5,8 +5,10 @@ use serde_json::Value as Json;
 use super::kind::{chosen, either, follow, name, shown, types};
 use super::variant::{Choice, choose, text, variant_tag};
 use crate::nearest::nearest;
+use crate::problem::Problem;
 use crate::tree::shortened;
-use crate::{Node, Problem, Value, path, word};
+use crate::tree::{Node, Value};
+use crate::{path, word};
 
 /// Maximum number of reported problems: more are not worth reading at once.
 const MOST_PROBLEMS: usize = 20;

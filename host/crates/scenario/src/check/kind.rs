@@ -2,7 +2,8 @@
 
 use serde_json::Value as Json;
 
-use crate::{Node, Value, word};
+use crate::tree::{Node, Value};
+use crate::word;
 
 /// Follows a schema's `$ref`. An unresolvable reference accepts everything, like an empty schema.
 pub(crate) fn follow<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {

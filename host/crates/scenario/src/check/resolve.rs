@@ -4,7 +4,8 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::kind::{chosen, follow, types};
 use super::variant::{Choice, choose, text, variant_tag};
-use crate::{Node, Value, word};
+use crate::tree::{Node, Value};
+use crate::word;
 
 /// Deeper than anything that `check` accepts.
 const DEEPEST: u32 = 160;
@@ -38,7 +39,7 @@ fn resolve_at(root: &Json, schema: &Json, node: &Node, default: Option<&Json>, d
                     if let (Some(object), Some(definitions)) = (within.as_object_mut(), root.get("$defs")) {
                         object.entry("$defs").or_insert_with(|| definitions.clone());
                     }
-                    super::check_value(&within, node, "").is_empty()
+                    crate::check::checker::check_value(&within, node, "").is_empty()
                 };
                 match variants.iter().find(fits).or(variants.first()) {
                     Some(variant) => resolve_at(root, variant, node, default, depth + 1),

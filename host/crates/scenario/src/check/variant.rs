@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::kind::{chosen, follow, types};
-use crate::{Node, Value};
+use crate::tree::{Node, Value};
 
 /// The result of selecting a variant.
 pub(crate) enum Choice<'s> {

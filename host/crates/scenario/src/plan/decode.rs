@@ -8,11 +8,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use veeksha_model::REMOVED;
 
-use super::{
-    Certificate, Client, Evaluator, Flavor, Generator, LuaKind, LuaLayout, Performance, Runtime, Scenario,
-    Secret, Trace, TraceKeys, TraceRecorder, Traffic, rules,
-};
-use crate::{Node, Problem, Problems, Shipped, check, json_schema};
+use super::{Scenario, rules};
+use crate::check;
+use crate::plan::certificate::Certificate;
+use crate::plan::client::Client;
+use crate::plan::evaluator::{Evaluator, Performance};
+use crate::plan::generator::{Generator, LuaKind};
+use crate::plan::runtime::{Runtime, TraceRecorder};
+use crate::plan::secret::Secret;
+use crate::plan::trace::{Flavor, LuaLayout, Trace, TraceKeys};
+use crate::plan::traffic::Traffic;
+use crate::problem::{Problem, Problems};
+use crate::schema::{Shipped, json_schema};
+use crate::tree::Node;
 
 /// The keys of a scenario. The schema of `session_generator` depends on the shipped components and
 /// is inserted later.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::Place;
+use crate::tree::Place;
 
 /// A source of metrics or checks.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-use super::Trace;
-use crate::Place;
+use crate::plan::trace::Trace;
+use crate::tree::Place;
 
 /// A source of sessions.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,15 @@ use veeksha_model::{REMOVED, shown_address};
 use veeksha_slo::Objective;
 
 use super::client::parse_parameters;
-use super::{Certificate, Client, Evaluator, PromptLength, Runtime, Secret, Slo, SloMap, Traffic};
-use crate::{Node, Problem, Value, path};
+use crate::path;
+use crate::plan::certificate::Certificate;
+use crate::plan::client::{Client, PromptLength};
+use crate::plan::evaluator::{Evaluator, Slo, SloMap};
+use crate::plan::runtime::Runtime;
+use crate::plan::secret::Secret;
+use crate::plan::traffic::Traffic;
+use crate::problem::Problem;
+use crate::tree::{Node, Value};
 
 /// The values that the rules inspect.
 pub(super) struct Sheet<'a> {

@@ -1,8 +1,8 @@
 //! Rules about servers and connections.
 
 use super::rules::{Found, wrong_address};
-use super::{Client, ClientKind, HttpVersion, Tls};
 use crate::path;
+use crate::plan::client::{Client, ClientKind, HttpVersion, Tls};
 
 /// Reports every violated rule.
 pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
@@ -22,7 +22,7 @@ pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
                 "the simulator cannot be one of several targets: set it as `client.api_base`",
             );
         }
-        let same = |other: &super::TargetServer| other.api_base == target.api_base;
+        let same = |other: &crate::plan::client::TargetServer| other.api_base == target.api_base;
         if client.targets[..index].iter().any(same) {
             found.add(&base, "this server is already in the list");
         }
@@ -45,7 +45,9 @@ pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
             );
         }
     }
-    if client.http_version == HttpVersion::Http2 && client.connections != super::Connections::Pooled {
+    if client.http_version == HttpVersion::Http2
+        && client.connections != crate::plan::client::Connections::Pooled
+    {
         found.add(
             "client.connections",
             "with `http_version: http2` requests share connections; use `pooled`",

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::Place;
+use crate::tree::Place;
 
 /// A recorded trace.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use veeksha_model::Nanos;
 use super::Engine;
 use super::messages::EngineEvent;
 use super::sequence::Sequence;
-use crate::Constant;
+use crate::profile::Constant;
 
 /// The running answers.
 #[derive(Clone, Debug)]

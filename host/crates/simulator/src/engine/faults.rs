@@ -2,7 +2,7 @@
 
 use veeksha_stats::{Draws, RandomStream};
 
-use crate::Faults;
+use crate::profile::Faults;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultKind {

@@ -13,7 +13,8 @@ use super::recorder::Recorder;
 use super::request::Delivery;
 use super::script::{Dialect, EndMarker, Events, MID_STREAM, Script, Story, error_answer, script};
 use super::truth::TruthOutcome;
-use crate::{EngineEvent, Fault, FinishReason, WireFault};
+use crate::engine::{EngineEvent, Fault, FinishReason};
+use crate::profile_wire::WireFault;
 
 /// Receives the engine's events of one request. The engine's thread writes, the connection's task
 /// waits for the end.

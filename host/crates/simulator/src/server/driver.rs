@@ -11,7 +11,8 @@ use veeksha_model::Nanos;
 use super::answer::Sink;
 use super::pacing::{Lateness, Pacing};
 use super::script::Events;
-use crate::{Engine, EngineEvent, EngineRequest, EngineStats, Profile};
+use crate::engine::{Engine, EngineEvent, EngineRequest, EngineStats};
+use crate::profile::Profile;
 
 /// The engine and its driver thread.
 pub(super) struct Driver {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::line::{ChunkStyle, Framing};
-use crate::WireFault;
+use crate::profile_wire::WireFault;
 
 /// Values of the request that appear in response heads.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use veeksha_model::Nanos;
 
 use super::pacing::Pacing;
-use crate::EngineStats;
+use crate::engine::EngineStats;
 
 /// The values of `/metrics`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

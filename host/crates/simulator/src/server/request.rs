@@ -10,7 +10,7 @@ mod prompt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::EngineRequest;
+use crate::engine::EngineRequest;
 use crate::text::blocks_of;
 
 use super::script::Dialect;

@@ -16,7 +16,7 @@ use super::request::{Completion, PromptText};
 use super::script::{Dialect, Story, error_answer};
 use super::service::Service;
 use super::truth::{Arrival, TruthOutcome};
-use crate::WireFault;
+use crate::profile_wire::WireFault;
 use crate::profile_wire::wire_fault;
 
 /// A longer prompt is tokenized on another thread, so that it does not delay other streams.

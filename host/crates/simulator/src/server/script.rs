@@ -12,9 +12,9 @@ mod story;
 
 use veeksha_model::{ChunkKind, Usage};
 
-use crate::FinishReason;
+use crate::engine::FinishReason;
 
-pub(super) use story::{Part, Story};
+pub(super) use story::Story;
 
 /// The API of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::driver::Driver;
 use super::metrics::{Latencies, ServerStats, render};
 use super::truth::TruthLog;
 use super::{SimOptions, Tokenize};
-use crate::Profile;
+use crate::profile::Profile;
 
 /// The server's shared state.
 pub(super) struct Service {

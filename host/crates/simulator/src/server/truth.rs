@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
-use crate::{FinishReason, WireFault};
+use crate::engine::FinishReason;
+use crate::profile_wire::WireFault;
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
 use super::truth::{TruthOutcome, TruthRecord};
-use crate::{FinishReason, WireFault};
+use crate::engine::FinishReason;
+use crate::profile_wire::WireFault;
 
 /// A line that cannot be parsed.
 #[derive(Debug, thiserror::Error)]

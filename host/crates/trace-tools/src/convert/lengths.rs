@@ -5,9 +5,11 @@ use veeksha_model::HistoryMode;
 use veeksha_prefix::Piece;
 
 use super::losses;
-use super::{CannotConvert, Converter, Format, Line, Source, as_pieces, seconds};
+use super::{Converter, Line, Source, as_pieces, seconds};
 use crate::blocks::blocks;
 use crate::conversation::length;
+use crate::convert::error::CannotConvert;
+use crate::convert::format::Format;
 
 #[derive(Serialize)]
 struct RequestLogRow {

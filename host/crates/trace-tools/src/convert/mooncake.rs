@@ -6,9 +6,10 @@ use veeksha_model::Request;
 
 use super::lengths::json;
 use super::losses;
-use super::{CannotConvert, Converter, Line, Source, as_pieces, milliseconds};
+use super::{Converter, Line, Source, as_pieces, milliseconds};
 use crate::blocks::blocks;
 use crate::conversation::output_tokens;
+use crate::convert::error::CannotConvert;
 
 #[derive(Serialize)]
 struct Row {

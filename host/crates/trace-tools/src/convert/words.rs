@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use veeksha_model::{Answer, HistoryMode, MediaKind, Message, Request, Role, Segment, ToolCall};
 
 use super::losses;
-use super::{CannotConvert, Converter, Line, Source, milliseconds};
+use super::{Converter, Line, Source, milliseconds};
+use crate::convert::error::CannotConvert;
 
 impl Converter {
     pub(super) fn multi_turn(&mut self, source: &Source<'_>) -> Result<Vec<String>, CannotConvert> {

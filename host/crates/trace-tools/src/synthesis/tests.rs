@@ -9,8 +9,8 @@ use veeksha_prefix::{Piece, PrefixLedger};
 use veeksha_stats::RandomStream;
 
 use super::*;
+use crate::convert::{Converter, Format};
 use crate::invent::{blocks, request, session, synthetic, user};
-use crate::{Converter, Format};
 
 /// A trace of `sessions` sessions: 70 % begin with one of twenty system prompts of four to ten blocks, of which half go on with one of five
 /// documents of thirty blocks; then text of their own. Half have one turn, the others two to four, each longer than the one

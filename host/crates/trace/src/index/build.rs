@@ -10,9 +10,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::columns::Columns;
 use crate::error::{BadRow, Place, Skipped, TraceError};
+use crate::index::groups::Groups;
 use crate::index::intern::Interner;
 use crate::index::tree::{TreeFault, parents_of, roots_of};
-use crate::index::{Groups, MAX_ROWS, NO_ARRIVAL, NONE, Rows, retain};
+use crate::index::{MAX_ROWS, NO_ARRIVAL, NONE, Rows, retain};
 use crate::options::OnBadRow;
 use crate::problem::RowProblem;
 use crate::row::{Header, Row, RowReader};

@@ -6,8 +6,10 @@ use std::ops::ControlFlow;
 use crate::error::TraceError;
 use crate::options::OnBadRow;
 use crate::problem::RowProblem;
+use crate::rows::csv::header_of;
+use crate::rows::format::Shape;
 use crate::rows::format::first_of;
-use crate::rows::{Limits, RawRow, Shape, each_row, header_of};
+use crate::rows::{Limits, RawRow, each_row};
 use crate::store::Store;
 
 /// Refuses a file whose beginning, longer than any row, shows that its first row is too long. What the whole file would

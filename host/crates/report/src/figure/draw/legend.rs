@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::{Frame, Painter};
-use crate::ReportError;
+use crate::error::ReportError;
 use crate::figure::canvas::{Anchor, Point};
 use crate::figure::palette::INK;
 use crate::figure::{Chart, Element, Marker};

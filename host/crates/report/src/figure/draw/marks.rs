@@ -3,10 +3,11 @@
 use plotters::prelude::*;
 
 use super::{Frame, Painter, finite};
-use crate::ReportError;
+use crate::error::ReportError;
 use crate::figure::canvas::{Anchor, Point};
+use crate::figure::palette::Hue;
 use crate::figure::palette::INK;
-use crate::figure::{BoxShape, Dash, Element, Fill, Hue, Marker, Shape};
+use crate::figure::{BoxShape, Dash, Element, Fill, Marker, Shape};
 
 impl<B: DrawingBackend> Painter<'_, '_, B> {
     /// Draws an element between the axes.

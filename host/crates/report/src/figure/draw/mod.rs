@@ -9,7 +9,7 @@ use super::axis::Fitted;
 use super::canvas::{Anchor, Canvas, Point};
 use super::palette::{FAINT, GRID, INK, LINE, SOFT};
 use super::{Chart, Element, Figure};
-use crate::ReportError;
+use crate::error::ReportError;
 
 /// Size of a single drawing in pixels.
 pub(super) const SIZE: (u32, u32) = (800, 500);

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use veeksha_clock::utc_stamp;
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{EndMarker, Events, Part, Script, Story};
-use crate::FinishReason;
+use super::{EndMarker, Events, Script};
+use crate::engine::FinishReason;
+use crate::server::script::story::{Part, Story};
 
 /// TGI: one event for each token; the last token's event ends the answer.
 pub(super) struct Tgi {

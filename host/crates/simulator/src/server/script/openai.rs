@@ -7,9 +7,10 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{Dialect, EndMarker, Events, Part, Script, Story};
-use crate::FinishReason;
+use super::{Dialect, EndMarker, Events, Script};
+use crate::engine::FinishReason;
 use crate::server::request::Delivery;
+use crate::server::script::story::{Part, Story};
 
 /// Writes the events of one answer.
 pub(super) struct OpenAi {

@@ -7,8 +7,9 @@
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{EndMarker, Events, Part, Script, Story};
-use crate::FinishReason;
+use super::{EndMarker, Events, Script};
+use crate::engine::FinishReason;
+use crate::server::script::story::{Part, Story};
 
 pub(super) struct Responses {
     story: Story,
