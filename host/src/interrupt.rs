@@ -8,9 +8,8 @@ use signal_hook::iterator::Signals;
 use veeksha_clock::RunClock;
 use veeksha_pipeline::Control;
 
-use crate::exit;
-use crate::failure::Failure;
-use crate::say;
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 
 /// Programs such as `timeout` signal the process and its group: what comes this soon is the same wish.
 const SAME_WISH_NANOS: u64 = 300_000_000;
@@ -58,7 +57,7 @@ impl Interrupts {
                     continue;
                 }
                 if now != begun {
-                    say::err("\nstopped at once; the results may be incomplete");
+                    terminal::err("\nstopped at once; the results may be incomplete");
                     end();
                 }
                 shared.interrupt();
@@ -109,18 +108,18 @@ impl Interrupts {
         current.interrupted = true;
         match &current.under_way {
             UnderWay::Run(control) => {
-                say::err(
+                terminal::err(
                     "\nstopping: requests in flight are given up, results are kept (again to stop at once)",
                 );
                 control.stop();
             }
             UnderWay::Nothing => {
-                say::err("\ninterrupted before there were results: nothing is written");
+                terminal::err("\ninterrupted before there were results: nothing is written");
                 end();
             }
             UnderWay::Unfinished(unfinished) => {
                 unfinished.remove();
-                say::err(format!(
+                terminal::err(format!(
                     "\ninterrupted before the results were complete: {} is removed",
                     unfinished.path.display()
                 ));
@@ -131,7 +130,7 @@ impl Interrupts {
 }
 
 fn end() -> ! {
-    std::process::exit(i32::from(exit::INTERRUPTED))
+    std::process::exit(i32::from(veeksha_exit::INTERRUPTED))
 }
 
 /// The folders above `path` that are not there yet, the deepest first.

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::exit;
-use crate::mode::Part;
+use veeksha_app::{CompatOptions, Failure, Part};
 
 /// Benchmarks LLM inference servers and proves how accurately it did so.
 #[derive(Debug, Parser)]
-#[command(name = "veeksha-host", version, after_help = exit::HELP, disable_help_subcommand = true)]
+#[command(name = "veeksha-host", version, after_help = veeksha_exit::HELP, disable_help_subcommand = true)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -97,6 +96,13 @@ pub(crate) struct OutputArgs {
     /// of `--as` and `--compat` that define the metric. Can be given more than once.
     #[arg(long, value_name = "[TOOL=]METRIC:VALUE", value_parser = goodput)]
     pub(crate) as_goodput: Vec<veeksha_compat::Goodput>,
+}
+
+impl OutputArgs {
+    /// Checks the options of other tools before anything is done.
+    pub(crate) fn options(&self) -> Result<CompatOptions, Failure> {
+        CompatOptions::new(&self.as_tools, self.compat.is_some(), &self.as_goodput)
+    }
 }
 
 /// A tool whose files can be written.
@@ -480,7 +486,7 @@ mod tests {
 
     #[test]
     fn stretches_have_the_bounds_of_the_scenario_s_keys() {
-        let schema = veeksha_scenario::json_schema(&crate::shipped::schemas());
+        let schema = veeksha_scenario::json_schema(&veeksha_app::shipped::schemas());
         for key in ["slice_seconds", "stream_metrics_interval"] {
             let mut found = Vec::new();
             named(&schema, key, &mut found);

@@ -2,12 +2,11 @@
 
 mod files;
 mod letters;
+mod path;
 mod read;
 mod show;
 mod sides;
 mod wanted;
-
-use std::path::Path;
 
 use serde_json::Value;
 use veeksha_compare::{
@@ -19,9 +18,9 @@ use veeksha_model::{printable, steers};
 use veeksha_slo::Range;
 
 use crate::cli::args::CompareArgs;
-use crate::failure::Failure;
-use crate::{exit, say};
 use sides::Cell;
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 use wanted::Wanted;
 
 pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
@@ -45,25 +44,25 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         comparison.junit(decided).map_err(Failure::internal)
     })?;
     if args.github {
-        say::out(comparison.annotations(decided).trim_end());
+        terminal::out(comparison.annotations(decided).trim_end());
     }
-    Ok(decision.map_or(exit::DONE, |decision| told(&decision)))
+    Ok(decision.map_or(veeksha_exit::DONE, |decision| told(&decision)))
 }
 
 /// Says what became of the gate, and why; the exit code.
 fn told(decision: &Decision) -> u8 {
     let (outcome, code) = match decision.fails() {
-        true => ("fails", exit::SLO_FAILED),
-        false => ("passes", exit::DONE),
+        true => ("fails", veeksha_exit::SLO_FAILED),
+        false => ("passes", veeksha_exit::DONE),
     };
     for candidate in &decision.candidates {
         if !candidate.reasons.is_empty() {
             let why = format!("{}: {}", called(candidate), candidate.reasons.join("; "));
-            say::err(printable(&why));
+            terminal::err(printable(&why));
         }
     }
     let what = format!("--fail-if {}: {outcome}", decision.expression);
-    say::err(printable(&what));
+    terminal::err(printable(&what));
     code
 }
 
@@ -92,7 +91,7 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
     let mut is_checked = false;
     for cell in cells {
         if let Some(name) = &cell.name {
-            say::err(format!(
+            terminal::err(format!(
                 "cell {} of {}: {}",
                 comparisons.len() + 1,
                 cells.len(),
@@ -148,11 +147,6 @@ fn pretty(value: &Value) -> Result<String, Failure> {
         }
     }
     Ok(escaped)
-}
-
-/// A path within a line.
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
 }
 
 /// What an expression may name: what is built in, whether these runs have it or not, and what the runs have.

@@ -4,9 +4,8 @@ use serde_json::json;
 use veeksha_machine::{ExpectedLoad, Facts, Finding, Machine, State};
 
 use crate::cli::args::DoctorArgs;
-use crate::exit;
-use crate::failure::Failure;
-use crate::say;
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 
 /// Looks at the machine, and says what it finds. What stands in the way of the expected load makes the exit code that of an
 /// invalid measurement.
@@ -25,13 +24,13 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
             "findings": findings,
         });
         let text = serde_json::to_string_pretty(&report).map_err(Failure::internal)?;
-        say::out(text);
+        terminal::out(text);
     } else {
-        say::out(table(&load, &facts, &findings));
+        terminal::out(table(&load, &facts, &findings));
     }
     Ok(match worst {
-        Some(State::Bad) => exit::INVALID,
-        _ => exit::DONE,
+        Some(State::Bad) => veeksha_exit::INVALID,
+        _ => veeksha_exit::DONE,
     })
 }
 
@@ -96,7 +95,7 @@ fn heading(facts: &Facts) -> String {
             .clone()
             .unwrap_or_else(|| "processor unknown".into()),
     ];
-    parts.push(say::counted(facts.cores as u64, "core"));
+    parts.push(terminal::counted(facts.cores as u64, "core"));
     parts.extend(
         facts
             .memory

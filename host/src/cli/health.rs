@@ -3,33 +3,36 @@
 use veeksha_health::{Health, Outcome};
 
 use crate::cli::args::HealthArgs;
-use crate::failure::Failure;
-use crate::old_run::OldRun;
-use crate::{exit, expected, say};
+use veeksha_app::Failure;
+use veeksha_app::RecordedRun;
+use veeksha_app::health_expectation;
+use veeksha_present::terminal;
 
 pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
-    let mut run = OldRun::open(&args.run, true)?;
-    let mut health = Health::new(expected::of(&run.loaded.scenario));
+    let mut run = RecordedRun::open(&args.run, true)?;
+    let mut health = Health::new(health_expectation::of(&run.loaded.scenario));
     run.for_each(|event| health.on(event))?;
     for note in run.notes.iter().chain(&run.about_scenario) {
-        say::err(format!("note: {note}"));
+        terminal::err(format!("note: {note}"));
     }
     let report = health.finish();
     if args.json {
         let mut json = report.json();
         json["record_is_whole"] = run.is_whole().into();
-        say::out(serde_json::to_string_pretty(&json).map_err(Failure::internal)?);
+        terminal::out(serde_json::to_string_pretty(&json).map_err(Failure::internal)?);
     } else {
         if !run.is_whole() {
-            say::out("The record is not whole: the checks are of what is there.");
+            terminal::out("The record is not whole: the checks are of what is there.");
         }
-        say::out(report.text().trim_end());
+        terminal::out(report.text().trim_end());
     }
     if !args.strict || (report.passed() && run.is_whole()) {
-        return Ok(exit::DONE);
+        return Ok(veeksha_exit::DONE);
     }
     if !run.is_whole() {
-        say::err("--strict: the record is not whole, so that nobody can say whether the run did as asked");
+        terminal::err(
+            "--strict: the record is not whole, so that nobody can say whether the run did as asked",
+        );
     }
     if !report.passed() {
         let failed = report
@@ -37,7 +40,7 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
             .iter()
             .filter(|check| check.outcome == Outcome::Failed);
         let failed: Vec<&str> = failed.map(|check| check.name).collect();
-        say::err(format!("--strict: not as asked for: {}", failed.join(", ")));
+        terminal::err(format!("--strict: not as asked for: {}", failed.join(", ")));
     }
-    Ok(exit::INVALID)
+    Ok(veeksha_exit::INVALID)
 }

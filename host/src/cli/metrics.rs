@@ -6,21 +6,21 @@ use veeksha_model::MetricDefinition;
 use veeksha_report::{Colour, Row, Section, summary_table};
 
 use crate::cli::args::MetricsArgs;
-use crate::exit;
-use crate::failure::Failure;
-use crate::source::Source;
-use crate::{cells, judges, objectives, say, tokenizers};
+use veeksha_app::Failure;
+use veeksha_app::{Source, collect_errors};
+use veeksha_app::{evaluator_plugins, objectives, tokenizers};
+use veeksha_present::terminal;
 
 const WIDTH: usize = 110;
 
 pub(super) fn metrics(args: &MetricsArgs) -> Result<u8, Failure> {
     let catalogue = objectives::catalogue(&definitions(args)?)?;
     match &args.name {
-        None if args.json => say::out(pretty(&all(&catalogue))?),
-        None => say::out(list(&catalogue)),
+        None if args.json => terminal::out(pretty(&all(&catalogue))?),
+        None => terminal::out(list(&catalogue)),
         Some(name) => explain(&catalogue, name, args.json)?,
     }
-    Ok(exit::DONE)
+    Ok(veeksha_exit::DONE)
 }
 
 /// The metrics of the plugins that are named.
@@ -33,11 +33,11 @@ fn definitions(args: &MetricsArgs) -> Result<Vec<MetricDefinition>, Failure> {
         None => Source::nothing()?,
     };
     let mut definitions: Vec<MetricDefinition> = Vec::new();
-    for cell in cells::all(source.cells(&[], &[], args.no_cache)?)? {
+    for cell in collect_errors(source.variants(&[], &[], args.no_cache)?)? {
         let loaded = cell.loaded;
         let tokenizer = tokenizers::tokenizer(&loaded, &mut Vec::new())?.tokenizer;
-        let mut opened = judges::of_scenario(&loaded, &tokenizer)?;
-        judges::of_files(
+        let mut opened = evaluator_plugins::open_scenario(&loaded, &tokenizer)?;
+        evaluator_plugins::open_files(
             &mut opened,
             &loaded,
             &args.plugins,
@@ -120,10 +120,10 @@ fn explain(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<(), Failu
         }
     };
     if as_json {
-        say::out(pretty(&value)?);
+        terminal::out(pretty(&value)?);
         return Ok(());
     }
-    say::out(name_and_words(&value));
+    terminal::out(name_and_words(&value));
     Ok(())
 }
 

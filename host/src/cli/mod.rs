@@ -1,37 +1,44 @@
 //! One file per command.
 
-pub(crate) mod args;
+mod args;
 mod check;
 mod compare;
 mod doctor;
 mod evaluate;
 mod health;
+mod live_page;
 mod metrics;
+mod output;
 mod run;
+mod scenarios;
 mod schema;
-pub(crate) mod sim;
+mod sim;
 mod simulate;
+mod sweep;
 mod trace;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::exit;
-use crate::failure::Failure;
 use crate::interrupt::Interrupts;
-use crate::say;
 use args::{Command, CommandLine};
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 
-/// Parses the command line, runs the command, reports its failure. The process's exit code is one of [`crate::exit`].
+/// Parses the command line, runs the command, reports its failure. The process's exit code is one of [`veeksha_exit`].
 pub fn main() -> ExitCode {
-    let told = |failure: Failure| {
-        say::err(&failure);
+    let report = |failure: Failure| {
+        terminal::err(&failure);
         failure.code
     };
-    let code = arguments().and_then(dispatch).unwrap_or_else(told);
-    // Whoever reads the output must know that it is not whole, whatever else happened.
-    let code = say::all_is_out().map_or_else(told, |()| code);
+    let code = arguments().and_then(dispatch).unwrap_or_else(report);
+    // Incomplete output is reported whatever else happened.
+    let code = terminal::output_error().map_or(code, |error| {
+        report(Failure::internal(format!(
+            "cannot write to standard output: {error}"
+        )))
+    });
     ExitCode::from(code)
 }
 
@@ -64,10 +71,10 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
             // Help and version are answers, not errors; clap prints each where it belongs.
             let printed = error.print();
             return Ok(match error.use_stderr() {
-                true => exit::USAGE,
+                true => veeksha_exit::USAGE,
                 false => {
-                    say::written(printed);
-                    exit::DONE
+                    terminal::written(printed);
+                    veeksha_exit::DONE
                 }
             });
         }
@@ -92,8 +99,8 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut CommandLine::command(), "veeksha-host", &mut script);
-            say::out(String::from_utf8_lossy(&script).trim_end());
-            Ok(exit::DONE)
+            terminal::out(String::from_utf8_lossy(&script).trim_end());
+            Ok(veeksha_exit::DONE)
         }
     }
 }

@@ -1,116 +1,48 @@
 //! `veeksha-host run`.
 
-use std::sync::Arc;
-
-use veeksha_page::Live;
-use veeksha_report::RunFolder;
+use veeksha_app::{CompatOptions, Failure, Loaded, RunOptions, plan};
 
 use crate::cli::args::RunArgs;
-use crate::cli::check;
-use crate::collect::{self, Collector, Shown};
-use crate::compat::Wanted;
-use crate::drive::{Refused, check_cores, drive};
-use crate::failure::{Failure, OUTPUT_DIR};
+use crate::cli::output::{self, Printed};
+use crate::cli::scenarios::scenarios;
+use crate::cli::{check, live_page, sweep};
 use crate::interrupt::Interrupts;
-use crate::mode::Mode;
-use crate::results::{Concluded, Judged};
-use crate::say;
-use crate::source::Loaded;
-use crate::sweep::Table;
-use crate::{exit, live, prompts, results, rooted, self_test, source, sweep, target, wire_up};
 
 pub(super) fn run(
     args: &RunArgs,
     overrides: &[(String, String)],
     interrupts: &Interrupts,
 ) -> Result<u8, Failure> {
-    let wanted = Wanted::of(&args.output)?;
-    let cells = check::sound(source::cells(&args.drive.scenario, overrides)?, interrupts)?;
-    let page = live::start(args)?;
-    let context = Context {
-        args,
-        wanted,
-        interrupts,
-        page,
-    };
-    sweep::each(cells, interrupts, args.drive.quiet, |loaded, table| {
-        one(loaded, &context, table)
+    let compat = args.output.options()?;
+    let scenarios = check::sound(scenarios(&args.drive.scenario, overrides)?, interrupts)?;
+    let options = options(args, compat)?;
+    sweep::each(scenarios, interrupts, args.drive.quiet, |loaded, printed| {
+        one(loaded, args, &options, interrupts, printed)
     })
 }
 
-/// What the runs of one command share.
-struct Context<'a> {
-    args: &'a RunArgs,
-    wanted: Wanted,
-    interrupts: &'a Interrupts,
-    page: Option<Arc<Live>>,
+fn options(args: &RunArgs, compat: CompatOptions) -> Result<RunOptions, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::internal(format!("cannot find this program: {error}")))?;
+    Ok(RunOptions {
+        compat,
+        quiet: args.drive.quiet,
+        stream_metrics: args.stream_metrics,
+        page: live_page::start(args)?,
+        program: Some(program),
+    })
 }
 
-fn one(mut loaded: Loaded, context: &Context<'_>, table: Table) -> Result<Concluded, Failure> {
-    let args = context.args;
-    check_cores(&loaded.scenario.runtime)?;
-    let (mut target, simulated) = target::settle(&mut loaded, &args.drive.scenario.scenario)?;
-    let mut wired = wire_up::wire(&mut loaded, Mode::Run(args.drive.shard))?;
-    target::complete(&mut target, &loaded, &wired)?;
-    let wanted = args.self_test || loaded.scenario.certificate.self_test;
-    if wanted {
-        self_test::check()?;
-    }
-    let config = rooted::rooted(&loaded.scenario, loaded.folder()).to_yaml();
-    let scenario = loaded.scenario;
-    for note in &wired.notes {
-        say::note(note);
-    }
-
-    let control = context.interrupts.next_run();
-    let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    let folder = RunFolder::create(&scenario.output_dir, &config, &stamp)
-        .map_err(|error| Failure::no_folder(error, OUTPUT_DIR))?;
-    let mut collector = Collector::new(&scenario, &wired, &folder, &context.wanted, config)?;
-    collector.watch()?;
-    let shown = Shown {
-        lines: collect::lines_of(&scenario, args.drive.quiet, args.stream_metrics),
-        quiet: args.drive.quiet,
-        sessions_planned: scenario.runtime.session_limit(),
-        page: context.page.clone(),
-    };
-    let (events, thread) = collect::on_a_thread(collector, shown)?;
-    let refused = Refused::default();
-    let ended = drive(&scenario, &mut wired, target, &events, &control, &refused);
-    drop(events);
-    let collected = thread
-        .join()
-        .map_err(|_| Failure::internal("the collector of results has died"))?;
-    if let Some(server) = simulated {
-        server.stop();
-    }
-    prompts::report(&wired.materialiser);
-    let ended = ended?;
-    let stopped_before = control.is_stopped();
-    let self_test = match wanted && !stopped_before {
-        true => self_test::measure(&scenario, &collected.analysed.evaluation, &control),
-        false => Ok(None),
-    };
-    let interrupted = control.is_stopped() && !stopped_before;
-    // The results of the run itself are written whatever became of the test.
-    let (self_test, failed) = match self_test {
-        // What was cut short proves nothing.
-        Ok(found) => (found.filter(|_| !interrupted), None),
-        Err(failure) => (None, Some(failure)),
-    };
-    let judged = Judged {
-        clock: results::Clock::Real,
-        thresholds: results::thresholds(&scenario),
-        self_test,
-        threads: results::Threads::of(&scenario.runtime, &refused),
-    };
-    let mut concluded = results::conclude(&folder, collected, &ended, &judged, table)?;
-    if let Some(page) = &context.page {
-        page.publish(concluded.page.json().into());
-    }
-    if interrupted {
-        say::err("the self-test was interrupted; the results of the run are complete");
-        concluded.code = exit::INTERRUPTED;
-    }
-    failed.map_or(Ok(concluded), Err)
+fn one(
+    loaded: Loaded,
+    args: &RunArgs,
+    options: &RunOptions,
+    interrupts: &Interrupts,
+    printed: Printed,
+) -> Result<veeksha_app::Conclusion, Failure> {
+    let drive = &args.drive;
+    let plan = plan(loaded, &drive.scenario.scenario, drive.shard, args.self_test)?;
+    output::notes(plan.notes());
+    let conclusion = veeksha_app::run(plan, options, &interrupts.next_run())?;
+    output::conclusion(conclusion, printed)
 }

@@ -1,10 +1,9 @@
 //! `veeksha-host schema`.
 
 use crate::cli::args::SchemaFormat;
-use crate::exit;
-use crate::failure::Failure;
-use crate::say;
-use crate::shipped;
+use veeksha_app::Failure;
+use veeksha_app::shipped;
+use veeksha_present::terminal;
 
 pub(super) fn schema(format: SchemaFormat) -> Result<u8, Failure> {
     let schemas = shipped::schemas();
@@ -12,9 +11,9 @@ pub(super) fn schema(format: SchemaFormat) -> Result<u8, Failure> {
         SchemaFormat::Json => {
             let schema = veeksha_scenario::file_schema(&schemas);
             let text = serde_json::to_string_pretty(&schema).map_err(Failure::internal)?;
-            say::out(text);
+            terminal::out(text);
         }
-        SchemaFormat::Lua => say::out(veeksha_scenario::lua_annotations(&schemas).trim_end()),
+        SchemaFormat::Lua => terminal::out(veeksha_scenario::lua_annotations(&schemas).trim_end()),
     }
-    Ok(exit::DONE)
+    Ok(veeksha_exit::DONE)
 }

@@ -3,20 +3,18 @@
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use veeksha_clock::RunClock;
-use veeksha_scenario::Document;
-use veeksha_simulator::{Profile, SimOptions, SimServer, TruthRecord, truth_line};
+use veeksha_simulator::{Profile, SimServer, TruthRecord, truth_line};
 
 use crate::cli::args::SimArgs;
-use crate::exit;
-use crate::failure::Failure;
-use crate::say;
+use veeksha_app::Failure;
+use veeksha_app::sim_profile::{options, profile};
+use veeksha_present::terminal;
 
 /// Answers that a twin streams at a time without slowing down.
 const TWIN_STREAMS: u32 = 100_000;
@@ -43,7 +41,7 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?;
     let server = SimServer::start(SocketAddr::from((args.host, args.port)), options, clock)
         .map_err(|error| Failure::usage(error).hinted("--port 0 takes a free port"))?;
-    say::out(format!("serving http://{}/v1 (Ctrl-C ends it)", server.addr()));
+    terminal::out(format!("serving http://{}/v1 (Ctrl-C ends it)", server.addr()));
     if args.twin_ttft.is_some() {
         end_with_the_parent()?;
     }
@@ -51,7 +49,7 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
     // What is under way is over when the server is.
     server.stop();
     truth.map_or(Ok(()), TruthFile::finish)?;
-    Ok(exit::DONE)
+    Ok(veeksha_exit::DONE)
 }
 
 /// A twin is told to end by a signal, or by the end of its standard input: whoever measured it is gone then.
@@ -99,36 +97,4 @@ impl TruthFile {
             Err(_) => Err(Failure::internal("the writer of the truth has died")),
         }
     }
-}
-
-/// A server that tokenizes as the host does by default.
-pub(crate) fn options(profile: Profile, seed: u64) -> Result<SimOptions, Failure> {
-    let tokenizer = veeksha_prompt::Tokenizer::embedded().map_err(Failure::internal)?;
-    let tokenize = Arc::new(move |text: &str| tokenizer.encode(text).unwrap_or_default());
-    Ok(SimOptions {
-        tokenize,
-        ..SimOptions::new(profile, seed)
-    })
-}
-
-/// A profile by its name, or a YAML file with a profile's keys, below `folder` if it is relative.
-pub(crate) fn profile(name: &str, folder: &Path) -> Result<Profile, Failure> {
-    if let Some(profile) = Profile::named(name) {
-        return Ok(profile);
-    }
-    let path = folder.join(name);
-    let shown = path.display();
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        Failure::usage(format!(
-            "there is no profile `{name}`, and no file {shown}: {error}"
-        ))
-        .hinted(format!("the profiles are {}", Profile::names().join(", ")))
-    })?;
-    let document = Document::from_yaml(&text, &shown.to_string()).map_err(Failure::usage)?;
-    let profile: Profile = serde_json::from_value(document.root.to_json())
-        .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    profile
-        .check()
-        .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    Ok(profile)
 }

@@ -125,16 +125,15 @@ impl Sweep {
 
     /// The exit code of the whole: 130 if a run was interrupted, else that of the first run that did not end with 0, else 0.
     pub fn exit_code(&self) -> u8 {
-        const INTERRUPTED: u8 = 130;
         let mut codes = self
             .cells
             .iter()
             .filter_map(|cell| cell.outcome.as_ref())
             .map(|outcome| outcome.exit_code)
-            .filter(|code| *code != 0);
-        match codes.clone().any(|code| code == INTERRUPTED) {
-            true => INTERRUPTED,
-            false => codes.next().unwrap_or(0),
+            .filter(|code| *code != veeksha_exit::DONE);
+        match codes.clone().any(|code| code == veeksha_exit::INTERRUPTED) {
+            true => veeksha_exit::INTERRUPTED,
+            false => codes.next().unwrap_or(veeksha_exit::DONE),
         }
     }
 

@@ -146,7 +146,7 @@ fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> R
         .filter_map(|(path, name)| Some(format!("{name} {}", value(path)?)));
     let verdict = outcome.verdict.clone().filter(|verdict| verdict != "VALID");
     let failure = outcome.failure.clone().or_else(|| match outcome.exit_code {
-        0 => None,
+        veeksha_exit::DONE => None,
         code => Some(format!("exit code {code}")),
     });
     let is_unhealthy = health::failed(outcome).is_some_and(|failed| !failed.is_empty());
@@ -156,8 +156,8 @@ fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> R
         cells,
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         mark: match outcome.exit_code {
-            0 if verdict.is_some() || is_unhealthy => Mark::Warning,
-            0 => Mark::Plain,
+            veeksha_exit::DONE if verdict.is_some() || is_unhealthy => Mark::Warning,
+            veeksha_exit::DONE => Mark::Plain,
             _ => Mark::Bad,
         },
     }

@@ -7,42 +7,41 @@ use std::collections::BTreeSet;
 
 use veeksha_experiments::Sweep;
 use veeksha_report::{Colour, Section, summary_table};
+use veeksha_scenario::Scenario;
 
-use crate::cells::{self, Cell};
 use crate::cli::args::ScenarioArgs;
-use crate::failure::Failure;
+use crate::cli::scenarios::scenarios;
 use crate::interrupt::Interrupts;
-use crate::mode::Mode;
-use crate::source::{self, Loaded};
-use crate::{exit, say, target, wire_up};
 use how_long::HowLong;
 use sections::row;
+use veeksha_app::{Failure, Loaded, Variant, collect_errors};
+use veeksha_present::terminal;
 
 /// Width of the table where the terminal's is not known.
 const WIDTH: usize = 110;
 
 /// A scenario that nothing is wrong with.
 struct Checked {
-    loaded: Loaded,
+    scenario: Scenario,
     sections: Vec<Section>,
     how_long: HowLong,
     notes: Vec<String>,
 }
 
 pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
-    let read = source::cells(args, overrides)?.into_iter();
+    let read = scenarios(args, overrides)?.into_iter();
     let checked = read.map(|cell| cell.and_then(|loaded| loaded.and_then(checked)));
-    let cells = cells::all(checked.collect())?;
+    let cells = collect_errors(checked.collect())?;
     let sections = match cells.as_slice() {
         [one] => one.loaded.sections.clone(),
         several => overview(several),
     };
-    say::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
+    terminal::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
     let notes: BTreeSet<&String> = cells.iter().flat_map(|cell| &cell.loaded.notes).collect();
     for note in notes {
-        say::err(format!("note: {note}"));
+        terminal::err(format!("note: {note}"));
     }
-    Ok(exit::DONE)
+    Ok(veeksha_exit::DONE)
 }
 
 /// The scenarios of a command, if nothing is wrong with any. A single one tells by itself, before its folder is made; of several, none begins
@@ -51,10 +50,10 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
 /// # Errors
 /// What `check` says.
 pub(super) fn sound(
-    cells: Vec<Cell<Result<Loaded, Failure>>>,
+    cells: Vec<Variant<Result<Loaded, Failure>>>,
     interrupts: &Interrupts,
-) -> Result<Vec<Cell>, Failure> {
-    let cells = cells::all(cells)?;
+) -> Result<Vec<Variant<Loaded>>, Failure> {
+    let cells = collect_errors(cells)?;
     if cells.len() < 2 {
         return Ok(cells);
     }
@@ -67,26 +66,25 @@ pub(super) fn sound(
             Ok(loaded)
         })
     });
-    cells::all(looked_at.collect())
+    collect_errors(looked_at.collect())
 }
 
-fn checked(mut loaded: Loaded) -> Result<Checked, Failure> {
-    let wired = wire_up::wire(&mut loaded, Mode::Check)?;
-    target::check(&loaded, &wired)?;
-    let (sections, how_long) = sections::sections(&loaded.scenario, &wired)?;
+fn checked(loaded: Loaded) -> Result<Checked, Failure> {
+    let checked = veeksha_app::check(loaded)?;
+    let (sections, how_long) = sections::sections(&checked.scenario, &checked.wired)?;
     Ok(Checked {
-        loaded,
+        scenario: checked.scenario,
         sections,
         how_long,
-        notes: wired.notes,
+        notes: checked.wired.notes,
     })
 }
 
 /// How many runs there are, in what they differ, and how long each takes and all together.
-fn overview(cells: &[Cell<Checked>]) -> Vec<Section> {
+fn overview(cells: &[Variant<Checked>]) -> Vec<Section> {
     let planned = cells
         .iter()
-        .map(|cell| (&cell.loaded.loaded.scenario, cell.settings.clone()));
+        .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));
     let sweep = Sweep::plan(planned);
     let each: Vec<HowLong> = cells.iter().map(|cell| cell.loaded.how_long).collect();
     let together = each

@@ -7,9 +7,9 @@ use veeksha_report::{Row, Section, number};
 use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 
 use super::how_long::HowLong;
-use crate::failure::Failure;
-use crate::say;
-use crate::wire_up::Wired;
+use veeksha_app::Failure;
+use veeksha_app::Wired;
+use veeksha_present::terminal;
 
 /// Sessions that are made to estimate the size of the workload.
 const SAMPLE: u32 = 100;
@@ -122,7 +122,10 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
             sample.open_outputs.to_string(),
         ));
     }
-    let title = format!("Workload (means of {})", say::counted(sample.sessions, "session"));
+    let title = format!(
+        "Workload (means of {})",
+        terminal::counted(sample.sessions, "session")
+    );
     let section = Section {
         title,
         columns: Vec::new(),
@@ -250,7 +253,7 @@ fn judged(wired: &Wired) -> Section {
         )
     }));
     let judges = wired
-        .judges
+        .evaluators
         .infos()
         .into_iter()
         .filter(|(role, _)| *role != "metric");

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::CompareArgs;
-use crate::failure::Failure;
-use crate::say;
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 
 /// Whether one of them takes the place of the table on standard output.
 pub(super) fn take_output(args: &CompareArgs) -> bool {
@@ -22,7 +22,7 @@ pub(super) fn write(
     match path {
         None => Ok(()),
         Some(path) if is_output(path) => {
-            say::out(text()?.trim_end());
+            terminal::out(text()?.trim_end());
             Ok(())
         }
         Some(path) => veeksha_report::write_named(path, &text()?).map_err(Failure::internal),
@@ -43,7 +43,7 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
         if let Some((other, _)) = taken.iter().find(|(_, known)| *known == place) {
             return Err(Failure::usage(format!(
                 "{other} and {flag} both name {}: each needs a file of its own",
-                super::shown(path)
+                super::path::shown(path)
             )));
         }
         taken.push((flag, place));

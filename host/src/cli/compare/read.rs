@@ -11,9 +11,10 @@ use veeksha_metrics::{Evaluation, Evaluator, Figure, Metric};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, IntervalGenerator, Traffic};
 
-use crate::failure::Failure;
-use crate::old_run::OldRun;
-use crate::{evaluators, objectives, results, say};
+use veeksha_app::Failure;
+use veeksha_app::RecordedRun;
+use veeksha_app::{builtin_evaluator, objectives};
+use veeksha_present::terminal;
 
 use super::wanted::Wanted;
 
@@ -22,15 +23,15 @@ const BESIDE: [&str; 1] = ["output_dir"];
 
 /// Reads the record of a run.
 pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure> {
-    let mut run = OldRun::open(path, true)?;
+    let mut run = RecordedRun::open(path, true)?;
     let definitions = run.definitions()?;
     let scenario = run.loaded.scenario.clone();
     let catalogue = objectives::catalogue(&definitions)?;
     // What a good request is stands in the scenario; objectives of plugins that are gone cannot be asked again.
     let objectives =
-        objectives::of_scenario(&run.loaded, run.lua_judges.clone(), &catalogue).unwrap_or_default();
+        objectives::of_scenario(&run.loaded, run.lua_request_checks.clone(), &catalogue).unwrap_or_default();
     let mut evaluator =
-        Evaluator::new(evaluators::setup(&scenario, objectives, &definitions)?).without_live();
+        Evaluator::new(builtin_evaluator::setup(&scenario, objectives, &definitions)?).without_live();
     let mut simulated = false;
     run.for_each(|event| {
         if let veeksha_events::Event::RunStarted(info) = event {
@@ -40,13 +41,13 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     })?;
     for note in run.notes.iter().chain(&run.about_scenario) {
         let note = format!("note: {}: {note}", path.display());
-        say::err(printable(&note));
+        terminal::err(printable(&note));
     }
     let mut evaluation = evaluator.finish();
     if run.is_damaged() {
         evaluation.record_is_damaged();
     }
-    let thresholds = results::thresholds(&scenario);
+    let thresholds = veeksha_present::thresholds(&scenario);
     let certificate = match simulated {
         true => Certificate::simulated(&evaluation, &thresholds),
         false => certify(&evaluation, &thresholds, None),

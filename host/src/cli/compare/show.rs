@@ -9,7 +9,7 @@ use veeksha_report::{Colour, Mark, Row, Section, summary_table};
 
 use super::letters::Letters;
 use crate::cli::args::CompareArgs;
-use crate::say;
+use veeksha_present::terminal;
 
 /// Width of the table where nothing says how wide it may be.
 const WIDTH: usize = 140;
@@ -47,7 +47,7 @@ pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
         if !table.rows.is_empty() {
             let section = figures(table, &sides, args);
             let width = width(&section);
-            say::out(summary_table(&[section], width, Colour::of_stdout()));
+            terminal::out(summary_table(&[section], width, Colour::of_stdout()));
         }
         lines("Settings that differ", &table.settings);
         lines("Remarks", &table.remarks);
@@ -84,11 +84,11 @@ fn lines(title: &str, texts: &[String]) {
     if texts.is_empty() {
         return;
     }
-    say::out(printable(title));
+    terminal::out(printable(title));
     texts
         .iter()
-        .for_each(|text| say::out(format!("  {}", printable(text))));
-    say::out("");
+        .for_each(|text| terminal::out(format!("  {}", printable(text))));
+    terminal::out("");
 }
 
 /// `A is v0.11 (3 runs: one, two, three)`.
@@ -139,7 +139,7 @@ fn figures(table: &Table, sides: &[String; 2], args: &CompareArgs) -> Section {
         })
         .collect();
     if !left.is_empty() {
-        let further = say::counted(left.len() as u64, "further figure");
+        let further = terminal::counted(left.len() as u64, "further figure");
         rows.push(Row {
             name: format!("{further} without a difference: --all shows them"),
             ..Row::default()

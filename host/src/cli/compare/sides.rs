@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use veeksha_model::printable;
 
-use crate::failure::Failure;
-use crate::old_run::OldRun;
-use crate::say;
-use crate::secrets::{is_masked, is_numbered};
-use crate::swept::{self, SweptRun, is_run, is_sweep};
+use veeksha_app::Failure;
+use veeksha_app::RecordedRun;
+use veeksha_app::secrets::{is_masked, is_numbered};
+use veeksha_app::sweep_manifest::{self, SweptRun, is_run, is_sweep};
+use veeksha_present::terminal;
 
 /// A cell of a sweep, or all there is; with the folders of the runs that each side has of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -145,15 +145,15 @@ fn short<'a>(key: &'a str, keys: &BTreeSet<&str>) -> &'a str {
 }
 
 fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
-    let folders = swept::lines(swept);
+    let folders = sweep_manifest::lines(swept);
     Failure::usage(format!(
         "{} is a sweep and {} is not: the cells of a sweep are no repeats of one another",
-        super::shown(path),
+        super::path::shown(path),
         printable(other)
     ))
     .hinted(format!(
         "give a sweep on both sides, which is compared cell by cell, or one of its {}:\n{}",
-        say::counted(folders.len() as u64, "run"),
+        terminal::counted(folders.len() as u64, "run"),
         folders.join("\n")
     ))
 }
@@ -201,12 +201,12 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
         }
         (false, false) => Err(Failure::usage(format!(
             "{} holds runs and sweeps: a side is one or several of one kind",
-            super::shown(path)
+            super::path::shown(path)
         ))
         .hinted("name the folder of a run or of a sweep")),
         (true, true) => {
             // Opening it says what is missing.
-            OldRun::open(path, true)?;
+            RecordedRun::open(path, true)?;
             Ok(Holds::Runs(vec![path.to_owned()]))
         }
     }
@@ -214,7 +214,7 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
 
 /// The runs of a sweep, which its manifest tells apart.
 fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
-    let runs = swept::runs(sweep)?;
+    let runs = sweep_manifest::runs(sweep)?;
     let unknown = |settings: &&Vec<(String, String)>| {
         settings
             .iter()
@@ -233,12 +233,12 @@ fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
         Some(settings) => Err(Failure::usage(format!(
             "{} does not tell its cells apart: several of its runs have {}, where the secret values (`***`) may differ, and its manifest is one \
              of before such values were numbered",
-            super::shown(sweep),
+            super::path::shown(sweep),
             printable(&texts(settings, |key| key).join(", "))
         ))
         .hinted(format!(
             "carry the sweep out anew, or compare its runs one by one:\n{}",
-            swept::lines(&runs).join("\n")
+            sweep_manifest::lines(&runs).join("\n")
         ))),
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use veeksha_metrics::Catalogue;
 
-use crate::failure::Failure;
+use veeksha_app::Failure;
 
 /// The metrics and figures that are looked at: all, or those that `--metrics` and then `--fail-if` name.
 pub(super) struct Wanted {
@@ -64,7 +64,7 @@ impl Wanted {
         let Some((written, meant)) = self.unknown.first() else {
             return Ok(());
         };
-        let mut runs: Vec<String> = runs.iter().map(|run| super::shown(run)).collect();
+        let mut runs: Vec<String> = runs.iter().map(|run| super::path::shown(run)).collect();
         runs.dedup();
         let failure = Failure::usage(format!(
             "--metrics: there is no metric or figure `{written}` in {}",

@@ -7,10 +7,9 @@ use veeksha_trace_tools::{Converter, Format};
 use super::output::{Output, Written};
 use super::subject::Subject;
 use crate::cli::args::ConvertArgs;
-use crate::exit;
-use crate::failure::Failure;
 use crate::interrupt::Interrupts;
-use crate::say;
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 
 pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
     let to: Format = args
@@ -38,9 +37,9 @@ pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8,
         Ok(ControlFlow::Continue(()))
     })?;
     out.finish()?;
-    say::err(format!("{} as `{to}`", say::counted(written, "row")));
+    terminal::err(format!("{} as `{to}`", terminal::counted(written, "row")));
     for loss in converter.losses() {
-        say::err(format!("not kept: {} ({})", loss.what, loss.count));
+        terminal::err(format!("not kept: {} ({})", loss.what, loss.count));
     }
-    Ok(exit::DONE)
+    Ok(veeksha_exit::DONE)
 }

@@ -8,9 +8,8 @@ use veeksha_trace_tools::{Portrait, PortraitReport};
 
 use super::subject::Subject;
 use crate::cli::args::InspectArgs;
-use crate::exit;
-use crate::failure::Failure;
-use crate::say;
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 
 pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
     let subject = Subject::open(&args.trace)?;
@@ -39,18 +38,18 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
             "rows_skipped": skipped,
             "portrait": report,
         });
-        say::out(serde_json::to_string_pretty(&value).map_err(Failure::internal)?);
+        terminal::out(serde_json::to_string_pretty(&value).map_err(Failure::internal)?);
     } else {
-        say::out(format!(
+        terminal::out(format!(
             "{}: {} bytes, read as `{}`, {}\n",
             subject.path.display(),
             subject.trace.bytes(),
             subject.flavor,
-            say::counted(subject.trace.facts().rows, "row"),
+            terminal::counted(subject.trace.facts().rows, "row"),
         ));
-        say::out(report.text().trim_end());
+        terminal::out(report.text().trim_end());
     }
-    Ok(exit::DONE)
+    Ok(veeksha_exit::DONE)
 }
 
 /// The cumulative share of each distribution: nothing in it depends on a choice of bins.

@@ -8,8 +8,8 @@ mod subject;
 mod synthesize;
 
 use crate::cli::args::TraceCommand;
-use crate::failure::Failure;
 use crate::interrupt::Interrupts;
+use veeksha_app::Failure;
 
 pub(super) fn trace(command: &TraceCommand, interrupts: &Interrupts) -> Result<u8, Failure> {
     match command {

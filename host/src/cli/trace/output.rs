@@ -5,8 +5,8 @@ use std::io::{BufWriter, ErrorKind, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use super::subject::Subject;
-use crate::failure::Failure;
 use crate::interrupt::{Finishing, Interrupts};
+use veeksha_app::Failure;
 
 /// Whether a line went out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

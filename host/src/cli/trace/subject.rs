@@ -14,9 +14,10 @@ use veeksha_trace::Trace;
 
 use super::detect::{self, Told};
 use crate::cli::args::TraceArgs;
-use crate::failure::Failure;
-use crate::source::{Loaded, Source};
-use crate::{prompts, say, shipped, tokenizers, traces};
+use veeksha_app::Failure;
+use veeksha_app::{Loaded, Source};
+use veeksha_app::{prompts, shipped, tokenizers, traces};
+use veeksha_present::terminal;
 
 /// Sessions of a trace without an end that are looked at, unless the user says how many.
 const OF_ENDLESS: u64 = 1000;
@@ -71,7 +72,7 @@ impl Subject {
         let path = loaded.folder().join(&trace.keys.trace_file);
         let opened = traces::open(&loaded, &trace, &tokenizer, &materialiser, &mut notes)?;
         for note in notes {
-            say::err(format!("note: {note}"));
+            terminal::err(format!("note: {note}"));
         }
         Ok(Subject {
             trace: opened,

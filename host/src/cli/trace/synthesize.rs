@@ -7,10 +7,9 @@ use veeksha_trace_tools::{LikenessFit, Synthesis};
 use super::output::{Output, Written};
 use super::subject::Subject;
 use crate::cli::args::SynthesizeArgs;
-use crate::exit;
-use crate::failure::Failure;
 use crate::interrupt::Interrupts;
-use crate::say;
+use veeksha_app::Failure;
+use veeksha_present::terminal;
 
 pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
     let subject = Subject::open(&args.trace)?;
@@ -39,12 +38,12 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
         rows += 1;
     }
     out.finish()?;
-    say::err(format!(
+    terminal::err(format!(
         "{} as `mooncake` with block_size {}, like the {} of {}",
-        say::counted(rows, "row"),
+        terminal::counted(rows, "row"),
         likeness.block_size(),
-        say::counted(likeness.sessions(), "session"),
+        terminal::counted(likeness.sessions(), "session"),
         subject.path.display(),
     ));
-    Ok(exit::DONE)
+    Ok(veeksha_exit::DONE)
 }

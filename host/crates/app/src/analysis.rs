@@ -1,0 +1,236 @@
+//! Computes everything that derives from the events of a run: in progress, simulated, or recorded.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use veeksha_compat::View;
+use veeksha_events::{Event, RunInfo, Status};
+use veeksha_health::{Expected, Health};
+use veeksha_metrics::{
+    DecodeWindowConfig, DecodeWindows, Evaluator, Fidelity, FidelitySchedule, PrefillStats,
+    Setup as MetricSetup,
+};
+use veeksha_model::ErrorClass;
+use veeksha_page::{PageData, RequestSample, RunState};
+use veeksha_ports::WorkloadInfo;
+use veeksha_present::{FailureClass, RunAnalysis, RunDescription, page};
+use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressFigures, RunFolder};
+use veeksha_scenario::{Scenario, Traffic};
+
+use crate::compat_output::{CompatOptions, Exporting};
+use crate::cores::cores;
+use crate::failure::Failure;
+use crate::wiring::Wired;
+use crate::{builtin_evaluator, health_expectation, tokenizers};
+
+/// Requests on a page.
+const PAGE_REQUESTS: usize = 20_000;
+
+/// Requests on the page of a run that goes on: it is made every second.
+const LIVE_REQUESTS: usize = 3_000;
+
+/// What is to be computed, and what of it is known before the first event.
+pub(crate) struct Setup {
+    /// What the built-in metrics are measured with, and what is asked of them.
+    pub(crate) metrics: MetricSetup,
+    /// What the scenario leads one to expect.
+    pub(crate) expected: Expected,
+    /// In which windows gaps are measured apart.
+    pub(crate) decode_windows: Option<DecodeWindowConfig>,
+    /// How recorded arrivals lie on the run's clock, of a run that replays a trace.
+    pub(crate) fidelity: Option<Option<FidelitySchedule>>,
+    /// Other tools in whose definitions the run is told.
+    pub(crate) views: Vec<View>,
+    /// Another tool's files, and where they go.
+    pub(crate) exporting: Option<Exporting>,
+    /// What the page says of the run.
+    pub(crate) about: RunDescription,
+}
+
+/// Describes a run of `scenario` in `folder`; `config` is the resolved scenario as YAML.
+pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> RunDescription {
+    let client = &scenario.client;
+    let target = match client.targets.as_slice() {
+        [] => client.api_base.as_deref().map(veeksha_model::shown_address),
+        several => Some(format!("{} servers", several.len())),
+    };
+    let traffic = match &scenario.traffic_scheduler {
+        Traffic::Rate(_) => "open loop".to_owned(),
+        Traffic::Concurrent(concurrent) => {
+            format!("{} sessions at a time", concurrent.target_concurrent_sessions)
+        }
+        Traffic::FixedSchedule(_) => "arrivals as recorded".to_owned(),
+    };
+    let facts = [
+        ("Target", target),
+        ("Model", client.model.clone()),
+        ("Interface", Some(client.kind.name().to_owned())),
+        ("Tokenizer", Some(tokenizers::describe(client))),
+        ("Traffic", Some(traffic)),
+        ("Seed", Some(scenario.seed.to_string())),
+    ];
+    RunDescription {
+        folder: folder.to_owned(),
+        config,
+        facts: facts
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
+        plugins: Vec::new(),
+        remarks: Vec::new(),
+        cores: cores(),
+        planned: scenario.runtime.timeout().map(|timeout| timeout.as_secs_f64()),
+    }
+}
+
+impl Setup {
+    pub(crate) fn of_run(
+        scenario: &Scenario,
+        wired: &Wired,
+        folder: &RunFolder,
+        compat: &CompatOptions,
+        config: String,
+    ) -> Result<Self, Failure> {
+        let mut about = describe(scenario, folder.path(), config);
+        about.plugins = plugins(wired);
+        Ok(Setup {
+            metrics: builtin_evaluator::setup(scenario, wired.objectives.clone(), &wired.definitions)?,
+            expected: health_expectation::of(scenario),
+            decode_windows: builtin_evaluator::decode_windows(scenario),
+            fidelity: builtin_evaluator::fidelity(scenario),
+            views: compat.views(scenario)?,
+            exporting: Exporting::start(compat, scenario, &about)?,
+            about,
+        })
+    }
+}
+
+fn plugins(wired: &Wired) -> Vec<(String, WorkloadInfo)> {
+    let workload = ("workload".to_owned(), wired.factory.info().clone());
+    let evaluators = wired.evaluators.infos().into_iter();
+    let evaluators = evaluators.map(|(role, info)| (role.to_owned(), info.clone()));
+    std::iter::once(workload).chain(evaluators).collect()
+}
+
+/// What has been computed so far.
+pub(crate) struct Analysis {
+    evaluator: Evaluator,
+    health: Health,
+    prefill: PrefillStats,
+    decode_windows: Option<DecodeWindows>,
+    fidelity: Option<Fidelity>,
+    requests: RequestSample,
+    chrome: ChromeTrace,
+    views: Vec<View>,
+    exporting: Option<Exporting>,
+    failures: BTreeMap<&'static str, FailureClass>,
+    started: Option<RunInfo>,
+    about: RunDescription,
+}
+
+impl Analysis {
+    pub(crate) fn new(setup: Setup) -> Self {
+        Analysis {
+            evaluator: Evaluator::new(setup.metrics),
+            health: Health::new(setup.expected),
+            prefill: PrefillStats::new(),
+            decode_windows: setup.decode_windows.map(DecodeWindows::new),
+            fidelity: setup.fidelity.map(Fidelity::new),
+            requests: RequestSample::new(PAGE_REQUESTS),
+            chrome: ChromeTrace::new(ChromeTraceLimits::default()),
+            views: setup.views,
+            exporting: setup.exporting,
+            failures: BTreeMap::new(),
+            started: None,
+            about: setup.about,
+        }
+    }
+
+    /// Without figures on the way, for a record that is read to its end.
+    pub(crate) fn of_a_record(setup: Setup) -> Self {
+        let analysis = Analysis::new(setup);
+        Analysis {
+            evaluator: analysis.evaluator.without_live(),
+            ..analysis
+        }
+    }
+
+    /// Takes the next event.
+    pub(crate) fn on(&mut self, event: &Event) {
+        self.evaluator.on(event);
+        self.health.on(event);
+        self.requests.on(event);
+        self.chrome.on(event);
+        if let Some(fidelity) = &mut self.fidelity {
+            fidelity.on(event);
+        }
+        self.views.iter_mut().for_each(|view| view.on(event));
+        if let Some(exporting) = &mut self.exporting {
+            exporting.on(event);
+        }
+        match event {
+            Event::RunStarted(info) => self.started = Some(info.clone()),
+            Event::Finished(record) => {
+                self.prefill.on(record);
+                if let Some(windows) = &mut self.decode_windows {
+                    windows.on(record);
+                }
+                if let Status::Failed { class, message } = &record.status
+                    // The table counts what was measured, and what was given up at the end is no failure of the server.
+                    && record.measured
+                    && *class != ErrorClass::Cancelled
+                {
+                    let first = || FailureClass {
+                        count: 0,
+                        message: message.clone(),
+                        request: record.id.to_string(),
+                        at: record.completed_at as f64 / 1e9,
+                    };
+                    self.failures.entry(class.name()).or_insert_with(first).count += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Where the run stands, for the progress line.
+    pub(crate) fn progress(&self, elapsed: f64, sessions_planned: Option<u64>) -> ProgressFigures {
+        builtin_evaluator::progress(&self.evaluator.live(), elapsed, sessions_planned)
+    }
+
+    /// The page of a run that goes on.
+    pub(crate) fn page_so_far(&self, state: RunState, elapsed: f64) -> PageData {
+        page::in_progress(
+            &self.about,
+            &self.evaluator.live(),
+            self.requests.snapshot_of(LIVE_REQUESTS),
+            &self.failures,
+            state,
+            elapsed,
+        )
+    }
+
+    /// All that can be computed.
+    pub(crate) fn finish(self) -> RunAnalysis {
+        let prefill_groups = self
+            .prefill
+            .groups()
+            .map(|(length, times)| (length, times.to_vec()))
+            .collect();
+        RunAnalysis {
+            evaluation: self.evaluator.finish(),
+            health: self.health.finish(),
+            fidelity: self.fidelity.and_then(Fidelity::finish),
+            prefill_groups,
+            prefill_stats: self.prefill.finish(),
+            decode_windows: self.decode_windows.map(DecodeWindows::finish),
+            requests: self.requests.finish(),
+            chrome: self.chrome,
+            views: self.views.into_iter().map(View::finish).collect(),
+            export: self.exporting.map(Exporting::finish),
+            failures: self.failures,
+            started: self.started,
+            about: self.about,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! From the keys of a scenario's built-in evaluator to what measures.
+
+use veeksha_metrics::{
+    Deadlines, DecodeWindowConfig, FidelitySchedule, Live, MinActiveRequests, Objectives, Setup,
+    WholeAnswers, WindowAnchor, WindowSelection,
+};
+use veeksha_model::{MetricDefinition, Nanos};
+use veeksha_report::ProgressFigures;
+use veeksha_scenario::{
+    DecodeWindowConfig as Written, Evaluator, Generator, MinActiveRequests as AtLeast, Performance, Scenario,
+    Traffic, WindowSelection as Selection,
+};
+
+use crate::failure::Failure;
+use crate::objectives;
+
+/// What the built-in metrics are measured with.
+pub fn setup(
+    scenario: &Scenario,
+    objectives: Objectives,
+    definitions: &[MetricDefinition],
+) -> Result<Setup, Failure> {
+    let performance = performance(scenario);
+    let nanos = |seconds: f64| (seconds * 1e9).round() as Nanos;
+    Ok(Setup {
+        catalogue: objectives::catalogue(definitions)?,
+        objectives,
+        deadlines: Deadlines {
+            prefill: nanos(performance.fluidity.prefill_deadline),
+            decode: nanos(performance.fluidity.decode_deadline),
+        },
+        slice: nanos(performance.slice_seconds),
+        measured_anew: std::collections::BTreeSet::new(),
+    })
+}
+
+/// The scenario with time slices of another length, in seconds.
+pub(crate) fn with_slice(mut scenario: Scenario, slice: f64) -> Scenario {
+    let index = match objectives::performance(&scenario) {
+        Some((index, _)) => index,
+        None => {
+            scenario
+                .evaluators
+                .push(Evaluator::Performance(Performance::default()));
+            scenario.evaluators.len() - 1
+        }
+    };
+    if let Some(Evaluator::Performance(performance)) = scenario.evaluators.get_mut(index) {
+        performance.slice_seconds = slice;
+    }
+    scenario
+}
+
+/// The `config.yml` of a run with time slices of another length. The rest of its text stays: what Lua functions stood in it cannot be had
+/// from anywhere else. Where it names no length, a remark at its end does.
+pub(crate) fn config_with_slice(config: &str, slice: f64) -> String {
+    const KEY: &str = "slice_seconds:";
+    let mut within = false;
+    let mut found = false;
+    let mut lines: Vec<String> = Vec::new();
+    for line in config.lines() {
+        if !line.starts_with([' ', '-']) {
+            within = line.starts_with("evaluators:");
+        }
+        let key = line.trim_start_matches([' ', '-']);
+        if within && !found && key.starts_with(KEY) {
+            found = true;
+            let indent = &line[..line.len() - key.len()];
+            lines.push(format!("{indent}{KEY} {slice:?}"));
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    if !found {
+        lines.push(format!("# evaluated with {KEY} {slice:?}"));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The keys of the built-in evaluator.
+pub fn performance(scenario: &Scenario) -> Performance {
+    objectives::performance(scenario)
+        .map_or_else(Performance::default, |(_, performance)| performance.clone())
+}
+
+/// In which windows gaps are measured apart, if they are.
+pub(crate) fn decode_windows(scenario: &Scenario) -> Option<DecodeWindowConfig> {
+    let text = performance(scenario).text_channel;
+    text.decode_window_enabled
+        .then(|| windows(&text.decode_window_config.unwrap_or_default()))
+}
+
+fn windows(written: &Written) -> DecodeWindowConfig {
+    DecodeWindowConfig {
+        min_active_requests: match written.min_active_requests {
+            AtLeast::Number(number) => MinActiveRequests::AtLeast(number),
+            AtLeast::Named(_) => MinActiveRequests::MaxObserved,
+        },
+        selection: match written.selection_strategy {
+            Selection::Longest => WindowSelection::Longest,
+            Selection::First => WindowSelection::First,
+            Selection::All => WindowSelection::All,
+        },
+        anchor: match written.anchor_to_client_pickup {
+            true => WindowAnchor::ClientPickup,
+            false => WindowAnchor::Dispatch,
+        },
+        whole_answers: match written.require_streaming {
+            true => WholeAnswers::SkipAsNonStream,
+            false => WholeAnswers::Take,
+        },
+    }
+}
+
+/// How recorded arrivals lay on the clock of a run of this scenario, if it replayed a trace.
+pub(crate) fn fidelity(scenario: &Scenario) -> Option<Option<FidelitySchedule>> {
+    if !matches!(scenario.session_generator, Generator::Trace(_)) {
+        return None;
+    }
+    Some(match &scenario.traffic_scheduler {
+        Traffic::FixedSchedule(fixed) => Some(FidelitySchedule {
+            offset: (fixed.offset * 1e9) as Nanos,
+            speedup: fixed.speedup,
+            // The trace counts from the first arrival that is replayed.
+            first: Some(0),
+        }),
+        Traffic::Rate(_) | Traffic::Concurrent(_) => None,
+    })
+}
+
+/// Where a run stands, for the progress line.
+pub(crate) fn progress(live: &Live, elapsed: f64, sessions_planned: Option<u64>) -> ProgressFigures {
+    ProgressFigures {
+        elapsed,
+        sessions: live.sessions_started,
+        sessions_planned,
+        in_flight: live.in_flight,
+        completed: live.completed,
+        failed: live.failed,
+        ttfc_p50: live.ttfc_p50,
+        ttfc_p99: live.ttfc.map(|ttfc| ttfc.p99),
+        tbc_p50: live.tbc_p50,
+        tbc_p99: live.tbc.map(|tbc| tbc.p99),
+        output_tokens: live.output_tokens,
+        requests_per_second: live.requests_per_second,
+        output_tokens_per_second: live.output_tokens_per_second,
+        client_lag_p99: live.client_lag_p99,
+    }
+}

@@ -1,0 +1,58 @@
+//! An interface that a component knows: what its requests look like, and the plugin that reads the answers.
+
+use std::sync::Arc;
+
+use veeksha_endpoint::{Dialect, Pointers, Template, TemplateSpec};
+use veeksha_model::Framing;
+use veeksha_ports::Codec;
+use veeksha_prompt::Tokenizer;
+use veeksha_scenario::CodecFile;
+
+use crate::components;
+use crate::failure::Failure;
+use crate::source::Loaded;
+
+/// What a component says of its interface.
+pub(crate) struct Known {
+    /// Appended to the servers' addresses.
+    pub(crate) path: String,
+    /// Headers of every request.
+    pub(crate) headers: Vec<(String, String)>,
+    /// What requests look like.
+    pub(crate) dialect: Dialect,
+    /// What reads the answers, and how they are cut for it.
+    pub(crate) codec: (Arc<dyn Codec>, Framing),
+}
+
+/// Loads the component and asks it for its interface.
+pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> Result<Known, Failure> {
+    let (name, bytes) = components::file(loaded, &file.path, "client.codec.path")?;
+    let plugin = components::load(loaded, &name, &bytes)?;
+    let config = serde_json::to_string(&file.config).map_err(Failure::internal)?;
+    components::check_config(&plugin, &config, "client.codec.config")?;
+    let endpoint = plugin.codec(config, components::grants(loaded, &file.files, tokenizer))?;
+    let (shape, codec) = (endpoint.shape, endpoint.codec);
+    let refuse = |reason: String| {
+        Failure::new(
+            veeksha_exit::PLUGIN,
+            format!("the plugin {name} describes a request that cannot be sent: {reason}"),
+        )
+    };
+    let request = serde_json::from_str(&shape.request)
+        .map_err(|error| refuse(format!("its body is not JSON: {error}")))?;
+    let spec = TemplateSpec {
+        path: shape.path.clone(),
+        headers: shape.headers.clone(),
+        request,
+        framing: shape.framing,
+        // The plugin reads the answers.
+        answer: Pointers::default(),
+    };
+    let template = Template::of_requests(spec).map_err(|error| refuse(error.to_string()))?;
+    Ok(Known {
+        path: shape.path,
+        headers: shape.headers,
+        dialect: Dialect::Template(Arc::new(template)),
+        codec: (codec, shape.framing),
+    })
+}

@@ -1,0 +1,120 @@
+//! Loads components: compiles them or takes them from the cache, checks their configuration, and gives them what was granted.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use veeksha_ports::WorkloadFactory;
+use veeksha_prompt::Tokenizer;
+use veeksha_scenario::Document;
+use veeksha_wasm::{EngineOptions, Grants, Limits, LogLevel, Plugin, PluginEngine};
+
+use crate::failure::Failure;
+use crate::source::{Loaded, read};
+use veeksha_present::terminal;
+
+/// The session generator in a component.
+pub(crate) fn workload(
+    loaded: &Loaded,
+    name: &str,
+    bytes: &[u8],
+    config: String,
+    files: &BTreeMap<String, PathBuf>,
+    tokenizer: &Tokenizer,
+) -> Result<Arc<dyn WorkloadFactory>, Failure> {
+    Ok(load(loaded, name, bytes)?.workload(config, grants(loaded, files, tokenizer))?)
+}
+
+/// Compiles a component, or takes it from the cache.
+pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<Plugin, Failure> {
+    let limits = &loaded.scenario.runtime.plugin_limits;
+    let limits = Limits {
+        call_deadline: limits.call_deadline(),
+        memory_bytes: limits.memory_bytes(),
+        ..Limits::default()
+    };
+    let engine = PluginEngine::new(EngineOptions {
+        cache_dir: loaded.cache().map(Path::to_owned),
+        limits,
+    })
+    .map_err(|error| Failure::internal(format!("the plugin engine cannot start: {error}")))?;
+    Ok(engine.load(name, bytes)?)
+}
+
+/// The name and the bytes of a component's file; `key` is where the scenario names it.
+pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), Failure> {
+    let path = loaded.folder().join(path);
+    let shown = path.display();
+    let bytes =
+        read(&path).map_err(|reason| Failure::usage(format!("{key}: cannot read {shown}: {reason}")))?;
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+    Ok((name.into_owned(), bytes))
+}
+
+/// What a component may use.
+pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokenizer: &Tokenizer) -> Grants {
+    Grants {
+        seed: loaded.scenario.seed,
+        tokens: Some(Arc::new(Counter(tokenizer.clone()))),
+        blobs: files
+            .iter()
+            .map(|(name, path)| (name.clone(), loaded.folder().join(path)))
+            .collect(),
+        log: Arc::new(Log),
+    }
+}
+
+/// A third party's component says in its schema what its configuration, at `key` of the scenario, may hold; it is checked before
+/// the component sees it.
+pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(), Failure> {
+    match serde_json::from_str::<serde_json::Value>(config) {
+        Ok(serde_json::Value::Object(_) | serde_json::Value::Null) => {}
+        Ok(_) => {
+            return Err(Failure::usage(format!(
+                "{key}: expected an object, as in {{\"key\": 1}}"
+            )));
+        }
+        Err(error) => return Err(Failure::usage(format!("{key}: not valid JSON: {error}"))),
+    }
+    let schema = plugin.describe()?.config_schema;
+    let Ok(schema) = serde_json::from_str(&schema) else {
+        return Err(Failure::new(
+            veeksha_exit::PLUGIN,
+            "the component's config-schema is not JSON",
+        ));
+    };
+    let document = Document::from_yaml(config, key).map_err(Failure::usage)?;
+    let mut problems = veeksha_scenario::check_value(&schema, &document.root, key);
+    // Their paths begin with the key; a line within it says nothing more.
+    problems.iter_mut().for_each(|problem| problem.place = None);
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::usage(veeksha_scenario::Problems::from(problems))),
+    }
+}
+
+struct Counter(Tokenizer);
+
+impl veeksha_wasm::TokenCounter for Counter {
+    fn count(&self, text: &str) -> u32 {
+        self.0.count(text)
+    }
+
+    fn vocabulary(&self) -> u32 {
+        self.0.vocabulary()
+    }
+}
+
+struct Log;
+
+impl veeksha_wasm::LogSink for Log {
+    fn line(&self, plugin: &str, level: LogLevel, line: &str) {
+        let level = match level {
+            LogLevel::Debug => return,
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
+        };
+        terminal::err(format!("[{plugin} {level}] {line}"));
+    }
+}

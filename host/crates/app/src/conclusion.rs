@@ -1,0 +1,121 @@
+//! The end of a run, the same for a run, a simulation and an evaluation of a record.
+
+use std::path::PathBuf;
+
+use veeksha_certificate::Certificate;
+use veeksha_page::PageData;
+use veeksha_pipeline::RunEnd;
+use veeksha_ports::PluginFailure;
+use veeksha_present::{
+    AccuracyContext, RunAnalysis, certificate, exit_code, messages, page, summary, terminal, write_files,
+};
+use veeksha_report::RunFolder;
+
+use crate::failure::Failure;
+
+/// A run that is over, before its files are written.
+pub(crate) struct FinishedRun {
+    /// What was computed from its events.
+    pub(crate) results: RunAnalysis,
+    /// Failures of plugins, in the order in which they occurred.
+    pub(crate) plugin_failures: Vec<PluginFailure>,
+    /// How the pipeline ended; `None` for an evaluated record.
+    pub(crate) end: Option<RunEnd>,
+    /// Why the record is incomplete on disk, if it is.
+    pub(crate) written: Result<(), String>,
+    /// What the certificate depends on besides the record.
+    pub(crate) accuracy: AccuracyContext,
+}
+
+/// The results of a run, after its files were written.
+pub struct Conclusion {
+    /// The exit code: one of [`veeksha_exit`].
+    pub code: u8,
+    /// The folder with the files; `None` if none were requested.
+    pub folder: Option<PathBuf>,
+    /// Metrics, health, failures and everything else that was computed from the events.
+    pub results: RunAnalysis,
+    /// The accuracy of the measurement.
+    pub certificate: Certificate,
+    /// The data of `report.html`.
+    pub page: PageData,
+    /// Lines for standard error that explain the exit code.
+    pub messages: Vec<String>,
+    /// Set if the results are incomplete: a file could not be written, or the self-test failed.
+    pub failure: Option<Failure>,
+    accuracy: AccuracyContext,
+}
+
+impl Conclusion {
+    /// Returns the closing table as text.
+    pub fn table(&self) -> String {
+        summary(&self.results, &self.certificate, &self.accuracy)
+    }
+}
+
+/// Writes the files of a run into `folder`, if there is one, and derives messages and exit code.
+/// `hint` is the advice if the files cannot be written.
+pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str) -> Conclusion {
+    let FinishedRun {
+        results,
+        plugin_failures,
+        end,
+        written,
+        accuracy,
+    } = run;
+    let mut failures = Vec::new();
+    let mut lines = Vec::new();
+    let (mut interrupted, mut target_lost) = (false, false);
+    if let Some(end) = end {
+        (interrupted, target_lost) = (end.interrupted, end.target_lost);
+        lines = end_messages(&end);
+        failures = end.plugin_failures;
+    }
+    failures.extend(plugin_failures);
+    let certificate = certificate(&results.evaluation, &accuracy);
+    let page = page::finished(&results, &certificate, &accuracy);
+    let files = folder.map_or(Ok(()), |folder| {
+        write_files(folder, &results, &certificate, &accuracy, &page)
+    });
+    let failure = written
+        .and(files)
+        .err()
+        .map(|error| Failure::internal(format!("the results are incomplete: {error}")).hinted(hint));
+    let code = if interrupted {
+        veeksha_exit::INTERRUPTED
+    } else if !failures.is_empty() {
+        veeksha_exit::PLUGIN
+    } else if target_lost {
+        veeksha_exit::TARGET
+    } else {
+        exit_code(&results.evaluation, &certificate)
+    };
+    lines.extend(
+        failures
+            .into_iter()
+            .map(|failure| Failure::from(failure).to_string()),
+    );
+    Conclusion {
+        code,
+        folder: folder.map(|folder| folder.path().to_owned()),
+        messages: messages(&results, &certificate, lines),
+        results,
+        certificate,
+        page,
+        failure,
+        accuracy,
+    }
+}
+
+/// Lines about the end of a run that its events do not contain.
+fn end_messages(end: &RunEnd) -> Vec<String> {
+    let lost = end.target_lost.then(|| {
+        "the run was stopped: several requests in a row could not connect; is the server still running?"
+            .to_owned()
+    });
+    let warmup = end.first_warmup_failure.iter().map(|first| {
+        let failed = terminal::counted(u64::from(end.warmup_failures), "request");
+        format!("{failed} of the warm-up failed; the first: {first}")
+    });
+    lost.into_iter().chain(warmup).collect()
+}

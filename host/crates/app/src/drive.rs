@@ -1,0 +1,110 @@
+//! Drives a target through a plan with the real clock: what `run` does, and what a self-test does once more with a twin.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_channel::Sender;
+use veeksha_model::Nanos;
+use veeksha_pipeline::{Control, Entry, PipelineError, RunEnd};
+use veeksha_ports::{Sinks, Transport};
+use veeksha_scenario::{Runtime, Scenario};
+use veeksha_transport::{HttpTransport, Target};
+
+use crate::cores::cores;
+use crate::failure::Failure;
+use crate::target;
+use crate::thread_watch::Watch;
+use crate::wiring::Wired;
+use veeksha_present::terminal;
+
+/// What threads were refused, in words, by whichever thread met it first.
+pub(crate) type Refused = Arc<Mutex<BTreeSet<String>>>;
+
+/// Runs a plan against a target until it ends. Everything that happens goes into `events`; what threads could not have of what was
+/// asked for them, into `refused`.
+pub(crate) fn drive(
+    scenario: &Scenario,
+    wired: &mut Wired,
+    target: Target,
+    events: &Sender<Entry>,
+    control: &Control,
+    refused: &Refused,
+) -> Result<RunEnd, Failure> {
+    // Every stream is an open file, and the soft limit is often far below what the system allows.
+    if let Err(error) = veeksha_machine::raise_open_files() {
+        terminal::err(format!("note: {error}"));
+    }
+    let runtime = &scenario.runtime;
+    let threads = runtime.client_threads(&scenario.traffic_scheduler, cores());
+    let mut config = target::transport(scenario, target, threads);
+    if let Some(prepare) = prepare(runtime, &runtime.client_cores, refused) {
+        config.on_thread_start = Some(Arc::new(prepare));
+    }
+    if let Some(prepare) = prepare(runtime, &runtime.dispatcher_cores, refused) {
+        wired.plan.on_dispatcher_start = Some(Arc::new(move |index| prepare(index as usize)));
+    }
+    wired.plan.spin = (runtime.spin_microseconds * 1e3) as Nanos;
+    wired.plan.thread_watch = Some(Watch::of_a_run());
+    let start_transport = |clock, sinks: Sinks| {
+        let transport = HttpTransport::start(config, clock, sinks);
+        let transport = transport.map_err(|error| PipelineError::Transport(Box::new(error)))?;
+        Ok(Arc::new(transport) as Arc<dyn Transport>)
+    };
+    let ended = veeksha_pipeline::run(
+        &wired.plan,
+        &wired.factory,
+        &wired.tokenizer,
+        wired.materialiser.clone(),
+        start_transport,
+        events,
+        control,
+    );
+    Ok(ended?)
+}
+
+/// What a thread does first, if the scenario asks for anything: its priority, and the core that it stays on. A thread that is refused
+/// says so and goes on without.
+fn prepare(
+    runtime: &Runtime,
+    cores: &[u32],
+    refused: &Refused,
+) -> Option<impl Fn(usize) + Send + Sync + use<>> {
+    if runtime.realtime_priority.is_none() && cores.is_empty() {
+        return None;
+    }
+    let priority = runtime.realtime_priority;
+    let cores: Vec<usize> = cores.iter().map(|core| *core as usize).collect();
+    let refused = refused.clone();
+    Some(move |index: usize| {
+        let pinned = match cores.len() {
+            0 => Ok(()),
+            count => veeksha_machine::pin_to(&[cores[index % count]]),
+        };
+        let raised = priority.map_or(Ok(()), veeksha_machine::set_realtime);
+        for reason in [pinned, raised].into_iter().filter_map(Result::err) {
+            let reason = reason.to_string();
+            let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+            if refused.insert(reason.clone()) {
+                terminal::err(format!("warning: {reason}"));
+            }
+        }
+    })
+}
+
+/// Refuses cores that this process may not use before anything is sent.
+pub(crate) fn check_cores(runtime: &Runtime) -> Result<(), Failure> {
+    let usable = veeksha_machine::usable_cores();
+    for (key, cores) in [
+        ("dispatcher_cores", &runtime.dispatcher_cores),
+        ("client_cores", &runtime.client_cores),
+    ] {
+        if let Some(core) = cores.iter().find(|core| !usable.contains(&(**core as usize))) {
+            let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
+            return Err(Failure::usage(format!(
+                "runtime.{key}: this process may not use core {core}; it may use {}",
+                usable.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}

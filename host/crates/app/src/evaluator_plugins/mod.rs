@@ -1,0 +1,14 @@
+//! Metrics, request checks and SLO checks of plugins: opened from a scenario's `evaluators` or from
+//! the command line, fed with finished requests, and asked for their verdicts.
+
+mod names;
+mod open;
+mod request_evaluator;
+mod slo_checks;
+mod thread;
+mod tracked_results;
+
+pub use open::{EvaluatorPlugins, open_files, open_scenario};
+pub(crate) use request_evaluator::RequestEvaluator;
+pub(crate) use slo_checks::{run_slo_checks, verdict_events};
+pub(crate) use thread::PluginThread;

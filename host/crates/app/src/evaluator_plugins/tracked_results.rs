@@ -1,0 +1,100 @@
+//! The results of a run as an SLO check sees them, with a list of the unknown names it asked for: a
+//! misspelled name has no samples, which must not look like a run without requests.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use veeksha_metrics::{Catalogue, RunSamples};
+use veeksha_model::{Label, Nanos};
+use veeksha_ports::{RunResults, Stats, WindowStats};
+
+/// Names listed in a message; a check may ask for thousands.
+const LISTED: usize = 4;
+/// Most names that are remembered.
+const KEPT: usize = 1000;
+
+/// The results of a run, and the unknown names that a check asked for.
+pub(super) struct TrackedResults {
+    samples: Arc<RunSamples>,
+    unknown: Mutex<BTreeSet<String>>,
+}
+
+impl TrackedResults {
+    pub(super) fn new(samples: Arc<RunSamples>) -> Self {
+        TrackedResults {
+            samples,
+            unknown: Mutex::default(),
+        }
+    }
+
+    /// Describes the names that are neither a metric nor a run-level metric, each with the nearest known
+    /// name; `None` if there are none.
+    pub(super) fn unknown_names(&self) -> Option<String> {
+        let unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalogue = self.samples.catalogue();
+        let listed: Vec<String> = unknown
+            .iter()
+            .take(LISTED)
+            .map(|name| describe(name, catalogue))
+            .collect();
+        if listed.is_empty() {
+            return None;
+        }
+        let more = match unknown.len() - listed.len() {
+            0 => String::new(),
+            more if unknown.len() == KEPT => format!(", and at least {more} more such names"),
+            more => format!(", and {more} more such names"),
+        };
+        Some(format!("it asked for {}{more}", listed.join(", ")))
+    }
+
+    fn metric<'a>(&self, name: &'a str) -> &'a str {
+        // A record may have samples without a definition.
+        let is_known = self.samples.catalogue().get(name).is_some() || self.samples.summary(name).is_some();
+        self.note(name, is_known)
+    }
+
+    fn note<'a>(&self, name: &'a str, is_known: bool) -> &'a str {
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_known && unknown.len() < KEPT {
+            unknown.insert(name.chars().take(100).collect());
+        }
+        name
+    }
+}
+
+fn describe(name: &str, catalogue: &Catalogue) -> String {
+    if catalogue.figure(name).is_some() {
+        return format!("samples of `{name}`, which is a figure of the whole run");
+    }
+    if catalogue.get(name).is_some() {
+        return format!("the figure `{name}`, which is a metric");
+    }
+    match catalogue.nearest(name) {
+        Some(nearest) => format!("`{name}`, which does not exist (did you mean `{nearest}`?)"),
+        None => format!("`{name}`, which does not exist"),
+    }
+}
+
+impl RunResults for TrackedResults {
+    fn metrics(&self) -> Vec<String> {
+        self.samples.metrics()
+    }
+
+    fn figure(&self, name: &str) -> Option<f64> {
+        let is_known = self.samples.catalogue().figure(name).is_some();
+        self.samples.figure(self.note(name, is_known))
+    }
+
+    fn stats(&self, metric: &str, filter: &[Label]) -> Stats {
+        self.samples.stats(self.metric(metric), filter)
+    }
+
+    fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64> {
+        self.samples.percentile(self.metric(metric), percent, filter)
+    }
+
+    fn windows(&self, metric: &str, filter: &[Label], length: Nanos) -> Vec<WindowStats> {
+        self.samples.windows(self.metric(metric), filter, length)
+    }
+}

@@ -1,0 +1,108 @@
+//! Converts errors into a message, a hint and an exit code.
+
+use std::fmt;
+
+use veeksha_pipeline::PipelineError;
+use veeksha_ports::{PluginFailure, PluginFailureKind};
+use veeksha_report::ReportError;
+use veeksha_transport::TransportError;
+
+/// Hint if the folder of a run cannot be made.
+pub const OUTPUT_DIR: &str = "--set output_dir=FOLDER writes to another folder";
+
+/// The reason why a command could not do its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code: one of [`veeksha_exit`].
+    pub code: u8,
+    /// The problem, in one line or a short list.
+    pub message: String,
+    /// Advice on how to fix it.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub fn new(code: u8, message: impl fmt::Display) -> Self {
+        Failure {
+            code,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
+    /// The command line or the scenario is wrong.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Failure::new(veeksha_exit::USAGE, message)
+    }
+
+    /// The target cannot be reached.
+    pub fn target(message: impl fmt::Display) -> Self {
+        Failure::new(veeksha_exit::TARGET, message)
+    }
+
+    /// The program or the system is at fault.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        Failure::new(veeksha_exit::INTERNAL, message)
+    }
+
+    /// The folder for results cannot be made; `elsewhere` is the hint on how to choose another.
+    pub fn no_folder(error: ReportError, elsewhere: &str) -> Self {
+        match error {
+            ReportError::NotEmpty { .. } | ReportError::LatestNotALink { .. } => Failure::usage(error),
+            _ => Failure::internal(error).hinted(elsewhere),
+        }
+    }
+
+    /// Adds a hint.
+    pub fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<PluginFailure> for Failure {
+    fn from(failure: PluginFailure) -> Self {
+        let hint = match &failure.kind {
+            PluginFailureKind::Refused { hint, .. } => hint.clone(),
+            PluginFailureKind::Deadline { .. } => {
+                Some("runtime.plugin_limits.call_deadline_seconds allows more time for one call".into())
+            }
+            PluginFailureKind::Memory { .. } => {
+                Some("runtime.plugin_limits.memory_mib allows more memory".into())
+            }
+            PluginFailureKind::Load | PluginFailureKind::Trap | PluginFailureKind::Result => None,
+        };
+        Failure {
+            code: veeksha_exit::PLUGIN,
+            message: failure.to_string(),
+            hint,
+        }
+    }
+}
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        match error {
+            PipelineError::Plugin(failure) => failure.into(),
+            PipelineError::Transport(source) => match source.downcast_ref::<TransportError>() {
+                Some(TransportError::Thread { .. }) => Failure::internal(source).hinted(
+                    "raise the limits of this process on open files and threads (`ulimit -n`, `ulimit -u`)",
+                ),
+                _ => Failure::target(source),
+            },
+            PipelineError::Thread { .. } => Failure::internal(error),
+            PipelineError::NoSuchShard { .. } | PipelineError::TooManyShards { .. } => Failure::usage(error),
+        }
+    }
+}

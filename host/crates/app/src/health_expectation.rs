@@ -1,0 +1,154 @@
+//! What a scenario leads one to expect of its run: what health checks hold it against.
+
+use serde_json::Value;
+use veeksha_health::{ColdCache, Expected, Gaps, OutputLength, Tolerance, Traffic, WithoutAccount};
+use veeksha_model::Nanos;
+use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic as Asked};
+
+/// What is expected of a run of this scenario.
+pub fn of(scenario: &Scenario) -> Expected {
+    let client = &scenario.client;
+    let made_to = client.ignore_eos == Some(true) || client.min_tokens_param.is_some();
+    let asked_for = Expected::of(traffic(&scenario.traffic_scheduler));
+    Expected {
+        measured_until: scenario
+            .runtime
+            .timeout()
+            .and_then(|timeout| Nanos::try_from(timeout.as_nanos()).ok()),
+        output: match made_to {
+            true => OutputLength::Exact(Tolerance::default()),
+            false => OutputLength::AtMost(Tolerance::default()),
+        },
+        // A minimum is a promise of the interface; `ignore_eos` is what every server is asked that knows it.
+        short_share: match client.min_tokens_param {
+            Some(_) => 0.0,
+            None => asked_for.short_share,
+        },
+        cold_cache: Some(ColdCache {
+            without_account: match prompts(&scenario.session_generator) {
+                Prompts::BeginAnew => WithoutAccount::BeginsAnew,
+                Prompts::MayBeginAlike => WithoutAccount::Unknown,
+            },
+            ..ColdCache::default()
+        }),
+        ..asked_for
+    }
+}
+
+fn traffic(asked: &Asked) -> Traffic {
+    match asked {
+        Asked::Rate(rate) => {
+            let (sessions_per_second, gaps) = match rate.interval_generator {
+                IntervalGenerator::Fixed { interval } => (1.0 / interval, Gaps::Even),
+                IntervalGenerator::Poisson { arrival_rate } => (arrival_rate, Gaps::Drawn { variation: 1.0 }),
+                IntervalGenerator::Gamma { arrival_rate, cv } => {
+                    (arrival_rate, Gaps::Drawn { variation: cv })
+                }
+            };
+            Traffic::Rate {
+                sessions_per_second,
+                gaps,
+            }
+        }
+        Asked::Concurrent(concurrent) => Traffic::Concurrent {
+            target: concurrent.target_concurrent_sessions,
+            ramp: (concurrent.rampup_seconds * 1e9) as Nanos,
+        },
+        Asked::FixedSchedule(_) => Traffic::FixedSchedule,
+    }
+}
+
+/// What the prompts of a workload have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prompts {
+    /// Nothing but their own conversation.
+    BeginAnew,
+    /// Nobody can say beforehand: each prompt has to be compared with the earlier ones, for the record to say what a server that never
+    /// saw them can know of it.
+    MayBeginAlike,
+}
+
+/// Only of the shipped generator it is known, by the prefixes that it is asked to share.
+pub(crate) fn prompts(generator: &Generator) -> Prompts {
+    let Generator::Shipped { config, .. } = generator else {
+        return Prompts::MayBeginAlike;
+    };
+    let shares = |channel: &Value| {
+        let ratio = channel.get("shared_prefix_ratio").and_then(Value::as_f64);
+        ratio.is_some_and(|ratio| ratio != 0.0)
+    };
+    match config.get("channels").and_then(Value::as_array) {
+        Some(channels) if !channels.iter().any(shares) => Prompts::BeginAnew,
+        _ => Prompts::MayBeginAlike,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+    use veeksha_scenario::Document;
+
+    fn scenario(yaml: &str) -> Scenario {
+        let document = Document::from_yaml(yaml, "test.yml").unwrap();
+        let source = Source::of(document, std::path::PathBuf::new());
+        source.settle(&[], &[], true).unwrap().scenario
+    }
+
+    #[test]
+    fn prompts_are_compared_where_they_may_begin_alike() {
+        let known = |yaml: &str| of(&scenario(yaml)).cold_cache.unwrap().without_account;
+        for (yaml, expected) in [
+            ("session_generator: {type: synthetic}", WithoutAccount::BeginsAnew),
+            (
+                "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0}]}",
+                WithoutAccount::BeginsAnew,
+            ),
+            (
+                "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0.3}]}",
+                WithoutAccount::Unknown,
+            ),
+            (
+                "session_generator: {type: wasm, path: a.wasm}",
+                WithoutAccount::Unknown,
+            ),
+        ] {
+            assert_eq!(known(yaml), expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_sessions() {
+        let expected = of(&scenario(
+            "traffic_scheduler: {type: rate, interval_generator: {type: fixed, interval: 0.25}}\nruntime: {benchmark_timeout: 7}",
+        ));
+        assert_eq!(
+            expected.traffic,
+            Traffic::Rate {
+                sessions_per_second: 4.0,
+                gaps: Gaps::Even
+            }
+        );
+        assert_eq!(expected.measured_until, Some(7_000_000_000));
+    }
+
+    #[test]
+    fn answers_are_as_long_as_asked_for_only_where_the_server_is_made_to() {
+        let made = of(&scenario(
+            "client: {type: openai_chat_completions, ignore_eos: true}",
+        ));
+        assert_eq!(made.output, OutputLength::Exact(Tolerance::default()));
+        assert!(
+            made.short_share > 0.0,
+            "one early stop in hundreds is no other load"
+        );
+        let least = of(&scenario(
+            "client: {type: openai_chat_completions, min_tokens_param: min_tokens}",
+        ));
+        assert_eq!(least.short_share, 0.0, "a minimum is kept by every answer");
+        let free = of(&scenario(
+            "client: {type: openai_chat_completions, ignore_eos: null}",
+        ));
+        assert_eq!(free.output, OutputLength::AtMost(Tolerance::default()));
+    }
+}

@@ -1,0 +1,84 @@
+//! From what a scenario says of traffic, limits and threads to what the pipeline takes.
+
+use std::time::Duration;
+
+use veeksha_pipeline::{MinTokensPrompt, Plan, Schedule};
+use veeksha_scenario::{Grace, IntervalGenerator, Scenario, Traffic};
+use veeksha_scheduler::{SchedulerConfig, Shard};
+
+use crate::cores::cores;
+use crate::health_expectation::{self, Prompts};
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The plan of a scenario: all of it, by threads that have not been prepared.
+pub(crate) fn plan(scenario: &Scenario) -> Plan {
+    let runtime = &scenario.runtime;
+    let cores = cores();
+    let traffic = match &scenario.traffic_scheduler {
+        Traffic::Rate(rate) => veeksha_scheduler::Traffic::Rate(match rate.interval_generator {
+            IntervalGenerator::Fixed { interval } => veeksha_scheduler::Interval::Fixed { interval },
+            IntervalGenerator::Poisson { arrival_rate } => {
+                veeksha_scheduler::Interval::Poisson { rate: arrival_rate }
+            }
+            IntervalGenerator::Gamma { arrival_rate, cv } => veeksha_scheduler::Interval::Gamma {
+                rate: arrival_rate,
+                cv,
+            },
+        }),
+        Traffic::FixedSchedule(_) => veeksha_scheduler::Traffic::Scheduled,
+        Traffic::Concurrent(concurrent) => veeksha_scheduler::Traffic::Concurrent {
+            target: concurrent.target_concurrent_sessions,
+            ramp: nanos(Duration::try_from_secs_f64(concurrent.rampup_seconds).unwrap_or(Duration::MAX)),
+        },
+    };
+    let client = &scenario.client;
+    Plan {
+        scheduler: SchedulerConfig {
+            traffic,
+            limits: limits(&scenario.traffic_scheduler),
+            cancel_session_on_failure: scenario.traffic_scheduler.cancel_session_on_failure(),
+            max_sessions: runtime.session_limit(),
+            benchmark_timeout: runtime.timeout().map(nanos),
+            grace: match runtime.grace() {
+                Grace::Unlimited => veeksha_scheduler::Grace::Unbounded,
+                Grace::For(grace) => veeksha_scheduler::Grace::Bounded(nanos(grace)),
+            },
+            seed: scenario.seed,
+            shard: Shard::WHOLE,
+        },
+        dispatchers: runtime.num_dispatcher_threads,
+        completion_threads: runtime.num_completion_threads,
+        plugin_threads: runtime.plugin_threads(cores) as u32,
+        pregenerate: runtime.pregenerate_sessions,
+        min_tokens_prompt: client.use_min_tokens_prompt_fallback.then(|| MinTokensPrompt {
+            template: client.min_tokens_prompt.clone(),
+        }),
+        include_content: scenario.trace_recorder.include_content,
+        // Threads are prepared where they are started.
+        spin: 0,
+        on_dispatcher_start: None,
+        thread_watch: None,
+        shard: Shard::WHOLE,
+        schedule: match &scenario.traffic_scheduler {
+            Traffic::FixedSchedule(fixed) => Schedule {
+                offset: nanos(Duration::try_from_secs_f64(fixed.offset).unwrap_or(Duration::MAX)),
+                speedup: fixed.speedup,
+            },
+            Traffic::Rate(_) | Traffic::Concurrent(_) => Schedule::default(),
+        },
+        warmup: Vec::new(),
+        track_prefixes: health_expectation::prompts(&scenario.session_generator) == Prompts::MayBeginAlike,
+    }
+}
+
+fn limits(traffic: &Traffic) -> veeksha_scheduler::Limits {
+    let limits = traffic.limits();
+    veeksha_scheduler::Limits {
+        sessions: limits.sessions,
+        in_flight: limits.requests_in_flight,
+        in_prefill: limits.requests_in_prefill,
+    }
+}

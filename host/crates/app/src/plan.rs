@@ -1,0 +1,132 @@
+//! Plans: scenarios that are ready to be carried out.
+
+use std::path::Path;
+
+use veeksha_scenario::Scenario;
+use veeksha_simulator::SimServer;
+use veeksha_transport::Target;
+
+use crate::absolute_paths::with_absolute_paths;
+use crate::drive::check_cores;
+use crate::failure::Failure;
+use crate::mode::{Mode, Part};
+use crate::source::Loaded;
+use crate::wiring::{Wired, wire};
+use crate::{self_test, sim_profile, target};
+
+/// A run against a server, ready to start: plugins are loaded, and the target has answered.
+pub struct RunPlan {
+    /// The resolved scenario.
+    pub(crate) scenario: Scenario,
+    /// `config.yml` of the run.
+    pub(crate) config: String,
+    pub(crate) wired: Wired,
+    pub(crate) target: Target,
+    /// The server behind a `sim://` target.
+    pub(crate) simulator: Option<SimServer>,
+    pub(crate) self_test: bool,
+}
+
+impl RunPlan {
+    /// Returns the resolved scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Returns the remarks that the user needs before the run.
+    pub fn notes(&self) -> &[String] {
+        &self.wired.notes
+    }
+}
+
+/// Plans a run of `part` of a scenario. `named` is the file of the scenario, for messages. The
+/// self-test is planned if the scenario or `self_test` requests it.
+///
+/// # Errors
+/// If the scenario, one of its plugins or the target prevents the run.
+pub fn plan(mut loaded: Loaded, named: &Path, part: Part, self_test: bool) -> Result<RunPlan, Failure> {
+    check_cores(&loaded.scenario.runtime)?;
+    let (mut target, simulator) = target::settle(&mut loaded, named)?;
+    let wired = wire(&mut loaded, Mode::Run(part))?;
+    target::complete(&mut target, &loaded, &wired)?;
+    let self_test = self_test || loaded.scenario.certificate.self_test;
+    if self_test {
+        self_test::check()?;
+    }
+    Ok(RunPlan {
+        config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
+        scenario: loaded.scenario,
+        wired,
+        target,
+        simulator,
+        self_test,
+    })
+}
+
+/// A run in virtual time, ready to start.
+pub struct SimulationPlan {
+    /// The resolved scenario.
+    pub(crate) scenario: Scenario,
+    /// `config.yml` of the run.
+    pub(crate) config: String,
+    pub(crate) wired: Wired,
+    pub(crate) target: veeksha_pipeline::SimulatedTarget,
+}
+
+impl SimulationPlan {
+    /// Returns the remarks that the user needs before the run.
+    pub fn notes(&self) -> &[String] {
+        &self.wired.notes
+    }
+}
+
+/// Plans a run of `part` of a scenario in virtual time. The engine is the profile `profile`; without
+/// one, that of a `sim://` target, else `default`.
+///
+/// # Errors
+/// If the scenario, one of its plugins or the profile prevents the run.
+pub fn plan_simulation(
+    mut loaded: Loaded,
+    part: Part,
+    profile: Option<&str>,
+) -> Result<SimulationPlan, Failure> {
+    let wired = wire(&mut loaded, Mode::Simulate(part))?;
+    let client = &loaded.scenario.client;
+    let of_target = client
+        .api_base
+        .as_deref()
+        .and_then(|base| base.strip_prefix("sim://"));
+    let name = profile.or(of_target).unwrap_or("default");
+    let timeout = u64::try_from(client.deadline().as_nanos()).unwrap_or(u64::MAX);
+    let target = veeksha_pipeline::SimulatedTarget {
+        profile: sim_profile::profile(name, loaded.folder())?,
+        request_timeout: timeout,
+    };
+    Ok(SimulationPlan {
+        config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
+        scenario: loaded.scenario,
+        wired,
+        target,
+    })
+}
+
+/// A scenario that was checked without sending anything.
+pub struct CheckedScenario {
+    /// The resolved scenario.
+    pub scenario: Scenario,
+    /// Its plugins, tokenizer and limits.
+    pub wired: Wired,
+}
+
+/// Loads the plugins of a scenario and validates its target, without sending anything.
+///
+/// # Errors
+/// Everything that would prevent a run and can be found without asking the target.
+pub fn check(mut loaded: Loaded) -> Result<CheckedScenario, Failure> {
+    let wired = wire(&mut loaded, Mode::Check)?;
+    target::check(&loaded, &wired)?;
+    Ok(CheckedScenario {
+        scenario: loaded.scenario,
+        wired,
+    })
+}

@@ -1,0 +1,193 @@
+//! Carries out plans: runs in real time, and simulations in virtual time.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use veeksha_page::Live;
+use veeksha_pipeline::Control;
+use veeksha_present::{AccuracyContext, Clock, ThreadSettings, thresholds};
+use veeksha_report::RunFolder;
+use veeksha_scenario::Scenario;
+
+use crate::collect::{self, Collector, ProgressOutput, interim_lines};
+use crate::compat_output::CompatOptions;
+use crate::conclusion::{Conclusion, FinishedRun, conclude};
+use crate::drive::{Refused, drive};
+use crate::evaluator_plugins::{PluginThread, RequestEvaluator};
+use crate::failure::{Failure, OUTPUT_DIR};
+use crate::plan::{RunPlan, SimulationPlan};
+use crate::{prompts, self_test};
+
+/// Options of a run that are not part of its scenario.
+#[derive(Default)]
+pub struct RunOptions {
+    /// Output in the definitions and files of other tools.
+    pub compat: CompatOptions,
+    /// Suppresses the progress line.
+    pub quiet: bool,
+    /// Prints lines of interim metrics, with an interval in seconds if the scenario's is not wanted.
+    pub stream_metrics: Option<Option<f64>>,
+    /// The live page to update.
+    pub page: Option<Arc<Live>>,
+    /// The `veeksha-host` binary, which serves the reference server of a self-test. Without it a
+    /// planned self-test is an error.
+    pub program: Option<PathBuf>,
+}
+
+/// Carries out a run until its scenario ends it or `control` stops it, and writes its folder.
+///
+/// # Errors
+/// If the run could not start or could not be carried out. A run that ended badly is a
+/// [`Conclusion`] with another exit code than 0.
+pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Conclusion, Failure> {
+    let RunPlan {
+        scenario,
+        config,
+        mut wired,
+        target,
+        simulator,
+        self_test,
+    } = plan;
+    let folder = run_folder(&scenario, &config)?;
+    let collector = Collector::<PluginThread>::start(&scenario, &wired, &folder, &options.compat, config)?;
+    let output = ProgressOutput {
+        interim: interim_lines(&scenario, options.quiet, options.stream_metrics),
+        quiet: options.quiet,
+        sessions_planned: scenario.runtime.session_limit(),
+        page: options.page.clone(),
+    };
+    let (events, thread) = collect::on_a_thread(collector, output)?;
+    let refused = Refused::default();
+    let ended = drive(&scenario, &mut wired, target, &events, control, &refused);
+    drop(events);
+    let collected = thread
+        .join()
+        .map_err(|_| Failure::internal("the collector of results panicked"))?;
+    if let Some(server) = simulator {
+        server.stop();
+    }
+    prompts::report(&wired.materialiser);
+    let end = ended?;
+    let test = if self_test {
+        SelfTestResult::measure(&scenario, &collected.analysis, options, control)
+    } else {
+        SelfTestResult::default()
+    };
+    let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+    let accuracy = AccuracyContext {
+        clock: Clock::Real,
+        thresholds: thresholds(&scenario),
+        self_test: test.measured,
+        threads: ThreadSettings::new(&scenario.runtime, refused.iter().cloned().collect()),
+    };
+    let finished = FinishedRun {
+        results: collected.analysis,
+        plugin_failures: collected.plugin_failures,
+        end: Some(end),
+        written: collected.written,
+        accuracy,
+    };
+    let mut conclusion = conclude(Some(&folder), finished, OUTPUT_DIR);
+    if let Some(page) = &options.page {
+        page.publish(conclusion.page.json().into());
+    }
+    if test.interrupted {
+        let message = "the self-test was interrupted; the results of the run are complete";
+        conclusion.messages.push(message.to_owned());
+        conclusion.code = veeksha_exit::INTERRUPTED;
+    }
+    conclusion.failure = conclusion.failure.or(test.failure);
+    Ok(conclusion)
+}
+
+/// The result of the self-test after a run. The results of the run are written whatever it is.
+#[derive(Default)]
+struct SelfTestResult {
+    /// The measured error of the client; `None` if the test was not made or was interrupted.
+    measured: Option<veeksha_certificate::SelfTest>,
+    failure: Option<Failure>,
+    interrupted: bool,
+}
+
+impl SelfTestResult {
+    fn measure(
+        scenario: &Scenario,
+        analysis: &veeksha_present::RunAnalysis,
+        options: &RunOptions,
+        control: &Control,
+    ) -> Self {
+        // An interrupted run is not followed by a test.
+        if control.is_stopped() {
+            return SelfTestResult::default();
+        }
+        let measured = self_test::measure(
+            scenario,
+            &analysis.evaluation,
+            options.program.as_deref(),
+            control,
+        );
+        let interrupted = control.is_stopped();
+        match measured {
+            Ok(measured) => SelfTestResult {
+                // Half of a test is no evidence.
+                measured: measured.filter(|_| !interrupted),
+                failure: None,
+                interrupted,
+            },
+            Err(failure) => SelfTestResult {
+                measured: None,
+                failure: Some(failure),
+                interrupted,
+            },
+        }
+    }
+}
+
+/// Carries out a run in virtual time, and writes its folder.
+///
+/// # Errors
+/// If the run could not start or could not be carried out.
+pub fn simulate(
+    plan: SimulationPlan,
+    compat: &CompatOptions,
+    control: &Control,
+) -> Result<Conclusion, Failure> {
+    let SimulationPlan {
+        scenario,
+        config,
+        wired,
+        target,
+    } = plan;
+    let folder = run_folder(&scenario, &config)?;
+    let mut collector = Collector::<RequestEvaluator>::start(&scenario, &wired, &folder, compat, config)?;
+    let end = veeksha_pipeline::simulate(
+        &wired.plan,
+        &target,
+        &wired.factory,
+        &wired.tokenizer,
+        &wired.materialiser,
+        &mut |entry| collector.take(entry),
+        control,
+    )?;
+    let collected = collector.finish();
+    let finished = FinishedRun {
+        results: collected.analysis,
+        plugin_failures: collected.plugin_failures,
+        end: Some(end),
+        written: collected.written,
+        accuracy: AccuracyContext {
+            clock: Clock::Virtual,
+            thresholds: thresholds(&scenario),
+            self_test: None,
+            threads: ThreadSettings::default(),
+        },
+    };
+    Ok(conclude(Some(&folder), finished, OUTPUT_DIR))
+}
+
+/// Makes the folder of a run, named by date in the scenario's `output_dir`.
+fn run_folder(scenario: &Scenario, config: &str) -> Result<RunFolder, Failure> {
+    let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
+    RunFolder::create(&scenario.output_dir, config, &stamp)
+        .map_err(|error| Failure::no_folder(error, OUTPUT_DIR))
+}

@@ -1,0 +1,243 @@
+//! What may be secret is not shown: neither on the terminal nor in files.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use veeksha_model::{REMOVED, shown_address};
+use veeksha_scenario::Setting;
+
+/// The settings of all runs of a sweep as they may be shown. Values of a key that look alike then are told apart by their place among them:
+/// `*** (1st)`, `*** (2nd)`. A digest would tell them apart, too, and give short ones away.
+pub(crate) fn mask<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
+    let mut alike: HashMap<(String, String), Vec<Value>> = HashMap::new();
+    let mut masked = Vec::new();
+    for setting in settings {
+        let shown = masked_value(setting);
+        let value = std::mem::replace(&mut setting.value, shown);
+        let key = (setting.path.clone(), setting.value.to_string());
+        let values = alike.entry(key.clone()).or_default();
+        let place = values.iter().position(|known| *known == value);
+        let place = place.unwrap_or_else(|| {
+            values.push(value);
+            values.len() - 1
+        });
+        masked.push((setting, key, place));
+    }
+    for (setting, key, place) in masked {
+        if alike.get(&key).is_some_and(|values| values.len() > 1) {
+            number_within(&mut setting.value, place + 1);
+        }
+    }
+}
+
+/// Whether something was removed from the text of a setting.
+pub fn is_masked(text: &str) -> bool {
+    text.contains(REMOVED)
+}
+
+/// Whether the text of a setting has the place of what was removed from it among others that look like it.
+pub fn is_numbered(text: &str) -> bool {
+    let mut ordinals = text.split(" (").skip(1).filter_map(|rest| rest.split(')').next());
+    ordinals.any(|ordinal| {
+        let number = ordinal.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+        number.parse().is_ok_and(|number| nth(number) == ordinal)
+    })
+}
+
+fn masked_value(setting: &Setting) -> Value {
+    if is_secret(&setting.path) {
+        return REMOVED.into();
+    }
+    let mut value = setting.value.clone();
+    mask_within(&mut value);
+    value
+}
+
+/// Puts the place behind whatever lacks something.
+fn number_within(value: &mut Value, place: usize) {
+    match value {
+        Value::Object(entries) => entries
+            .iter_mut()
+            .for_each(|(_, value)| number_within(value, place)),
+        Value::Array(items) => items.iter_mut().for_each(|value| number_within(value, place)),
+        Value::String(text) if is_masked(text) => *text += &format!(" ({})", nth(place)),
+        _ => {}
+    }
+}
+
+/// `1st`, `2nd`, `3rd`, `11th`.
+fn nth(place: usize) -> String {
+    let ending = match (place % 10, place % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{place}{ending}")
+}
+
+/// A command as it was typed, but for what may be secret in it.
+pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut hidden = false;
+    for word in typed {
+        // The parameters of an address are not keys of ours.
+        let assignment = word.split_once('=').filter(|(name, _)| !name.contains("://"));
+        match assignment {
+            _ if hidden => words.push(REMOVED.to_owned()),
+            Some((name, _)) if is_secret(name) => words.push(format!("{name}={REMOVED}")),
+            Some((name, value)) => words.push(format!("{name}={}", shown(value))),
+            None => words.push(shown(&word)),
+        }
+        hidden = !hidden && word.starts_with("--") && !word.contains('=') && is_secret(&word);
+    }
+    words.join(" ")
+}
+
+/// A text that may be an address.
+fn shown(text: &str) -> String {
+    match text.contains("://") {
+        true => shown_address(text),
+        false => text.to_owned(),
+    }
+}
+
+fn is_secret(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let words = ["api_key", "headers", "proxy", "secret", "password", "live-token"];
+    words.iter().any(|word| path.contains(word))
+}
+
+fn mask_within(value: &mut Value) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                match is_secret(key) {
+                    true => *value = REMOVED.into(),
+                    false => mask_within(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask_within),
+        Value::String(text) => *text = shown(text),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn secrets_that_are_swept_are_not_told() {
+        let told = |path: &str, value: Value| {
+            let mut setting = Setting {
+                path: path.to_owned(),
+                value,
+            };
+            mask(std::iter::once(&mut setting));
+            setting.value
+        };
+        assert_eq!(told("client.api_key", json!("sk-1")), json!("***"));
+        assert_eq!(told("client.headers.x-api-key", json!("k")), json!("***"));
+        assert_eq!(
+            told(
+                "client",
+                json!({"api_key": "sk-1", "model": "m", "targets": [{"api_key": "sk-2"}]})
+            ),
+            json!({"api_key": "***", "model": "m", "targets": [{"api_key": "***"}]})
+        );
+        assert_eq!(
+            told("client.api_base", json!("http://user:word@host/v1")),
+            json!("http://***@host/v1")
+        );
+        assert_eq!(told("runtime.max_sessions", json!(4)), json!(4));
+    }
+
+    #[test]
+    fn values_that_look_alike_without_their_secrets_are_told_apart_by_their_place() {
+        let told = |path: &str, values: &[Value]| -> Vec<Value> {
+            let mut settings: Vec<Setting> = values
+                .iter()
+                .map(|value| Setting {
+                    path: path.to_owned(),
+                    value: value.clone(),
+                })
+                .collect();
+            mask(settings.iter_mut());
+            settings.into_iter().map(|setting| setting.value).collect()
+        };
+        // As in a sweep over two keys, where each value comes several times.
+        assert_eq!(
+            told(
+                "client.headers.x-route",
+                &[json!("slow"), json!("slow"), json!("fast"), json!("slow")]
+            ),
+            [
+                json!("*** (1st)"),
+                json!("*** (1st)"),
+                json!("*** (2nd)"),
+                json!("*** (1st)")
+            ]
+        );
+        assert_eq!(
+            told(
+                "client.api_base",
+                &[
+                    json!("http://h/v1?deployment=a"),
+                    json!("http://h/v1?deployment=b"),
+                    json!("http://u:p@h/v1"),
+                ]
+            ),
+            [
+                json!("http://h/v1?deployment=*** (1st)"),
+                json!("http://h/v1?deployment=*** (2nd)"),
+                json!("http://***@h/v1"),
+            ]
+        );
+        assert_eq!(
+            told(
+                "client",
+                &[
+                    json!({"api_key": "a", "model": "m"}),
+                    json!({"api_key": "b", "model": "m"})
+                ]
+            ),
+            [
+                json!({"api_key": "*** (1st)", "model": "m"}),
+                json!({"api_key": "*** (2nd)", "model": "m"})
+            ]
+        );
+        assert_eq!(told("seed", &[json!(1), json!(2)]), [json!(1), json!(2)]);
+    }
+
+    #[test]
+    fn places_are_known_by_their_look() {
+        let all: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(nth).to_vec();
+        assert_eq!(all.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
+        for text in [
+            "*** (1st)",
+            "http://h?k=*** (112th)",
+            r#"{"api_key":"*** (3rd)"}"#,
+        ] {
+            assert!(is_masked(text) && is_numbered(text), "{text}");
+        }
+        for text in ["***", "*** (1)", "*** (1th)", "*** ()", "http://h?k=***"] {
+            assert!(is_masked(text) && !is_numbered(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_the_command_line_are_not_told() {
+        let typed = "veeksha-host run a.lua --client.api_key sk-1 --set client.headers.x=sk-2 --client.api_key=sk-3 --seed 4 \
+                     --client.api_base http://u:p@h/v1?key=k --live-token abc";
+        let told = shown_command(typed.split_whitespace().map(str::to_owned));
+        assert_eq!(
+            told,
+            "veeksha-host run a.lua --client.api_key *** --set client.headers.x=*** --client.api_key=*** --seed 4 \
+             --client.api_base http://***@h/v1?key=*** --live-token ***"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! The components that travel inside the binary: ordinary plugins, built from `plugins/` by `cargo xtask plugins`.
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Generator,
+    Flavor,
+    Evaluator,
+}
+
+struct Component {
+    name: &'static str,
+    kind: Kind,
+    bytes: &'static [u8],
+    schema: &'static str,
+}
+
+macro_rules! component {
+    ($kind:ident, $name:literal) => {
+        Component {
+            name: $name,
+            kind: Kind::$kind,
+            bytes: include_bytes!(concat!("../../../../plugins/dist/", $name, ".wasm")),
+            schema: include_str!(concat!("../../../../plugins/", $name, "/schema.json")),
+        }
+    };
+}
+
+const SHIPPED: [Component; 18] = [
+    component!(Generator, "synthetic"),
+    component!(Evaluator, "fluidity"),
+    component!(Flavor, "azure"),
+    component!(Flavor, "bailian"),
+    component!(Flavor, "burstgpt"),
+    component!(Flavor, "inputs_json"),
+    component!(Flavor, "mooncake"),
+    component!(Flavor, "multi_turn"),
+    component!(Flavor, "rag"),
+    component!(Flavor, "random_pool"),
+    component!(Flavor, "request_log"),
+    component!(Flavor, "shared_prefix"),
+    component!(Flavor, "sharegpt"),
+    component!(Flavor, "single_turn"),
+    component!(Flavor, "timed_synthetic_session"),
+    component!(Flavor, "untimed_content_multi_turn"),
+    component!(Flavor, "weka"),
+    component!(Flavor, "wildchat"),
+];
+
+fn bytes(kind: Kind, name: &str) -> Option<&'static [u8]> {
+    SHIPPED
+        .iter()
+        .find(|shipped| shipped.kind == kind && shipped.name == name)
+        .map(|shipped| shipped.bytes)
+}
+
+/// The bytes of a shipped session generator.
+pub(crate) fn generator(name: &str) -> Option<&'static [u8]> {
+    bytes(Kind::Generator, name)
+}
+
+/// The bytes of a shipped trace flavor.
+pub fn flavor(name: &str) -> Option<&'static [u8]> {
+    bytes(Kind::Flavor, name)
+}
+
+/// The bytes of a shipped metric or check.
+pub(crate) fn evaluator(name: &str) -> Option<&'static [u8]> {
+    bytes(Kind::Evaluator, name)
+}
+
+/// The names of the shipped trace flavors.
+pub fn flavors() -> impl Iterator<Item = &'static str> {
+    SHIPPED
+        .iter()
+        .filter(|shipped| shipped.kind == Kind::Flavor)
+        .map(|shipped| shipped.name)
+}
+
+/// The configuration schemas of the shipped components, by kind and name.
+pub fn schemas() -> veeksha_scenario::Shipped {
+    let mut schemas = veeksha_scenario::Shipped::default();
+    for shipped in &SHIPPED {
+        let schema = serde_json::from_str(shipped.schema).unwrap_or(serde_json::Value::Bool(true));
+        let of_kind = match shipped.kind {
+            Kind::Generator => &mut schemas.generators,
+            Kind::Flavor => &mut schemas.flavors,
+            Kind::Evaluator => &mut schemas.evaluators,
+        };
+        of_kind.insert(shipped.name.to_owned(), schema);
+    }
+    schemas
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_schema_is_json() {
+        for shipped in &SHIPPED {
+            assert!(
+                serde_json::from_str::<serde_json::Value>(shipped.schema).is_ok(),
+                "{}",
+                shipped.name
+            );
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Profiles of the built-in simulator.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use veeksha_scenario::Document;
+use veeksha_simulator::{Profile, SimOptions};
+
+use crate::failure::Failure;
+
+/// Returns the options of a simulated server that tokenizes with the embedded tokenizer, which is
+/// the default of its clients too.
+pub fn options(profile: Profile, seed: u64) -> Result<SimOptions, Failure> {
+    let tokenizer = veeksha_prompt::Tokenizer::embedded().map_err(Failure::internal)?;
+    let tokenize = Arc::new(move |text: &str| tokenizer.encode(text).unwrap_or_default());
+    Ok(SimOptions {
+        tokenize,
+        ..SimOptions::new(profile, seed)
+    })
+}
+
+/// Returns the profile `name`: a built-in one, or a YAML file relative to `folder`.
+pub fn profile(name: &str, folder: &Path) -> Result<Profile, Failure> {
+    if let Some(profile) = Profile::named(name) {
+        return Ok(profile);
+    }
+    let path = folder.join(name);
+    let shown = path.display();
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        Failure::usage(format!(
+            "there is no profile `{name}`, and no file {shown}: {error}"
+        ))
+        .hinted(format!("the profiles are {}", Profile::names().join(", ")))
+    })?;
+    let document = Document::from_yaml(&text, &shown.to_string()).map_err(Failure::usage)?;
+    let profile: Profile = serde_json::from_value(document.root.to_json())
+        .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    profile
+        .check()
+        .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    Ok(profile)
+}

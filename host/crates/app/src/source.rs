@@ -1,0 +1,235 @@
+//! Reading scenarios: files, overrides, the environment, and the checks that need no plugin.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use veeksha_lua::{LuaLimits, LuaScenario};
+use veeksha_scenario::{Document, Documents, Node, Place, Scenario, Value};
+
+use crate::failure::Failure;
+use crate::shipped;
+use crate::variants::Variant;
+use veeksha_present::terminal;
+
+/// Components of interpreted languages have tens of MiB; nothing that is a scenario or a component has this many.
+const LARGEST_FILE: u64 = 256 << 20;
+
+/// A scenario that has been read and checked.
+#[derive(Clone)]
+pub struct Loaded {
+    /// What it says, resolved.
+    pub scenario: Scenario,
+    lua: Option<LuaScenario>,
+    folder: PathBuf,
+    cache: Option<PathBuf>,
+    /// `evaluators` as they were written: what is wrong with them may come to light only when plugins are open.
+    evaluators: Node,
+}
+
+impl Loaded {
+    /// Where a key below `evaluators` was written (`evaluators[0].slos[1]`), if that is known.
+    pub(crate) fn place(&self, path: &str) -> Option<&Place> {
+        self.evaluators.nearest_to(path).place.as_ref()
+    }
+
+    /// The folder of the scenario's file: relative paths in it start there.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where what was compiled or fetched is kept; none if the user wants none.
+    pub(crate) fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    /// The Lua scenario, for a function at `key`.
+    pub(crate) fn lua(&self, key: &str) -> Result<&LuaScenario, Failure> {
+        self.lua
+            .as_ref()
+            .ok_or_else(|| Failure::usage(format!("{key}: a Lua function can only stand in a Lua scenario")))
+    }
+}
+
+/// A scenario that was read and is still open for overrides.
+pub struct Source {
+    documents: Documents,
+    lua: Option<LuaScenario>,
+    folder: PathBuf,
+}
+
+impl Source {
+    /// Reads a scenario's file.
+    pub fn read(path: &Path) -> Result<Source, Failure> {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let is_lua = path
+            .extension()
+            .is_some_and(|extension| extension == "lua" || extension == "luau");
+        if is_lua {
+            let lua = LuaScenario::load(path, LuaLimits::default()).map_err(Failure::usage)?;
+            return Ok(Source {
+                documents: lua.documents.clone(),
+                lua: Some(lua),
+                folder,
+            });
+        }
+        let text = read_text(path).map_err(|reason| {
+            Failure::usage(format!("cannot read the scenario {}: {reason}", path.display()))
+        })?;
+        let documents = Documents::from_yaml(&text, path, &mut |path: &Path| read_text(path));
+        Ok(Source {
+            documents: documents.map_err(Failure::usage)?,
+            lua: None,
+            folder,
+        })
+    }
+
+    /// A scenario that stands in no file; its relative paths start at `folder`.
+    pub fn of(document: Document, folder: PathBuf) -> Source {
+        Source {
+            documents: Documents::new(document.root),
+            lua: None,
+            folder,
+        }
+    }
+
+    /// A scenario that says nothing.
+    pub fn nothing() -> Result<Source, Failure> {
+        let nothing = Document::from_yaml("", "nothing").map_err(Failure::internal)?;
+        Ok(Source::of(nothing, PathBuf::new()))
+    }
+
+    /// Applies overrides (`KEY=VALUE`, then the flags), checks, and fills in what comes from the environment.
+    ///
+    /// # Errors
+    /// Also if there are several scenarios: those who use this take one.
+    pub fn settle(
+        mut self,
+        set: &[String],
+        overrides: &[(String, String)],
+        no_cache: bool,
+    ) -> Result<Loaded, Failure> {
+        self.override_with(set, overrides)?;
+        let document = self.documents.single().map_err(Failure::usage)?;
+        let lua = self
+            .lua
+            .map(|lua| lua.of(0))
+            .transpose()
+            .map_err(Failure::usage)?;
+        settled(document, lua, self.folder, no_cache)
+    }
+
+    /// The same for one scenario or several, each with what is wrong with it.
+    pub fn variants(
+        mut self,
+        set: &[String],
+        overrides: &[(String, String)],
+        no_cache: bool,
+    ) -> Result<Vec<Variant<Result<Loaded, Failure>>>, Failure> {
+        self.override_with(set, overrides)?;
+        let cells = self.documents.cells().map_err(Failure::usage)?;
+        let mut settled_variants = Vec::new();
+        for cell in cells {
+            let lua = self.lua.as_ref().map(|lua| lua.of(cell.scenario));
+            let lua = lua.transpose().map_err(Failure::usage);
+            let loaded = lua.and_then(|lua| settled(cell.document, lua, self.folder.clone(), no_cache));
+            settled_variants.push((cell.settings, loaded));
+            // What the top level wrote is shown once.
+            if let Some(lua) = &mut self.lua {
+                lua.messages.clear();
+            }
+        }
+        Ok(Variant::all(settled_variants))
+    }
+
+    fn override_with(&mut self, set: &[String], overrides: &[(String, String)]) -> Result<(), Failure> {
+        for assignment in set {
+            let Some((key, value)) = assignment.split_once('=') else {
+                return Err(Failure::usage(format!("--set {assignment}: expected KEY=VALUE"))
+                    .hinted("for example --set runtime.max_sessions=100"));
+            };
+            self.documents
+                .set(key, value)
+                .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
+        }
+        for (key, value) in overrides {
+            // A key is text whatever it looks like, and a message never repeats it.
+            if key.ends_with("api_key") {
+                let quoted = serde_json::Value::from(value.as_str()).to_string();
+                self.documents
+                    .set(key, &quoted)
+                    .map_err(|_| Failure::usage(format!("--{key}: cannot be set")))?;
+                continue;
+            }
+            self.documents
+                .set(key, value)
+                .map_err(|error| Failure::usage(format!("--{key} {value}: {error}")))?;
+        }
+        Ok(())
+    }
+}
+
+fn settled(
+    document: Document,
+    mut lua: Option<LuaScenario>,
+    folder: PathBuf,
+    no_cache: bool,
+) -> Result<Loaded, Failure> {
+    let evaluators = document.root.get("evaluators").cloned();
+    let evaluators = evaluators.map(|node| ("evaluators".to_owned(), node));
+    let mut scenario = document.check(&shipped::schemas()).map_err(Failure::usage)?;
+    fill_from_environment(&mut scenario);
+    if let Some(lua) = &mut lua {
+        for (level, line) in &lua.messages {
+            terminal::err(format!("[lua {level}] {line}"));
+        }
+        let limits = &scenario.runtime.plugin_limits;
+        lua.set_limits(LuaLimits {
+            call_deadline: limits.call_deadline(),
+            memory_bytes: usize::try_from(limits.memory_bytes()).unwrap_or(usize::MAX),
+            ..LuaLimits::default()
+        });
+    }
+    let cache = if no_cache { None } else { cache_folder() };
+    Ok(Loaded {
+        scenario,
+        lua,
+        folder,
+        cache,
+        evaluators: Node::new(Value::Map(evaluators.into_iter().collect())),
+    })
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    String::from_utf8(read(path)?).map_err(|_| "it is not UTF-8".to_owned())
+}
+
+/// A whole file: a device or a pipe could go on for ever.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let file = veeksha_record::open_plain(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    // One more than allowed tells a file that is too long, also if it grows meanwhile.
+    let read = file.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+    match read.map_err(|error| error.to_string())? as u64 {
+        ..=LARGEST_FILE => Ok(bytes),
+        _ => Err(format!("it is larger than {} MiB", LARGEST_FILE >> 20)),
+    }
+}
+
+fn fill_from_environment(scenario: &mut Scenario) {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if scenario.client.api_base.is_none() {
+        scenario.client.api_base = variable("OPENAI_API_BASE");
+    }
+    if scenario.client.api_key.is_none() {
+        scenario.client.api_key = variable("OPENAI_API_KEY").map(veeksha_scenario::Secret::new);
+    }
+}
+
+/// `$XDG_CACHE_HOME/veeksha-host`, else `~/.cache/veeksha-host`; none where neither is known.
+pub(crate) fn cache_folder() -> Option<PathBuf> {
+    let base = match std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
+        Some(base) => PathBuf::from(base),
+        None => PathBuf::from(std::env::var_os("HOME").filter(|value| !value.is_empty())?).join(".cache"),
+    };
+    Some(base.join("veeksha-host"))
+}

@@ -1,0 +1,335 @@
+//! The servers of a scenario: where they are, how they are spoken to, and which model they have.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use veeksha_endpoint::{Api, Dialect, Pointers, Template, TemplateSpec};
+use veeksha_model::{Framing, Role, printable, shown_address};
+use veeksha_scenario::{
+    Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
+};
+use veeksha_simulator::{SimOptions, SimServer};
+use veeksha_transport::{
+    ConnectionPolicy, HttpTransport, Secret, Server, Target, TlsOptions, TransportConfig, TransportError,
+    untimed,
+};
+
+use crate::failure::Failure;
+use crate::source::Loaded;
+use crate::wiring::Wired;
+use crate::{codec, sim_profile};
+use veeksha_present::terminal;
+
+/// How long a server may take to say which models it has.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Finds out everything about the target that can be known before the workload is: its servers (for `sim://PROFILE`, one in this
+/// process) and its model.
+pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option<SimServer>), Failure> {
+    let (servers, simulated) = servers(loaded, path)?;
+    let mut target = target(loaded, servers)?;
+    check_transport(&loaded.scenario, target.clone())?;
+    if simulated.is_none() {
+        find_model(&loaded.scenario.client, &mut target)?;
+    } else if target.api.model.is_empty() {
+        target.api.model = "sim".into();
+    }
+    loaded.scenario.client.model = Some(target.api.model.clone());
+    Ok((target, simulated))
+}
+
+/// Puts in what is known only with the workload: the model's chat template, for an interface that takes one text, and the component
+/// that knows the interface.
+pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
+    if loaded.scenario.client.apply_chat_template {
+        let materialiser = wired.materialiser.clone();
+        target.api.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
+            materialiser
+                .render_conversation(messages)
+                .map_err(|error| error.to_string())
+        }));
+    }
+    if let Some(file) = &loaded.scenario.client.codec {
+        let known = codec::open(loaded, file, &wired.tokenizer)?;
+        if loaded.scenario.client.address_append_value.is_empty() {
+            target.path = Some(known.path);
+        }
+        // The user's own headers win.
+        target.headers.splice(0..0, known.headers);
+        target.api.dialect = known.dialect;
+        target.codec = Some(known.codec);
+    }
+    Ok(())
+}
+
+/// What a run would find wrong with the interface before it sends anything.
+pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
+    let client = &loaded.scenario.client;
+    if client.template.is_some() {
+        described(client)?;
+    }
+    if let Some(file) = &client.codec {
+        codec::open(loaded, file, &wired.tokenizer)?;
+    }
+    // A simulated engine has no address yet, and no server of one has been given.
+    if client.targets.is_empty() {
+        let profile = client.api_base.as_ref().map(|base| base.strip_prefix("sim://"));
+        match profile {
+            None => return Ok(()),
+            Some(Some(profile)) => return sim_profile::profile(profile, loaded.folder()).map(|_| ()),
+            Some(None) => {}
+        }
+    }
+    let (servers, _) = servers(loaded, Path::new(""))?;
+    check_transport(&loaded.scenario, target(loaded, servers)?)
+}
+
+/// What is wrong with addresses, headers, certificates and proxies, before anything is sent.
+fn check_transport(scenario: &Scenario, target: Target) -> Result<(), Failure> {
+    HttpTransport::check(transport(scenario, target, 1)).map_err(Failure::usage)
+}
+
+/// The transport of a scenario, aimed at a target.
+pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> TransportConfig {
+    let client = &scenario.client;
+    TransportConfig {
+        request_timeout: client.deadline(),
+        connect_timeout: client.connect_deadline(),
+        threads,
+        connections: match client.connections {
+            Connections::Pooled => ConnectionPolicy::Pooled,
+            Connections::PerSession => ConnectionPolicy::PerSession,
+            Connections::Never => ConnectionPolicy::Never,
+        },
+        http: match client.http_version {
+            HttpVersion::Http1 => veeksha_transport::HttpVersion::Http1,
+            HttpVersion::Http2 => veeksha_transport::HttpVersion::Http2,
+        },
+        source_addresses: client.sources(),
+        ..TransportConfig::new(target)
+    }
+}
+
+/// Where requests go.
+fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServer>), Failure> {
+    let client = &loaded.scenario.client;
+    if !client.targets.is_empty() {
+        let servers = client.targets.iter().map(|target| one_of(client, target, loaded));
+        return Ok((servers.collect(), None));
+    }
+    let Some(api_base) = &client.api_base else {
+        return Err(Failure::usage(format!(
+            "{}: client.api_base: the target is missing",
+            path.display()
+        ))
+        .hinted(
+            "set it, or OPENAI_API_BASE, to a URL such as http://localhost:8000/v1, or to sim://default",
+        ));
+    };
+    let (api_base, simulated) = match api_base.strip_prefix("sim://") {
+        None => (api_base.clone(), None),
+        Some(name) => {
+            let server = simulated(name, loaded)?;
+            (format!("http://{}/v1", server.addr()), Some(server))
+        }
+    };
+    let server = Server {
+        api_base,
+        api_key: secret(client.api_key.as_ref()),
+        headers: Vec::new(),
+        tls: tls(&client.tls, loaded),
+        // A loopback port of this process needs no proxy.
+        proxy: client.proxy.clone().filter(|_| simulated.is_none()),
+    };
+    Ok((vec![server], simulated))
+}
+
+fn one_of(client: &Client, target: &TargetServer, loaded: &Loaded) -> Server {
+    Server {
+        api_base: target.api_base.clone(),
+        api_key: secret(target.api_key.as_ref().or(client.api_key.as_ref())),
+        headers: target.headers.clone().into_iter().collect(),
+        tls: tls(target.tls.as_ref().unwrap_or(&client.tls), loaded),
+        proxy: target.proxy.clone().or_else(|| client.proxy.clone()),
+    }
+}
+
+fn secret(key: Option<&veeksha_scenario::Secret>) -> Option<Secret> {
+    key.map(|key| Secret::new(key.expose().to_owned()))
+}
+
+/// Paths in a scenario start at its own folder.
+fn tls(tls: &Tls, loaded: &Loaded) -> TlsOptions {
+    let below = |path: &Option<PathBuf>| path.as_ref().map(|path| loaded.folder().join(path));
+    TlsOptions {
+        ca_file: below(&tls.ca_file),
+        insecure: tls.insecure,
+        client_certificate: below(&tls.client_certificate),
+        client_key: below(&tls.client_key),
+    }
+}
+
+/// The simulated engine on a loopback port of this process.
+fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, Failure> {
+    let profile = sim_profile::profile(profile, loaded.folder())?;
+    // Nobody reads this server's own log.
+    let options = SimOptions {
+        truth_capacity: 0,
+        ..sim_profile::options(profile, loaded.scenario.seed)?
+    };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let clock = veeksha_clock::RunClock::starting_now();
+    SimServer::start(address, options, clock).map_err(Failure::internal)
+}
+
+fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
+    let client = &loaded.scenario.client;
+    let dialect = match client.kind {
+        ClientKind::OpenaiChatCompletions => Dialect::ChatCompletions,
+        ClientKind::OpenaiCompletions => Dialect::Completions,
+        ClientKind::OpenaiResponses => Dialect::Responses,
+        ClientKind::AnthropicMessages => Dialect::AnthropicMessages,
+        ClientKind::TgiGenerateStream => Dialect::TgiGenerateStream,
+        ClientKind::Template => described(client)?,
+        // See `complete`.
+        ClientKind::Wasm => Dialect::default(),
+    };
+    Ok(Target {
+        servers,
+        balance: match client.balance {
+            Balance::RoundRobin => veeksha_transport::Balance::RoundRobin,
+            Balance::LeastInFlight => veeksha_transport::Balance::LeastInFlight,
+        },
+        path: Some(client.address_append_value.clone()),
+        api: Api {
+            dialect,
+            model: client.model.clone().unwrap_or_default(),
+            max_tokens_param: client.max_tokens_param.clone(),
+            min_tokens_param: client.min_tokens_param.clone(),
+            ignore_eos: client.ignore_eos,
+            sampling: client.additional_sampling_params.clone(),
+            stream_options: true,
+            // Known once the tokenizer is.
+            render: None,
+        },
+        headers: client.headers.clone().into_iter().collect(),
+        codec: None,
+    })
+}
+
+/// The interface that the scenario describes.
+fn described(client: &Client) -> Result<Dialect, Failure> {
+    let Some(template) = &client.template else {
+        return Err(Failure::usage("client.template: `template` is missing"));
+    };
+    let answer = template.answer.clone();
+    let spec = TemplateSpec {
+        path: client.address_append_value.clone(),
+        headers: Vec::new(),
+        request: template.request.clone(),
+        framing: match template.framing {
+            TemplateFraming::EventStream => Framing::EventStream,
+            TemplateFraming::Lines => Framing::Lines,
+            TemplateFraming::Whole => Framing::Whole,
+        },
+        answer: Pointers {
+            text: answer.text,
+            reasoning: answer.reasoning,
+            finish_reason: answer.finish_reason,
+            prompt_tokens: answer.prompt_tokens,
+            output_tokens: answer.output_tokens,
+            cached_tokens: answer.cached_tokens,
+            reasoning_tokens: answer.reasoning_tokens,
+            error: answer.error,
+            done: answer.done,
+        },
+    };
+    let template =
+        Template::new(spec).map_err(|error| Failure::usage(format!("client.template: {error}")))?;
+    Ok(Dialect::Template(Arc::new(template)))
+}
+
+/// Whether an error is in what the user wrote, not in what the server did.
+fn is_configuration(error: &TransportError) -> bool {
+    matches!(
+        error,
+        TransportError::Url { .. }
+            | TransportError::Header { .. }
+            | TransportError::CaFile { .. }
+            | TransportError::ClientCertificate { .. }
+            | TransportError::Proxy { .. }
+    )
+}
+
+/// Whether requests of this interface say which model they want.
+fn names_a_model(kind: ClientKind) -> bool {
+    match kind {
+        ClientKind::OpenaiChatCompletions
+        | ClientKind::OpenaiCompletions
+        | ClientKind::OpenaiResponses
+        | ClientKind::AnthropicMessages => true,
+        ClientKind::TgiGenerateStream | ClientKind::Template | ClientKind::Wasm => false,
+    }
+}
+
+/// Asks the servers for their models: finds the one to use if none is named, and a dead server before the clock starts.
+fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
+    let patience = client.deadline().min(PATIENCE);
+    for server in &target.servers {
+        let models = untimed::list_models(target, server, patience);
+        let unknown = target.api.model.is_empty();
+        match models {
+            Ok(models) if unknown => match models.into_iter().next() {
+                Some(model) => {
+                    target.api.model = model;
+                    // One name for all servers; the others are only asked whether they are there.
+                    return others_answer(target, patience);
+                }
+                None if !names_a_model(client.kind) => {}
+                None => {
+                    return Err(Failure::target(format!(
+                        "{} has no models",
+                        shown_address(&server.api_base)
+                    ))
+                    .hinted("name the model: --client.model NAME"));
+                }
+            },
+            Ok(_) => {}
+            Err(error @ TransportError::Unreachable { .. }) => return Err(unreachable(error)),
+            Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
+            Err(error) if unknown && names_a_model(client.kind) => {
+                return Err(Failure::target(error).hinted("name the model: --client.model NAME"));
+            }
+            // A server without a list of models may still answer.
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn others_answer(target: &Target, patience: Duration) -> Result<(), Failure> {
+    for server in target.servers.iter().skip(1) {
+        match untimed::list_models(target, server, patience) {
+            Err(error @ TransportError::Unreachable { .. }) => return Err(unreachable(error)),
+            Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
+            Ok(models) if !models.is_empty() && !models.contains(&target.api.model) => {
+                terminal::err(format!(
+                    "note: {} does not list the model `{}`; it has {}",
+                    shown_address(&server.api_base),
+                    printable(&target.api.model),
+                    printable(&models.join(", "))
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn unreachable(error: TransportError) -> Failure {
+    Failure::target(error).hinted(
+        "is the server running there? For a certificate of your own: client.tls.ca_file or client.tls.insecure",
+    )
+}

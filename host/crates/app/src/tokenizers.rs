@@ -1,0 +1,180 @@
+//! Finds the tokenizer of a run, and its chat template.
+
+use std::path::{Path, PathBuf};
+
+use veeksha_model::printable;
+use veeksha_prompt::{ChatTemplate, Tokenizer};
+use veeksha_scenario::{Client, Scenario};
+
+use crate::failure::Failure;
+use crate::source::Loaded;
+
+/// Where Hugging Face's own tools keep what they fetched.
+fn huggingface_cache() -> Option<PathBuf> {
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    set("HF_HUB_CACHE")
+        .or_else(|| set("HF_HOME").map(|home| home.join("hub")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache/huggingface/hub")))
+}
+
+/// The name of the tokenizer inside this program.
+const EMBEDDED: &str = "embedded";
+
+/// Describes the tokenizer that a run counts with, as part of a sentence.
+pub(crate) fn describe(client: &Client) -> String {
+    let simulated = is_simulated(client);
+    match client.tokenizer.as_deref() {
+        Some(EMBEDDED) | None if simulated => {
+            "the embedded tokenizer, with which the simulated engine counts too".to_owned()
+        }
+        Some(EMBEDDED) => "the embedded tokenizer, which need not be the model's".to_owned(),
+        Some(name) => format!("the tokenizer {name}"),
+        // Of a run whose configuration cannot be read nothing is known.
+        None if client.model.is_none() => "a tokenizer that the run's configuration does not name".to_owned(),
+        None => "the model's own tokenizer".to_owned(),
+    }
+}
+
+fn is_simulated(client: &Client) -> bool {
+    client
+        .api_base
+        .as_deref()
+        .is_some_and(|base| base.starts_with("sim://"))
+}
+
+/// The tokenizer of a run.
+pub struct Found {
+    /// The tokenizer itself.
+    pub tokenizer: Tokenizer,
+    /// Its file or folder; none for the one inside the binary.
+    path: Option<PathBuf>,
+}
+
+impl Found {
+    /// Puts the embedded tokenizer into a scenario that named none, so that `config.yml` tells which one counted: the model's own may
+    /// be on this machine by the time that somebody looks at the run again.
+    pub(crate) fn note_in(&self, scenario: &mut Scenario) {
+        if self.path.is_none() && scenario.client.tokenizer.is_none() {
+            scenario.client.tokenizer = Some(EMBEDDED.to_owned());
+        }
+    }
+
+    /// The chat template that is to be applied, if one is.
+    pub(crate) fn chat_template(&self, loaded: &Loaded) -> Result<Option<ChatTemplate>, Failure> {
+        let client = &loaded.scenario.client;
+        if !client.apply_chat_template {
+            return Ok(None);
+        }
+        let template = match (&client.chat_template, &self.path) {
+            (Some(file), _) => ChatTemplate::load(&loaded.folder().join(file))
+                .map_err(|error| Failure::usage(format!("client.chat_template: {error}")))?,
+            (None, Some(path)) => ChatTemplate::beside(path).map_err(|error| {
+                Failure::usage(format!("client.apply_chat_template: {error}"))
+                    .hinted("client.chat_template names a template's file")
+            })?,
+            (None, None) => {
+                return Err(Failure::usage(
+                    "client.apply_chat_template: the tokenizer inside this program has no chat template",
+                )
+                .hinted("name the model's own with client.tokenizer, or a template's file with client.chat_template"));
+            }
+        };
+        Ok(Some(template))
+    }
+}
+
+/// The tokenizer that the scenario names; else the model's own, if it is on this machine; else the embedded one.
+pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Failure> {
+    let client = &loaded.scenario.client;
+    let embedded = || {
+        let tokenizer = Tokenizer::embedded().map_err(Failure::internal)?;
+        Ok(Found {
+            tokenizer,
+            path: None,
+        })
+    };
+    let open = |path: &Path| {
+        let tokenizer =
+            Tokenizer::load(path).map_err(|error| Failure::usage(format!("client.tokenizer: {error}")))?;
+        Ok(Found {
+            tokenizer,
+            path: Some(path.to_owned()),
+        })
+    };
+    let huggingface = huggingface_cache();
+    let on_this_machine = |name: &str| {
+        let roots = [huggingface.clone(), loaded.cache().map(Path::to_owned)];
+        roots
+            .iter()
+            .flatten()
+            .find_map(|root| veeksha_prompt::hub::cached(name, root))
+    };
+    match client.tokenizer.as_deref() {
+        Some(EMBEDDED) => embedded(),
+        Some(name) if loaded.folder().join(name).exists() => open(&loaded.folder().join(name)),
+        Some(name) if Path::new(name).exists() => open(Path::new(name)),
+        Some(name) if veeksha_prompt::hub::is_hub_name(name) => match on_this_machine(name) {
+            Some(path) => open(&path),
+            None => open(&download(name, loaded)?),
+        },
+        Some(name) => Err(Failure::usage(format!("client.tokenizer: {name} does not exist"))
+            .hinted("give a tokenizer.json, a folder that holds one, or a hub name such as `org/model`")),
+        // The simulated engine uses the embedded one too.
+        None if is_simulated(client) => embedded(),
+        None => {
+            let model = client.model.as_deref().unwrap_or_default();
+            if let Some(path) = beside(Path::new(model)).or_else(|| on_this_machine(model)) {
+                return open(&path);
+            }
+            let why = match model {
+                "" => "the model is not known (a run asks the server, and takes the model's own if it is on this machine)".to_owned(),
+                model => format!("that of {} is not on this machine", printable(model)),
+            };
+            notes.push(format!(
+                "prompts are measured with the embedded tokenizer: {why}; --client.tokenizer names a tokenizer.json, a model's \
+                 folder or a hub name"
+            ));
+            embedded()
+        }
+    }
+}
+
+/// The tokenizer in a model's folder, or beside a model's file.
+fn beside(model: &Path) -> Option<PathBuf> {
+    let folder = if model.is_dir() {
+        model
+    } else {
+        model.parent().filter(|_| model.is_file())?
+    };
+    Some(folder.join("tokenizer.json")).filter(|path| path.is_file())
+}
+
+fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
+    let Some(cache) = loaded.cache() else {
+        return Err(
+            Failure::usage(format!("client.tokenizer: {name} is not on this machine"))
+                .hinted("without a cache it cannot be fetched; give a path to a tokenizer.json"),
+        );
+    };
+    let url = veeksha_prompt::hub::url(name);
+    let file = veeksha_prompt::hub::cache_file(name, cache);
+    let token = std::env::var("HF_TOKEN")
+        .ok()
+        .filter(|value| !value.is_empty())
+        .map(veeksha_transport::Secret::new);
+    if let Some(parent) = file.parent() {
+        std::fs::create_dir_all(parent)
+            .map_err(|error| Failure::internal(format!("cannot make {}: {error}", parent.display())))?;
+    }
+    veeksha_transport::untimed::download(&url, token.as_ref(), &file).map_err(|error| {
+        Failure::usage(format!(
+            "client.tokenizer: {name} is not on this machine and cannot be fetched: {error}"
+        ))
+        .hinted("give a path to a tokenizer.json, or `embedded`")
+    })?;
+    Ok(file)
+}

@@ -1,0 +1,121 @@
+//! Joins a scenario with its plugins, tokenizer and limits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use veeksha_metrics::Objectives;
+use veeksha_model::MetricDefinition;
+use veeksha_pipeline::Plan;
+use veeksha_ports::WorkloadFactory;
+use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_scenario::{Generator, LuaKind};
+
+use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario};
+use crate::failure::Failure;
+use crate::grants::lua_grants;
+use crate::mode::Mode;
+use crate::source::Loaded;
+use crate::{components, excluded_metrics, objectives, pipeline_plan, prompts, shipped, tokenizers, traces};
+
+/// Everything that a run needs besides its target.
+pub struct Wired {
+    /// Makes plugin instances.
+    pub factory: Arc<dyn WorkloadFactory>,
+    /// Counts tokens.
+    pub tokenizer: Tokenizer,
+    /// Makes prompts.
+    pub(crate) materialiser: Arc<Materialiser>,
+    /// Traffic and threads.
+    pub(crate) plan: Plan,
+    /// The plugins that measure and check the run.
+    pub evaluators: EvaluatorPlugins,
+    /// The metrics that they define.
+    pub definitions: Vec<MetricDefinition>,
+    /// What is asked of the run.
+    pub objectives: Objectives,
+    /// Things the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Loads the plugin and the tokenizer and resolves the plan. A salt that is drawn for this run is put into the scenario.
+pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
+    let mut notes = loaded.scenario.notes.clone();
+    let found = tokenizers::tokenizer(loaded, &mut notes)?;
+    found.note_in(&mut loaded.scenario);
+    let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
+    let materialiser = Arc::new(prompts::materialiser(loaded, &found, salt)?);
+    let tokenizer = found.tokenizer;
+    let trace = match &loaded.scenario.session_generator {
+        Generator::Trace(trace) => Some(traces::open(
+            loaded,
+            trace,
+            &tokenizer,
+            &materialiser,
+            &mut notes,
+        )?),
+        _ => None,
+    };
+    let factory = match &trace {
+        Some(trace) => trace.factory(),
+        None => workload(loaded, &tokenizer)?,
+    };
+    let evaluators = open_scenario(loaded, &tokenizer)?;
+    let definitions = evaluators.definitions()?;
+    let mut catalogue = objectives::catalogue(&definitions)?;
+    excluded_metrics::exclude(&mut catalogue, &loaded.scenario);
+    let objectives = objectives::of_scenario(loaded, evaluators.request_check_names(), &catalogue)?;
+    let mut plan = pipeline_plan::plan(&loaded.scenario);
+    plan.shard = mode.shard();
+    if let Some(trace) = &trace
+        && traces::warms_up(&loaded.scenario)
+    {
+        plan.warmup = trace.warmup()?;
+    }
+    Ok(Wired {
+        factory,
+        tokenizer,
+        materialiser,
+        plan,
+        evaluators,
+        definitions,
+        objectives,
+        notes,
+    })
+}
+
+/// The session generator of a scenario that replays no trace.
+fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, Failure> {
+    match &loaded.scenario.session_generator {
+        Generator::Shipped { name, config } => {
+            let Some(bytes) = shipped::generator(name) else {
+                return Err(Failure::internal(format!(
+                    "the component {name} is not in this binary"
+                )));
+            };
+            let nothing = BTreeMap::new();
+            components::workload(loaded, name, bytes, config.to_string(), &nothing, tokenizer)
+        }
+        Generator::Wasm { path, config, files } => {
+            let (name, bytes) = components::file(loaded, path, "session_generator.path")?;
+            let plugin = components::load(loaded, &name, &bytes)?;
+            let config = config.to_string();
+            components::check_config(&plugin, &config, "session_generator.config")?;
+            Ok(plugin.workload(config, components::grants(loaded, files, tokenizer))?)
+        }
+        Generator::Lua { kind, length, .. } => {
+            let kind = match kind {
+                LuaKind::Sessions => veeksha_lua::LuaKind::Sessions,
+                LuaKind::Agent => veeksha_lua::LuaKind::Agent,
+            };
+            let function = match kind {
+                veeksha_lua::LuaKind::Sessions => "session_generator.sessions",
+                veeksha_lua::LuaKind::Agent => "session_generator.agent",
+            };
+            loaded
+                .lua("session_generator")?
+                .workload(function, kind, *length, lua_grants(loaded, tokenizer))
+                .map_err(Failure::usage)
+        }
+        Generator::Trace(_) => Err(Failure::internal("a trace is not a session generator")),
+    }
+}

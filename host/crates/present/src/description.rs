@@ -1,0 +1,24 @@
+//! Facts about a run that are known before its first event.
+
+use std::path::PathBuf;
+
+use veeksha_ports::WorkloadInfo;
+
+/// Facts about a run that are known before its first event.
+#[derive(Clone, Default)]
+pub struct RunDescription {
+    /// The folder of the run.
+    pub folder: PathBuf,
+    /// The resolved scenario as YAML.
+    pub config: String,
+    /// Name and value of each fact about the scenario: target, model, traffic.
+    pub facts: Vec<(String, String)>,
+    /// Role and description of each plugin.
+    pub plugins: Vec<(String, WorkloadInfo)>,
+    /// Remarks that the reader of the results needs.
+    pub remarks: Vec<String>,
+    /// The longest time that the run takes, in seconds.
+    pub planned: Option<f64>,
+    /// Processor cores that the process may use.
+    pub cores: usize,
+}

@@ -1,0 +1,117 @@
+//! The files of a run folder, except its record.
+
+use serde_json::json;
+use veeksha_certificate::Certificate;
+use veeksha_metrics::TimeSlices;
+use veeksha_page::PageData;
+use veeksha_report::{ReportError, RunFolder, cdf_csv};
+
+use crate::accuracy::AccuracyContext;
+use crate::plots;
+use crate::run_analysis::RunAnalysis;
+
+/// Veeksha's metrics: their files are there even if they have no samples.
+const VEEKSHAS: [&str; 12] = [
+    "num_prompt_tokens",
+    "num_output_tokens",
+    "num_total_tokens",
+    "tpot",
+    "ttfc",
+    "tbc",
+    "end_to_end_latency",
+    "normalized_end_to_end_latency",
+    "output_throughput",
+    "session_size",
+    "session_duration",
+    "session_think_time",
+];
+
+/// Writes every file that is computed at the end of a run.
+///
+/// # Errors
+/// The first file that cannot be written; the others are written nevertheless.
+pub fn write_files(
+    folder: &RunFolder,
+    results: &RunAnalysis,
+    certificate: &Certificate,
+    accuracy: &AccuracyContext,
+    page: &PageData,
+) -> Result<(), String> {
+    let mut first = Ok(());
+    let mut tried = |written: Result<(), ReportError>| {
+        if first.is_ok() {
+            first = written.map_err(|error| error.to_string());
+        }
+    };
+    let evaluation = &results.evaluation;
+    // The figures that decide come first: a disk that is nearly full still takes them.
+    tried(folder.write_json("metrics/summary_stats.json", &evaluation.summary_stats()));
+    tried(folder.write_json(
+        "metrics/throughput_metrics.json",
+        &evaluation.throughput_metrics(),
+    ));
+    tried(folder.write_json("metrics/slo_results.json", &evaluation.slo_results()));
+    let mut trust = certificate.json();
+    trust["threads"] = accuracy.threads.json();
+    tried(folder.write_json("certificate.json", &trust));
+    tried(folder.write_text("health_check_results.txt", &results.health.text()));
+    tried(folder.write_json("health_check_results.json", &results.health.json()));
+    tried(folder.write_json("metrics/prefill_stats.json", &results.prefill_stats));
+    if let Some(windows) = &results.decode_windows {
+        tried(folder.write_json("metrics/decode_window_metrics.json", windows));
+    }
+    tried(folder.write_with("metrics/session_metrics.json", |file| {
+        evaluation.write_session_metrics(file)
+    }));
+    tried(folder.write_json("metrics/curves.json", &evaluation.curves()));
+    tried(folder.write_json("metrics/time_slices.json", &evaluation.time_slices()));
+    tried(folder.write_text("metrics/time_slices.csv", &slices(&evaluation.slices)));
+    if let Some(fidelity) = &results.fidelity {
+        tried(folder.write_json("metrics/replay_fidelity.json", &fidelity.replay_fidelity()));
+    }
+    for view in &results.views {
+        let name = format!("metrics/dialect_{}.json", view.tool.name().replace('-', "_"));
+        tried(folder.write_json(&name, view.json()));
+    }
+    let samples = &evaluation.samples;
+    let mut named: Vec<String> = VEEKSHAS.map(str::to_owned).to_vec();
+    named.extend(
+        samples
+            .names()
+            .into_iter()
+            .filter(|name| !VEEKSHAS.contains(&name.as_str())),
+    );
+    for name in &named {
+        if let Some(data) = plots::distribution(samples, name) {
+            tried(match data.count {
+                0 => folder.write_text(&format!("metrics/{name}.csv"), &cdf_csv(&data)),
+                _ => folder.write_cdf(&data),
+            });
+        }
+    }
+    plots::others(folder, results, &mut tried);
+    tried(folder.write_with("metrics/chrome_trace.json", |file| results.chrome.write(file)));
+    tried(folder.write_text("report.html", &veeksha_page::page(page)));
+    if let Some(export) = &results.export {
+        first = first.and(export.write(folder));
+    }
+    first
+}
+
+/// The slices as CSV; a figure that does not exist is an empty cell.
+fn slices(slices: &TimeSlices) -> String {
+    let (columns, rows) = slices.table();
+    let line = |row: &Vec<Option<f64>>| {
+        let cells = row
+            .iter()
+            .map(|cell| cell.map_or_else(String::new, |value| json!(value).to_string()));
+        cells.collect::<Vec<_>>().join(",")
+    };
+    let mut text = columns.join(",");
+    for row in &rows {
+        text.push('\n');
+        text.push_str(&line(row));
+    }
+    text.push('\n');
+    text
+}

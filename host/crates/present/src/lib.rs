@@ -1,0 +1,34 @@
+//! Presents the results of a run: files, terminal tables, plots and the data of `report.html`.
+//!
+//! Everything here is a function of plain data. [`RunAnalysis`] holds what was computed from the
+//! events of a run, [`AccuracyContext`] what its certificate depends on besides the record, and
+//! [`RunDescription`] the facts that are known before the first event. [`write_files`] writes the
+//! run folder, [`summary`] is the closing table, and [`page`] builds the page of a finished run or
+//! of one that is in progress.
+#![forbid(unsafe_code)]
+
+mod accuracy;
+mod certificate_section;
+mod compat_export;
+mod description;
+mod files;
+pub mod page;
+mod plots;
+mod replay_section;
+mod rows;
+mod run_analysis;
+mod summary;
+mod table;
+pub mod terminal;
+mod thread_settings;
+mod units;
+mod verdict;
+
+pub use accuracy::{AccuracyContext, Clock, thresholds};
+pub use compat_export::CompatExport;
+pub use description::RunDescription;
+pub use files::write_files;
+pub use run_analysis::{FailureClass, RunAnalysis};
+pub use summary::{WIDTH, summary};
+pub use thread_settings::ThreadSettings;
+pub use verdict::{certificate, exit_code, messages};

@@ -1,0 +1,113 @@
+//! What was judged: the certificate, objectives, verdicts of plugins, checks of health.
+
+use veeksha_certificate::{Basis, Certificate, ErrorSource, Verdict};
+use veeksha_health::{Check, Outcome};
+use veeksha_metrics::{PluginVerdict, SloResult};
+use veeksha_page::{Bound, CheckOutcome, Finding, Slo, WorstWindow};
+
+use super::time::seconds;
+use crate::units::{objective_unit, verdict_unit};
+
+pub(super) fn trust(certificate: &Certificate) -> veeksha_page::Certificate {
+    veeksha_page::Certificate {
+        verdict: verdict_of(certificate.verdict),
+        basis: Some(
+            match certificate.basis {
+                Basis::Record => "the run's own record",
+                Basis::SelfTest => "a self-test against a twin with known timings",
+                Basis::Simulated => "virtual time: nothing is late by construction",
+            }
+            .to_owned(),
+        ),
+        findings: certificate
+            .findings
+            .iter()
+            .map(|finding| Finding {
+                verdict: verdict_of(finding.verdict),
+                metric: finding.metric.map(|metric| metric.name().to_owned()),
+                what: finding.what.clone(),
+                remedy: finding.remedy.clone(),
+            })
+            .collect(),
+        bounds: certificate
+            .bounds
+            .iter()
+            .map(|bound| Bound {
+                metric: bound.metric.name().to_owned(),
+                count: bound.count,
+                mean_error: bound.mean_error,
+                p99_error: bound.p99_error,
+                relative: bound.relative_to_p50,
+                source: match bound.source {
+                    ErrorSource::SelfTest => "measured by the self-test",
+                    ErrorSource::Estimated => "estimated",
+                }
+                .to_owned(),
+            })
+            .collect(),
+    }
+}
+
+fn verdict_of(verdict: Verdict) -> veeksha_page::Verdict {
+    match verdict {
+        Verdict::Valid => veeksha_page::Verdict::Valid,
+        Verdict::Degraded => veeksha_page::Verdict::Degraded,
+        Verdict::Invalid => veeksha_page::Verdict::Invalid,
+    }
+}
+
+pub(super) fn slo(result: &SloResult) -> Slo {
+    Slo {
+        name: result.name().map(str::to_owned),
+        expression: result.objective.clone(),
+        observed: result.observed,
+        bound: Some(result.threshold),
+        comparison: Some(result.comparison.to_string()),
+        unit: objective_unit(result).to_owned(),
+        samples: result.sample_count,
+        met: result.unknown.is_none().then_some(result.met),
+        worst_window: result.worst_window.map(|worst| WorstWindow {
+            from: seconds(worst.from),
+            to: seconds(worst.to),
+            of: worst.windows,
+        }),
+        detail: detail(result),
+        plugin: None,
+    }
+}
+
+fn detail(result: &SloResult) -> Option<String> {
+    let thin = result.thin && result.sample_count.is_some_and(|samples| samples > 0);
+    let thin = thin.then(|| "of few samples: hardly more than the outermost one".to_owned());
+    let parts: Vec<String> = result.detail.iter().cloned().chain(thin).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+pub(super) fn verdict(said: &PluginVerdict) -> Slo {
+    let verdict = &said.verdict;
+    Slo {
+        expression: verdict.name.clone(),
+        observed: verdict.observed,
+        bound: Some(verdict.threshold),
+        unit: verdict_unit(said).to_owned(),
+        met: Some(verdict.met),
+        detail: (!verdict.detail.is_empty()).then(|| verdict.detail.clone()),
+        plugin: Some(said.plugin.clone()),
+        ..Slo::default()
+    }
+}
+
+pub(super) fn check(check: &Check) -> veeksha_page::Check {
+    let (outcome, why) = match &check.outcome {
+        Outcome::Passed => (CheckOutcome::Passed, None),
+        Outcome::Failed => (CheckOutcome::Failed, None),
+        Outcome::Skipped(why) => (CheckOutcome::Skipped, Some(why.clone())),
+    };
+    let mut findings = check.findings.iter().cloned();
+    veeksha_page::Check {
+        name: check.name.to_owned(),
+        outcome,
+        summary: why.or_else(|| findings.next()).unwrap_or_default(),
+        details: findings.collect(),
+    }
+}

@@ -1,0 +1,42 @@
+//! Requests that failed, and those that were never sent.
+
+use std::collections::BTreeMap;
+
+use veeksha_events::NeverSentReason;
+use veeksha_metrics::Evaluation;
+use veeksha_page::{Failures, NeverSent};
+
+use crate::run_analysis::FailureClass;
+
+pub(super) fn failures(failed: &BTreeMap<&'static str, FailureClass>) -> Vec<Failures> {
+    let mut failures: Vec<Failures> = failed
+        .iter()
+        .map(|(class, first)| Failures {
+            class: (*class).to_owned(),
+            count: first.count,
+            first_message: first.message.clone(),
+            first_request: Some(first.request.clone()),
+            first_at: Some(first.at),
+        })
+        .collect();
+    failures.sort_by_key(|failures| std::cmp::Reverse(failures.count));
+    failures
+}
+
+pub(super) fn never_sent(evaluation: &Evaluation) -> Vec<NeverSent> {
+    let counts = evaluation.counts.never_sent.iter();
+    counts
+        .map(|(reason, count)| NeverSent {
+            reason: reason.name().to_owned(),
+            count: *count,
+            meaning: match reason {
+                NeverSentReason::SessionCancelled => "an earlier request of the session failed",
+                NeverSentReason::RunEnded => "the run ended before they were due",
+                NeverSentReason::PluginFailed => "the session's plugin failed",
+                NeverSentReason::Held => "a limit kept them back until the run ended",
+                NeverSentReason::Missed => "they were due, and the host did not come to them",
+            }
+            .to_owned(),
+        })
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! The data of a run's page, `report.html`.
+
+mod facts;
+mod figures;
+mod judged;
+mod losses;
+mod over_time;
+mod time;
+
+use std::collections::BTreeMap;
+
+use veeksha_certificate::Certificate;
+use veeksha_metrics::Live;
+use veeksha_page::{Figure, PageData, Requests, RunState};
+
+use crate::accuracy::{AccuracyContext, Clock};
+use crate::description::RunDescription;
+use crate::run_analysis::{FailureClass, RunAnalysis};
+use facts::{fact, facts, machine, plugins, versions};
+use figures::{figures, metrics, on_the_way};
+use judged::{check, slo, trust, verdict};
+use losses::{failures, never_sent};
+use over_time::{load, slices};
+use time::seconds;
+
+/// Returns the page of a finished run.
+pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &AccuracyContext) -> PageData {
+    let evaluation = &results.evaluation;
+    let state = match (evaluation.end.complete, evaluation.end.interrupted) {
+        (_, true) => RunState::Interrupted,
+        (true, false) => RunState::Ended,
+        (false, false) => RunState::Cut,
+    };
+    let mut run = facts(&results.about, state);
+    run.remarks
+        .extend(evaluation.refused.iter().map(ToString::to_string));
+    run.remarks.extend(evaluation.failed.iter().map(|failed| {
+        format!(
+            "the plugin `{}` failed {}: what it says is of what came before",
+            failed.plugin, failed.message
+        )
+    }));
+    run.elapsed = evaluation.curves.window.map(|(_, to)| seconds(to));
+    run.remarks.extend(
+        evaluation
+            .slos
+            .remarks
+            .iter()
+            .chain(&evaluation.slos.slips)
+            .cloned(),
+    );
+    run.started_unix = results
+        .started
+        .as_ref()
+        .filter(|_| accuracy.clock == Clock::Real)
+        .map(|info| info.epoch_wall_nanos as f64 / 1e9);
+    if let Some(workload) = &evaluation.workload {
+        run.facts.push(fact(
+            "Workload",
+            format!("{} of {} sessions", short(&workload.digest), workload.sessions),
+        ));
+    }
+    let curves = (results.requests.rows.len() as u64) < results.requests.total;
+    PageData {
+        run,
+        certificate: Some(trust(certificate)),
+        figures: figures(evaluation),
+        metrics: metrics(evaluation),
+        slos: evaluation
+            .slos
+            .results
+            .iter()
+            .map(slo)
+            .chain(evaluation.slos.verdicts.iter().map(verdict))
+            .collect(),
+        curves: curves.then(|| load(evaluation)).flatten(),
+        requests: results.requests.clone(),
+        failures: failures(&results.failures),
+        never_sent: never_sent(evaluation),
+        slices: slices(&evaluation.slices),
+        health: results.health.checks.iter().map(check).collect(),
+        configuration: (!results.about.config.is_empty()).then(|| results.about.config.clone()),
+        plugins: plugins(&results.about),
+        machine: machine(evaluation, results.about.cores),
+        versions: versions(),
+    }
+}
+
+/// Returns the page of a run that is in progress.
+pub fn in_progress(
+    about: &RunDescription,
+    live: &Live,
+    requests: Requests,
+    failed: &BTreeMap<&'static str, FailureClass>,
+    state: RunState,
+    elapsed: f64,
+) -> PageData {
+    let mut run = facts(about, state);
+    run.elapsed = Some(elapsed);
+    let count = |label: &str, value: u64| Figure {
+        name: label.to_lowercase().replace(' ', "_"),
+        label: label.to_owned(),
+        value: Some(value as f64),
+        ..Figure::default()
+    };
+    let rate = |name: &str, label: &str, value, unit: &str| Figure {
+        name: name.to_owned(),
+        label: label.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        detail: Some("over the last ten seconds".to_owned()),
+        ..Figure::default()
+    };
+    PageData {
+        run,
+        figures: vec![
+            count("Answered", live.completed),
+            count("In flight", live.in_flight),
+            count("Failed", live.failed),
+            rate(
+                "requests_per_second",
+                "Requests",
+                live.requests_per_second,
+                "requests/s",
+            ),
+            rate(
+                "output_tokens_per_second",
+                "Output tokens",
+                live.output_tokens_per_second,
+                "tokens/s",
+            ),
+        ],
+        metrics: [
+            ("ttfc", live.ttfc),
+            ("tbc", live.tbc),
+            ("tpot", live.tpot),
+            ("end_to_end_latency", live.end_to_end),
+        ]
+        .into_iter()
+        .filter_map(|(name, figures)| on_the_way(name, figures?))
+        .collect(),
+        requests,
+        failures: failures(failed),
+        configuration: (!about.config.is_empty()).then(|| about.config.clone()),
+        plugins: plugins(about),
+        versions: versions(),
+        ..PageData::default()
+    }
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}

@@ -1,0 +1,195 @@
+//! The plots of a run, each with its data beside it.
+
+use serde_json::Value;
+use veeksha_metrics::{CurvePoint, Metric, RunSamples, Slice};
+use veeksha_model::Nanos;
+use veeksha_report::{
+    BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
+    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot,
+    concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot, throughput_plot,
+    timeline_plot,
+};
+
+use crate::run_analysis::RunAnalysis;
+
+/// Points of a distribution: every percentile, as in Veeksha's files.
+const POINTS: usize = 101;
+
+/// Requests in the timeline.
+const LANES: usize = 60;
+
+/// The slowest requests: as many as each have room for their id.
+const SLOWEST: usize = 25;
+
+type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
+
+/// The distribution of a metric; `None` if there is no such metric.
+pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> {
+    let info = samples.catalogue().get(name)?;
+    Some(CdfData {
+        metric: info.name.clone(),
+        display: info.display.clone(),
+        // A number without a unit need not be a share.
+        unit: match (info.metric.is_some_and(Metric::is_share), info.unit.as_str()) {
+            (false, "1") => String::new(),
+            (_, unit) => unit.to_owned(),
+        },
+        count: samples.summary(name).map_or(0, |summary| summary.count as u64),
+        points: samples
+            .quantiles(name, POINTS)
+            .into_iter()
+            .map(|(share, value)| (value, share))
+            .collect(),
+    })
+}
+
+/// Everything that is not the distribution of one metric.
+pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>) {
+    let evaluation = &results.evaluation;
+    if evaluation.counts.requests == 0 {
+        return;
+    }
+    let seconds = |at: Nanos| at as f64 / 1e9;
+    let mut draw = |stem: &str, plot: Plot| tried(folder.write_plot(&format!("metrics/{stem}"), &plot));
+    let groups = || results.prefill_groups.iter();
+    if groups().next().is_some() {
+        draw(
+            "ttfc_violin_plot",
+            box_plot(&BoxPlotData {
+                display: "Time to First Chunk".to_owned(),
+                unit: "s".to_owned(),
+                grouped_by: "new prompt tokens (without history)".to_owned(),
+                groups: length_groups(groups().map(|(length, times)| (*length, times.as_slice()))),
+            }),
+        );
+        let groups = groups().map(|(length, times)| (f64::from(*length), times.clone()));
+        draw(
+            "prefill_by_length",
+            prefill_plot(&PrefillData {
+                groups: groups.collect(),
+            }),
+        );
+    }
+    let slices = &evaluation.slices;
+    let rate = |name: &str, of: &dyn Fn(&Slice) -> Option<f64>| Curve {
+        name: name.to_owned(),
+        points: slices
+            .slices
+            .iter()
+            .filter_map(|slice| Some((seconds(slice.from), of(slice)?)))
+            .collect(),
+    };
+    let end = slices.slices.last().map_or(0.0, |slice| seconds(slice.to));
+    draw(
+        "throughput_over_time",
+        throughput_plot(&ThroughputData {
+            slice_seconds: seconds(slices.length),
+            end,
+            requests_per_second: vec![
+                rate("answered", &Slice::requests_per_second),
+                rate("failed", &Slice::errored_per_second),
+            ],
+            tokens_per_second: vec![
+                rate("output", &Slice::output_tokens_per_second),
+                rate("input", &Slice::input_tokens_per_second),
+            ],
+        }),
+    );
+    let curves = &evaluation.curves;
+    let level = |name: &str, points: &[CurvePoint]| Level {
+        name: name.to_owned(),
+        points: points
+            .iter()
+            .map(|point| (seconds(point.at), point.value, point.max))
+            .collect(),
+    };
+    draw(
+        "concurrency_over_time",
+        concurrency_plot(&ConcurrencyData {
+            levels: vec![
+                level("in flight", &curves.in_flight.points),
+                level("in prefill", &curves.in_prefill.points),
+                level("in decode", &curves.in_decode.points),
+            ],
+        }),
+    );
+    draw(
+        "ttfc_over_time",
+        slices_plot(&SliceData {
+            display: "Time to First Chunk".to_owned(),
+            unit: "s".to_owned(),
+            slice_seconds: seconds(slices.length),
+            end,
+            slices: slices
+                .slices
+                .iter()
+                .map(|slice| {
+                    let ttfc = slice.metric(Metric::Ttfc);
+                    let count = ttfc.map_or(0, |ttfc| ttfc.count as u64);
+                    let figures = [ttfc.map(|t| t.p50), ttfc.map(|t| t.p90), ttfc.map(|t| t.p99)];
+                    (seconds(slice.from), count, figures)
+                })
+                .collect(),
+        }),
+    );
+    if let Some(windows) = &results.decode_windows {
+        draw(
+            "decode_window_plot",
+            decode_window_plot(&decode_windows(
+                windows,
+                level("in decode", &curves.in_decode.points),
+            )),
+        );
+    }
+    for (stem, choice) in [
+        ("request_timeline", TimelineChoice::First),
+        ("slowest_requests", TimelineChoice::Slowest),
+    ] {
+        draw(stem, timeline_plot(&timeline(results, choice)));
+    }
+}
+
+/// The windows that were chosen, as their file has them.
+fn decode_windows(file: &Value, in_decode: Level) -> DecodeWindowData {
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    let windows = file["windows"]["per_window"].as_array();
+    DecodeWindowData {
+        in_decode,
+        least: file["config"]["resolved_min_active_requests"]
+            .as_u64()
+            .unwrap_or_default(),
+        windows: windows
+            .into_iter()
+            .flatten()
+            .map(|window| (number(&window["start"]), number(&window["end"])))
+            .collect(),
+    }
+}
+
+fn timeline(results: &RunAnalysis, choice: TimelineChoice) -> TimelineData {
+    let requests = &results.requests;
+    let seconds = |at: Nanos| at as f64 / 1e9;
+    let measured = requests.total.saturating_sub(results.evaluation.counts.drained);
+    let (total, most) = match choice {
+        TimelineChoice::First => (requests.total, LANES),
+        TimelineChoice::Slowest => (measured, SLOWEST),
+    };
+    TimelineData {
+        requests: requests
+            .rows
+            .iter()
+            .map(|request| TimelineRequest {
+                request: request.id.to_string(),
+                intended: seconds(request.intended),
+                dispatched: seconds(request.dispatched),
+                first_chunk: request.first_chunk.map(seconds),
+                completed: seconds(request.completed),
+                answered: matches!(request.outcome, veeksha_page::Outcome::Answered { .. }),
+                measured: request.measured,
+            })
+            .collect(),
+        total,
+        choice,
+        most,
+    }
+}

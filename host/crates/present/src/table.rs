@@ -1,0 +1,467 @@
+//! The closing table of a run.
+
+use veeksha_certificate::Certificate;
+use veeksha_events::NeverSentReason;
+use veeksha_health::{HealthReport, Outcome};
+use veeksha_metrics::{Evaluation, Metric, PluginVerdict, SloResult, Stated};
+use veeksha_model::ErrorClass;
+use veeksha_report::{Mark, Row, Section, duration, number, share};
+use veeksha_slo::Comparison;
+
+use crate::accuracy::{AccuracyContext, Clock};
+use crate::rows::row;
+use crate::units::{objective_unit, verdict_unit};
+use crate::{certificate_section, terminal};
+
+/// A share of merged chunks above which the gaps between chunks say more about the reads than about the server.
+const MANY_MERGED: f64 = 0.05;
+
+pub(crate) fn sections(
+    evaluation: &Evaluation,
+    certificate: &Certificate,
+    accuracy_context: &AccuracyContext,
+) -> Vec<Section> {
+    let mut sections = vec![
+        requests(evaluation),
+        latencies(evaluation, certificate),
+        custom(evaluation),
+        throughput(evaluation),
+        slos(evaluation),
+    ];
+    // In virtual time nothing is late, by construction.
+    if accuracy_context.clock == Clock::Real {
+        let mut accuracy = accuracy(evaluation);
+        accuracy.rows.extend(accuracy_context.threads.rows());
+        sections.push(accuracy);
+    }
+    sections.push(certificate_section::section(certificate));
+    sections
+}
+
+fn requests(evaluation: &Evaluation) -> Section {
+    let counts = &evaluation.counts;
+    let mut rows = vec![
+        row("Sessions", vec![counts.sessions.to_string()]),
+        row("Requests answered", vec![counts.completed.to_string()]),
+    ];
+    let mut bad = |name: &str, count: u64, mark: Mark| {
+        if count > 0 {
+            rows.push(Row {
+                mark,
+                ..row(name, vec![count.to_string()])
+            });
+        }
+    };
+    bad("Requests failed", counts.errored, Mark::Bad);
+    for (class, count) in counts
+        .error_classes
+        .iter()
+        // What was given up at the end has a line of its own.
+        .filter(|(class, _)| **class != ErrorClass::Cancelled)
+    {
+        bad(&format!("  {}", class.name()), *count, Mark::Plain);
+    }
+    bad("Requests given up", counts.cancelled, Mark::Warning);
+    bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
+    for (reason, count) in &counts.never_sent {
+        bad(&format!("  {}", why_never_sent(*reason)), *count, Mark::Plain);
+    }
+    bad(
+        "Sessions that never began although they were due",
+        counts.arrivals_missed,
+        Mark::Warning,
+    );
+    bad("Answers without tokens", counts.empty_answers, Mark::Warning);
+    bad(
+        "Requests sent after the timeout, not measured",
+        counts.drained,
+        Mark::Plain,
+    );
+    if counts.by_server.len() > 1 {
+        for (server, of) in &counts.by_server {
+            let failed = (of.failed > 0).then(|| format!("{} failed", of.failed));
+            rows.push(Row {
+                note: failed,
+                ..row(
+                    &format!("Requests to server {server}"),
+                    vec![of.requests.to_string()],
+                )
+            });
+        }
+    }
+    Section {
+        title: "Requests".into(),
+        columns: Vec::new(),
+        rows,
+    }
+}
+
+fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
+    let shown = [
+        (Metric::Ttfc, certificate_section::name(Metric::Ttfc)),
+        (
+            Metric::TtfcFromIntended,
+            certificate_section::name(Metric::TtfcFromIntended),
+        ),
+        (Metric::Tbc, certificate_section::name(Metric::Tbc)),
+        (Metric::Tpot, certificate_section::name(Metric::Tpot)),
+        (Metric::EndToEnd, certificate_section::name(Metric::EndToEnd)),
+        (
+            Metric::EndToEndFromIntended,
+            certificate_section::name(Metric::EndToEndFromIntended),
+        ),
+        (Metric::PromptTokens, "New prompt tokens (without history)"),
+        (Metric::OutputTokens, "Output tokens"),
+    ];
+    let with_errors = !certificate.bounds.is_empty();
+    let rows = shown.into_iter().filter_map(|(metric, name)| {
+        let summary = evaluation.metric(metric)?;
+        let show = |value: f64| {
+            if metric.unit() == "s" {
+                duration(value)
+            } else {
+                number(value)
+            }
+        };
+        let mut cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+            .map(show)
+            .to_vec();
+        // How far the client may have falsified a sample; in virtual time it cannot.
+        if with_errors {
+            let bound = certificate.bound(metric);
+            cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
+        }
+        let few = summary.p99_is_thin();
+        let note = few.then(|| format!("P99 of {}", summary.count));
+        Some(Row {
+            note,
+            ..row(name, cells)
+        })
+    });
+    let columns = ["mean", "P50", "P90", "P99", "max"].into_iter();
+    let error = with_errors.then_some("error (P99)");
+    Section {
+        title: "Latencies and lengths".into(),
+        columns: columns.chain(error).map(String::from).collect(),
+        rows: rows.collect(),
+    }
+}
+
+fn throughput(evaluation: &Evaluation) -> Section {
+    let throughput = &evaluation.throughput;
+    let figures = [
+        ("Requests per second", throughput.requests_per_second),
+        ("Input tokens per second", throughput.input_tokens_per_second),
+        ("Output tokens per second", throughput.output_tokens_per_second),
+    ];
+    let rows = figures
+        .into_iter()
+        .filter_map(|(name, value)| Some(row(name, vec![number(value?)])));
+    Section {
+        title: "Throughput".into(),
+        columns: Vec::new(),
+        rows: rows.collect(),
+    }
+}
+
+/// A value in its unit, as the table shows it.
+fn shown(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => duration(value),
+        "share" => share(value),
+        "" | "1" => number(value),
+        unit => match unit.strip_prefix("s/") {
+            Some(per) => format!("{}/{per}", duration(value)),
+            None => format!("{} {unit}", number(value)),
+        },
+    }
+}
+
+fn why_never_sent(reason: NeverSentReason) -> &'static str {
+    match reason {
+        NeverSentReason::SessionCancelled => "withdrawn after a failure",
+        NeverSentReason::RunEnded => "not due before the end",
+        NeverSentReason::PluginFailed => "their plugin failed",
+        NeverSentReason::Held => "held back by a limit",
+        NeverSentReason::Missed => "missed by the host",
+    }
+}
+
+/// What was asked of the run, and what came of it.
+pub(crate) fn slos(evaluation: &Evaluation) -> Section {
+    let results = evaluation.slos.results.iter().map(slo);
+    let verdicts = evaluation.slos.verdicts.iter().map(verdict);
+    let mut rows: Vec<Row> = results.chain(verdicts).collect();
+    let (goodput, remarks) = (evaluation.slos.goodput, &evaluation.slos.remarks);
+    if goodput.is_some() || !remarks.is_empty() {
+        let goodput = goodput.map_or("not known".into(), share);
+        rows.push(Row {
+            mark: if remarks.is_empty() {
+                Mark::Plain
+            } else {
+                Mark::Warning
+            },
+            note: (!remarks.is_empty()).then(|| remarks.join("; ")),
+            ..row("Goodput (share of all intended requests)", vec![goodput])
+        });
+    }
+    rows.extend(evaluation.slos.slips.iter().map(|slip| Row {
+        mark: Mark::Warning,
+        ..row(slip, Vec::new())
+    }));
+    Section {
+        title: "SLOs".into(),
+        columns: Vec::new(),
+        rows,
+    }
+}
+
+fn slo(result: &SloResult) -> Row {
+    let unit = objective_unit(result);
+    let observed = match (result.observed, &result.unknown) {
+        (Some(observed), _) => shown(observed, unit),
+        (None, Some(_)) => "not known".into(),
+        (None, None) => "no samples".into(),
+    };
+    let name = name_of(result);
+    let mut notes: Vec<String> = result.detail.iter().cloned().collect();
+    if let Some(worst) = &result.worst_window {
+        notes.push(format!(
+            "worst of {}: {} to {}",
+            terminal::counted(worst.windows, "window"),
+            duration(worst.from as f64 / 1e9),
+            duration(worst.to as f64 / 1e9)
+        ));
+    }
+    if result.thin
+        && let Some(samples) = result.sample_count.filter(|samples| *samples > 0)
+    {
+        notes.push(format!("of {} only", terminal::counted(samples, "sample")));
+    }
+    Row {
+        mark: match (result.met, &result.unknown) {
+            (true, _) => Mark::Good,
+            (false, Some(_)) => Mark::Warning,
+            (false, None) => Mark::Bad,
+        },
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
+        ..row(
+            &name,
+            vec![
+                observed,
+                format!("{} {}", side(result.comparison), shown(result.threshold, unit)),
+            ],
+        )
+    }
+}
+
+fn side(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Below => "<",
+        Comparison::AtMost => "≤",
+        Comparison::Above => ">",
+        Comparison::AtLeast => "≥",
+    }
+}
+
+/// What an objective is called: what it bounds, after its own name if it has one.
+fn name_of(result: &SloResult) -> String {
+    let what = match (&result.stated, result.percentile) {
+        (Stated::Constant(slo), Some(percentile)) => {
+            format!("P{} {}", number(percentile * 100.0), slo.metric.name())
+        }
+        _ => quantity(result),
+    };
+    match result.name() {
+        Some(name) => format!("{name} ({what})"),
+        None => what,
+    }
+}
+
+/// What is bounded, as text.
+fn quantity(result: &SloResult) -> String {
+    match &result.stated {
+        Stated::Expression(objective) => objective.quantity.to_string(),
+        Stated::Constant(_) => result.key.clone(),
+    }
+}
+
+fn verdict(said: &PluginVerdict) -> Row {
+    let verdict = &said.verdict;
+    let (observed, threshold) = observed_and_threshold(said);
+    let detail = match verdict.detail.is_empty() {
+        true => said.plugin.clone(),
+        false => format!("{}: {}", said.plugin, verdict.detail),
+    };
+    Row {
+        mark: if verdict.met { Mark::Good } else { Mark::Bad },
+        note: Some(detail),
+        ..row(&verdict.name, vec![observed, format!("threshold {threshold}")])
+    }
+}
+
+/// The numbers of a verdict. Which side of its threshold is good, it does not say.
+fn observed_and_threshold(said: &PluginVerdict) -> (String, String) {
+    let unit = verdict_unit(said);
+    let observed = said.verdict.observed;
+    let observed = observed.map_or("nothing".into(), |observed| shown(observed, unit));
+    (
+        format!("observed {observed}"),
+        shown(said.verdict.threshold, unit),
+    )
+}
+
+/// What was missed, each with what was observed and what was asked for.
+pub(crate) fn missed(evaluation: &Evaluation) -> Vec<String> {
+    let objectives = evaluation.slos.results.iter().filter(|result| !result.met);
+    let objectives = objectives.map(|result| {
+        let unit = objective_unit(result);
+        let name = name_of(result);
+        let bound = format!("{} {}", side(result.comparison), shown(result.threshold, unit));
+        match (result.observed, &result.unknown) {
+            (Some(observed), _) => format!("{name} is {}, asked for {bound}", shown(observed, unit)),
+            (None, Some(why)) => format!("{name} is not known ({why}); asked for {bound}"),
+            (None, None) => format!("{name} has no samples; asked for {bound}"),
+        }
+    });
+    let verdicts = evaluation.slos.verdicts.iter().filter(|said| !said.verdict.met);
+    let verdicts = verdicts.map(|said| {
+        let (observed, threshold) = observed_and_threshold(said);
+        format!("{} ({observed}, threshold {threshold})", said.verdict.name)
+    });
+    objectives.chain(verdicts).collect()
+}
+
+/// Metrics of plugins.
+fn custom(evaluation: &Evaluation) -> Section {
+    let catalogue = evaluation.samples.catalogue();
+    let rows = catalogue
+        .iter()
+        .filter(|metric| metric.plugin.is_some())
+        .map(|metric| {
+            let summary = evaluation.samples.summary(&metric.name);
+            // A time is shown in the unit that it needs; any other unit stands once, beside the name: a plugin's may be long.
+            let is_time = metric.unit == "s" || metric.unit.starts_with("s/");
+            let name = match metric.unit.as_str() {
+                "" | "1" => metric.name.clone(),
+                _ if is_time => metric.name.clone(),
+                unit => format!("{} ({unit})", metric.name),
+            };
+            let cells = summary.map_or(vec!["no samples".to_owned()], |summary| {
+                [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+                    .map(|value| {
+                        if is_time {
+                            shown(value, &metric.unit)
+                        } else {
+                            number(value)
+                        }
+                    })
+                    .to_vec()
+            });
+            let few = summary.filter(|summary| summary.p99_is_thin());
+            Row {
+                note: few.map(|summary| format!("P99 of {}", summary.count)),
+                ..row(&name, cells)
+            }
+        });
+    Section {
+        title: "Metrics of plugins".into(),
+        columns: ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec(),
+        rows: rows.collect(),
+    }
+}
+
+fn accuracy(evaluation: &Evaluation) -> Section {
+    let host = &evaluation.host;
+    let delays = [
+        ("Dispatch after the intended instant", &host.dispatch_lateness),
+        ("Pick-up by a client after dispatch", &host.pickup_delay),
+        ("Last byte sent after dispatch", &host.send_lateness),
+    ];
+    let mut rows: Vec<Row> = delays
+        .into_iter()
+        .filter_map(|(name, summary)| {
+            let summary = summary.as_ref()?;
+            Some(row(
+                name,
+                [summary.p50, summary.p99, summary.max].map(duration).to_vec(),
+            ))
+        })
+        .collect();
+    let delays_shown = rows.len();
+    if let Some(merged) = host.merged_chunk_share {
+        let many = merged > MANY_MERGED;
+        let mark = if many { Mark::Warning } else { Mark::Plain };
+        let note = many.then(|| "their gaps are known as 0; read the chunk times with care".to_owned());
+        rows.push(Row {
+            mark,
+            note,
+            ..row("Chunks that shared a read", vec![share(merged)])
+        });
+    }
+    if let Some(lag) = &host.client_lag {
+        let cells = [lag.p50, lag.p99, lag.max].map(duration).to_vec();
+        rows.insert(
+            rows.len().min(delays_shown),
+            row("Read after the kernel had received", cells),
+        );
+    }
+    for (name, held) in [
+        ("Held back by the limit of sessions", &host.held.sessions),
+        ("Held back by the limit in flight", &host.held.in_flight),
+        ("Held back by the limit in prefill", &host.held.in_prefill),
+    ] {
+        rows.extend(
+            held.as_ref()
+                .map(|held| row(name, [held.p50, held.p99, held.max].map(duration).to_vec())),
+        );
+    }
+    if host.connections_opened > 0 {
+        let opened = terminal::counted(host.connections_opened, "connection");
+        let inside = match host.ttfc_with_opening {
+            0 => String::new(),
+            count => format!("; within {count} times to first chunk"),
+        };
+        rows.push(Row {
+            note: Some(format!("{opened} opened{inside}")),
+            ..row(
+                "Requests on a connection used before",
+                vec![host.connection_reuse_share.map_or("-".into(), share)],
+            )
+        });
+    }
+    if host.starvations > 0 {
+        let cells = vec![host.starvations.to_string(), duration(host.starved_seconds)];
+        rows.push(Row {
+            mark: Mark::Warning,
+            ..row("Sessions that the plugin delivered late", cells)
+        });
+    }
+    let columns = ["P50", "P99", "max"].map(String::from).to_vec();
+    Section {
+        title: "Accuracy of the host itself".into(),
+        columns,
+        rows,
+    }
+}
+
+/// The health checks that failed, if any did.
+pub(crate) fn health(report: &HealthReport) -> Option<Section> {
+    let failed = report
+        .checks
+        .iter()
+        .filter(|check| check.outcome == Outcome::Failed);
+    let rows: Vec<Row> = failed
+        .map(|check| Row {
+            name: check.name.to_owned(),
+            mark: Mark::Warning,
+            note: check.findings.first().cloned(),
+            ..Row::default()
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Section {
+        title: "Health: the run did not do what its scenario asks for".into(),
+        columns: Vec::new(),
+        rows,
+    })
+}

@@ -1,0 +1,61 @@
+//! Output on the terminal.
+//!
+//! A reader that went away (`| head`) ends the output, not the program. Any other write error is
+//! reported once, by [`output_error`], when the command ends.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use veeksha_model::printable_lines;
+
+/// The first error of standard output; nothing is written after it.
+static ENDED: OnceLock<io::Error> = OnceLock::new();
+
+/// Prints a line on standard output.
+pub fn out(line: impl fmt::Display) {
+    if ENDED.get().is_none() {
+        written(writeln!(io::stdout().lock(), "{line}"));
+    }
+}
+
+/// Records the result of a write to standard output that was made elsewhere.
+pub fn written(result: io::Result<()>) {
+    if let Err(error) = result {
+        // Later errors only repeat the first.
+        let _ = ENDED.set(error);
+    }
+}
+
+/// Returns the first error of standard output, unless its reader closed the pipe.
+pub fn output_error() -> Option<&'static io::Error> {
+    ENDED.get().filter(|error| error.kind() != ErrorKind::BrokenPipe)
+}
+
+/// Prints a line on standard error. Control characters are removed, because the line may repeat
+/// names and texts from files.
+pub fn err(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&line.to_string()));
+}
+
+/// Prints a note on standard error, each only once: the runs of a sweep share most of their notes.
+pub fn note(note: &str) {
+    static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let is_new = PRINTED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(note.to_owned());
+    if is_new {
+        err(format!("note: {note}"));
+    }
+}
+
+/// Formats a count with its noun: `1 request`, `2 requests`.
+pub fn counted(count: u64, thing: &str) -> String {
+    if count == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{count} {thing}s")
+    }
+}

@@ -1,0 +1,69 @@
+//! The scheduling of the measuring threads: what was requested and what was refused.
+
+use serde_json::{Value, json};
+use veeksha_report::{Mark, Row, duration};
+use veeksha_scenario::Runtime;
+
+use crate::rows::row;
+
+/// The scheduling requested for the threads that dispatch, send and read, and what the system refused.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadSettings {
+    spin_microseconds: f64,
+    realtime_priority: Option<u8>,
+    dispatcher_cores: Vec<u32>,
+    client_cores: Vec<u32>,
+    refused: Vec<String>,
+}
+
+impl ThreadSettings {
+    /// The settings of a scenario, with the reasons why the system refused some of them.
+    pub fn new(runtime: &Runtime, refused: Vec<String>) -> Self {
+        ThreadSettings {
+            spin_microseconds: runtime.spin_microseconds,
+            realtime_priority: runtime.realtime_priority,
+            dispatcher_cores: runtime.dispatcher_cores.clone(),
+            client_cores: runtime.client_cores.clone(),
+            refused,
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "spin_microseconds": self.spin_microseconds,
+            "realtime_priority": self.realtime_priority,
+            "dispatcher_cores": self.dispatcher_cores,
+            "client_cores": self.client_cores,
+            "refused": self.refused,
+        })
+    }
+
+    /// One row for each setting that was applied, and one for each that was refused.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        if self.spin_microseconds > 0.0 {
+            rows.push(row(
+                "Spun before each arrival",
+                vec![duration(self.spin_microseconds / 1e6)],
+            ));
+        }
+        if let Some(priority) = self.realtime_priority {
+            rows.push(row("Real-time priority", vec![priority.to_string()]));
+        }
+        for (name, cores) in [
+            ("Dispatchers kept on cores", &self.dispatcher_cores),
+            ("Clients kept on cores", &self.client_cores),
+        ] {
+            if !cores.is_empty() {
+                let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+                rows.push(row(name, vec![cores.join(", ")]));
+            }
+        }
+        rows.extend(self.refused.iter().map(|reason| Row {
+            name: reason.clone(),
+            mark: Mark::Warning,
+            ..Row::default()
+        }));
+        rows
+    }
+}

@@ -1,0 +1,21 @@
+//! The units of objectives, as shown on the terminal and on the page.
+
+use veeksha_metrics::{Figure, Metric, PluginVerdict, SloResult};
+
+/// The unit of an objective: figures without one are shares, and so are some metrics; others are plain numbers.
+pub(crate) fn objective_unit(result: &SloResult) -> &str {
+    let is_share = result.sample_count.is_none() || result.metric.parse().is_ok_and(Metric::is_share);
+    match result.unit.as_str() {
+        "1" if is_share => "share",
+        unit => unit,
+    }
+}
+
+/// The unit of a plugin's verdict; empty where it is not known.
+pub(crate) fn verdict_unit(said: &PluginVerdict) -> &str {
+    match said.unit.as_deref() {
+        Some("1") if Figure::of_name(&said.verdict.name).is_some() => "share",
+        Some(unit) => unit,
+        None => "",
+    }
+}

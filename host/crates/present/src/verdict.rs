@@ -1,0 +1,93 @@
+//! The certificate of a run, its closing messages and its exit code.
+
+use veeksha_certificate::{CertFinding, Certificate, Verdict, certify};
+use veeksha_metrics::Evaluation;
+
+use crate::accuracy::{AccuracyContext, Clock};
+use crate::run_analysis::RunAnalysis;
+use crate::{table, terminal};
+
+/// Computes the certificate of a run.
+pub fn certificate(evaluation: &Evaluation, accuracy: &AccuracyContext) -> Certificate {
+    match accuracy.clock {
+        Clock::Real => certify(evaluation, &accuracy.thresholds, accuracy.self_test.as_ref()),
+        Clock::Virtual => Certificate::simulated(evaluation, &accuracy.thresholds),
+    }
+}
+
+/// Returns the lines that explain the exit code of a run, for standard error: failed requests by
+/// class, `events` that ended or disturbed the run, an INVALID certificate, and missed objectives.
+pub fn messages(results: &RunAnalysis, certificate: &Certificate, events: Vec<String>) -> Vec<String> {
+    let failures = results.failures.iter().map(|(class, failed)| {
+        format!(
+            "{} failed ({class}); the first: {}",
+            terminal::counted(failed.count, "request"),
+            failed.message
+        )
+    });
+    let explanations = explanations(&results.evaluation, certificate);
+    failures.chain(events).chain(explanations).collect()
+}
+
+fn explanations(evaluation: &Evaluation, certificate: &Certificate) -> Vec<String> {
+    let mut lines: Vec<String> = evaluation
+        .refused
+        .iter()
+        .map(|refused| format!("warning: {refused}"))
+        .collect();
+    if let Some(why) = evaluation.why_nothing_was_measured() {
+        lines.push(format!("warning: {why}"));
+        return lines;
+    }
+    if was_interrupted_at_once(evaluation) {
+        lines.push(
+            "warning: nothing was measured: the run was interrupted before its first answer".to_owned(),
+        );
+        return lines;
+    }
+    if evaluation.counts.all_failed() && evaluation.counts.errored == 0 {
+        lines.push("no request was answered before the run ended".to_owned());
+    }
+    if certificate.verdict == Verdict::Invalid && evaluation.counts.completed > 0 {
+        lines.push(format!("the measurement is INVALID: {}", worst(certificate)));
+    }
+    let missed = table::missed(evaluation);
+    if !missed.is_empty() {
+        lines.push(format!("not met: {}", missed.join("; ")));
+    }
+    lines
+}
+
+/// Returns true if the run was stopped before anything was answered or failed; the target is not to
+/// blame then.
+fn was_interrupted_at_once(evaluation: &Evaluation) -> bool {
+    let counts = &evaluation.counts;
+    evaluation.end.interrupted && counts.all_failed() && counts.errored == 0
+}
+
+/// Returns the message of the first finding that makes the run INVALID.
+fn worst(certificate: &Certificate) -> String {
+    let invalid = |finding: &&CertFinding| finding.verdict == Verdict::Invalid;
+    certificate
+        .findings
+        .iter()
+        .find(invalid)
+        .map_or_else(String::new, |finding| finding.what.clone())
+}
+
+/// Returns the exit code of a run: the first that applies of nothing measured, every request failed,
+/// measurement INVALID, SLO not met, done. Interruption, failed plugins and a lost target take
+/// precedence; the caller knows of them.
+pub fn exit_code(evaluation: &Evaluation, certificate: &Certificate) -> u8 {
+    if evaluation.counts.requests == 0 || was_interrupted_at_once(evaluation) {
+        veeksha_exit::INVALID
+    } else if evaluation.counts.all_failed() {
+        veeksha_exit::TARGET
+    } else if certificate.verdict == Verdict::Invalid {
+        veeksha_exit::INVALID
+    } else if !evaluation.slos.all_met() {
+        veeksha_exit::SLO_FAILED
+    } else {
+        veeksha_exit::DONE
+    }
+}

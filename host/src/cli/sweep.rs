@@ -1,0 +1,98 @@
+//! Several runs of one command: the scenarios of a sweep, one after another in this process.
+
+use veeksha_clock::RunClock;
+use veeksha_experiments::{CellOutcome, Sweep};
+use veeksha_report::{Colour, summary_table};
+
+use crate::cli::output::Printed;
+use crate::interrupt::Interrupts;
+use veeksha_app::{Conclusion, Failure, Loaded, OUTPUT_DIR, Variant};
+use veeksha_present::terminal;
+
+/// Width of the overview where the terminal's is not known.
+const WIDTH: usize = 110;
+
+/// Carries out each scenario. A single one is a run of its own; several are a sweep, with a folder and an overview.
+pub(crate) fn each(
+    mut cells: Vec<Variant<Loaded>>,
+    interrupts: &Interrupts,
+    quiet: bool,
+    carry_out: impl Fn(Loaded, Printed) -> Result<Conclusion, Failure>,
+) -> Result<u8, Failure> {
+    if cells.len() == 1
+        && let Some(cell) = cells.pop()
+    {
+        let printed = if quiet { Printed::Nothing } else { Printed::Table };
+        return carry_out(cell.loaded, printed).map(|conclusion| conclusion.code);
+    }
+    let planned = cells
+        .iter()
+        .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));
+    let mut sweep = Sweep::plan(planned);
+    let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
+    sweep
+        .begin(&stamp)
+        .map_err(|error| Failure::internal(error).hinted(OUTPUT_DIR))?;
+    let count = cells.len();
+    for (index, mut cell) in cells.into_iter().enumerate() {
+        if interrupts.happened() {
+            break;
+        }
+        let place = format!("run {} of {count}", index + 1);
+        terminal::err(match cell.settings.is_empty() {
+            true => place,
+            false => format!("{place}: {}", cell.name()),
+        });
+        cell.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
+        let clock = RunClock::starting_now();
+        let outcome = outcome(carry_out(cell.loaded, Printed::Nothing), clock.now());
+        sweep.record(index, outcome).map_err(Failure::internal)?;
+    }
+    if !quiet {
+        let mut sections = vec![sweep.table()];
+        sections.extend(sweep.health());
+        terminal::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
+    }
+    for group in sweep.groups() {
+        if let Some(folder) = &group.folder {
+            terminal::out(format!("sweep: {}", folder.display()));
+        }
+    }
+    Ok(match interrupts.happened() {
+        true => veeksha_exit::INTERRUPTED,
+        false => sweep.exit_code(),
+    })
+}
+
+/// What the sweep keeps of a run. A run that could not be carried out has said why, and the next one follows.
+fn outcome(concluded: Result<Conclusion, Failure>, nanos: u64) -> CellOutcome {
+    let duration_seconds = Some(nanos as f64 / 1e9);
+    match concluded {
+        Ok(concluded) => {
+            let results = concluded.results;
+            let evaluation = &results.evaluation;
+            CellOutcome {
+                run_dir: concluded.folder,
+                exit_code: concluded.code,
+                failure: veeksha_exit::describe(concluded.code).map(str::to_owned),
+                duration_seconds,
+                verdict: Some(concluded.certificate.verdict.to_string()),
+                summary_stats: evaluation.summary_stats(),
+                throughput_metrics: evaluation.throughput_metrics(),
+                slo_results: evaluation.slo_results(),
+                prefill_stats: results.prefill_stats,
+                decode_window_metrics: results.decode_windows.unwrap_or_default(),
+                health_checks: results.health.json(),
+            }
+        }
+        Err(failure) => {
+            terminal::err(&failure);
+            CellOutcome {
+                exit_code: failure.code,
+                failure: Some(failure.message.lines().next().unwrap_or_default().to_owned()),
+                duration_seconds,
+                ..CellOutcome::default()
+            }
+        }
+    }
+}
