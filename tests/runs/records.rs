@@ -66,7 +66,7 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     assert!(
         slos["remarks"]
             .to_string()
-            .contains("the check of `last` is not known to have judged the run"),
+            .contains("the verdict of the check of `last` is unknown, because the record is incomplete"),
         "{slos}"
     );
     // Both are cut, each at its own place: the text is written line by line, the record part by part.

@@ -106,7 +106,7 @@ fn where_no_link_can_be_made_the_evaluation_is_kept_and_ends_as_it_would() {
         assert_code(&output, code);
         let told = stderr(&output);
         assert!(
-            told.contains("note: no link leads to this evaluation: ")
+            told.contains("note: cannot link `latest` to this evaluation: ")
                 && told.contains("latest is not a link"),
             "{told}"
         );

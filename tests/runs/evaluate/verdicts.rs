@@ -47,7 +47,7 @@ fn verdicts_of_functions_are_taken_from_the_record() {
     let says = stderr(&output);
     assert!(says.contains("too few (observed 120, threshold 1000)"), "{says}");
     assert!(
-        says.contains("the verdicts of `first` on the run are the run's own: its check is not asked again"),
+        says.contains("the verdicts of `first` are those of the run: its check is not called again"),
         "{says}"
     );
     assert_same_figures(&run, &anew);

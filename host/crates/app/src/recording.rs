@@ -57,7 +57,7 @@ impl Recording {
         self.events = None;
         match self.thread.join() {
             Ok(written) => written.map_err(|error| error.to_string()),
-            Err(_) => Err("the thread that writes the record has died".to_owned()),
+            Err(_) => Err("the thread that writes the record panicked".to_owned()),
         }
     }
 }

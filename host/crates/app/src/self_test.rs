@@ -224,7 +224,7 @@ fn send(
     drop(events);
     let collected = collector
         .join()
-        .map_err(|_| Failure::internal("the collector of the self-test has died"))?;
+        .map_err(|_| Failure::internal("the collector of the self-test panicked"))?;
     ended.map(|_| collected)
 }
 
