@@ -94,7 +94,9 @@ impl TruthFile {
                 let shown = self.path.display();
                 Err(Failure::internal(format!("cannot write {shown}: {error}")))
             }
-            Err(_) => Err(Failure::internal("the thread that writes the truth file panicked")),
+            Err(_) => Err(Failure::internal(
+                "the thread that writes the truth file panicked",
+            )),
         }
     }
 }
