@@ -167,7 +167,7 @@ fn read_outermost(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), String> {
             }
             Payload::ModuleSection { unchecked_range, .. }
             | Payload::ComponentSection { unchecked_range, .. } => {
-                at = usize::try_from(unchecked_range.end).unwrap_or(usize::MAX);
+                at = unchecked_range.end;
             }
             Payload::ComponentImportSection(section) => {
                 for import in section {
