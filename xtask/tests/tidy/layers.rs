@@ -6,7 +6,10 @@ use std::path::Path;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The one exception to the rule of layers: `clock` returns `model`'s instants.
-const SAME_LAYER: (&str, &str) = ("veeksha-clock", "veeksha-model");
+const SAME_LAYER: [(&str, &str); 2] = [
+    ("veeksha-clock", "veeksha-model"),
+    ("veeksha-definitions", "veeksha-model"),
+];
 
 /// A row of the table: a crate of the host.
 struct Row {

@@ -1,40 +1,34 @@
 //! What no answer of a scenario can have: objectives on it are refused before a run is paid for.
 
 use serde_json::Value;
-use veeksha_metrics::{Catalogue, Metric};
+use veeksha_metrics::{Catalogue, Metric, Needs};
 use veeksha_scenario::{Generator, Scenario};
 
-/// Metrics of what lies between tokens.
-const OF_TWO_TOKENS: [Metric; 5] = [
-    Metric::Tpot,
-    Metric::Tbc,
-    Metric::Itl,
-    Metric::TimeToSecondChunk,
-    Metric::DecodeTime,
-];
-/// Metrics of what lies between the requests of a session.
-const OF_TWO_REQUESTS: [Metric; 2] = [Metric::SessionThinkTime, Metric::SessionToolTime];
+/// Returns the metrics that have no samples without this property of the workload.
+fn that_need(needs: Needs) -> impl Iterator<Item = Metric> {
+    Metric::all().filter(move |metric| metric.definition_of().needs == needs)
+}
 
 /// Takes out of the catalogue what cannot exist in a run of this scenario. Only of the shipped generator is known what it makes.
 pub(crate) fn exclude(catalogue: &mut Catalogue, scenario: &Scenario) {
     let Generator::Shipped { config, .. } = &scenario.session_generator else {
         return;
     };
-    let mut without = |metrics: &[Metric], why: &str| {
-        for metric in metrics {
+    let mut without = |needs: Needs, why: &str| {
+        for metric in that_need(needs) {
             catalogue.exclude(metric.name(), why);
         }
     };
     let output = config.pointer("/output_spec/text/output_length_generator");
     if is_told_a_limit(scenario) && output.is_some_and(is_at_most_one) {
         without(
-            &OF_TWO_TOKENS,
+            Needs::TwoTokens,
             "each answer is asked for as one token (`session_generator.output_spec.text.output_length_generator`)",
         );
     }
     if config.get("session_graph").is_some_and(has_one_layer) {
         without(
-            &OF_TWO_REQUESTS,
+            Needs::TwoRequests,
             "no request follows another in its session (`session_generator.session_graph`)",
         );
     }
@@ -100,7 +94,10 @@ mod tests {
             ),
             "",
         );
-        assert!(seen.is_empty() || seen.len() == OF_TWO_TOKENS.len(), "{seen:?}");
+        assert!(
+            seen.is_empty() || seen.len() == that_need(Needs::TwoTokens).count(),
+            "{seen:?}"
+        );
         !seen.is_empty()
     }
 
@@ -138,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_session_of_one_request_waits_for_nothing() {
-        let expected = OF_TWO_REQUESTS.map(Metric::name);
+        let expected: Vec<&str> = that_need(Needs::TwoRequests).map(Metric::name).collect();
         for one in [
             "type: single_request",
             "type: linear, num_request_generator: {type: fixed, value: 1}",

@@ -104,7 +104,7 @@ fn judged(
     in_bursts: bool,
     thresholds: &Thresholds,
 ) -> CertFinding {
-    let name = short_name(bound.metric);
+    let name = bound.metric.short_name();
     let Some(relative) = bound.relative_to_p50 else {
         return CertFinding {
             metric: Some(bound.metric),
@@ -190,18 +190,5 @@ fn cause(source: ErrorSource, main: ErrorPart) -> (&'static str, &'static str) {
             "; it is next to the shortest time that a client can tell apart",
             "times this short are better read from the server's own record",
         ),
-    }
-}
-
-/// The abbreviation of a metric in findings.
-fn short_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Ttfc => "TTFC",
-        Metric::TtfcFromIntended => "TTFC from intended",
-        Metric::Tbc => "TBC",
-        Metric::Tpot => "TPOT",
-        Metric::EndToEnd => "E2E",
-        Metric::EndToEndFromIntended => "E2E from intended",
-        other => other.display_name(),
     }
 }

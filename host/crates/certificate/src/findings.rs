@@ -227,7 +227,7 @@ fn openings(host: &HostFigures, bounds: &[ErrorBound]) -> Option<CertFinding> {
     let opened = Some(host.ttfc_with_opening).filter(|opened| *opened > 0)?;
     let ttfc = bounds.iter().find(|bound| bound.metric == Metric::Ttfc)?;
     Some(CertFinding::remark(format!(
-        "TTFC: {opened} of {} contain the opening of a connection, which is counted as the network's, not as the client's",
+        "TTFT: {opened} of {} contain the opening of a connection, which is counted as the network's, not as the client's",
         ttfc.count
     )))
 }

@@ -16,8 +16,9 @@
 
 use std::collections::HashMap;
 
+use veeksha_definitions::{Metric, Observation, OptionalInstant, seconds_between};
 use veeksha_events::{RequestRecord, Status};
-use veeksha_metrics::{Metric, latencies, seconds_between};
+use veeksha_metrics::latencies;
 use veeksha_model::{ChunkKind, Nanos};
 use veeksha_stats::Summary;
 
@@ -183,8 +184,13 @@ impl Errors {
         self.end_to_end_from_intended
             .extend(from_intended(seen.end_to_end_from_intended, to_last));
         if let Some(tpot) = seen.tpot {
-            let truth = seconds_between(*first, *last) / f64::from(record.output_tokens - 1);
-            self.tpot.push(tpot - truth);
+            let truth = Observation {
+                first: OptionalInstant::of(Some(*first)),
+                last: OptionalInstant::of(Some(*last)),
+                ..Observation::of(record)
+            };
+            self.tpot
+                .extend(Metric::Tpot.sample(&truth).map(|truth| tpot - truth));
         }
         let gaps = wrote.windows(2).map(|pair| seconds_between(pair[0], pair[1]));
         self.tbc

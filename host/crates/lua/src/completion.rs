@@ -9,6 +9,7 @@ use std::ptr;
 use std::rc::Rc;
 
 use mlua::{IntoLua, Lua, Table, Value};
+use veeksha_definitions::Metric;
 use veeksha_model::{Chunk, ErrorClass, Nanos, RequestRecord, Status};
 
 use crate::segments::string;
@@ -166,7 +167,7 @@ fn field(lua: &Lua, record: &RequestRecord, name: &str) -> mlua::Result<Value> {
         },
         "http_status" => record.http_status.into_lua(lua),
         "chunk_at" => list(lua, generated(record).map(|chunk| seconds(chunk.at))),
-        "chunk_tokens" => match chunk_tokens(record) {
+        "chunk_tokens" => match record.tokens_by_chunk() {
             Some(tokens) => list(lua, tokens),
             None => Ok(Value::Nil),
         },
@@ -197,13 +198,9 @@ fn field(lua: &Lua, record: &RequestRecord, name: &str) -> mlua::Result<Value> {
             }
             Ok(Value::Table(labels))
         }
-        "ttfc" => first(record)
-            .map(|first| seconds_between(record.dispatched_at, first))
-            .into_lua(lua),
-        "end_to_end_latency" => last_of_whole(record)
-            .map(|last| seconds_between(record.dispatched_at, last))
-            .into_lua(lua),
-        "tpot" => time_per_output_token(record).into_lua(lua),
+        "ttfc" => Metric::Ttfc.sample_of(record).into_lua(lua),
+        "end_to_end_latency" => Metric::EndToEnd.sample_of(record).into_lua(lua),
+        "tpot" => Metric::Tpot.sample_of(record).into_lua(lua),
         other => Err(unknown(other).into()),
     }
 }
@@ -244,18 +241,6 @@ fn generated(record: &RequestRecord) -> impl Iterator<Item = &Chunk> {
     record.chunks.iter().filter(|chunk| chunk.kind.is_generated())
 }
 
-/// Tokens in each generated chunk. The record leaves them out where each chunk carried one.
-fn chunk_tokens(record: &RequestRecord) -> Option<Vec<u32>> {
-    let chunks = generated(record).count();
-    if record.chunk_tokens.len() == chunks {
-        Some(record.chunk_tokens.clone())
-    } else if record.chunk_tokens.is_empty() && chunks == record.output_tokens as usize {
-        Some(vec![1; chunks])
-    } else {
-        None
-    }
-}
-
 fn recorded(lua: &Lua, record: &RequestRecord) -> mlua::Result<Value> {
     let Some(recorded) = &record.recorded else {
         return Ok(Value::Nil);
@@ -266,33 +251,4 @@ fn recorded(lua: &Lua, record: &RequestRecord) -> mlua::Result<Value> {
     table.raw_set("prompt_tokens", recorded.prompt_tokens)?;
     table.raw_set("output_tokens", recorded.output_tokens)?;
     Ok(Value::Table(table))
-}
-
-// The latencies are defined as the host's own metrics of these names are: what describes a whole answer, a failed request does
-// not have.
-
-fn seconds_between(earlier: Nanos, later: Nanos) -> f64 {
-    (later as i64 - earlier as i64) as f64 / 1e9
-}
-
-fn first(record: &RequestRecord) -> Option<Nanos> {
-    record.generated_at().next()
-}
-
-fn last_of_whole(record: &RequestRecord) -> Option<Nanos> {
-    record
-        .chunks
-        .iter()
-        .rev()
-        .find(|chunk| chunk.kind.is_generated())
-        .map(|chunk| chunk.at)
-        .filter(|_| record.is_ok())
-}
-
-/// From the first chunk to the last, for each output token after the first. One chunk shows no time per token.
-fn time_per_output_token(record: &RequestRecord) -> Option<f64> {
-    let chunks = generated(record).take(2).count();
-    let (first, last) = (first(record)?, last_of_whole(record)?);
-    (chunks == 2 && record.output_tokens >= 2)
-        .then(|| seconds_between(first, last) / f64::from(record.output_tokens - 1))
 }

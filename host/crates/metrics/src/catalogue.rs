@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use veeksha_definitions::{Metric, Scope, canonical_name};
 use veeksha_model::{Better, MetricDefinition};
 
 use crate::figure::{Figure, FigureInfo};
-use crate::metric::{ALIASES, canonical};
-use crate::metric::{Metric, Scope};
 
 /// What is to be known of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,17 +153,17 @@ impl Catalogue {
     /// Says that a metric or figure cannot exist in this run, and why (`the answers are not streamed`): an objective on it is refused
     /// before the run starts.
     pub fn exclude(&mut self, name: &str, why: impl Into<String>) {
-        self.absent.insert(canonical(name).to_owned(), why.into());
+        self.absent.insert(canonical_name(name).to_owned(), why.into());
     }
 
     /// Why a metric or figure cannot exist in this run, if it cannot.
     pub fn excluded(&self, name: &str) -> Option<&str> {
-        self.absent.get(canonical(name)).map(String::as_str)
+        self.absent.get(canonical_name(name)).map(String::as_str)
     }
 
     /// The metric of a name; also by the further names `e2e` and `end_to_end_latency_from_intended`.
     pub fn get(&self, name: &str) -> Option<&MetricInfo> {
-        let own = canonical(name);
+        let own = canonical_name(name);
         self.metrics.iter().find(|info| info.name == own)
     }
 
@@ -187,7 +186,7 @@ impl Catalogue {
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let mut names: Vec<&str> = self.metrics.iter().map(|info| info.name.as_str()).collect();
         Figure::all().for_each(|figure| names.push(figure.name()));
-        ALIASES.iter().for_each(|(alias, _)| names.push(alias));
+        Metric::all().for_each(|metric| names.extend(metric.definition_of().aliases));
         veeksha_slo::nearest(name, names)
     }
 }

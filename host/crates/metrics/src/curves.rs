@@ -148,18 +148,18 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
         window,
         in_flight: curve("requests_in_flight", "requests", &|steps| {
             rows.iter()
-                .for_each(|row| steps.add(row.dispatched, row.completed, 1.0));
+                .for_each(|row| steps.add(row.observed.dispatched, row.completed, 1.0));
             unfinished.iter().for_each(|from| steps.add(*from, end, 1.0));
         }),
         in_prefill: curve("requests_in_prefill", "requests", &|steps| {
             for row in rows {
-                let from = row.sent.get().unwrap_or(row.dispatched);
-                steps.add(from, row.first.get().unwrap_or(row.completed), 1.0);
+                let from = row.observed.sent.get().unwrap_or(row.observed.dispatched);
+                steps.add(from, row.observed.first.get().unwrap_or(row.completed), 1.0);
             }
         }),
         in_decode: curve("requests_in_decode", "requests", &|steps| {
             for row in rows {
-                if let (Some(first), Some(last)) = (row.first.get(), row.last.get()) {
+                if let (Some(first), Some(last)) = (row.observed.first.get(), row.observed.last.get()) {
                     steps.add(first, last, 1.0);
                 }
             }

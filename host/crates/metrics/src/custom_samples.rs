@@ -8,8 +8,8 @@ use veeksha_stats::Weighted;
 use crate::label_sets::{LabelSet, Matching};
 use crate::refused::{Refused, SampleFault};
 use crate::requests::Requests;
-use crate::row::Instant;
 use crate::sample_set::SampleSet;
+use veeksha_definitions::OptionalInstant;
 
 /// Samples as they come: before or after the record of their request, or without it.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl CustomSamples {
                 Some(Placed {
                     value: sample.value,
                     weight: sample.weight,
-                    intended: Instant::of(of.map(|row| row.intended)),
+                    intended: OptionalInstant::of(of.map(|row| row.observed.intended)),
                     labels: of.map_or(0, |row| row.labels),
                     row: row.map_or(NO_ROW, |row| row as u32),
                 })
@@ -79,7 +79,7 @@ const NO_ROW: u32 = u32::MAX;
 struct Placed {
     value: f64,
     weight: f64,
-    intended: Instant,
+    intended: OptionalInstant,
     labels: LabelSet,
     row: u32,
 }
@@ -111,7 +111,7 @@ impl Resolved {
             None => &self.samples[..],
             Some((from, to)) => {
                 let place = |at: Nanos| {
-                    let at = Instant::of(Some(at));
+                    let at = OptionalInstant::of(Some(at));
                     self.samples.partition_point(|sample| sample.intended < at)
                 };
                 &self.samples[place(from)..place(to)]
@@ -125,7 +125,7 @@ impl Resolved {
         SampleSet::weighted(weighted.collect())
     }
 
-    /// Instant, value, weight and row of all samples that have an instant.
+    /// OptionalInstant, value, weight and row of all samples that have an instant.
     pub(crate) fn timed(&self) -> impl Iterator<Item = (Nanos, f64, f64, Option<u32>)> + '_ {
         self.samples.iter().filter_map(|sample| {
             let row = (sample.row != NO_ROW).then_some(sample.row);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use veeksha_events::RequestRecord;
 use veeksha_model::{Nanos, NodeId, Recorded, SessionId};
 
-use crate::latencies::seconds_between;
+use veeksha_definitions::seconds_between;
 
 /// Measures each request that has parents against them. Records may come in any order; a session is forgotten once everything
 /// in it has ended.

@@ -7,7 +7,7 @@
 //! | `ttfc` | send + stamp of the first generated chunk |
 //! | `ttfc_from_intended` | the same + dispatch |
 //! | `tbc` | stamps of two neighbours |
-//! | `tpot` | (stamp of the first + stamp of the last generated chunk) / (output tokens − 1) |
+//! | `tpot` | (stamp of the first + stamp of the last generated chunk) / (output tokens after the first chunk) |
 //! | `end_to_end_latency` | send + stamp of the last generated chunk |
 //! | `e2e_from_intended` | the same + dispatch |
 //!
@@ -25,10 +25,10 @@ use veeksha_events::RequestRecord;
 use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::LiveHistogram;
 
-use crate::metric::Metric;
 use crate::reads::late_reads;
 use crate::row::Row;
 use crate::threads::ThreadFigures;
+use veeksha_definitions::Metric;
 
 /// Typical and 99th percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -211,7 +211,7 @@ impl ErrorSamples {
     /// last byte without the opening of a connection.
     pub(crate) fn add(&mut self, record: &RequestRecord, row: &Row, late: i64, sending: Nanos) {
         self.events += record.chunks.len() as u64;
-        if row.first.get().is_none() {
+        if row.observed.first.get().is_none() {
             return;
         }
         let lost = late_reads(record);
@@ -240,10 +240,14 @@ impl ErrorSamples {
             errors.late_reads += shift;
             errors.add_sample(late + sending + shift, STAMP_UNIT, source);
         }
-        if row.tpot().is_some() {
-            let tokens = u64::from(record.output_tokens - 1);
-            tpot.late_reads += first_shift / tokens;
-            tpot.add_sample(first_shift / tokens, 2 * STAMP_UNIT / tokens, source);
+        if let Some(tokens) = row
+            .observed
+            .decoded_tokens()
+            .filter(|_| row.sample(Metric::Tpot).is_some())
+        {
+            let per_token = |amount: u64| (amount as f64 / tokens) as u64;
+            tpot.late_reads += per_token(first_shift);
+            tpot.add_sample(per_token(first_shift), per_token(2 * STAMP_UNIT), source);
         }
         add_gaps(tbc, u64::from(row.gaps.count), &lost, source);
     }

@@ -17,7 +17,6 @@ use crate::evaluator::Evaluator;
 use crate::figure::Figure;
 use crate::host_figures::HostFigures;
 use crate::json;
-use crate::metric::Metric;
 use crate::objectives::{PluginVerdict, SloResults};
 use crate::objectives::{Unknown, answer, count_good};
 use crate::refused::RefusedSamples;
@@ -28,6 +27,7 @@ use crate::slices::TimeSlices;
 use crate::slices::{Course, slices};
 use crate::throughput::Throughput;
 use crate::workload::WorkloadDigest;
+use veeksha_definitions::Metric;
 
 /// All figures of a run. The functions give them in the shape of Veeksha's files, with what Veeksha leaves out
 /// beside it; a figure that does not exist is `null` there (or its key is absent, where Veeksha omits it).
@@ -157,7 +157,9 @@ impl Evaluation {
         drop(sessions);
         let custom = custom.resolve(&requests);
         let measured = requests.rows.iter().filter(|row| row.measured);
-        let intended = measured.map(|row| row.intended).chain(unfinished.iter().copied());
+        let intended = measured
+            .map(|row| row.observed.intended)
+            .chain(unfinished.iter().copied());
         let schedule = Schedule::of(intended, stopped_at);
         let mut samples = RunSamples::new(requests, table, custom, setup.catalogue, schedule);
         let throughput = totals.throughput(

@@ -6,7 +6,7 @@ use veeksha_stats::Summary;
 
 use crate::edges::Edges;
 use crate::fidelity_report::{Arrivals, Edges as EdgeFigures, FidelityReport, Lengths, PrefixHits};
-use crate::latencies::seconds_between;
+use veeksha_definitions::seconds_between;
 
 /// All instants are below 2^53 ns.
 const LATEST: Nanos = (1 << 53) - 1;

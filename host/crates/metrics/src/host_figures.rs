@@ -9,10 +9,10 @@ use veeksha_stats::{LiveHistogram, Summary};
 use crate::errors::ErrorEstimate;
 use crate::errors::ErrorSamples;
 use crate::json;
-use crate::latencies::seconds_between;
 use crate::row::Row;
 use crate::threads::ThreadFigures;
 use crate::threads::Threads;
+use veeksha_definitions::seconds_between;
 
 /// A dispatch that is later than this is counted.
 const LATE_DISPATCH: Nanos = 1_000_000;
@@ -235,7 +235,7 @@ impl HostSamples {
         self.add_chunks(record);
         if row.counts() {
             let opening = opening(record);
-            self.ttfc_with_opening += u64::from(row.first.get().is_some() && opening.is_some());
+            self.ttfc_with_opening += u64::from(row.observed.first.get().is_some() && opening.is_some());
             let sent = record.sent_at.unwrap_or(record.dispatched_at);
             let sending = sent
                 .saturating_sub(record.dispatched_at)

@@ -10,11 +10,11 @@ use veeksha_stats::Summary;
 use crate::errors::ErrorEstimate;
 use crate::evaluation::Evaluation;
 use crate::host_figures::HostFigures;
-use crate::metric::{Metric, Scope};
 use crate::refused::RefusedSamples;
 use crate::sessions::SessionFigures;
 use crate::threads::ThreadFigures;
 use crate::workload::WorkloadDigest;
+use veeksha_definitions::{Metric, Scope};
 
 /// A plugin that failed, in files.
 pub(crate) fn failed_plugin(failed: &FailedPlugin) -> Value {

@@ -40,8 +40,6 @@ mod label_sets;
 mod latencies;
 mod live;
 mod live_seconds;
-mod metric;
-mod metric_table;
 mod objectives;
 mod pooled;
 mod prefill;
@@ -79,9 +77,8 @@ pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
 pub use figure::{Figure, FigureInfo};
 pub use fluidity::Deadlines;
 pub use host_figures::{HeldFigures, HostFigures, LagFigures};
-pub use latencies::{latencies, seconds_between};
+pub use latencies::latencies;
 pub use live::{Live, LiveFigures, LiveSecond};
-pub use metric::{Metric, Scope, UnknownMetric};
 pub use objectives::{
     ObjectiveError, ObjectiveProblem, Objectives, PluginVerdict, Slo, SloResult, SloResults, Stated,
     WorstWindow,
@@ -95,4 +92,7 @@ pub use setup::Setup;
 pub use slices::{Slice, TimeSlices};
 pub use threads::ThreadFigures;
 pub use throughput::Throughput;
+pub use veeksha_definitions::{
+    Certification, Metric, Needs, Observation, Samples, Scope, UnknownMetric, seconds_between,
+};
 pub use workload::WorkloadDigest;

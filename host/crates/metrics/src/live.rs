@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use veeksha_definitions::{Metric, gaps};
 use veeksha_events::{RequestRecord, Status};
 use veeksha_model::{ErrorClass, Nanos};
 use veeksha_stats::LiveHistogram;
 
-use crate::latencies::gaps;
 use crate::live_seconds::{SECOND, Seconds};
 use crate::row::Row;
 use crate::token_times::token_times;
@@ -141,28 +141,31 @@ impl LiveState {
         self.completed += 1;
         self.input_tokens += u64::from(record.total_prompt_tokens);
         self.output_tokens += u64::from(record.output_tokens);
-        let Some((first, last)) = row.first.get().zip(row.last.get()) else {
-            return;
-        };
-        self.ttfc.record(first.saturating_sub(row.dispatched));
-        self.end_to_end.record(last.saturating_sub(row.dispatched));
-        if let Some(tpot) = row.tpot() {
-            self.tpot.record((tpot * 1e9) as Nanos);
+        for (histogram, metric) in [
+            (&mut self.ttfc, Metric::Ttfc),
+            (&mut self.end_to_end, Metric::EndToEnd),
+            (&mut self.tpot, Metric::Tpot),
+        ] {
+            if let Some(seconds) = row.sample(metric) {
+                histogram.record((seconds * 1e9).round() as Nanos);
+            }
         }
         gaps(record).for_each(|gap| self.tbc.record(gap));
     }
 
     fn add_phases(&mut self, record: &RequestRecord, row: &Row) {
-        let sent = row.sent.get().unwrap_or(row.dispatched);
-        let first = row.first.get();
+        let sent = row.observed.sent.get().unwrap_or(row.observed.dispatched);
+        let first = row.observed.first.get();
         let seconds = &mut self.seconds;
         seconds.ends_within(sent, first.unwrap_or(row.completed), |second| {
             second.in_prefill += 1
         });
-        if let Some((first, last)) = first.zip(row.last.get()) {
+        if let Some((first, last)) = first.zip(row.observed.last.get()) {
             seconds.ends_within(first, last, |second| second.in_decode += 1);
         }
-        seconds.ends_within(row.dispatched, row.completed, |second| second.in_flight += 1);
+        seconds.ends_within(row.observed.dispatched, row.completed, |second| {
+            second.in_flight += 1
+        });
         let mut stretch = 0..0;
         let mut sum = 0;
         for (at, tokens) in token_times(record, 1) {

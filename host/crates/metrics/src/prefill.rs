@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use veeksha_events::RequestRecord;
 use veeksha_stats::Summary;
 
-use crate::latencies::seconds_between;
+use veeksha_definitions::Metric;
 
 /// Collects the time to first chunk (first generated chunk − dispatched, in seconds) of measured, answered requests by the
 /// length of their prompt: the tokens of the new messages that the workload asked for, or, where it asked for none, those that were
@@ -29,7 +29,7 @@ impl PrefillStats {
         if !record.measured || !record.is_ok() {
             return;
         }
-        let Some(first) = record.generated_at().next() else {
+        let Some(ttfc) = Metric::Ttfc.sample_of(record) else {
             return;
         };
         let length = if record.target_prompt_tokens > 0 {
@@ -39,7 +39,6 @@ impl PrefillStats {
             self.without_target += 1;
             record.prompt_tokens
         };
-        let ttfc = seconds_between(record.dispatched_at, first);
         self.groups.entry(length).or_default().push(ttfc);
     }
 

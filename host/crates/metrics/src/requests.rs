@@ -1,13 +1,12 @@
 //! All requests of a run that ended, and what each metric says of one.
 
+use veeksha_definitions::{answer_tokens_by_chunk, gaps};
 use veeksha_events::RequestRecord;
 use veeksha_model::{NodeId, RequestId};
 
 use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{Gaps, Stretch};
 use crate::label_sets::LabelSets;
-use crate::latencies::{chunk_tokens, gaps};
-use crate::metric::Metric;
 use crate::row::Row;
 
 /// The requests, each with its place for what is of no fixed size.
@@ -74,7 +73,8 @@ impl Requests {
 
     fn add_gaps(&mut self, row: &mut Row, record: &RequestRecord) {
         row.gaps.at = self.gaps.next();
-        if let Some(mut tokens) = chunk_tokens(record) {
+        if let Some(tokens) = answer_tokens_by_chunk(record) {
+            let mut tokens = tokens.into_iter();
             row.counted = true;
             row.first_tokens = tokens.next().unwrap_or(0);
             for (gap, tokens) in gaps(record).zip(tokens) {
@@ -88,12 +88,12 @@ impl Requests {
     }
 
     fn count_deadlines(&self, row: &mut Row) {
-        let Some(first) = row.first.get().filter(|_| self.deadlines.decode > 0) else {
+        let Some(first) = row.observed.first.get().filter(|_| self.deadlines.decode > 0) else {
             return;
         };
         let mut fluidity = Fluidity::new(self.deadlines);
         let mut chunks = self.gaps.with_tokens(row.gaps);
-        let mut after = first.saturating_sub(row.dispatched);
+        let mut after = first.saturating_sub(row.observed.dispatched);
         let mut tokens = row.first_tokens;
         while tokens == 0 {
             let Some((gap, next)) = chunks.next() else {
@@ -103,7 +103,8 @@ impl Requests {
         }
         fluidity.add(after, tokens);
         token_gaps(tokens, chunks).for_each(|(after, tokens)| fluidity.add(after, tokens));
-        (row.on_time, row.late, row.missed) = fluidity.counts();
+        let observed = &mut row.observed;
+        (observed.on_time, observed.late, observed.missed) = fluidity.counts();
     }
 
     /// Whether `itl` is `tbc`: every chunk that ends a gap carries one token.
@@ -118,7 +119,7 @@ impl Requests {
             row.labels = numbers[row.labels as usize];
         }
         self.rows
-            .sort_unstable_by_key(|row| (row.id, row.dispatched, row.completed));
+            .sort_unstable_by_key(|row| (row.id, row.observed.dispatched, row.completed));
     }
 
     /// The place of a request among the sorted rows.
@@ -129,46 +130,6 @@ impl Requests {
     pub(crate) fn parents(&self, row: &Row) -> &[NodeId] {
         let (at, count) = row.parents;
         &self.parents[at as usize..at as usize + count as usize]
-    }
-
-    /// The one value that a request has of a metric; `None` where it has none, or a list of them (`tbc`, `itl`), or where the metric is of
-    /// sessions.
-    pub(crate) fn value(&self, metric: Metric, row: &Row) -> Option<f64> {
-        match metric {
-            Metric::PromptTokens => Some(f64::from(row.prompt_tokens)),
-            Metric::OutputTokens => Some(f64::from(row.output_tokens)),
-            Metric::TotalTokens => Some(f64::from(row.total_prompt_tokens) + f64::from(row.output_tokens)),
-            Metric::ReasoningTokens => row.reasoning_tokens.get().map(f64::from),
-            Metric::CachedTokenShare => row.cached_token_share(),
-            Metric::Tpot => row.tpot(),
-            Metric::Ttfc => row.ttfc(),
-            Metric::TtfcFromIntended => row.ttfc_from_intended(),
-            Metric::TtfcContent => row.ttfc_content(),
-            Metric::TimeToSecondChunk => {
-                let first = Stretch {
-                    count: row.gaps.count.min(1),
-                    ..row.gaps
-                };
-                self.gaps.of(first).next().map(|gap| gap as f64 / 1e9)
-            }
-            Metric::EndToEnd => row.end_to_end(),
-            Metric::EndToEndFromIntended => row.end_to_end_from_intended(),
-            Metric::NormalizedEndToEnd => row.normalized_end_to_end(),
-            Metric::OutputThroughput => row.output_throughput(),
-            Metric::PrefillTime => row.prefill_time(),
-            Metric::DecodeTime => row.decode_time(),
-            Metric::Fluidity => row.fluidity(),
-            Metric::FluidityTokens => row.fluidity_tokens(),
-            Metric::Tbc
-            | Metric::Itl
-            | Metric::SessionSize
-            | Metric::SessionDuration
-            | Metric::SessionMakespan
-            | Metric::SessionCriticalPath
-            | Metric::SessionThinkTime
-            | Metric::SessionToolTime
-            | Metric::SessionSlowdown => None,
-        }
     }
 
     /// The times between the tokens of a request and how many came after each, where they are known.

@@ -11,7 +11,6 @@ use crate::custom_samples::Resolved;
 use crate::figure::Figure;
 use crate::fluidity::Deadlines;
 use crate::label_sets::Matching;
-use crate::metric::Metric;
 use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::requests::{AnswerTokens, Requests};
@@ -21,6 +20,7 @@ use crate::schedule::Schedule;
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionFigures;
 use crate::windows::Span;
+use veeksha_definitions::Metric;
 
 /// Windows beyond which [`RunResults::windows`] leaves out those without samples.
 const MANY_WINDOWS: u64 = 100_000;
@@ -57,7 +57,7 @@ impl RunSamples {
             .filter(|(_, row)| row.measured)
             .map(|(place, _)| place)
             .collect();
-        by_intended.sort_unstable_by_key(|place| (requests.rows[*place as usize].intended, *place));
+        by_intended.sort_unstable_by_key(|place| (requests.rows[*place as usize].observed.intended, *place));
         let mut samples = RunSamples {
             schedule,
             by_intended,
@@ -159,7 +159,9 @@ impl RunSamples {
 
     fn asked_places(&self, span: Option<Span>) -> impl Iterator<Item = u32> {
         let rows = &self.requests.rows;
-        let places = within(&self.by_intended, span, |place| rows[*place as usize].intended);
+        let places = within(&self.by_intended, span, |place| {
+            rows[*place as usize].observed.intended
+        });
         places.iter().copied()
     }
 
@@ -222,7 +224,7 @@ impl RunSamples {
             }
             _ => SampleSet::plain(
                 passing()
-                    .filter_map(|place| self.requests.value(metric, &rows[place as usize]))
+                    .filter_map(|place| rows[place as usize].sample(metric))
                     .collect(),
             ),
         }

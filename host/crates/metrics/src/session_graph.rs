@@ -1,10 +1,10 @@
 //! Sessions put together from their requests: longest paths, waits, and what they would have taken without queueing.
 
+use veeksha_definitions::{Metric, seconds_between};
 use veeksha_events::SessionEnd;
 use veeksha_model::{Nanos, NodeId};
 
 use crate::label_sets::LabelSet;
-use crate::latencies::seconds_between;
 use crate::requests::Requests;
 use crate::row::{End, Row};
 use crate::sessions::{Known, SessionRow, Sessions};
@@ -89,14 +89,14 @@ impl<'a> Graph<'a> {
     fn think_time(&self, place: usize) -> Option<f64> {
         let parents = self.parents[place].as_ref()?;
         let ready = parents.iter().map(|parent| self.rows[*parent].completed).max()?;
-        Some(seconds_between(ready, self.rows[place].intended))
+        Some(seconds_between(ready, self.rows[place].observed.intended))
     }
 
     fn think_times(&self) -> impl Iterator<Item = ThinkTime> + '_ {
         let measured = (0..self.rows.len()).filter(|place| self.rows[*place].measured);
         measured.filter_map(|place| {
             Some(ThinkTime {
-                intended: self.rows[place].intended,
+                intended: self.rows[place].observed.intended,
                 row: (self.begin + place) as u32,
                 seconds: self.think_time(place)?,
             })
@@ -124,7 +124,7 @@ impl<'a> Graph<'a> {
     ) -> Option<f64> {
         // A child is dispatched after its parents.
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        order.sort_by_key(|place| (self.rows[*place].dispatched, *place));
+        order.sort_by_key(|place| (self.rows[*place].observed.dispatched, *place));
         let mut ends: Vec<Option<f64>> = vec![None; self.rows.len()];
         for place in order {
             let row = &self.rows[place];
@@ -145,17 +145,17 @@ impl<'a> Graph<'a> {
 
     fn figures(&self, shortest: &ShortestFirst) -> SessionRow {
         let rows = self.rows;
-        let intended = rows.iter().map(|row| row.intended).min().unwrap_or(0);
-        let dispatched = rows.iter().map(|row| row.dispatched).min().unwrap_or(0);
+        let intended = rows.iter().map(|row| row.observed.intended).min().unwrap_or(0);
+        let dispatched = rows.iter().map(|row| row.observed.dispatched).min().unwrap_or(0);
         let completed = rows.iter().map(|row| row.completed).max().unwrap_or(0);
         let makespan = seconds_between(intended, completed);
         let ideal = self.longest_path(
-            |row| seconds_between(intended, row.intended),
+            |row| seconds_between(intended, row.observed.intended),
             |row| row.wait_after_ready as f64 / 1e9,
             |row| {
-                let first = row.first.get().filter(|_| row.end == End::Answered)?;
+                let first = row.observed.first.get().filter(|_| row.end == End::Answered)?;
                 let after = seconds_between(first, row.completed);
-                Some(shortest.at_least(row.total_prompt_tokens)? + after)
+                Some(shortest.at_least(row.observed.total_prompt_tokens)? + after)
             },
         );
         SessionRow {
@@ -168,7 +168,7 @@ impl<'a> Graph<'a> {
             critical_path: Known::of(self.longest_path(
                 |_| 0.0,
                 |_| 0.0,
-                |row| Some(seconds_between(row.dispatched, row.completed)),
+                |row| Some(seconds_between(row.observed.dispatched, row.completed)),
             )),
             tool_time: Known::of(self.tool_time()),
             slowdown: Known::of(ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal)),
@@ -187,7 +187,7 @@ impl ShortestFirst {
         let mut times: Vec<(u32, f64)> = rows
             .iter()
             .filter(|row| row.counts())
-            .filter_map(|row| Some((row.total_prompt_tokens, row.ttfc()?)))
+            .filter_map(|row| Some((row.observed.total_prompt_tokens, row.sample(Metric::Ttfc)?)))
             .collect();
         times.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         let mut steps: Vec<(u32, f64)> = Vec::new();

@@ -4,8 +4,7 @@ use veeksha_events::SessionEnd;
 use veeksha_model::{Nanos, SessionId};
 
 use crate::label_sets::LabelSet;
-use crate::latencies::seconds_between;
-use crate::metric::Metric;
+use veeksha_definitions::{Metric, seconds_between};
 
 /// When sessions began and ended.
 #[derive(Debug, Default)]

@@ -5,26 +5,15 @@ use veeksha_model::Nanos;
 
 use crate::evaluation::MetricSummary;
 use crate::json::spread;
-use crate::metric::Metric;
 use crate::row::{End, Row};
 use crate::run_samples::RunSamples;
+use veeksha_definitions::Metric;
 
 /// Slices of a run at the most; a longer run has slices of twice the length, or four times, ...
 const SLICES: u64 = 2000;
 
 /// A slice of which the schedule filled less than this share has no rates: of a moment there is none.
 const RATED: u64 = 10;
-
-/// The metrics that are summarised in each slice.
-const METRICS: [Metric; 7] = [
-    Metric::Ttfc,
-    Metric::TtfcFromIntended,
-    Metric::Tbc,
-    Metric::Tpot,
-    Metric::EndToEnd,
-    Metric::EndToEndFromIntended,
-    Metric::OutputThroughput,
-];
 
 /// The measured requests of a run by the instant that the schedule asked for, in slices of equal length from the first one on. A request
 /// belongs to the slice that it was intended in, with its answer, however much later that came.
@@ -113,8 +102,8 @@ impl Slice {
             End::Cancelled => self.cancelled += 1,
             End::Answered => {
                 self.completed += 1;
-                self.input_tokens += u64::from(row.total_prompt_tokens);
-                self.output_tokens += u64::from(row.output_tokens);
+                self.input_tokens += u64::from(row.observed.total_prompt_tokens);
+                self.output_tokens += u64::from(row.observed.output_tokens);
                 if let Some(good) = &mut self.good {
                     *good += u64::from(row.good);
                 }
@@ -167,7 +156,7 @@ impl TimeSlices {
         ];
         const FIGURES: [&str; 5] = ["count", "mean", "p50", "p90", "p99"];
         let mut columns: Vec<String> = COUNTS.map(str::to_owned).to_vec();
-        for metric in METRICS {
+        for metric in Metric::in_slices() {
             columns.extend(FIGURES.map(|figure| format!("{}_{figure}", metric.name())));
         }
         let row = |slice: &Slice| {
@@ -188,7 +177,7 @@ impl TimeSlices {
                 slice.requests_per_second(),
                 slice.output_tokens_per_second(),
             ];
-            for metric in METRICS {
+            for metric in Metric::in_slices() {
                 let summary = slice.metric(metric);
                 row.extend([
                     summary.map(|summary| summary.count as f64),
@@ -252,7 +241,7 @@ pub(crate) fn slices(samples: &RunSamples, wanted: Nanos, course: &Course<'_>) -
             }
         })
         .collect();
-    measured().for_each(|row| slices[number(row.intended)].add(row));
+    measured().for_each(|row| slices[number(row.observed.intended)].add(row));
     for at in course.unfinished {
         let slice = &mut slices[number(*at)];
         slice.unfinished += 1;
@@ -265,7 +254,7 @@ pub(crate) fn slices(samples: &RunSamples, wanted: Nanos, course: &Course<'_>) -
             let summary = samples.set(metric.name(), &all, span).summary()?;
             Some(MetricSummary { metric, summary })
         };
-        slice.metrics = METRICS.into_iter().filter_map(summary).collect();
+        slice.metrics = Metric::in_slices().into_iter().filter_map(summary).collect();
     }
     TimeSlices { length, slices }
 }

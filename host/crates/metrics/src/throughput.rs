@@ -4,8 +4,8 @@ use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
 use crate::figure::Figure;
-use crate::latencies::seconds_between;
-use crate::row::share_cached;
+use veeksha_definitions::cached_share;
+use veeksha_definitions::seconds_between;
 
 /// Rates over the measured window: from the earliest instant that the schedule asked a measured request for, to the last
 /// completion of a measured request, whether answered or failed. Only answered requests are counted into the rates.
@@ -78,7 +78,7 @@ impl Totals {
             self.output_tokens += u64::from(record.output_tokens);
             let told = record.usage.and_then(|usage| Some((usage, usage.cached?)));
             if let Some((usage, cached)) =
-                told.filter(|(usage, cached)| share_cached(*cached, usage.prompt).is_some())
+                told.filter(|(usage, cached)| cached_share(*cached, usage.prompt).is_some())
             {
                 *self.cached_tokens.get_or_insert(0) += u64::from(cached);
                 self.counted_prompt_tokens += u64::from(usage.prompt);

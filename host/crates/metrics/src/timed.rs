@@ -3,9 +3,9 @@
 use veeksha_model::{Nanos, RequestId, SessionId};
 
 use crate::figure::Figure;
-use crate::metric::Metric;
 use crate::row::{End, Row};
 use crate::run_samples::RunSamples;
+use veeksha_definitions::Metric;
 
 impl RunSamples {
     /// Shows every sample of a metric: the instant that the schedule asked its request for (of a session's metric: its first request), its
@@ -28,19 +28,21 @@ impl RunSamples {
             match figure {
                 Figure::ErrorRate => is(row.end == End::Failed),
                 Figure::CancellationRate => is(row.end == End::Cancelled),
-                Figure::EmptyAnswerShare => answered().and(is(row.first.get().is_none())),
+                Figure::EmptyAnswerShare => answered().and(is(row.observed.first.get().is_none())),
                 Figure::NeverSentShare => is(false),
                 Figure::Goodput => is(row.good),
                 Figure::GoodRequestsPerSecond => amount(row.good.into()),
                 Figure::RequestsPerSecond => amount(is_answered.into()),
-                Figure::InputTokensPerSecond => answered().and(amount(row.total_prompt_tokens)),
-                Figure::OutputTokensPerSecond => answered().and(amount(row.output_tokens)),
-                Figure::TotalTokensPerSecond => {
-                    answered().and(amount(row.total_prompt_tokens.saturating_add(row.output_tokens)))
-                }
+                Figure::InputTokensPerSecond => answered().and(amount(row.observed.total_prompt_tokens)),
+                Figure::OutputTokensPerSecond => answered().and(amount(row.observed.output_tokens)),
+                Figure::TotalTokensPerSecond => answered().and(amount(
+                    row.observed
+                        .total_prompt_tokens
+                        .saturating_add(row.observed.output_tokens),
+                )),
                 Figure::OverallCachedTokenShare => {
-                    let share = answered().and(row.cached_token_share());
-                    share.map(|share| (share, f64::from(row.usage_prompt_tokens)))
+                    let share = answered().and(row.sample(Metric::CachedTokenShare));
+                    share.map(|share| (share, f64::from(row.observed.usage_prompt_tokens)))
                 }
                 _ => None,
             }
@@ -70,7 +72,7 @@ impl RunSamples {
             Metric::Tbc => {
                 for row in rows() {
                     let gaps = self.requests.gaps.of(row.gaps);
-                    gaps.for_each(|gap| take(row.intended, gap as f64 / 1e9, 1.0, key(row)));
+                    gaps.for_each(|gap| take(row.observed.intended, gap as f64 / 1e9, 1.0, key(row)));
                 }
             }
             Metric::Itl => {
@@ -78,7 +80,7 @@ impl RunSamples {
                     let gaps = self.requests.token_gaps(row);
                     gaps.for_each(|(gap, tokens)| {
                         let tokens = f64::from(tokens);
-                        take(row.intended, gap as f64 / tokens / 1e9, tokens, key(row));
+                        take(row.observed.intended, gap as f64 / tokens / 1e9, tokens, key(row));
                     });
                 }
             }
@@ -102,8 +104,8 @@ impl RunSamples {
             }
             metric => {
                 for row in rows() {
-                    if let Some(value) = self.requests.value(metric, row) {
-                        take(row.intended, value, 1.0, key(row));
+                    if let Some(value) = row.sample(metric) {
+                        take(row.observed.intended, value, 1.0, key(row));
                     }
                 }
             }

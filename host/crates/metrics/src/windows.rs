@@ -3,8 +3,8 @@
 use veeksha_model::Nanos;
 
 use crate::label_sets::Matching;
-use crate::metric::{Metric, Scope};
 use crate::run_samples::RunSamples;
+use veeksha_definitions::{Metric, Scope};
 
 /// A stretch of time: from its beginning until before its end.
 pub(crate) type Span = (Nanos, Nanos);
@@ -21,7 +21,7 @@ impl RunSamples {
             AskedFor::Requests => {
                 let rows = self.asked_rows(None);
                 let passing = rows.filter(|row| matching.has(row.labels));
-                passing.map(|row| number(row.intended)).collect()
+                passing.map(|row| number(row.observed.intended)).collect()
             }
             AskedFor::Sessions => {
                 let told = self.sessions.sessions.iter();

@@ -167,4 +167,18 @@ impl RequestRecord {
             .filter(|chunk| chunk.kind.is_generated())
             .map(|chunk| chunk.at)
     }
+
+    /// Returns the tokens of each generated chunk, in order: those of `chunk_tokens`, or one each
+    /// where that is empty and there are as many chunks as output tokens. `None` where neither
+    /// holds.
+    pub fn tokens_by_chunk(&self) -> Option<Vec<u32>> {
+        let chunks = self.generated_at().count();
+        if self.chunk_tokens.len() == chunks {
+            Some(self.chunk_tokens.clone())
+        } else if self.chunk_tokens.is_empty() && chunks == self.output_tokens as usize {
+            Some(vec![1; chunks])
+        } else {
+            None
+        }
+    }
 }

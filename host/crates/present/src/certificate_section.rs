@@ -4,26 +4,13 @@ use veeksha_certificate::{Certificate, ErrorSource, Verdict};
 use veeksha_metrics::Metric;
 use veeksha_report::{Mark, Row, Section, duration, share};
 
-/// How the table calls a metric that can have an error.
-pub(crate) fn name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Ttfc => "Time to First Chunk",
-        Metric::TtfcFromIntended => "Time to First Chunk from Intended",
-        Metric::Tbc => "Time Between Chunks",
-        Metric::Tpot => "Time per Output Token",
-        Metric::EndToEnd => "End to End Latency",
-        Metric::EndToEndFromIntended => "End to End Latency from Intended",
-        other => other.name(),
-    }
-}
-
 /// The errors of the metrics, then what else there is to say.
 pub(crate) fn section(certificate: &Certificate) -> Section {
     let errors = certificate.bounds.iter().map(|bound| {
         let of_p50 = bound.relative_to_p50.map_or("-".to_owned(), share);
         let cells = vec![duration(bound.mean_error), duration(bound.p99_error), of_p50];
         Row {
-            name: name(bound.metric).into(),
+            name: bound.metric.title().into(),
             cells,
             mark: mark(verdict_of(certificate, bound.metric)),
             note: (bound.source == ErrorSource::SelfTest).then(|| "measured by the self-test".to_owned()),

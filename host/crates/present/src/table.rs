@@ -97,24 +97,8 @@ fn requests(evaluation: &Evaluation) -> Section {
 }
 
 fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
-    let shown = [
-        (Metric::Ttfc, certificate_section::name(Metric::Ttfc)),
-        (
-            Metric::TtfcFromIntended,
-            certificate_section::name(Metric::TtfcFromIntended),
-        ),
-        (Metric::Tbc, certificate_section::name(Metric::Tbc)),
-        (Metric::Tpot, certificate_section::name(Metric::Tpot)),
-        (Metric::EndToEnd, certificate_section::name(Metric::EndToEnd)),
-        (
-            Metric::EndToEndFromIntended,
-            certificate_section::name(Metric::EndToEndFromIntended),
-        ),
-        (Metric::PromptTokens, "New prompt tokens (without history)"),
-        (Metric::OutputTokens, "Output tokens"),
-    ];
     let with_errors = !certificate.bounds.is_empty();
-    let rows = shown.into_iter().filter_map(|(metric, name)| {
+    let rows = Metric::ranked().into_iter().filter_map(|metric| {
         let summary = evaluation.metric(metric)?;
         let show = |value: f64| {
             if metric.unit() == "s" {
@@ -135,7 +119,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         let note = few.then(|| format!("P99 of {}", summary.count));
         Some(Row {
             note,
-            ..row(name, cells)
+            ..row(metric.title(), cells)
         })
     });
     let columns = ["mean", "P50", "P90", "P99", "max"].into_iter();

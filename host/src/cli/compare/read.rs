@@ -7,7 +7,7 @@ use veeksha_certificate::{Certificate, Verdict, certify};
 use veeksha_compare::{
     ClientError, Counted, FigureData, Load, MetricData, Parts, RunData, TimedSamples, Trust, Validity,
 };
-use veeksha_metrics::{Evaluation, Evaluator, Figure, Metric};
+use veeksha_metrics::{Certification, Evaluation, Evaluator, Figure, Metric};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, IntervalGenerator, Traffic};
 
@@ -120,27 +120,17 @@ fn trust(certificate: &Certificate, of: Option<Metric>) -> Trust {
     }
 }
 
-/// The certified metric whose error is in this one too: it is made of the same instants.
+/// Returns the metric whose error bound covers this one.
 fn certified_as(metric: Metric) -> Metric {
-    match metric {
-        Metric::TtfcContent | Metric::PrefillTime => Metric::Ttfc,
-        Metric::Itl | Metric::TimeToSecondChunk | Metric::Fluidity | Metric::FluidityTokens => Metric::Tbc,
-        Metric::DecodeTime => Metric::Tpot,
-        Metric::NormalizedEndToEnd
-        | Metric::OutputThroughput
-        | Metric::SessionDuration
-        | Metric::SessionCriticalPath => Metric::EndToEnd,
-        Metric::SessionMakespan => Metric::EndToEndFromIntended,
-        other => other,
+    match metric.definition_of().certification {
+        Certification::As(other) => other,
+        Certification::Own | Certification::Exempt => metric,
     }
 }
 
-/// Why two runs cannot be set against one another by a metric.
+/// Returns the reason why two runs cannot be compared by a metric, if there is one.
 fn not_judged(metric: Metric) -> Option<String> {
-    (metric == Metric::SessionSlowdown).then(|| {
-        "each run is measured by its own shortest times: a server that is slower all the way can have the smaller slowdown"
-            .to_owned()
-    })
+    metric.definition_of().not_comparable.map(str::to_owned)
 }
 
 fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<FigureData> {

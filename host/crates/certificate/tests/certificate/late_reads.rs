@@ -117,7 +117,7 @@ fn reads_whose_lateness_nobody_knows_are_not_vouched_for() {
     let ttfc = about(&certificate, Metric::Ttfc);
     assert_eq!(
         ttfc.what,
-        "TTFC: error 0.29 % of its P50 (58 µs of 20 ms); 40 of 40 have arrival times of reads, and how late these were is not known"
+        "TTFT: error 0.29 % of its P50 (58 µs of 20 ms); 40 of 40 have arrival times of reads, and how late these were is not known"
     );
     assert_eq!(ttfc.remedy.as_deref(), Some("measure it with --self-test"));
     assert_eq!(

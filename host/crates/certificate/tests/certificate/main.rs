@@ -199,7 +199,7 @@ fn a_quiet_run_is_valid_and_says_how_far() {
     errors(&certificate, Metric::Tpot, 2.5, 10.0);
     assert_eq!(
         about(&certificate, Metric::Ttfc).what,
-        "TTFC: error 0.29 % of its P50 (58 µs of 20 ms)"
+        "TTFT: error 0.29 % of its P50 (58 µs of 20 ms)"
     );
     assert_eq!(
         about(&certificate, Metric::Tbc).what,
@@ -226,7 +226,7 @@ fn slow_sending_falsifies_what_begins_with_dispatch_and_nothing_else() {
     let ttfc = about(&slow, Metric::Ttfc);
     assert_eq!(
         ttfc.what,
-        "TTFC: error 1.5 % of its P50 (305 µs of 20 ms); most of it lies between dispatch and the last byte sent"
+        "TTFT: error 1.5 % of its P50 (305 µs of 20 ms); most of it lies between dispatch and the last byte sent"
     );
     assert!(
         ttfc.remedy
@@ -277,7 +277,7 @@ fn late_dispatch_falsifies_what_begins_with_the_intended_instant() {
     assert_eq!(from_intended.verdict, Verdict::Invalid);
     assert_eq!(
         from_intended.what,
-        "TTFC from intended: error 9.4 % of its P50 (2.06 ms of 22 ms); most of it is late dispatch"
+        "TTFT from intended: error 9.4 % of its P50 (2.06 ms of 22 ms); most of it is late dispatch"
     );
     assert_eq!(late.host.late_dispatches, 40);
 }
@@ -317,7 +317,7 @@ fn the_opening_of_a_connection_is_the_networks() {
     let certificate = judge(events);
     errors(&certificate, Metric::Ttfc, 58.0, 73.0);
     assert_eq!(certificate.verdict, Verdict::Valid);
-    saying(&certificate, "TTFC: 10 of 40 contain the opening of a connection");
+    saying(&certificate, "TTFT: 10 of 40 contain the opening of a connection");
     let host = &certificate.host;
     assert_eq!((host.connections_opened, host.connections_reused), (10, 30));
     // Never more than one in flight: one opening was needed, nine were not. 30 of 39 found a connection.

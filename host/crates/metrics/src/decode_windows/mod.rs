@@ -12,7 +12,7 @@ use veeksha_model::Nanos;
 use veeksha_stats::Summary;
 
 pub use self::config::{DecodeWindowConfig, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection};
-use crate::latencies::seconds_between;
+use veeksha_definitions::seconds_between;
 
 /// Collects the decode phases of measured, answered requests. Holds four bytes a chunk and a few numbers a request.
 #[derive(Clone, Debug)]

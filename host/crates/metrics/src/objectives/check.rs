@@ -11,7 +11,7 @@ use super::range::fits;
 use super::stated::{Slo, Stated};
 use crate::catalogue::Catalogue;
 use crate::figure::Figure;
-use crate::metric::Scope;
+use veeksha_definitions::Scope;
 
 /// What is asked of a run: every objective of it can be answered.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -347,7 +347,7 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     }
     let found = check(Stated::Expression(objective.clone()), catalogue)?;
     match (found.target, catalogue.get(name).map(|info| info.scope)) {
-        (Target::Samples { samples, .. }, Some(scope)) if scope.is_of_a_request() => Ok(Condition {
+        (Target::Samples { samples, .. }, Some(scope)) if scope.is_within_request() => Ok(Condition {
             text: objective.condition_text(),
             samples,
             limit: found.limit,
@@ -363,7 +363,7 @@ impl Checked {
             return None;
         };
         let scope = catalogue.get(&samples.metric).map(|info| info.scope);
-        let of_a_request = scope.is_some_and(Scope::is_of_a_request)
+        let of_a_request = scope.is_some_and(Scope::is_within_request)
             && matches!(samples.of, Of::Quantile(_) | Of::Mean | Of::Min | Of::Max);
         of_a_request.then(|| Condition {
             text: text(&self.stated),

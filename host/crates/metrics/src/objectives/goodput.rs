@@ -7,7 +7,6 @@ use veeksha_stats::Weighted;
 use super::check::Condition;
 use super::judge::SortedJudgements;
 use crate::label_sets::Matching;
-use crate::metric::Metric;
 use crate::objectives::check::Objectives;
 use crate::objectives::judge::Judgements;
 use crate::objectives::unknown::Unknown;
@@ -15,6 +14,7 @@ use crate::pooled::{GapSet, Of, TokenSet};
 use crate::row::Row;
 use crate::run_samples::RunSamples;
 use crate::sample_set::SampleSet;
+use veeksha_definitions::Metric;
 
 /// Which requests were good.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ pub(crate) fn count_good(
 
 /// Whether there is an answer to judge.
 fn is_answered(row: &Row) -> bool {
-    row.counts() && row.first.get().is_some()
+    row.counts() && row.observed.first.get().is_some()
 }
 
 fn good(samples: &RunSamples, objectives: &Objectives, judged: &SortedJudgements) -> Vec<bool> {
@@ -122,7 +122,7 @@ impl<'a> Asked<'a> {
             Some(Metric::Tbc) => SampleSet::Gaps(GapSet::new(requests, Of::These(vec![place]))),
             Some(Metric::Itl) => SampleSet::Tokens(TokenSet::new(requests, Of::These(vec![place]))),
             Some(metric) => {
-                let value = requests.value(metric, &requests.rows[place as usize]);
+                let value = requests.rows[place as usize].sample(metric);
                 SampleSet::Plain(value.into_iter().collect())
             }
             None => SampleSet::weighted(self.by_row.get(&place).cloned().unwrap_or_default()),

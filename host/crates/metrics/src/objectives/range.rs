@@ -5,7 +5,6 @@ use veeksha_slo::{Objective, Quantity, Range, TellsNothing};
 use super::ask::Limit;
 use super::check::Target;
 use crate::catalogue::Catalogue;
-use crate::metric::Metric;
 
 /// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run.
 pub(super) fn fits(
@@ -19,7 +18,13 @@ pub(super) fn fits(
         Target::Samples { samples, .. } => catalogue
             .get(&samples.metric)
             .and_then(|info| info.metric)
-            .map_or(Range::Any, Metric::range),
+            .map_or(Range::Any, |metric| {
+                if metric.is_share() {
+                    Range::Share
+                } else {
+                    Range::NotNegative
+                }
+            }),
     };
     let range = match &objective.quantity {
         Quantity::Samples { aggregate, .. } => values.of(*aggregate),

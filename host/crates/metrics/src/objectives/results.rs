@@ -12,11 +12,11 @@ use super::stated::Stated;
 use crate::figure::Figure;
 use crate::json as shapes;
 use crate::label_sets::Matching;
-use crate::metric::Metric;
 use crate::objectives::goodput::Good;
 use crate::objectives::unknown::Unknown;
 use crate::run_samples::RunSamples;
 use crate::windows::Span;
+use veeksha_definitions::Metric;
 
 /// What one objective came to.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use veeksha_slo::Objective;
 
-use crate::metric::Metric;
+use veeksha_definitions::Metric;
 
 /// An objective as it was stated.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,16 +4,6 @@ use veeksha_metrics::{Catalogue, Evaluation, LiveFigures, Metric as BuiltIn, Met
 use veeksha_page::{Figure, Metric, MetricSummary};
 use veeksha_stats::Summary;
 
-/// The metrics that stand first on a page.
-const FIRST: [&str; 6] = [
-    "ttfc",
-    "ttfc_from_intended",
-    "tbc",
-    "tpot",
-    "end_to_end_latency",
-    "e2e_from_intended",
-];
-
 pub(super) fn figures(evaluation: &Evaluation) -> Vec<Figure> {
     let (counts, throughput) = (&evaluation.counts, &evaluation.throughput);
     let figure = |name: &str, label: &str, value: Option<f64>, unit: &str| Figure {
@@ -78,9 +68,13 @@ pub(super) fn figures(evaluation: &Evaluation) -> Vec<Figure> {
 pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
     let samples = &evaluation.samples;
     let mut infos: Vec<_> = samples.catalogue().iter().collect();
+    let first: Vec<BuiltIn> = BuiltIn::ranked()
+        .into_iter()
+        .filter(|metric| metric.unit() == "s")
+        .collect();
     let rank = |name: &str, plugin: bool| {
-        let first = FIRST.iter().position(|known| *known == name);
-        first.unwrap_or(if plugin { FIRST.len() } else { FIRST.len() + 1 })
+        let first = first.iter().position(|known| known.name() == name);
+        first.unwrap_or(if plugin { usize::MAX - 1 } else { usize::MAX })
     };
     infos.sort_by_key(|info| rank(&info.name, info.plugin.is_some()));
     let shown = infos

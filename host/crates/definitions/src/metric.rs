@@ -1,0 +1,246 @@
+//! Lookup of metrics by name, and shorthands for their definitions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use veeksha_model::{Better, RequestRecord};
+
+use crate::definition::{Definition, Samples, Scope};
+use crate::observation::Observation;
+use crate::table::Metric;
+
+impl Metric {
+    /// All metrics, in the order of files and tables.
+    pub fn all() -> impl Iterator<Item = Metric> {
+        Metric::ALL.iter().copied()
+    }
+
+    /// The metrics whose client error is bounded by the certificate, in the order of
+    /// [`Metric::all`].
+    pub fn certified() -> impl Iterator<Item = Metric> {
+        Metric::all()
+            .filter(|metric| matches!(metric.definition_of().certification, crate::Certification::Own))
+    }
+
+    /// The metrics that fulfill a condition, the ranked ones first.
+    fn by_rank(condition: impl Fn(&Definition) -> bool) -> Vec<Metric> {
+        let mut metrics: Vec<Metric> = Metric::all()
+            .filter(|metric| condition(metric.definition_of()))
+            .collect();
+        metrics.sort_by_key(|metric| metric.definition_of().rank.unwrap_or(u8::MAX));
+        metrics
+    }
+
+    /// The metrics of the closing table on the terminal, in its order.
+    pub fn ranked() -> Vec<Metric> {
+        Metric::by_rank(|definition| definition.rank.is_some())
+    }
+
+    /// The metrics that time slices summarize, the ranked ones first.
+    pub fn in_slices() -> Vec<Metric> {
+        Metric::by_rank(|definition| definition.in_slices)
+    }
+
+    /// The metrics of which the report page has a value for each request, the ranked ones first.
+    pub fn charted() -> Vec<Metric> {
+        Metric::by_rank(|definition| definition.charted)
+    }
+
+    /// The name in configuration and files.
+    pub fn name(self) -> &'static str {
+        self.definition_of().name
+    }
+
+    /// The name in Veeksha's `slo_results.json`.
+    pub fn slo_name(self) -> &'static str {
+        let definition = self.definition_of();
+        definition.slo_name.unwrap_or(definition.name)
+    }
+
+    /// The name in the keys of `summary_stats.json`.
+    pub fn display_name(self) -> &'static str {
+        self.definition_of().display
+    }
+
+    /// The name in terminal tables and plots, in the terms of the field.
+    pub fn title(self) -> &'static str {
+        self.definition_of().title
+    }
+
+    /// The abbreviation in messages: `TTFT`.
+    pub fn short_name(self) -> &'static str {
+        self.definition_of().short
+    }
+
+    /// The unit of its values; `1` for a ratio.
+    pub fn unit(self) -> &'static str {
+        self.definition_of().unit
+    }
+
+    /// Returns true if its values are shares, from 0 to 1.
+    pub fn is_share(self) -> bool {
+        self.definition_of().is_share
+    }
+
+    /// The formula in prose, on one line.
+    pub fn definition(self) -> &'static str {
+        self.definition_of().definition
+    }
+
+    /// The author of the definition, or the origin of the formula.
+    pub fn source(self) -> &'static str {
+        self.definition_of().source
+    }
+
+    /// The thing that one sample describes.
+    pub fn scope(self) -> Scope {
+        self.definition_of().scope
+    }
+
+    /// The direction in which it improves.
+    pub fn better(self) -> Better {
+        self.definition_of().better
+    }
+
+    /// Returns true if an SLO of Veeksha's form bounds it from above.
+    pub fn lower_is_better(self) -> bool {
+        self.better() != Better::Higher
+    }
+
+    /// Returns the sample of a request, in the metric's unit. `None` where the request has none,
+    /// and for metrics that are not [`Samples::Request`].
+    pub fn sample(self, observation: &Observation) -> Option<f64> {
+        let Definition {
+            samples, of_failed, ..
+        } = self.definition_of();
+        let Samples::Request(formula) = samples else {
+            return None;
+        };
+        if observation.is_answered || *of_failed {
+            formula(observation)
+        } else {
+            None
+        }
+    }
+
+    /// The same of a request's record. Metrics that depend on settings of the run (deadlines) have
+    /// none.
+    pub fn sample_of(self, record: &RequestRecord) -> Option<f64> {
+        self.sample(&Observation::of(record))
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that no metric has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown metric `{name}`; the metrics are {}", known_names())]
+pub struct UnknownMetric {
+    /// The name that was given.
+    pub name: String,
+}
+
+fn known_names() -> String {
+    Metric::all().map(Metric::name).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the metric's name for any of its names, and other names unchanged.
+pub fn canonical_name(name: &str) -> &str {
+    let has_alias = |metric: &Metric| metric.definition_of().aliases.contains(&name);
+    match Metric::all().find(has_alias) {
+        Some(metric) => metric.name(),
+        None => name,
+    }
+}
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    /// Accepts [`Metric::name`] and the aliases of the definition.
+    fn from_str(name: &str) -> Result<Self, UnknownMetric> {
+        let own = canonical_name(name);
+        Metric::all()
+            .find(|metric| metric.name() == own)
+            .ok_or_else(|| UnknownMetric {
+                name: name.to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::definition::Certification;
+
+    #[test]
+    fn every_name_belongs_to_one_metric() {
+        let mut names = BTreeSet::new();
+        let mut displays = BTreeSet::new();
+        for metric in Metric::all() {
+            let definition = metric.definition_of();
+            for name in definition.aliases.iter().copied().chain([definition.name]) {
+                assert!(names.insert(name), "{name} names two metrics");
+                assert_eq!(name.parse(), Ok(metric));
+            }
+            assert_eq!(metric.slo_name().parse(), Ok(metric));
+            assert!(displays.insert(definition.display), "{}", definition.display);
+        }
+    }
+
+    #[test]
+    fn definitions_are_complete() {
+        for metric in Metric::all() {
+            let definition = metric.definition_of();
+            for text in [
+                definition.name,
+                definition.display,
+                definition.title,
+                definition.short,
+                definition.unit,
+                definition.definition,
+                definition.source,
+            ] {
+                assert!(!text.is_empty(), "{metric:?} lacks a text");
+            }
+            if let Certification::As(other) = definition.certification {
+                assert_eq!(
+                    other.definition_of().certification,
+                    Certification::Own,
+                    "{metric}"
+                );
+            }
+            let is_of_requests = matches!(definition.samples, Samples::Request(_));
+            assert_eq!(is_of_requests, definition.scope == Scope::Request, "{metric}");
+            assert!(!definition.charted || is_of_requests, "{metric}");
+        }
+    }
+
+    #[test]
+    fn accepts_names_of_other_tools() {
+        for (name, metric) in [
+            ("e2e", Metric::EndToEnd),
+            ("end_to_end_latency_from_intended", Metric::EndToEndFromIntended),
+            ("ttft", Metric::Ttfc),
+            ("e2el", Metric::EndToEnd),
+            ("inter_token_latency", Metric::Itl),
+            ("inter_chunk_latency", Metric::Tbc),
+        ] {
+            assert_eq!(name.parse(), Ok(metric), "{name}");
+        }
+    }
+
+    #[test]
+    fn lists_the_metrics_for_an_unknown_name() {
+        let error = "ttfz".parse::<Metric>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("unknown metric `ttfz`; the metrics are num_prompt_tokens, "),
+            "{error}"
+        );
+    }
+}

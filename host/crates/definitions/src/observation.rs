@@ -1,0 +1,189 @@
+//! The instants and counts of one request, and the formulas over them.
+
+use veeksha_model::{ChunkKind, Nanos, RequestRecord};
+
+use crate::chunks::tokens_after_first;
+use crate::packed::{OptionalInstant, OptionalTokens};
+
+/// Returns `later - earlier` in seconds; negative where the order is the other way round.
+pub fn seconds_between(earlier: Nanos, later: Nanos) -> f64 {
+    (later as i64 - earlier as i64) as f64 / 1e9
+}
+
+/// Returns the cached share of a prompt, both numbers by the server's count; `None` without a
+/// prompt, and where the server reports more cached tokens than there were.
+pub fn cached_share(cached: u32, prompt: u32) -> Option<f64> {
+    (prompt > 0 && cached <= prompt).then(|| f64::from(cached) / f64::from(prompt))
+}
+
+/// The instants and counts of one request from which the request-level metrics are computed.
+///
+/// *Generated* chunks are those with reasoning, content or a part of a tool call; the role, empty
+/// deltas, the finish reason, usage and `[DONE]` are not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// The instant that the schedule asked for.
+    pub intended: Nanos,
+    /// The request was handed to a client.
+    pub dispatched: Nanos,
+    /// The last request byte was handed to the socket.
+    pub sent: OptionalInstant,
+    /// First generated chunk.
+    pub first: OptionalInstant,
+    /// Second generated chunk.
+    pub second: OptionalInstant,
+    /// First chunk of visible text.
+    pub content: OptionalInstant,
+    /// Last generated chunk; exists where the first does.
+    pub last: OptionalInstant,
+    /// Tokens of the new messages.
+    pub prompt_tokens: u32,
+    /// Tokens of history and new messages.
+    pub total_prompt_tokens: u32,
+    /// Tokens generated.
+    pub output_tokens: u32,
+    /// Output tokens that came after the first chunk.
+    pub tokens_after_first: f64,
+    /// Tokens of the prompt by the server's count; 0 where it reports none.
+    pub usage_prompt_tokens: u32,
+    /// Prompt tokens from the server's prefix cache.
+    pub cached_tokens: OptionalTokens,
+    /// Generated tokens that were reasoning.
+    pub reasoning_tokens: OptionalTokens,
+    /// Tokens that came by their deadline. Deadlines are settings of a run: an evaluator sets this
+    /// and the next two fields, and they are 0 before.
+    pub on_time: u32,
+    /// Tokens that came after their deadline.
+    pub late: u32,
+    /// Deadlines that passed while late tokens were awaited.
+    pub missed: u32,
+    /// Whether the request was answered, and did not fail midway.
+    pub is_answered: bool,
+}
+
+impl Observation {
+    /// Extracts the instants and counts of a record.
+    pub fn of(record: &RequestRecord) -> Self {
+        let (mut first, mut second, mut content, mut last) = (None, None, None, None);
+        let mut chunks = 0;
+        for chunk in record.chunks.iter().filter(|chunk| chunk.kind.is_generated()) {
+            match chunks {
+                0 => first = Some(chunk.at),
+                1 => second = Some(chunk.at),
+                _ => {}
+            }
+            if chunk.kind == ChunkKind::Content {
+                content = content.or(Some(chunk.at));
+            }
+            last = Some(chunk.at);
+            chunks += 1;
+        }
+        let usage = record.usage.as_ref();
+        Observation {
+            intended: record.intended,
+            dispatched: record.dispatched_at,
+            sent: OptionalInstant::of(record.sent_at),
+            first: OptionalInstant::of(first),
+            second: OptionalInstant::of(second),
+            content: OptionalInstant::of(content),
+            last: OptionalInstant::of(last),
+            prompt_tokens: record.prompt_tokens,
+            total_prompt_tokens: record.total_prompt_tokens,
+            output_tokens: record.output_tokens,
+            tokens_after_first: tokens_after_first(record, chunks),
+            usage_prompt_tokens: usage.map_or(0, |usage| usage.prompt),
+            cached_tokens: OptionalTokens::of(usage.and_then(|usage| usage.cached)),
+            reasoning_tokens: OptionalTokens::of(usage.and_then(|usage| usage.reasoning)),
+            on_time: 0,
+            late: 0,
+            missed: 0,
+            is_answered: record.is_ok(),
+        }
+    }
+
+    /// Returns the divisor of TPOT: the tokens after the first chunk, `None` if there is less than
+    /// one.
+    pub fn decoded_tokens(&self) -> Option<f64> {
+        (self.tokens_after_first >= 1.0).then_some(self.tokens_after_first)
+    }
+
+    pub(crate) fn prompt_tokens(&self) -> Option<f64> {
+        Some(f64::from(self.prompt_tokens))
+    }
+
+    pub(crate) fn output_tokens(&self) -> Option<f64> {
+        Some(f64::from(self.output_tokens))
+    }
+
+    pub(crate) fn total_tokens(&self) -> Option<f64> {
+        Some(f64::from(self.total_prompt_tokens) + f64::from(self.output_tokens))
+    }
+
+    pub(crate) fn reasoning_tokens(&self) -> Option<f64> {
+        self.reasoning_tokens.get().map(f64::from)
+    }
+
+    pub(crate) fn cached_token_share(&self) -> Option<f64> {
+        cached_share(self.cached_tokens.get()?, self.usage_prompt_tokens)
+    }
+
+    pub(crate) fn ttfc(&self) -> Option<f64> {
+        Some(seconds_between(self.dispatched, self.first.get()?))
+    }
+
+    pub(crate) fn ttfc_from_intended(&self) -> Option<f64> {
+        Some(seconds_between(self.intended, self.first.get()?))
+    }
+
+    pub(crate) fn ttfc_content(&self) -> Option<f64> {
+        Some(seconds_between(self.dispatched, self.content.get()?))
+    }
+
+    pub(crate) fn time_to_second_chunk(&self) -> Option<f64> {
+        let (first, second) = (self.first.get()?, self.second.get()?);
+        // As for every gap: stamps that run backwards make no negative time.
+        Some(second.saturating_sub(first) as f64 / 1e9)
+    }
+
+    pub(crate) fn end_to_end(&self) -> Option<f64> {
+        Some(seconds_between(self.dispatched, self.last.get()?))
+    }
+
+    pub(crate) fn end_to_end_from_intended(&self) -> Option<f64> {
+        Some(seconds_between(self.intended, self.last.get()?))
+    }
+
+    pub(crate) fn prefill_time(&self) -> Option<f64> {
+        Some(seconds_between(self.sent.get()?, self.first.get()?))
+    }
+
+    pub(crate) fn decode_time(&self) -> Option<f64> {
+        let (first, last) = (self.first.get()?, self.last.get()?);
+        // One chunk has no decode time; chunks of one read took some time that is not known.
+        (last > first).then(|| seconds_between(first, last))
+    }
+
+    pub(crate) fn tpot(&self) -> Option<f64> {
+        Some(self.decode_time()? / self.decoded_tokens()?)
+    }
+
+    pub(crate) fn normalized_end_to_end(&self) -> Option<f64> {
+        let end_to_end = self.end_to_end()?;
+        (self.output_tokens > 0).then(|| end_to_end / f64::from(self.output_tokens))
+    }
+
+    pub(crate) fn output_throughput(&self) -> Option<f64> {
+        let end_to_end = self.end_to_end()?;
+        (self.output_tokens > 0 && end_to_end > 0.0).then(|| f64::from(self.output_tokens) / end_to_end)
+    }
+
+    pub(crate) fn fluidity(&self) -> Option<f64> {
+        let all = u64::from(self.on_time) + u64::from(self.missed);
+        (all > 0).then(|| f64::from(self.on_time) / all as f64)
+    }
+
+    pub(crate) fn fluidity_tokens(&self) -> Option<f64> {
+        let all = u64::from(self.on_time) + u64::from(self.late);
+        (all > 0).then(|| f64::from(self.on_time) / all as f64)
+    }
+}

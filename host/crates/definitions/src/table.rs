@@ -1,0 +1,440 @@
+//! The table of the built-in metrics.
+
+use veeksha_model::Better;
+
+use crate::definition::{Certification, Definition, LATENCY, Needs, SESSION, Samples, Scope, TOKENS};
+use crate::observation::Observation;
+
+/// Declares the metrics and their definitions together: a metric without a definition does not
+/// compile.
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $metric:ident = $definition:expr,)*) => {
+        /// A built-in metric; [`Metric::definition_of`] is its entry in the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric {
+            $($(#[$doc])* $metric,)*
+        }
+
+        const DEFINITIONS: &[Definition] = &[$($definition,)*];
+
+        impl Metric {
+            pub(crate) const ALL: &[Metric] = &[$(Metric::$metric,)*];
+        }
+    };
+}
+
+impl Metric {
+    /// The metric's entry in the table.
+    pub fn definition_of(self) -> &'static Definition {
+        // The macro lists variants and definitions in one order.
+        &DEFINITIONS[self as usize]
+    }
+}
+
+metrics! {
+    /// `num_prompt_tokens`
+    PromptTokens = Definition {
+        name: "num_prompt_tokens",
+        display: "Number of Prompt Tokens",
+        title: "New prompt tokens (without history)",
+        short: "prompt tokens",
+        definition: "tokens of the new messages of the request, without history, by the host's tokenizer",
+        source: "Veeksha",
+        samples: Samples::Request(Observation::prompt_tokens),
+        rank: Some(7),
+        ..TOKENS
+    },
+    /// `num_output_tokens`
+    OutputTokens = Definition {
+        name: "num_output_tokens",
+        aliases: &["output_sequence_length", "osl"],
+        display: "Number of Output Tokens",
+        title: "Output tokens",
+        short: "output tokens",
+        definition: "tokens generated, as the server reports them, else by the host's tokenizer",
+        source: "Veeksha, which always counts with its own tokenizer",
+        samples: Samples::Request(Observation::output_tokens),
+        rank: Some(8),
+        charted: true,
+        ..TOKENS
+    },
+    /// `num_total_tokens`
+    TotalTokens = Definition {
+        name: "num_total_tokens",
+        display: "Number of Total Tokens",
+        title: "Total tokens",
+        short: "total tokens",
+        definition: "tokens of history, new messages and output",
+        source: "Veeksha",
+        samples: Samples::Request(Observation::total_tokens),
+        ..TOKENS
+    },
+    /// `num_reasoning_tokens`
+    ReasoningTokens = Definition {
+        name: "num_reasoning_tokens",
+        display: "Number of Reasoning Tokens",
+        title: "Reasoning tokens",
+        short: "reasoning tokens",
+        definition: "tokens of the output that were reasoning, as the server reports them; absent where \
+            it does not",
+        source: "the `completion_tokens_details.reasoning_tokens` of the OpenAI API",
+        samples: Samples::Request(Observation::reasoning_tokens),
+        ..TOKENS
+    },
+    /// `cached_token_share`
+    CachedTokenShare = Definition {
+        name: "cached_token_share",
+        display: "Cached Token Share",
+        title: "Cached token share",
+        short: "cached token share",
+        unit: "1",
+        is_share: true,
+        better: Better::Higher,
+        definition: "prompt tokens that came from the server's prefix cache / prompt tokens, both as the \
+            server counts them (with its chat template; the host's num_prompt_tokens is \
+            without); absent where it does not say, or says that more were cached than there \
+            were",
+        source: "the `prompt_tokens_details.cached_tokens` of the OpenAI API",
+        samples: Samples::Request(Observation::cached_token_share),
+        ..LATENCY
+    },
+    /// `tpot`
+    Tpot = Definition {
+        name: "tpot",
+        aliases: &["time_per_output_token"],
+        display: "Time per Output Token",
+        title: "Time per Output Token (TPOT)",
+        short: "TPOT",
+        definition: "(last generated chunk - first generated chunk) / (output tokens - tokens of the \
+            first chunk), of answers with chunks that did not all come in one read; the tokens \
+            of the first chunk are those that the server reports with it, else those that the \
+            host counts, scaled to the server's total, else an equal share",
+        source: "the formula of vLLM's benchmark, for servers that send several tokens in a chunk; an \
+            answer without a second token, or with a single chunk or read, has none instead of 0",
+        samples: Samples::Request(Observation::tpot),
+        certification: Certification::Own,
+        needs: Needs::TwoTokens,
+        rank: Some(4),
+        in_slices: true,
+        charted: true,
+        ..LATENCY
+    },
+    /// `ttfc`
+    Ttfc = Definition {
+        name: "ttfc",
+        aliases: &["ttft", "time_to_first_token"],
+        display: "Time to First Chunk",
+        title: "Time to First Token (TTFT)",
+        short: "TTFT",
+        definition: "first generated chunk (reasoning, content or tool call) - dispatched",
+        source: "Veeksha's documentation; its code counts from the sending",
+        samples: Samples::Request(Observation::ttfc),
+        of_failed: true,
+        certification: Certification::Own,
+        rank: Some(1),
+        in_slices: true,
+        charted: true,
+        ..LATENCY
+    },
+    /// `ttfc_from_intended`
+    TtfcFromIntended = Definition {
+        name: "ttfc_from_intended",
+        aliases: &["ttft_from_intended"],
+        display: "Time to First Chunk from Intended",
+        title: "TTFT from intended",
+        short: "TTFT from intended",
+        definition: "first generated chunk (reasoning, content or tool call) - the instant the schedule \
+            asked for",
+        source: "wrk2's correction for coordinated omission, applied to TTFC",
+        samples: Samples::Request(Observation::ttfc_from_intended),
+        of_failed: true,
+        certification: Certification::Own,
+        rank: Some(2),
+        in_slices: true,
+        charted: true,
+        ..LATENCY
+    },
+    /// `ttfc_content`
+    TtfcContent = Definition {
+        name: "ttfc_content",
+        aliases: &["time_to_first_output_token"],
+        display: "Time to First Content Chunk",
+        title: "Time to first content",
+        short: "TTFT of content",
+        definition: "first chunk of visible text (not reasoning, not a tool call) - dispatched; absent \
+            where no text came",
+        source: "guidellm's `time_to_first_output_token`, AIPerf's `time_to_first_output_token`",
+        samples: Samples::Request(Observation::ttfc_content),
+        certification: Certification::As(Metric::Ttfc),
+        ..LATENCY
+    },
+    /// `time_to_second_chunk`
+    TimeToSecondChunk = Definition {
+        name: "time_to_second_chunk",
+        aliases: &["time_to_second_token"],
+        display: "Time to Second Chunk",
+        title: "Time to second token",
+        short: "time to second token",
+        definition: "second generated chunk - first generated chunk",
+        source: "genai-perf's and AIPerf's `time_to_second_token`",
+        samples: Samples::Request(Observation::time_to_second_chunk),
+        certification: Certification::As(Metric::Tbc),
+        needs: Needs::TwoTokens,
+        ..LATENCY
+    },
+    /// `tbc`
+    Tbc = Definition {
+        name: "tbc",
+        aliases: &["inter_chunk_latency"],
+        display: "Time Between Chunks",
+        title: "Time Between Chunks (TBC)",
+        short: "TBC",
+        scope: Scope::Gap,
+        definition: "gaps between successive generated chunks of a request, those of all requests \
+            together",
+        source: "Veeksha; what vLLM and SGLang call ITL",
+        samples: Samples::ChunkGaps,
+        certification: Certification::Own,
+        needs: Needs::TwoTokens,
+        rank: Some(3),
+        in_slices: true,
+        ..LATENCY
+    },
+    /// `itl`
+    Itl = Definition {
+        name: "itl",
+        aliases: &["inter_token_latency"],
+        display: "Inter-Token Latency",
+        title: "Inter-Token Latency (ITL)",
+        short: "ITL",
+        scope: Scope::Gap,
+        definition: "the gap before a chunk / the chunk's tokens, once for each of its tokens, those of \
+            all requests together; tokens that the host counts are scaled to the server's total; \
+            absent where the tokens of the chunks are not known; equal to tbc where each chunk \
+            carries one token",
+        source: "genai-perf divides the gap in the same way, and counts each chunk once",
+        samples: Samples::TokenGaps,
+        certification: Certification::As(Metric::Tbc),
+        needs: Needs::TwoTokens,
+        ..LATENCY
+    },
+    /// `end_to_end_latency`
+    EndToEnd = Definition {
+        name: "end_to_end_latency",
+        aliases: &["e2e", "e2el", "e2e_latency", "request_latency"],
+        slo_name: Some("e2e"),
+        display: "End to End Latency",
+        title: "End-to-End Latency (E2E)",
+        short: "E2E",
+        definition: "last generated chunk - dispatched",
+        source: "Veeksha's documentation; usage, [DONE] and the end of the stream do not count",
+        samples: Samples::Request(Observation::end_to_end),
+        certification: Certification::Own,
+        rank: Some(5),
+        in_slices: true,
+        charted: true,
+        ..LATENCY
+    },
+    /// `e2e_from_intended`
+    EndToEndFromIntended = Definition {
+        name: "e2e_from_intended",
+        aliases: &["end_to_end_latency_from_intended"],
+        display: "End to End Latency from Intended",
+        title: "E2E from intended",
+        short: "E2E from intended",
+        definition: "last generated chunk - the instant the schedule asked for",
+        source: "wrk2's correction for coordinated omission, applied to the end-to-end latency",
+        samples: Samples::Request(Observation::end_to_end_from_intended),
+        certification: Certification::Own,
+        rank: Some(6),
+        in_slices: true,
+        charted: true,
+        ..LATENCY
+    },
+    /// `normalized_end_to_end_latency`
+    NormalizedEndToEnd = Definition {
+        name: "normalized_end_to_end_latency",
+        display: "Normalized End to End Latency",
+        title: "Normalized E2E latency",
+        short: "normalized E2E",
+        unit: "s/token",
+        definition: "end to end latency / output tokens",
+        source: "Veeksha; the normalised latency of the Orca paper (OSDI '22)",
+        samples: Samples::Request(Observation::normalized_end_to_end),
+        certification: Certification::As(Metric::EndToEnd),
+        ..LATENCY
+    },
+    /// `output_throughput`
+    OutputThroughput = Definition {
+        name: "output_throughput",
+        display: "Output Throughput",
+        title: "Output throughput per request",
+        short: "output throughput",
+        unit: "tokens/s",
+        better: Better::Higher,
+        definition: "output tokens / end to end latency, of one request",
+        source: "Veeksha",
+        samples: Samples::Request(Observation::output_throughput),
+        certification: Certification::As(Metric::EndToEnd),
+        in_slices: true,
+        charted: true,
+        ..LATENCY
+    },
+    /// `prefill_time`
+    PrefillTime = Definition {
+        name: "prefill_time",
+        display: "Prefill Time",
+        title: "Prefill time",
+        short: "prefill time",
+        definition: "first generated chunk - the last request byte handed to the socket: the network, the \
+            server's queue and its prefill, without the client's part",
+        source: "the prefill phase as a client can see it",
+        samples: Samples::Request(Observation::prefill_time),
+        certification: Certification::As(Metric::Ttfc),
+        ..LATENCY
+    },
+    /// `decode_time`
+    DecodeTime = Definition {
+        name: "decode_time",
+        aliases: &["decode_duration"],
+        display: "Decode Time",
+        title: "Decode time",
+        short: "decode time",
+        definition: "last generated chunk - first generated chunk, of answers with chunks that did not \
+            all come in one read",
+        source: "AIPerf's `decode_duration`",
+        samples: Samples::Request(Observation::decode_time),
+        certification: Certification::As(Metric::Tpot),
+        needs: Needs::TwoTokens,
+        ..LATENCY
+    },
+    /// `fluidity`
+    Fluidity = Definition {
+        name: "fluidity",
+        display: "Fluidity Index",
+        title: "Fluidity index",
+        short: "fluidity",
+        unit: "1",
+        is_share: true,
+        better: Better::Higher,
+        definition: "1 - missed deadlines / deadlines: the first token is due D_prefill (100 ms, if \
+            nothing else is asked for) after dispatch, each further one D_decode (50 ms) after \
+            the one before it, and time that tokens came early is saved up; a late token misses \
+            one deadline for each D_decode it is late, and nothing is saved any more; absent \
+            where the tokens of the chunks are not known",
+        source: "etalon's code (`get_request_level_deadline_miss_rate`)",
+        samples: Samples::Request(Observation::fluidity),
+        certification: Certification::As(Metric::Tbc),
+        ..LATENCY
+    },
+    /// `fluidity_tokens`
+    FluidityTokens = Definition {
+        name: "fluidity_tokens",
+        display: "Fluidity Index by Tokens",
+        title: "Fluidity index by tokens",
+        short: "fluidity by tokens",
+        unit: "1",
+        is_share: true,
+        better: Better::Higher,
+        definition: "tokens that came by their deadline / tokens, with the deadlines of fluidity: a late \
+            token counts once, however late it is",
+        source: "etalon's documentation, which differs from its code",
+        samples: Samples::Request(Observation::fluidity_tokens),
+        certification: Certification::As(Metric::Tbc),
+        ..LATENCY
+    },
+    /// `session_size`
+    SessionSize = Definition {
+        name: "session_size",
+        display: "Requests per Session",
+        title: "Requests per session",
+        short: "session size",
+        unit: "requests",
+        better: Better::Neither,
+        definition: "requests sent in a session of which every request was tried",
+        source: "Veeksha",
+        ..SESSION
+    },
+    /// `session_duration`
+    SessionDuration = Definition {
+        name: "session_duration",
+        display: "Session Duration",
+        title: "Session duration",
+        short: "session duration",
+        definition: "first dispatch to last completion of a session of which every request was tried",
+        source: "Veeksha's documentation; its code gives 0 for sessions of one request",
+        certification: Certification::As(Metric::EndToEnd),
+        ..SESSION
+    },
+    /// `session_makespan`
+    SessionMakespan = Definition {
+        name: "session_makespan",
+        display: "Session Makespan",
+        title: "Session makespan",
+        short: "session makespan",
+        definition: "the earliest instant the schedule asked for to the last completion, of a session of \
+            which every request was tried: what its user waited, with every delay of host and \
+            server",
+        source: "the makespan of scheduling theory, from the intended instant",
+        certification: Certification::As(Metric::EndToEndFromIntended),
+        ..SESSION
+    },
+    /// `session_critical_path_llm_time`
+    SessionCriticalPath = Definition {
+        name: "session_critical_path_llm_time",
+        display: "Session Critical Path LLM Time",
+        title: "Session critical path",
+        short: "session critical path",
+        definition: "the longest path through the session's graph when a request takes from dispatch to \
+            completion and waits take nothing, of a session of which every request was tried",
+        source: "the critical path method; waits and tools count nothing",
+        certification: Certification::As(Metric::EndToEnd),
+        ..SESSION
+    },
+    /// `session_think_time`
+    SessionThinkTime = Definition {
+        name: "session_think_time",
+        display: "Intra-session Think Time",
+        title: "Think time within sessions",
+        short: "think time",
+        better: Better::Neither,
+        definition: "the instant the schedule asked for - the last completion among the request's \
+            parents, of each request that has parents: a session has a value for each of them",
+        source: "Veeksha, which takes the request finished last for the parent",
+        samples: Samples::ThinkTimes,
+        needs: Needs::TwoRequests,
+        ..SESSION
+    },
+    /// `session_tool_time`
+    SessionToolTime = Definition {
+        name: "session_tool_time",
+        display: "Session Tool Time",
+        title: "Session tool time",
+        short: "session tool time",
+        better: Better::Neither,
+        definition: "the think times of those requests of a session that follow a call of a tool (an \
+            answer of a parent had a part of a tool call), added up; absent where no tool was \
+            called",
+        source: "the time between a tool call and the request that brings its result",
+        needs: Needs::TwoRequests,
+        ..SESSION
+    },
+    /// `session_slowdown`
+    SessionSlowdown = Definition {
+        name: "session_slowdown",
+        display: "Session Slowdown",
+        title: "Session slowdown",
+        short: "session slowdown",
+        unit: "1",
+        definition: "makespan / the makespan without queueing: the longest path through the session's \
+            graph with the waits that the workload asked for, each request taking the shortest \
+            TTFC that any request of the run with at least as many prompt tokens had, and then \
+            its own time from first chunk to completion; of sessions of which every request was \
+            answered with something",
+        source: "the slowdown of scheduling theory, against what the server showed it can do in this \
+            run",
+        not_comparable: Some("each run is measured by its own shortest times: a server that is slower all the way \
+            can have the smaller slowdown"),
+        ..SESSION
+    },
+}
