@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use veeksha_definitions::Metric;
 use veeksha_model::{Label, Nanos};
 
 use crate::request::{Outcome, PageRequest, Requests};
@@ -38,6 +39,47 @@ struct Custom<'a> {
     name: &'a str,
     rows: Vec<u32>,
     values: Vec<f64>,
+}
+
+/// The samples of a built-in metric, a value or `null` for each row.
+#[derive(Serialize)]
+struct BuiltIn {
+    name: &'static str,
+    label: &'static str,
+    short: &'static str,
+    unit: &'static str,
+    /// Values are in the unit ÷ this.
+    divisor: u32,
+    values: Vec<Option<Digits>>,
+}
+
+/// A number with six significant digits, which JSON has without a fraction where it has none.
+struct Digits(f64);
+
+impl Digits {
+    fn of(value: f64) -> Self {
+        if value == 0.0 || !value.is_finite() {
+            return Digits(value);
+        }
+        let places = 5 - value.abs().log10().floor() as i32;
+        // Powers of ten above 1 are exact; dividing by one rounds once.
+        let power = 10f64.powi(places.abs());
+        Digits(if places >= 0 {
+            (value * power).round() / power
+        } else {
+            (value / power).round() * power
+        })
+    }
+}
+
+impl Serialize for Digits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.fract() == 0.0 && self.0.abs() < 1e15 {
+            serializer.serialize_i64(self.0 as i64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
 }
 
 #[derive(Default)]
@@ -128,6 +170,7 @@ impl Serialize for Requests {
         if labels.iter().any(|labels| !labels.is_empty()) {
             map.serialize_entry("labels", &labels)?;
         }
+        map.serialize_entry("metrics", &self.built_in())?;
         map.serialize_entry("custom", &self.custom())?;
         let sessions = || {
             self.sessions.iter().map(|session| {
@@ -157,6 +200,29 @@ impl Serialize for Requests {
 }
 
 impl Requests {
+    /// The charted metrics that some row has a sample of. Times are written in microseconds.
+    fn built_in(&self) -> Vec<BuiltIn> {
+        let columns = Metric::charted().into_iter().enumerate();
+        let column = |(place, metric): (usize, Metric)| {
+            let divisor = if metric.unit() == "s" { 1_000_000 } else { 1 };
+            let sample = |row: &PageRequest| row.samples.get(place).copied().flatten();
+            BuiltIn {
+                name: metric.name(),
+                label: metric.title(),
+                short: metric.short_name(),
+                unit: metric.unit(),
+                divisor,
+                values: self
+                    .rows
+                    .iter()
+                    .map(|row| Some(Digits::of(sample(row)? * f64::from(divisor))))
+                    .collect(),
+            }
+        };
+        let has_samples = |column: &BuiltIn| column.values.iter().any(Option::is_some);
+        columns.map(column).filter(has_samples).collect()
+    }
+
     fn custom(&self) -> Vec<Custom<'_>> {
         let mut all: Vec<Custom<'_>> = self
             .custom_metrics

@@ -1,5 +1,6 @@
 //! The requests of a page.
 
+use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_model::{ErrorClass, Label, Nanos, RequestId};
 
@@ -70,6 +71,8 @@ pub struct PageRequest {
     /// Custom samples, none of a request that is not measured: the metric, by its place in [`Requests::custom_metrics`], and the value. Several samples of one metric are their
     /// weighted mean.
     pub custom: Vec<(u32, f64)>,
+    /// Its samples of the charted metrics, in the order of [`Metric::charted`].
+    pub samples: Vec<Option<f64>>,
     /// When its chunks came; `None` if it had none, or if there was no room for them.
     pub chunks: Option<ChunkTimes>,
 }
@@ -112,9 +115,16 @@ impl PageRequest {
             labels: record.labels.clone(),
             good: None,
             custom: Vec::new(),
+            samples: samples(record),
             chunks: ChunkTimes::of(record),
         }
     }
+}
+
+fn samples(record: &RequestRecord) -> Vec<Option<f64>> {
+    let observation = Observation::of(record);
+    let metrics = Metric::charted().into_iter();
+    metrics.map(|metric| metric.sample(&observation)).collect()
 }
 
 /// A session that has requests on the page.

@@ -1,16 +1,6 @@
 // The run as the charts want it: one typed array for each column. Times are seconds from the start of the run; what a request does not
 // have is NaN.
 
-const BUILT_IN = [
-  ['ttfc', 'Time to first chunk', 's'],
-  ['ttfc_from_intended', 'Time to first chunk, from intended', 's'],
-  ['tpot', 'Time per output token', 's'],
-  ['end_to_end_latency', 'End-to-end latency', 's'],
-  ['e2e_from_intended', 'End-to-end latency, from intended', 's'],
-  ['output_throughput', 'Output throughput', 'tokens/s'],
-  ['num_output_tokens', 'Output tokens', 'tokens'],
-];
-
 // LEB128 numbers of base64 text.
 function leb128(text) {
   const bytes = atob(text);
@@ -89,25 +79,13 @@ function buildModel(data) {
   const drained = (row) => Boolean(columns.drained && columns.drained[row]);
   // The host computes its metrics from measured, answered requests: so does every chart of values, or one metric would have two medians.
   const counts = (row) => Boolean(ok[row]) && !drained(row);
-  const micro = (seconds) => Math.round(seconds * 1e6) / 1e6;
-  const definitions = {
-    ttfc: (row) => micro(first[row] - dispatched[row]),
-    ttfc_from_intended: (row) => micro(first[row] - intended[row]),
-    tpot: (row) => (output[row] >= 2 && last[row] > first[row] ? (last[row] - first[row]) / (output[row] - 1) : NaN),
-    end_to_end_latency: (row) => micro(last[row] - dispatched[row]),
-    e2e_from_intended: (row) => micro(last[row] - intended[row]),
-    output_throughput: (row) => (output[row] > 0 && last[row] > dispatched[row] ? output[row] / (last[row] - dispatched[row]) : NaN),
-    num_output_tokens: (row) => output[row],
-  };
-  // What was seen of one request, though it failed: for the lines that tell of it alone.
-  const seen = (name) => Float64Array.from(dispatched, (_, row) =>
-    (counts(row) || (name.startsWith('ttfc') && !drained(row)) ? definitions[name](row) : NaN));
+  // The host computes every metric; `observed` has also what was seen of requests that failed, for the lines about one request.
   const told = new Map((data.metrics || []).map((metric) => [metric.name, metric]));
-  const metrics = BUILT_IN.map(([name, label, unit]) => {
-    const known = told.get(name);
-    const observed = seen(name);
+  const metrics = (columns.metrics || []).map((metric) => {
+    const known = told.get(metric.name);
+    const observed = Float64Array.from(metric.values, (value, row) => (value === null || drained(row) ? NaN : value / metric.divisor));
     return {
-      name, label: known ? known.label : label, unit: known ? known.unit : unit, custom: false, observed,
+      name: metric.name, label: known ? known.label : metric.label, short: metric.short, unit: metric.unit, custom: false, observed,
       values: observed.map((value, row) => (counts(row) ? value : NaN)),
     };
   });

@@ -51,14 +51,14 @@ class RequestTable {
   columns() {
     const { model } = this.page;
     const time = (key, label, values) => ({ key, label, unit: 's', value: (row) => values[row] });
-    const metric = (name, label) => {
+    const metric = (name) => {
       const found = model.metric(name);
-      return found ? [{ key: name, label: label || found.label, unit: found.unit, value: (row) => found.observed[row] }] : [];
+      return found ? [{ key: name, label: found.short || found.label, unit: found.unit, value: (row) => found.observed[row] }] : [];
     };
     return [
       { key: 'request', label: 'Request', value: (row) => row, text: (row) => model.name(row) },
       time('dispatched', 'Dispatched', model.dispatched),
-      ...metric('ttfc', 'TTFC'), ...metric('tpot', 'TPOT'), ...metric('end_to_end_latency', 'End to end'),
+      ...metric('ttfc'), ...metric('tpot'), ...metric('end_to_end_latency'),
       { key: 'prompt', label: 'Prompt with history', unit: 'tokens', value: (row) => model.columns.prompt_tokens[row] },
       { key: 'output', label: 'Output', unit: 'tokens', value: (row) => model.output[row] },
       { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.said(row) || 'answered' : words(model.failure(row))) + (model.drained(row) ? ', drained' : '') },

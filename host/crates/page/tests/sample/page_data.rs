@@ -331,7 +331,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             figure("output_tokens_per_second", "Output", tokens / end, "tokens/s", tokens as usize, "tokens"),
             Figure {
                 error: Some(310e-6),
-                ..figure("p50_ttfc", "TTFC, median", of("ttfc").p50, "s", of("ttfc").count as usize, "")
+                ..figure("p50_ttfc", "TTFT, median", of("ttfc").p50, "s", of("ttfc").count as usize, "")
             },
             Figure {
                 error: Some(0.9e-3),
@@ -353,8 +353,8 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             columns: vec![
                 column("Requests", "requests"),
                 column("Output", "tokens/s"),
-                column("TTFC P50", "s"),
-                column("TTFC P99", "s"),
+                column("TTFT P50", "s"),
+                column("TTFT P99", "s"),
                 column("Failed", "requests"),
             ],
             rows: slices,
