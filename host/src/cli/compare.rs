@@ -13,9 +13,8 @@ use veeksha_compare::{
     CandidateDecision, Comparison, Decision, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell,
     join,
 };
-use veeksha_metrics::{Catalogue, Metric};
+use veeksha_metrics::Catalogue;
 use veeksha_model::{printable, steers};
-use veeksha_slo::Range;
 
 use crate::cli::args::CompareArgs;
 use sides::Cell;
@@ -156,13 +155,13 @@ fn known(sides: &[Side]) -> Vec<Known> {
         name: info.name.clone(),
         aliases: info
             .metric
-            .map(|metric| metric.slo_name().to_owned())
             .into_iter()
-            .filter(|alias| *alias != info.name)
+            .flat_map(|metric| metric.definition_of().aliases)
+            .map(|alias| (*alias).to_owned())
             .collect(),
         unit: info.unit.clone(),
         kind: KnownKind::Metric,
-        range: info.metric.map_or(Range::Any, Metric::range),
+        range: info.range(),
     });
     let figures = catalogue.figures().map(|figure| Known {
         name: figure.name.to_owned(),

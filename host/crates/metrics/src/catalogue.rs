@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_definitions::{Metric, Scope, canonical_name};
 use veeksha_model::{Better, MetricDefinition};
+use veeksha_slo::Range;
 
 use crate::figure::{Figure, FigureInfo};
 
@@ -42,6 +43,15 @@ impl MetricInfo {
             source: metric.source().to_owned(),
             metric: Some(metric),
             plugin: None,
+        }
+    }
+
+    /// The values that the metric can have. A plugin's metric can have any.
+    pub fn range(&self) -> Range {
+        match self.metric {
+            None => Range::Any,
+            Some(metric) if metric.is_share() => Range::Share,
+            Some(_) => Range::NotNegative,
         }
     }
 

@@ -4,7 +4,7 @@ use veeksha_slo::{Objective, Quantity, Range, TellsNothing};
 
 use super::ask::Limit;
 use super::check::Target;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, MetricInfo};
 
 /// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run.
 pub(super) fn fits(
@@ -17,14 +17,7 @@ pub(super) fn fits(
         Target::Figure(figure) => figure.range(),
         Target::Samples { samples, .. } => catalogue
             .get(&samples.metric)
-            .and_then(|info| info.metric)
-            .map_or(Range::Any, |metric| {
-                if metric.is_share() {
-                    Range::Share
-                } else {
-                    Range::NotNegative
-                }
-            }),
+            .map_or(Range::Any, MetricInfo::range),
     };
     let range = match &objective.quantity {
         Quantity::Samples { aggregate, .. } => values.of(*aggregate),
