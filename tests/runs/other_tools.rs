@@ -76,7 +76,7 @@ fn what_matters_of_the_run_is_said_in_words() {
     let said = stdout(&output);
     let tokenizer = "counted here with the embedded tokenizer, with which the simulated engine counts too; against the server's usage";
     assert_eq!(said.matches(tokenizer).count(), 2, "{said}");
-    let rate = "The load asked for 60 sessions a second, of up to 2 requests each";
+    let rate = "The load requested 60 sessions a second, of up to 2 requests each";
     assert_eq!(said.matches(rate).count(), 2, "{said}");
     assert!(!said.contains("Request rate configured"), "{said}");
     assert_eq!(json(&run, "metrics/dialect_vllm.json")["request_rate"], "inf");
@@ -91,7 +91,7 @@ fn what_matters_of_the_run_is_said_in_words() {
     let alone = labelled(40, "", "").replace(single, "");
     let (output, run) = ends_with(folder.path(), "t.lua", &alone, &asked, 0);
     assert_eq!(json(&run, "metrics/dialect_vllm.json")["request_rate"], 60.0);
-    assert!(!stdout(&output).contains("The load asked for"));
+    assert!(!stdout(&output).contains("The load requested"));
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub(crate) struct OutputArgs {
     /// Set a goodput threshold with a tool's own metric name and unit: `vllm=ttft:500`. Without a tool it applies to all
     /// of `--as` and `--compat` that define the metric. Can be given more than once.
     #[arg(long, value_name = "[TOOL=]METRIC:VALUE", value_parser = goodput)]
-    pub(crate) as_goodput: Vec<veeksha_compat::Goodput>,
+    pub(crate) as_goodput: Vec<veeksha_compat::GoodputThreshold>,
 }
 
 impl OutputArgs {
@@ -117,8 +117,8 @@ fn tool(text: &str) -> Result<veeksha_compat::Tool, String> {
         .map_err(|error| error.to_string())
 }
 
-fn goodput(text: &str) -> Result<veeksha_compat::Goodput, String> {
-    text.parse::<veeksha_compat::Goodput>()
+fn goodput(text: &str) -> Result<veeksha_compat::GoodputThreshold, String> {
+    text.parse::<veeksha_compat::GoodputThreshold>()
         .map_err(|error| error.to_string())
 }
 

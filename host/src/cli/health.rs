@@ -1,6 +1,6 @@
 //! `veeksha-host health`: whether a run did what its scenario asked for.
 
-use veeksha_health::{Health, Outcome};
+use veeksha_health::{Health, HealthOutcome};
 
 use crate::cli::args::HealthArgs;
 use veeksha_app::Failure;
@@ -38,7 +38,7 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
         let failed = report
             .checks
             .iter()
-            .filter(|check| check.outcome == Outcome::Failed);
+            .filter(|check| check.outcome == HealthOutcome::Failed);
         let failed: Vec<&str> = failed.map(|check| check.name).collect();
         terminal::err(format!("--strict: not as asked for: {}", failed.join(", ")));
     }

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use veeksha_compat::{AiperfExport, AiperfInfo, Goodput, Options, Threshold, Tool, View};
+use veeksha_compat::{AiperfExport, AiperfInfo, GoodputThreshold, Options, Threshold, Tool, View};
 use veeksha_events::Event;
 use veeksha_present::{CompatExport, RunDescription};
 use veeksha_scenario::{Document, IntervalGenerator, Scenario, Traffic};
@@ -29,13 +29,13 @@ impl CompatOptions {
     ///
     /// # Errors
     /// If none of the tools uses a threshold, or a tool does not offer it.
-    pub fn new(tools: &[Tool], aiperf_files: bool, goodput: &[Goodput]) -> Result<Self, Failure> {
+    pub fn new(tools: &[Tool], aiperf_files: bool, goodput: &[GoodputThreshold]) -> Result<Self, Failure> {
         let of_files = aiperf_files.then_some(Tool::Aiperf);
         let shown: Vec<Tool> = tools.iter().copied().chain(of_files).collect();
         let options = CompatOptions {
             tools: tools.to_vec(),
             aiperf_files,
-            goodput: Goodput::share_out(goodput, &shown)
+            goodput: GoodputThreshold::assign(goodput, &shown)
                 .map_err(|error| Failure::usage(format!("--as-goodput: {error}")))?,
         };
         for tool in shown {

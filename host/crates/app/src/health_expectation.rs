@@ -1,9 +1,11 @@
 //! What a scenario leads one to expect of its run: what health checks hold it against.
 
 use serde_json::Value;
-use veeksha_health::{ColdCache, Expected, Gaps, OutputLength, Tolerance, Traffic, WithoutAccount};
+use veeksha_health::{
+    ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance, WithoutAccount,
+};
 use veeksha_model::Nanos;
-use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic as Asked};
+use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic};
 
 /// What is expected of a run of this scenario.
 pub fn of(scenario: &Scenario) -> Expected {
@@ -35,26 +37,28 @@ pub fn of(scenario: &Scenario) -> Expected {
     }
 }
 
-fn traffic(asked: &Asked) -> Traffic {
+fn traffic(asked: &Traffic) -> ExpectedTraffic {
     match asked {
-        Asked::Rate(rate) => {
+        Traffic::Rate(rate) => {
             let (sessions_per_second, gaps) = match rate.interval_generator {
-                IntervalGenerator::Fixed { interval } => (1.0 / interval, Gaps::Even),
-                IntervalGenerator::Poisson { arrival_rate } => (arrival_rate, Gaps::Drawn { variation: 1.0 }),
+                IntervalGenerator::Fixed { interval } => (1.0 / interval, GapVariation::Even),
+                IntervalGenerator::Poisson { arrival_rate } => {
+                    (arrival_rate, GapVariation::Drawn { variation: 1.0 })
+                }
                 IntervalGenerator::Gamma { arrival_rate, cv } => {
-                    (arrival_rate, Gaps::Drawn { variation: cv })
+                    (arrival_rate, GapVariation::Drawn { variation: cv })
                 }
             };
-            Traffic::Rate {
+            ExpectedTraffic::Rate {
                 sessions_per_second,
                 gaps,
             }
         }
-        Asked::Concurrent(concurrent) => Traffic::Concurrent {
+        Traffic::Concurrent(concurrent) => ExpectedTraffic::Concurrent {
             target: concurrent.target_concurrent_sessions,
             ramp: (concurrent.rampup_seconds * 1e9) as Nanos,
         },
-        Asked::FixedSchedule(_) => Traffic::FixedSchedule,
+        Traffic::FixedSchedule(_) => ExpectedTraffic::FixedSchedule,
     }
 }
 
@@ -124,9 +128,9 @@ mod tests {
         ));
         assert_eq!(
             expected.traffic,
-            Traffic::Rate {
+            ExpectedTraffic::Rate {
                 sessions_per_second: 4.0,
-                gaps: Gaps::Even
+                gaps: GapVariation::Even
             }
         );
         assert_eq!(expected.measured_until, Some(7_000_000_000));

@@ -1,38 +1,39 @@
-//! What every tool reads off one request: when it began and ended, and how its tokens lie in its chunks.
+//! Facts about one request that every tool needs: its start and end, and the tokens of its chunks.
 
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, RequestRecord, Status};
 
-/// When a client of this host took the request up: what a tool's clock reads just before it calls its HTTP library. Waiting for
-/// a connection, resolving, connecting and TLS come after it; limits and queues of the load generator come before it.
-pub(crate) fn begun(record: &RequestRecord) -> Nanos {
+/// Returns when a client of this host took the request up, which is what a tool's clock reads just
+/// before it calls its HTTP library. Waiting for a connection, name resolution, connecting and TLS
+/// come after it; limits and queues of the load generator come before it.
+pub(crate) fn pickup_time(record: &RequestRecord) -> Nanos {
     record.picked_up_at.unwrap_or(record.dispatched_at)
 }
 
-/// When the request was written: after the connection stood.
-pub(crate) fn written(record: &RequestRecord) -> Nanos {
-    record.sent_at.unwrap_or_else(|| begun(record))
+/// Returns when the request was written, after the connection was established.
+pub(crate) fn write_time(record: &RequestRecord) -> Nanos {
+    record.sent_at.unwrap_or_else(|| pickup_time(record))
 }
 
-/// The last sign of life of the answer, whatever it was: `[DONE]`, usage, a comment, or the failure.
-pub(crate) fn over(record: &RequestRecord) -> Nanos {
+/// Returns the last event of the answer of any kind: `[DONE]`, usage, a comment, or the failure.
+pub(crate) fn end_time(record: &RequestRecord) -> Nanos {
     let last = record.chunks.last().map_or(0, |chunk| chunk.at);
     last.max(record.completed_at)
 }
 
-/// How the request ended, as far as the tools tell cases apart.
+/// Outcome of a request, as far as the tools distinguish cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Answered.
+    /// Answered completely.
     Answered,
-    /// The server said `error` inside a stream that HTTP calls complete: several tools do not look.
+    /// The server sent `error` inside a stream that is complete for HTTP; several tools ignore it.
     ErrorEvent,
-    /// Withdrawn by the client.
+    /// Cancelled by the client.
     Cancelled,
-    /// Anything else.
+    /// Any other failure.
     Failed,
 }
 
-/// How the request ended.
+/// Returns the outcome of the request.
 pub(crate) fn ending(record: &RequestRecord) -> Ending {
     match &record.status {
         Status::Ok { .. } => Ending::Answered,
@@ -44,29 +45,30 @@ pub(crate) fn ending(record: &RequestRecord) -> Ending {
     }
 }
 
-/// Tokens of the prompt by the host's tokenizer, without those that a chat template adds: what a tool counts that tokenizes the
-/// text it sends.
+/// Returns the prompt tokens by the host's tokenizer without those of a chat template, as counted
+/// by a tool that tokenizes the text it sends.
 pub(crate) fn client_prompt_tokens(record: &RequestRecord) -> u64 {
     u64::from(record.total_prompt_tokens.saturating_sub(record.template_tokens))
 }
 
-/// Tokens of the prompt: the server's count, else the client's.
+/// Returns the prompt tokens: the server's count, else the client's.
 pub(crate) fn prompt_tokens(record: &RequestRecord) -> u64 {
     let usage = record.usage.map(|usage| u64::from(usage.prompt));
     usage.unwrap_or_else(|| client_prompt_tokens(record))
 }
 
-/// A number of tokens, and how it is known.
+/// A token count and its reliability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
-    /// How many.
+    /// Number of tokens.
     pub(crate) tokens: u64,
-    /// Whether the host's tokenizer counted them (else the server's total stands in, or is shared out by chunks).
+    /// True if the host's tokenizer counted them; false if the server's total is used or
+    /// distributed over chunks.
     pub(crate) exact: bool,
 }
 
-/// The chunks that carried something generated, with the tokens of each by the host's tokenizer; one token each where that is
-/// not known.
+/// Returns the chunks with generated content, with their tokens by the host's tokenizer, or one
+/// token each if that is unknown.
 pub(crate) fn generated(record: &RequestRecord) -> impl Iterator<Item = (&Chunk, u64)> + '_ {
     let known = tokens_per_chunk_known(record);
     let chunks = record.chunks.iter().filter(|chunk| chunk.kind.is_generated());
@@ -89,21 +91,21 @@ fn tokens_per_chunk_known(record: &RequestRecord) -> bool {
     !record.chunk_tokens.is_empty() && record.chunk_tokens.len() == generated_count(record)
 }
 
-/// Tokens of the chunks of the kinds that `wanted` names, as a client that tokenizes the texts counts them.
+/// Counts the tokens of the chunks of the `wanted` kinds, like a client that tokenizes the texts.
 pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> bool) -> Counted {
     let chunks = generated_count(record) as u64;
     let of_kind = |(chunk, tokens): (&Chunk, u64)| if wanted(chunk.kind) { tokens } else { 0 };
     let sum: u64 = generated(record).map(of_kind).sum();
     let total = u64::from(record.output_tokens);
     if tokens_per_chunk_known(record) || chunks == total {
-        // Counted chunk by chunk, or one token in each.
+        // Counted per chunk, or one token in each.
         return Counted {
             tokens: sum,
             exact: true,
         };
     }
     if !record.is_ok() {
-        // Nobody counted what came before a failure: a token a chunk is the least that it was.
+        // The tokens before a failure were not counted: one per chunk is the lower bound.
         return Counted {
             tokens: sum,
             exact: false,
@@ -122,7 +124,7 @@ pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> boo
         chunks - chunks_of(ChunkKind::Reasoning),
     );
     let tokens = match reasoning {
-        // The server splits its count in thought and the rest; what is left to share out is the rest.
+        // The server reports reasoning tokens separately, so only the rest has to be distributed.
         Some(reasoning) => {
             let rest = total.saturating_sub(reasoning);
             let thinks = if wanted(ChunkKind::Reasoning) {
@@ -142,7 +144,7 @@ pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> boo
     Counted { tokens, exact: false }
 }
 
-/// `total` times `part`/`whole`, rounded.
+/// Returns `total` times `part`/`whole`, rounded.
 fn share(total: u64, part: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_counted_chunk_by_chunk_where_that_is_known() {
+    fn counts_tokens_per_chunk_if_known() {
         let request = Request::default()
             .reasoning(&[10.0, 20.0])
             .content(&[30.0, 40.0])
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_chunks_as_tokens_means_one_in_each() {
+    fn equal_chunk_and_token_counts_mean_one_each() {
         let request = Request::default()
             .reasoning(&[10.0, 20.0])
             .content(&[30.0])
@@ -204,8 +206,8 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_split_is_used_and_else_the_chunks_share() {
-        // 20 tokens, 8 of them thought; two visible chunks, both wanted: 12.
+    fn uses_the_servers_split_or_distributes_by_chunks() {
+        // 20 tokens, 8 of them reasoning; two visible chunks, both wanted: 12.
         let split = Request::default()
             .reasoning(&[10.0, 20.0])
             .content(&[30.0, 40.0])
@@ -218,7 +220,7 @@ mod tests {
                 exact: false
             }
         );
-        // Without the split, half of the chunks: half of the tokens.
+        // Without the server's split: half of the chunks, half of the tokens.
         let plain = Request::default()
             .reasoning(&[10.0, 20.0])
             .content(&[30.0, 40.0])
@@ -230,7 +232,7 @@ mod tests {
                 exact: false
             }
         );
-        // All chunks wanted: the total, the server's or the host's own.
+        // All chunks wanted: the total, either the server's or the host's.
         let total = Request::default().content(&[30.0, 40.0]).output(20, true);
         assert_eq!(
             client_tokens(&record(&total), visible),
@@ -250,16 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn stamps_fall_back_to_what_there_is() {
+    fn missing_timestamps_fall_back_to_earlier_ones() {
         let mut record = record(&Request::default().content(&[500.0]).output(1, true));
         (record.dispatched_at, record.picked_up_at, record.sent_at) = (10, Some(12), Some(15));
         record.completed_at = 400;
         assert_eq!(
-            (begun(&record), written(&record), over(&record)),
+            (pickup_time(&record), write_time(&record), end_time(&record)),
             (12, 15, 500_000_000)
         );
         (record.picked_up_at, record.sent_at) = (None, None);
         record.chunks.clear();
-        assert_eq!((begun(&record), written(&record), over(&record)), (10, 10, 400));
+        assert_eq!(
+            (pickup_time(&record), write_time(&record), end_time(&record)),
+            (10, 10, 400)
+        );
     }
 }

@@ -1,30 +1,34 @@
-//! NVIDIA GenAI-Perf 0.0.16 over Perf Analyzer, endpoint `v1/chat/completions`: `LLMProfileDataParser`, `Statistics`,
-//! `LLMGoodputCalculator`.
+//! NVIDIA GenAI-Perf 0.0.16 over Perf Analyzer, endpoint `v1/chat/completions`:
+//! `LLMProfileDataParser`, `Statistics`, `LLMGoodputCalculator`.
 //!
-//! * The clock starts when Perf Analyzer sends, connection included. Here: when a client took the request up.
-//! * A response is a *read* of the stream: events that came out of one read are merged into one response, with that read's
-//!   time. Responses without visible text (role, reasoning, tool calls, finish, usage, `[DONE]`) are removed before anything is
-//!   computed. So the first token is the first visible text, and the latency ends with the last.
-//! * ITL: one number for each request, (latency − TTFT) / (tokens − 1) in whole nanoseconds, of requests with two responses and
-//!   two tokens. Throughput per user is its inverse. There is no TPOT.
+//! * The clock starts when Perf Analyzer sends and includes the connection. Here: when a client
+//!   took the request up.
+//! * A response is a *read* of the stream: events from one read are merged into one response with
+//!   that read's time. Responses without visible text (role, reasoning, tool calls, finish, usage,
+//!   `[DONE]`) are removed first. So the first token is the first visible text, and the latency
+//!   ends with the last.
+//! * ITL: one number for each request, (latency − TTFT) / (tokens − 1) in whole nanoseconds, for
+//!   requests with two responses and two tokens. Throughput per user is its inverse. TPOT does not
+//!   exist.
 //! * Tokens: the client's tokenizer on the visible text.
-//! * Throughput: over the time from the first send to the last response of requests with text; the number of requests in it
-//!   counts the empty ones too.
-//! * Percentiles of numpy, standard deviation of the population. A failure ends Perf Analyzer's measurement; here it is left out.
-//! * Goodput compares the lists of several metrics position by position although they leave out different requests; so does
-//!   this view.
+//! * Throughput: from the first send to the last response of requests with text; the number of
+//!   requests in it includes the empty ones.
+//! * Percentiles as in numpy, standard deviation of the population. A failure ends Perf Analyzer's
+//!   measurement; here it is left out.
+//! * Goodput compares the lists of several metrics position by position although they leave out
+//!   different requests; so does this view.
 
 use serde_json::{Map, Value, json};
 use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, Notes, number};
+use crate::report::{MetricList, Notes, number};
 use crate::sample::Sample;
-use crate::table::{Boxed, grouped};
-use crate::view::Told;
+use crate::table::{BoxTable, grouped};
+use crate::view::ToolResult;
 
-/// What its goodput takes: times in milliseconds, the throughput in tokens/s/user.
+/// Metrics that its goodput accepts: times in milliseconds, the throughput in tokens/s/user.
 pub(crate) const GOODPUT_METRICS: [(&str, &str); 5] = [
     ("time_to_first_token", "ms"),
     ("time_to_second_token", "ms"),
@@ -35,13 +39,13 @@ pub(crate) const GOODPUT_METRICS: [(&str, &str); 5] = [
 
 const THROUGHPUT_PER_USER: &str = "output_token_throughput_per_user";
 const PERCENTILES: [u8; 9] = [1, 5, 10, 25, 50, 75, 90, 95, 99];
-/// The columns of its table.
+/// Columns of its table.
 const COLUMNS: [&str; 6] = ["avg", "min", "max", "p99", "p90", "p75"];
 
 /// The lists of `LLMMetrics`: each lacks the requests for which the metric does not exist.
 #[derive(Debug, Default)]
 pub(crate) struct GenaiPerf {
-    /// Requests in the profile, the empty ones included.
+    /// Requests in the profile, including empty answers.
     requests: u64,
     left_out: u64,
     estimated: u64,
@@ -67,7 +71,7 @@ impl GenaiPerf {
         let (Some(&first), Some(&last)) = (responses.first(), responses.last()) else {
             return;
         };
-        let start = answer::begun(record);
+        let start = answer::pickup_time(record);
         let counted = answer::client_tokens(record, |kind| kind == ChunkKind::Content);
         self.estimated += u64::from(!counted.exact);
         self.first_send = Some(self.first_send.map_or(start, |send| send.min(start)));
@@ -89,7 +93,7 @@ impl GenaiPerf {
         }
     }
 
-    pub(crate) fn finish(self, options: &Options) -> Told {
+    pub(crate) fn finish(self, options: &Options) -> ToolResult {
         let seconds = self
             .first_send
             .map_or(0.0, |send| self.last_response.saturating_sub(send) as f64 / 1e9);
@@ -109,7 +113,7 @@ impl GenaiPerf {
         ];
         let mut notes = self.notes();
         if options.goodput.len() > 1 {
-            notes.say(
+            notes.add(
                 "Its goodput compares the lists of several metrics position by position, although they leave out different requests.",
             );
         }
@@ -129,8 +133,8 @@ impl GenaiPerf {
         ];
         let mut headings = vec!["Statistic"];
         headings.extend(COLUMNS);
-        let mut table = Boxed::new("NVIDIA GenAI-Perf | LLM Metrics", &headings);
-        let mut figures = Figures::default();
+        let mut table = BoxTable::new("NVIDIA GenAI-Perf | LLM Metrics", &headings);
+        let mut list = MetricList::default();
         for (tag, unit, sample, per) in samples {
             let skipped = tag == "inter_token_latency" && sample.sum() == 0.0;
             if sample.len() == 0 || skipped {
@@ -142,23 +146,23 @@ impl GenaiPerf {
             for name in stats() {
                 let value = stat(&name);
                 object.insert(name.clone(), number(value));
-                figures.only(&format!("{tag}.{name}"), unit, value, sample.len());
+                list.only(&format!("{tag}.{name}"), unit, value, sample.len());
             }
-            figures.object.insert(tag.to_owned(), Value::Object(object));
+            list.object.insert(tag.to_owned(), Value::Object(object));
             table.row(row(tag, unit, stat));
         }
         for (tag, unit, value) in systems {
             if tag == "request_goodput" && options.goodput.is_empty() {
                 continue;
             }
-            figures.only(&format!("{tag}.avg"), unit, value, count);
+            list.only(&format!("{tag}.avg"), unit, value, count);
             let object = json!({ "unit": unit, "avg": number(value) });
-            figures.object.insert(tag.to_owned(), object);
+            list.object.insert(tag.to_owned(), object);
             let shown = if unit == "requests/sec" { "per sec" } else { unit };
             table.row(row(tag, shown, |name| value.filter(|_| name == "avg")));
         }
-        Told {
-            figures,
+        ToolResult {
+            metrics: list,
             table: table.draw(),
             notes,
         }
@@ -166,7 +170,7 @@ impl GenaiPerf {
 
     fn notes(&self) -> Notes {
         let mut notes = Notes::default();
-        notes.say(
+        notes.add(
             "Which events share a read depends on the client; the reads are this host's, not Perf Analyzer's.",
         );
         notes.count(
@@ -179,13 +183,13 @@ impl GenaiPerf {
         );
         notes.count(
             self.estimated,
-            "Answers that this host's tokenizer did not count chunk by chunk, whose length is the server's count or a share of it",
+            "Answers without token counts per chunk, whose length is the server's count or a share of it",
         );
         notes
     }
 }
 
-/// The arrival of each response: of each read that brought visible text.
+/// Returns the arrival of each response: of each read with visible text.
 fn responses(record: &RequestRecord) -> Vec<Nanos> {
     let mut reads: Vec<(Nanos, bool)> = Vec::new();
     for chunk in &record.chunks {
@@ -215,7 +219,7 @@ fn stat(sample: &Sample, name: &str) -> Option<f64> {
     }
 }
 
-/// `Time To First Token (ms)` and the figures behind it.
+/// Formats a table row: `Time To First Token (ms)` and its statistics.
 fn row(tag: &str, unit: &str, stat: impl Fn(&str) -> Option<f64>) -> Vec<String> {
     let words: Vec<String> = tag
         .split('_')
@@ -232,7 +236,8 @@ fn row(tag: &str, unit: &str, stat: impl Fn(&str) -> Option<f64>) -> Vec<String>
     cells
 }
 
-/// Positions at which every list is within its threshold; `zip` ends with the shortest list.
+/// Counts the positions at which every list is within its threshold; `zip` ends with the shortest
+/// list.
 fn good_requests(metrics: &GenaiPerf, options: &Options) -> Option<usize> {
     if options.goodput.is_empty() {
         return None;
@@ -248,7 +253,8 @@ fn good_requests(metrics: &GenaiPerf, options: &Options) -> Option<usize> {
         (threshold.metric == THROUGHPUT_PER_USER, list, bound)
     });
     let lists: Vec<_> = lists.collect();
-    // With a throughput among them its list says how many positions there are; else the shortest of the times.
+    // The list of a throughput, if there is one, sets the number of positions; else the shortest
+    // list of times.
     let times = lists.iter().filter(|list| !list.0).map(|list| list.1.len()).min();
     let throughput = lists.iter().find(|list| list.0).map(|list| list.1.len());
     let positions = throughput.or(times).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Thresholds of other tools' goodput, as they are asked for: each for one tool, or for every tool that is shown and knows its metric.
+//! Goodput thresholds of other tools, and their assignment to the selected tools.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use crate::options::{OptionsError, Threshold};
 use crate::tool::Tool;
 use crate::{aiperf, genai_perf};
 
-/// A threshold, and for whom it is: `ttft:500` or `vllm=ttft:500`.
+/// A threshold with an optional tool: `ttft:500` or `vllm=ttft:500`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Goodput {
-    /// The tool; `None` for every tool that is shown and knows the metric.
+pub struct GoodputThreshold {
+    /// The tool; `None` for every selected tool that defines the metric.
     pub tool: Option<Tool>,
-    /// What is asked for, in the tool's words and unit.
+    /// The threshold, with the tool's metric name and unit.
     pub threshold: Threshold,
 }
 
-impl FromStr for Goodput {
+impl FromStr for GoodputThreshold {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -24,59 +24,59 @@ impl FromStr for Goodput {
             Some((tool, threshold)) => (Some(tool.trim().parse()?), threshold),
             None => (None, text),
         };
-        Ok(Goodput {
+        Ok(GoodputThreshold {
             tool,
             threshold: threshold.parse()?,
         })
     }
 }
 
-impl Goodput {
-    /// Gives every tool that is shown its thresholds. A threshold that names no tool goes to each that knows its metric, if it means the
-    /// same to all of them.
+impl GoodputThreshold {
+    /// Assigns the thresholds to the selected tools. A threshold without a tool applies to each one
+    /// that defines its metric, if all of them use the same unit.
     ///
     /// # Errors
-    /// If a threshold is for a tool that is not shown or does not know its metric; if no tool that is shown knows it; or if two of them
-    /// know it in different units.
-    pub fn share_out(
-        asked: &[Goodput],
-        shown: &[Tool],
+    /// Returns an error if a threshold's tool is not selected, if no selected tool defines the
+    /// metric, or if two of them define it in different units.
+    pub fn assign(
+        asked: &[GoodputThreshold],
+        selected: &[Tool],
     ) -> Result<BTreeMap<Tool, Vec<Threshold>>, OptionsError> {
         let mut shares: BTreeMap<Tool, Vec<Threshold>> =
-            shown.iter().map(|&tool| (tool, Vec::new())).collect();
+            selected.iter().map(|&tool| (tool, Vec::new())).collect();
         for goodput in asked {
-            for tool in goodput.takers(shown)? {
+            for tool in goodput.tools(selected)? {
                 shares.entry(tool).or_default().push(goodput.threshold.clone());
             }
         }
         Ok(shares)
     }
 
-    /// Who takes it.
-    fn takers(&self, shown: &[Tool]) -> Result<Vec<Tool>, OptionsError> {
+    /// Returns the tools that the threshold applies to.
+    fn tools(&self, selected: &[Tool]) -> Result<Vec<Tool>, OptionsError> {
         let metric = self.threshold.metric.as_str();
         if let Some(tool) = self.tool {
-            return match shown.contains(&tool) {
-                // Whether the tool knows the metric is checked with its other options.
+            return match selected.contains(&tool) {
+                // `Options::check` verifies later that the tool defines the metric.
                 true => Ok(vec![tool]),
-                false => Err(OptionsError::NotShown { tool }),
+                false => Err(OptionsError::NotSelected { tool }),
             };
         }
-        let mut takers: Vec<(Tool, &str)> = Vec::new();
-        for &tool in shown {
+        let mut tools: Vec<(Tool, &str)> = Vec::new();
+        for &tool in selected {
             if let Some(unit) = unit(tool, metric)
-                && !takers.iter().any(|(taker, _)| *taker == tool)
+                && !tools.iter().any(|(taker, _)| *taker == tool)
             {
-                takers.push((tool, unit));
+                tools.push((tool, unit));
             }
         }
-        let Some(&(first, of_first)) = takers.first() else {
-            return Err(OptionsError::NobodyKnows {
+        let Some(&(first, of_first)) = tools.first() else {
+            return Err(OptionsError::NoToolDefines {
                 metric: metric.to_owned(),
-                known: known_of(shown),
+                known: defined_metrics(selected),
             });
         };
-        if let Some(&(other, of_other)) = takers.iter().find(|(_, unit)| *unit != of_first) {
+        if let Some(&(other, of_other)) = tools.iter().find(|(_, unit)| *unit != of_first) {
             return Err(OptionsError::Units {
                 metric: metric.to_owned(),
                 first,
@@ -85,23 +85,23 @@ impl Goodput {
                 of_other: of_other.to_owned(),
             });
         }
-        Ok(takers.into_iter().map(|(tool, _)| tool).collect())
+        Ok(tools.into_iter().map(|(tool, _)| tool).collect())
     }
 }
 
-/// `vllm: ttft, tpot, e2el; ...`.
-fn known_of(shown: &[Tool]) -> String {
-    if shown.is_empty() {
-        return "no tool is shown: --as names one".to_owned();
+/// Lists the metrics of each tool: `vllm: ttft, tpot, e2el; ...`.
+fn defined_metrics(selected: &[Tool]) -> String {
+    if selected.is_empty() {
+        return "select a tool with --as".to_owned();
     }
-    let each = shown.iter().map(|&tool| {
+    let each = selected.iter().map(|&tool| {
         let known: Vec<&str> = metrics(tool).into_iter().map(|(name, _)| name).collect();
-        format!("{tool} knows {}", known.join(", "))
+        format!("{tool} has {}", known.join(", "))
     });
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// The metrics that a tool's goodput takes, each with the unit of its threshold.
+/// Returns the metrics that a tool's goodput accepts, with the units of their thresholds.
 pub(crate) fn metrics(tool: Tool) -> Vec<(&'static str, &'static str)> {
     let all_in = |unit: &'static str, names: &[&'static str]| {
         let with_unit = names.iter().map(|name| (*name, unit));
@@ -127,9 +127,9 @@ fn unit(tool: Tool, metric: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn shared(asked: &[&str], shown: &[Tool]) -> Result<Vec<(Tool, Vec<String>)>, String> {
-        let asked: Vec<Goodput> = asked.iter().map(|text| text.parse().unwrap()).collect();
-        let shares = Goodput::share_out(&asked, shown).map_err(|error| error.to_string())?;
+    fn shared(asked: &[&str], selected: &[Tool]) -> Result<Vec<(Tool, Vec<String>)>, String> {
+        let asked: Vec<GoodputThreshold> = asked.iter().map(|text| text.parse().unwrap()).collect();
+        let shares = GoodputThreshold::assign(&asked, selected).map_err(|error| error.to_string())?;
         let text = |threshold: &Threshold| format!("{}:{}", threshold.metric, threshold.value);
         Ok(shares
             .into_iter()
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_goes_to_the_tool_that_it_names() {
+    fn threshold_with_tool_goes_to_that_tool() {
         assert_eq!(
             shared(
                 &["vllm=ttft:500", "inference-perf=ttft:0.5", "vllm=tpot:50"],
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_names_none_goes_to_all_that_know_it() {
+    fn threshold_without_tool_goes_to_all_that_define_it() {
         assert_eq!(
             shared(
                 &["ttft:500", "time_to_first_token:400"],
@@ -168,28 +168,28 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_or_takes_otherwise_is_refused() {
+    fn rejects_undefined_and_ambiguous_thresholds() {
         assert_eq!(
             shared(&["ttft:500"], &[Tool::GenaiPerf]).unwrap_err(),
-            "no tool that is shown knows a goodput threshold of `ttft`: genai-perf knows time_to_first_token, time_to_second_token, \
+            "no selected tool has a goodput metric `ttft`: genai-perf has time_to_first_token, time_to_second_token, \
              inter_token_latency, request_latency, output_token_throughput_per_user"
         );
         assert!(shared(&["ttft:500"], &[]).unwrap_err().contains("--as"));
         assert_eq!(
             shared(&["vllm=ttft:500"], &[Tool::Sglang]).unwrap_err(),
-            "a goodput threshold is for vllm, which is not shown; --as vllm shows it"
+            "a goodput threshold names vllm, which is not selected: add --as vllm"
         );
-        // 500 ms to one, 500 s to the other.
+        // 500 ms for one tool, 500 s for the other.
         assert_eq!(
             shared(&["ttft:500"], &[Tool::Vllm, Tool::InferencePerf]).unwrap_err(),
-            "the goodput threshold of `ttft` is in ms for vllm and in s for inference-perf; name the tool, such as `vllm=ttft:...`"
+            "the goodput threshold of `ttft` is in ms for vllm and in s for inference-perf: name the tool, such as `vllm=ttft:...`"
         );
-        assert!("vlm=ttft:500".parse::<Goodput>().is_err());
-        assert!("vllm=ttft".parse::<Goodput>().is_err());
+        assert!("vlm=ttft:500".parse::<GoodputThreshold>().is_err());
+        assert!("vllm=ttft".parse::<GoodputThreshold>().is_err());
     }
 
     #[test]
-    fn every_metric_has_a_unit_and_is_known_once() {
+    fn goodput_metrics_have_units_and_are_unique() {
         for tool in Tool::ALL {
             let known = metrics(tool);
             assert!(!known.is_empty(), "{tool}");

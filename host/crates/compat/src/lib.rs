@@ -1,8 +1,9 @@
-//! The same run in the definitions of other tools, and in the files of AIPerf. Pure.
+//! Metrics of a run in the definitions of other tools, and AIPerf's result files. Pure.
 //!
-//! No two tools mean the same by "time to first token", "inter-token latency" or "throughput". A run of this host records every
-//! event of every answer, so each tool's numbers can be worked out from the record: [`View`] does so for `vllm bench serve`,
-//! sglang's `bench_serving`, GuideLLM, GenAI-Perf, inference-perf and AIPerf, and [`AiperfExport`] writes AIPerf's files.
+//! No two tools mean the same by "time to first token", "inter-token latency" or "throughput". The
+//! record of a run contains every event of every answer, so each tool's numbers can be computed
+//! from it: [`View`] does so for `vllm bench serve`, sglang's `bench_serving`, GuideLLM,
+//! GenAI-Perf, inference-perf and AIPerf, and [`AiperfExport`] writes AIPerf's files.
 //!
 //! ```
 //! use veeksha_compat::{Tool, Options, View};
@@ -45,8 +46,8 @@ mod view;
 mod vllm;
 
 pub use aiperf::{AiperfExport, AiperfFiles, AiperfInfo, AiperfSlices};
-pub use goodput::Goodput;
+pub use goodput::GoodputThreshold;
 pub use options::{Options, OptionsError, Threshold};
-pub use report::{Figure, ViewReport};
+pub use report::{ToolMetric, ViewReport};
 pub use tool::{Tool, UnknownTool};
 pub use view::View;

@@ -1,4 +1,4 @@
-//! What a view can be asked for.
+//! Options of a view.
 
 use std::str::FromStr;
 
@@ -7,20 +7,23 @@ use thiserror::Error;
 use crate::goodput;
 use crate::tool::{Tool, UnknownTool};
 
-/// What a view can be asked for.
+/// Options of a view, and the facts about the load that the tools print.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Thresholds of the tool's own goodput, in the tool's own metric names and units (milliseconds, for inference-perf
-    /// seconds; tokens/s/user for throughputs). Empty: no goodput.
+    /// Thresholds of the tool's goodput, with the tool's metric names and units (milliseconds;
+    /// seconds for inference-perf; tokens/s/user for throughputs). Empty: no goodput.
     pub goodput: Vec<Threshold>,
-    /// Percentiles to report, `0.0..=100.0`, for the tools that let one choose (vllm, inference-perf). Empty: the tool's own.
+    /// Percentiles to report, `0.0..=100.0`, for the tools with configurable percentiles (vllm,
+    /// inference-perf). Empty: the tool's defaults.
     pub percentiles: Vec<f64>,
-    /// Sessions a second that the load asked for; `None` for a load without a rate. The tools know a rate of requests only: those that
-    /// print it repeat it where each session was one request.
+    /// Requested sessions per second; `None` for a load without a rate. The tools have a rate of
+    /// requests only, so they repeat it only if each session was one request.
     pub session_rate: Option<f64>,
-    /// Which tokenizer the client's counts are from, as it reads in a sentence: `the embedded tokenizer`. `None`: nothing is said of it.
+    /// Name of the tokenizer behind the client's counts, as used in a sentence: `the embedded
+    /// tokenizer`. `None` omits the note.
     pub tokenizer: Option<String>,
-    /// The limit on requests in flight, if the load had one. The tools that print it repeat it.
+    /// Limit on concurrent requests, if the load had one. Printed by the tools that have such an
+    /// option.
     pub max_concurrency: Option<u32>,
 }
 
@@ -29,86 +32,84 @@ pub struct Options {
 pub struct Threshold {
     /// The tool's name of the metric.
     pub metric: String,
-    /// The bound, in the tool's unit for it.
+    /// Bound in the tool's unit of the metric.
     pub value: f64,
 }
 
-/// What is wrong with the options of a view.
+/// An invalid option of a view.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum OptionsError {
-    /// Not `metric:number`.
-    #[error(
-        "`{text}` is no goodput threshold; write the tool's metric, a colon and a number, such as `ttft:500`"
-    )]
+    /// The text is not `metric:number`.
+    #[error("invalid goodput threshold `{text}`: expected METRIC:NUMBER, such as `ttft:500`")]
     Malformed {
-        /// What was given.
+        /// Text as given.
         text: String,
     },
-    /// A metric that the tool's goodput does not know.
-    #[error("the goodput of {tool} knows no metric `{metric}`; it knows {known}")]
+    /// The tool's goodput does not define the metric.
+    #[error("the goodput of {tool} has no metric `{metric}`: expected one of {known}")]
     UnknownMetric {
         /// The tool.
         tool: Tool,
-        /// What was asked for.
+        /// Metric as given.
         metric: String,
-        /// What there is.
+        /// Metrics that the tool defines.
         known: String,
     },
-    /// A name that is no tool's.
+    /// Unknown tool name.
     #[error(transparent)]
     UnknownTool(#[from] UnknownTool),
-    /// A threshold for a tool that is not shown.
-    #[error("a goodput threshold is for {tool}, which is not shown; --as {tool} shows it")]
-    NotShown {
+    /// The threshold's tool is not selected.
+    #[error("a goodput threshold names {tool}, which is not selected: add --as {tool}")]
+    NotSelected {
         /// The tool.
         tool: Tool,
     },
-    /// A threshold without a tool, of a metric that no tool knows of those that are shown.
-    #[error("no tool that is shown knows a goodput threshold of `{metric}`: {known}")]
-    NobodyKnows {
-        /// What was asked for.
+    /// The threshold names no tool, and no selected tool defines its metric.
+    #[error("no selected tool has a goodput metric `{metric}`: {known}")]
+    NoToolDefines {
+        /// Metric as given.
         metric: String,
-        /// What each of them knows.
+        /// Metrics that each selected tool defines.
         known: String,
     },
-    /// A threshold without a tool that means different things to those that are shown.
+    /// The threshold names no tool, and the selected tools define its metric in different units.
     #[error(
-        "the goodput threshold of `{metric}` is in {of_first} for {first} and in {of_other} for {other}; name the tool, such as `{first}={metric}:...`"
+        "the goodput threshold of `{metric}` is in {of_first} for {first} and in {of_other} for {other}: name the tool, such as `{first}={metric}:...`"
     )]
     Units {
         /// The metric.
         metric: String,
-        /// One tool.
+        /// A tool that defines it.
         first: Tool,
-        /// Its unit.
+        /// Unit of the first tool.
         of_first: String,
-        /// Another one.
+        /// Another tool that defines it.
         other: Tool,
-        /// Its unit.
+        /// Unit of the other tool.
         of_other: String,
     },
-    /// The same metric twice.
-    #[error("the goodput threshold of `{metric}` is given twice")]
+    /// Two thresholds for one metric.
+    #[error("duplicate goodput threshold for `{metric}`")]
     Repeated {
         /// The metric.
         metric: String,
     },
-    /// A threshold below zero or not a number.
-    #[error("the goodput threshold of `{metric}` is {value}; it must be a number that is not negative")]
+    /// The threshold is negative or not a number.
+    #[error("the goodput threshold of `{metric}` must be 0 or more, got {value}")]
     Value {
         /// The metric.
         metric: String,
-        /// The bound.
+        /// Bound as given.
         value: f64,
     },
-    /// A percentile outside of 0 to 100.
-    #[error("{value} is no percentile; it must lie between 0 and 100")]
+    /// The percentile is outside 0 to 100.
+    #[error("percentile must be between 0 and 100, got {value}")]
     Percentile {
-        /// What was given.
+        /// Percentile as given.
         value: f64,
     },
     /// The tool reports fixed percentiles.
-    #[error("{tool} reports fixed percentiles; only vllm and inference-perf let one choose")]
+    #[error("the percentiles of {tool} are fixed: only vllm and inference-perf have configurable ones")]
     FixedPercentiles {
         /// The tool.
         tool: Tool,
@@ -134,7 +135,7 @@ impl FromStr for Threshold {
 }
 
 impl Options {
-    /// The threshold of a metric, if one is set.
+    /// Returns the threshold of a metric, if one is set.
     pub(crate) fn threshold(&self, metric: &str) -> Option<f64> {
         self.goodput
             .iter()
@@ -142,7 +143,7 @@ impl Options {
             .map(|threshold| threshold.value)
     }
 
-    /// Refuses what the tool does not offer.
+    /// Validates the options against what the tool supports.
     pub(crate) fn check(&self, tool: Tool) -> Result<(), OptionsError> {
         let known: Vec<&str> = goodput::metrics(tool).into_iter().map(|(name, _)| name).collect();
         for (at, threshold) in self.goodput.iter().enumerate() {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_is_a_metric_and_a_number() {
+    fn parses_threshold() {
         let threshold: Threshold = "ttft: 500".parse().unwrap();
         assert_eq!((threshold.metric.as_str(), threshold.value), ("ttft", 500.0));
         for wrong in ["ttft", "ttft:", ":5", "ttft:soon"] {
@@ -207,12 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_does_not_offer_is_refused() {
+    fn rejects_unsupported_options() {
         assert_eq!(options(&["ttft:1", "e2el:2"], &[99.0]).check(Tool::Vllm), Ok(()));
         let error = options(&["itl:1"], &[]).check(Tool::Vllm).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the goodput of vllm knows no metric `itl`; it knows ttft, tpot, e2el"
+            "the goodput of vllm has no metric `itl`: expected one of ttft, tpot, e2el"
         );
         assert!(matches!(
             options(&["ttft:1", "ttft:2"], &[]).check(Tool::Sglang),

@@ -1,19 +1,19 @@
-//! What a view says.
+//! Result of a view.
 
 use serde_json::Value;
 
 use crate::tool::Tool;
 
-/// One number of a tool, under its name there.
+/// A metric of a tool, under the tool's name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// The tool's name, as in its result file: `p99_ttft_ms`.
+pub struct ToolMetric {
+    /// Name as in the tool's result file: `p99_ttft_ms`.
     pub name: String,
     /// The tool's unit: `ms`, `tok/s`, ...
     pub unit: &'static str,
-    /// The value; `None` where the tool has none (and would write NaN, null, or fail).
+    /// Value; `None` where the tool has none (and would write NaN, null, or fail).
     pub value: Option<f64>,
-    /// On how many values it rests.
+    /// Number of underlying values.
     pub samples: u64,
 }
 
@@ -22,16 +22,16 @@ pub struct Figure {
 pub struct ViewReport {
     /// The tool.
     pub tool: Tool,
-    /// Its metrics, in its own order and units.
-    pub figures: Vec<Figure>,
-    /// What the view cannot reproduce, and what of this run the tool would have taken otherwise; whole sentences.
+    /// Metrics in the tool's order and units.
+    pub metrics: Vec<ToolMetric>,
+    /// Differences between the view and the tool for this run; complete sentences.
     pub notes: Vec<String>,
     pub(crate) table: String,
     pub(crate) json: Value,
 }
 
 impl ViewReport {
-    /// The tool's closing table, with the notes below it.
+    /// Returns the tool's closing table, followed by the notes.
     pub fn text(&self) -> String {
         let mut text = self.table.clone();
         if !text.ends_with('\n') {
@@ -46,40 +46,41 @@ impl ViewReport {
         text
     }
 
-    /// The tool's result file, as far as a run of this host knows its keys. Strict JSON: what the tool writes as NaN is null.
+    /// Returns the tool's result file, with the keys that this host can compute. Strict JSON: NaN
+    /// becomes null.
     pub fn json(&self) -> &Value {
         &self.json
     }
 
-    /// The figure of that name.
-    pub fn figure(&self, name: &str) -> Option<&Figure> {
-        self.figures.iter().find(|figure| figure.name == name)
+    /// Returns the metric with this name.
+    pub fn metric(&self, name: &str) -> Option<&ToolMetric> {
+        self.metrics.iter().find(|metric| metric.name == name)
     }
 }
 
-/// Collects figures and the JSON object beside them.
+/// Collects metrics and the JSON object of the result file.
 #[derive(Debug, Default)]
-pub(crate) struct Figures {
-    pub(crate) list: Vec<Figure>,
+pub(crate) struct MetricList {
+    pub(crate) metrics: Vec<ToolMetric>,
     pub(crate) object: serde_json::Map<String, Value>,
 }
 
-impl Figures {
-    /// A figure that stands in the result file under its own name.
+impl MetricList {
+    /// Adds a metric, also to the result file under the same name.
     pub(crate) fn put(&mut self, name: &str, unit: &'static str, value: Option<f64>, samples: usize) {
         self.object.insert(name.to_owned(), number(value));
         self.only(name, unit, value, samples);
     }
 
-    /// A count: an integer in the result file.
+    /// Adds a count, an integer in the result file.
     pub(crate) fn count(&mut self, name: &str, unit: &'static str, value: u64, samples: usize) {
         self.object.insert(name.to_owned(), value.into());
         self.only(name, unit, Some(value as f64), samples);
     }
 
-    /// A figure that stands elsewhere in the result file.
+    /// Adds a metric whose value the result file has in another place.
     pub(crate) fn only(&mut self, name: &str, unit: &'static str, value: Option<f64>, samples: usize) {
-        self.list.push(Figure {
+        self.metrics.push(ToolMetric {
             name: name.to_owned(),
             unit,
             value: value.filter(|value| value.is_finite()),
@@ -88,16 +89,16 @@ impl Figures {
     }
 }
 
-/// Collects what a view has to say in words.
+/// Collects the notes of a view.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(pub(crate) Vec<String>);
 
 impl Notes {
-    pub(crate) fn say(&mut self, sentence: &str) {
+    pub(crate) fn add(&mut self, sentence: &str) {
         self.0.push(sentence.to_owned());
     }
 
-    /// Says of how many this is true, if of any.
+    /// Adds a note with a count, unless it is 0.
     pub(crate) fn count(&mut self, count: u64, what: &str) {
         if count > 0 {
             self.0.push(format!("{what}: {count}."));
@@ -105,7 +106,7 @@ impl Notes {
     }
 }
 
-/// A number of JSON; null for what is none.
+/// Converts to a JSON number; null if missing or not finite.
 pub(crate) fn number(value: Option<f64>) -> Value {
     value
         .and_then(serde_json::Number::from_f64)

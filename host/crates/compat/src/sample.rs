@@ -1,18 +1,20 @@
-//! Samples and the figures that the tools take of them: numpy's mean, population standard deviation and linear percentiles.
+//! Samples with the statistics that the tools use: numpy's mean, population standard deviation and
+//! linear percentiles.
 
 use veeksha_stats::interpolate;
 
-/// A gap that does not fit 32 bits stands as this, with its value beside.
+/// Marker for a gap that does not fit 32 bits; its value is stored in `large`.
 const LARGE: u32 = u32::MAX;
 
-/// Many intervals in nanoseconds, in the order in which they came: four bytes each, since nearly all are below 4.29 s.
+/// Durations in nanoseconds in order of arrival. Four bytes each, since nearly all are below 4.29
+/// s.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Gaps {
+pub(crate) struct GapPool {
     small: Vec<u32>,
     large: Vec<(usize, u64)>,
 }
 
-impl Gaps {
+impl GapPool {
     pub(crate) fn push(&mut self, gap: u64) {
         match u32::try_from(gap) {
             Ok(small) if small != LARGE => self.small.push(small),
@@ -27,7 +29,7 @@ impl Gaps {
         self.small.len()
     }
 
-    /// The gap at an index below `len`.
+    /// Returns the gap at an index below `len`.
     pub(crate) fn get(&self, at: usize) -> u64 {
         match self.small.get(at).copied() {
             None => 0,
@@ -42,13 +44,13 @@ impl Gaps {
         }
     }
 
-    /// All of them, ascending.
+    /// Sorts all gaps into a sample, in units of `per` nanoseconds.
     pub(crate) fn into_sample(mut self, per: f64) -> Sample {
         self.small.retain(|&gap| gap != LARGE);
         self.small.sort_unstable();
         let mut large: Vec<u64> = self.large.into_iter().map(|large| large.1).collect();
         large.sort_unstable();
-        Sample(Values::Gaps {
+        Sample(Values::GapPool {
             small: self.small,
             large,
             per,
@@ -56,14 +58,14 @@ impl Gaps {
     }
 }
 
-/// A sample, ascending.
+/// A sample in ascending order.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample(Values);
 
 #[derive(Clone, Debug)]
 enum Values {
     Floats(Vec<f64>),
-    Gaps {
+    GapPool {
         small: Vec<u32>,
         large: Vec<u64>,
         per: f64,
@@ -71,7 +73,7 @@ enum Values {
 }
 
 impl Sample {
-    /// Sorts finite values.
+    /// Creates a sample from finite values.
     pub(crate) fn of(mut values: Vec<f64>) -> Sample {
         values.sort_unstable_by(f64::total_cmp);
         Sample(Values::Floats(values))
@@ -80,15 +82,15 @@ impl Sample {
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Values::Floats(values) => values.len(),
-            Values::Gaps { small, large, .. } => small.len() + large.len(),
+            Values::GapPool { small, large, .. } => small.len() + large.len(),
         }
     }
 
-    /// The value of a rank below `len`.
+    /// Returns the value of a rank below `len`.
     pub(crate) fn rank(&self, rank: usize) -> f64 {
         match &self.0 {
             Values::Floats(values) => values[rank],
-            Values::Gaps { small, large, per } => {
+            Values::GapPool { small, large, per } => {
                 let gap = small
                     .get(rank)
                     .map_or_else(|| large[rank - small.len()], |&gap| u64::from(gap));
@@ -109,7 +111,7 @@ impl Sample {
         (self.len() > 0).then(|| self.sum() / self.len() as f64)
     }
 
-    /// Of the values themselves (divided by their number), as numpy's `std`.
+    /// Returns the population standard deviation, as numpy's `std`.
     pub(crate) fn std(&self) -> Option<f64> {
         let mean = self.mean()?;
         let squares: f64 = self.ranks().map(|value| (value - mean).powi(2)).sum();
@@ -124,7 +126,7 @@ impl Sample {
         (self.len() > 0).then(|| self.rank(self.len() - 1))
     }
 
-    /// The `p`-th percentile (`0.0..=100.0`), linear between ranks.
+    /// Returns the `p`-th percentile (`0.0..=100.0`), interpolated linearly between ranks.
     pub(crate) fn percentile(&self, p: f64) -> Option<f64> {
         interpolate(self.len(), p / 100.0, |rank| self.rank(rank))
     }
@@ -135,8 +137,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_keep_their_order_and_their_size() {
-        let mut gaps = Gaps::default();
+    fn gaps_keep_their_order_and_size() {
+        let mut gaps = GapPool::default();
         let times = [5, 6_000_000_000, 0, u64::from(u32::MAX), 7];
         times.iter().for_each(|&gap| gaps.push(gap));
         assert_eq!((0..gaps.len()).map(|at| gaps.get(at)).collect::<Vec<_>>(), times);
@@ -148,9 +150,9 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_are_numpys() {
-        // np.mean, np.std, np.percentile of [1, 2, 4, 9]: mean 4, variance (9 + 4 + 0 + 25) / 4 = 9.5, p50 3,
-        // p90 at rank 2.7: 4 + 0.7 * 5.
+    fn statistics_equal_numpys() {
+        // np.mean, np.std, np.percentile of [1, 2, 4, 9]: mean 4, variance (9 + 4 + 0 + 25) / 4 =
+        // 9.5, p50 3, p90 at rank 2.7: 4 + 0.7 * 5.
         let sample = Sample::of(vec![9.0, 1.0, 4.0, 2.0]);
         assert_eq!((sample.mean(), sample.percentile(50.0)), (Some(4.0), Some(3.0)));
         assert_eq!(sample.std(), Some(9.5_f64.sqrt()));

@@ -1,26 +1,27 @@
-//! What `vllm bench serve` and sglang's `bench_serving` have in common: sglang's is a descendant. Both keep, of each request, a
-//! start, a time to first token, gaps between chunks and a latency, and add them up at the end.
+//! Code shared by the views of `vllm bench serve` and of sglang's `bench_serving`, its descendant.
+//! Both keep a start, a time to first token, gaps between chunks and a latency for each request and
+//! aggregate them at the end.
 
 use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::sample::{Gaps, Sample};
+use crate::sample::{GapPool, Sample};
 
-/// The outputs of all requests.
+/// Results of all requests.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
-    pub(crate) answered: Vec<Output>,
+    pub(crate) answered: Vec<ServedRequest>,
     pub(crate) failed: usize,
-    gaps: Gaps,
-    /// The first start and the last end of all requests, failed ones included.
+    gaps: GapPool,
+    /// First start and last end of all requests, failed ones included.
     first_start: Option<Nanos>,
     last_end: Nanos,
 }
 
-/// Of one request that the tool calls successful. Times in nanoseconds.
+/// A request that the tool counts as successful. Times in nanoseconds.
 #[derive(Clone, Debug)]
-pub(crate) struct Output {
+pub(crate) struct ServedRequest {
     pub(crate) start: Nanos,
     pub(crate) ttft: Nanos,
     pub(crate) latency: Nanos,
@@ -28,12 +29,12 @@ pub(crate) struct Output {
     pub(crate) output: u64,
     /// Tokens of the text by a client's tokenizer.
     pub(crate) retokenized: u64,
-    /// Where its gaps lie.
+    /// Range of its gaps in the pool.
     gaps: std::ops::Range<usize>,
 }
 
-impl Output {
-    /// (Latency − time to first token) / (tokens − 1), for two tokens and more.
+impl ServedRequest {
+    /// Returns (latency − time to first token) / (tokens − 1) for two or more tokens.
     pub(crate) fn tpot(&self) -> Option<f64> {
         let rest = self.latency.saturating_sub(self.ttft) as f64;
         (self.output > 1).then(|| rest / (self.output - 1) as f64)
@@ -44,24 +45,25 @@ impl Output {
     }
 }
 
-/// How many requests ran at the same time, at most.
+/// Definition of the peak number of concurrent requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Peak {
     /// vLLM: exactly, over half-open intervals.
     Exact,
-    /// sglang: in the busiest whole second since the first start; a request counts in every second that it touches.
+    /// sglang: in the busiest whole second since the first start; a request counts in every second
+    /// that it touches.
     PerSecond,
 }
 
 impl Served {
-    /// Takes in when a request, whatever became of it, began and ended.
-    pub(crate) fn lasted(&mut self, start: Nanos, end: Nanos) {
+    /// Records start and end of a request, whatever its outcome.
+    pub(crate) fn record_span(&mut self, start: Nanos, end: Nanos) {
         self.first_start = Some(self.first_start.map_or(start, |first| first.min(start)));
         self.last_end = self.last_end.max(end);
     }
 
-    /// Takes in a successful request with the arrival of each chunk that the tool counts.
-    pub(crate) fn answer(&mut self, output: Answered, times: impl Iterator<Item = Nanos>) {
+    /// Records a successful request with the arrival of each chunk that the tool counts.
+    pub(crate) fn answer(&mut self, output: AnswerTimes, times: impl Iterator<Item = Nanos>) {
         let begin = self.gaps.len();
         let mut before: Option<Nanos> = None;
         for at in times {
@@ -70,7 +72,7 @@ impl Served {
             }
             before = Some(at);
         }
-        self.answered.push(Output {
+        self.answered.push(ServedRequest {
             start: output.start,
             ttft: output.ttft,
             latency: output.latency,
@@ -81,12 +83,14 @@ impl Served {
         });
     }
 
-    /// From the run's zero, when vLLM's loop begins to draw gaps, to the end of the last request.
+    /// Returns the time from the run's zero, when vLLM's loop begins to draw gaps, to the end of
+    /// the last request.
     pub(crate) fn seconds_since_zero(&self) -> f64 {
         self.last_end as f64 / 1e9
     }
 
-    /// From the start of the first request to the end of the last: sglang's loop begins with a request.
+    /// Returns the time from the start of the first request to the end of the last: sglang's loop
+    /// begins with a request.
     pub(crate) fn seconds_since_first(&self) -> f64 {
         self.last_end.saturating_sub(self.first_start.unwrap_or(0)) as f64 / 1e9
     }
@@ -95,7 +99,8 @@ impl Served {
         self.answered.iter().map(|output| output.start).min().unwrap_or(0)
     }
 
-    /// The most chunks that came in one whole second since the first start ("output tokens per second" in both tools).
+    /// Returns the most chunks in one whole second since the first start ("output tokens per
+    /// second" in both tools).
     pub(crate) fn peak_chunks(&self) -> u64 {
         let base = self.base();
         let mut seconds: BTreeMap<Nanos, u64> = BTreeMap::new();
@@ -111,7 +116,7 @@ impl Served {
         seconds.into_values().max().unwrap_or(0)
     }
 
-    /// The most requests at the same time.
+    /// Returns the peak number of concurrent requests.
     pub(crate) fn peak_requests(&self, peak: Peak) -> u64 {
         // A departure sorts before an arrival at the same instant.
         let mut steps: Vec<(u64, i64)> = Vec::with_capacity(2 * self.answered.len());
@@ -135,13 +140,13 @@ impl Served {
         most.unsigned_abs()
     }
 
-    /// All gaps between chunks, in milliseconds; the requests lose theirs.
+    /// Takes all gaps between chunks out of the requests, in milliseconds.
     pub(crate) fn take_gaps(&mut self) -> Sample {
         std::mem::take(&mut self.gaps).into_sample(1e6)
     }
 
-    /// A time of each request in milliseconds, as a sample.
-    pub(crate) fn sample(&self, time: impl Fn(&Output) -> Option<f64>) -> Sample {
+    /// Collects a time of each request, in milliseconds.
+    pub(crate) fn sample(&self, time: impl Fn(&ServedRequest) -> Option<f64>) -> Sample {
         Sample::of(
             self.answered
                 .iter()
@@ -151,14 +156,14 @@ impl Served {
         )
     }
 
-    pub(crate) fn sum(&self, tokens: impl Fn(&Output) -> u64) -> u64 {
+    pub(crate) fn sum(&self, tokens: impl Fn(&ServedRequest) -> u64) -> u64 {
         self.answered.iter().map(tokens).sum()
     }
 }
 
-/// What a successful request is made of, without its chunks.
+/// A successful request without its chunks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct AnswerTimes {
     pub(crate) start: Nanos,
     pub(crate) ttft: Nanos,
     pub(crate) latency: Nanos,
@@ -167,7 +172,7 @@ pub(crate) struct Answered {
     pub(crate) retokenized: u64,
 }
 
-/// `count` a second; zero seconds give nothing.
+/// Returns `count` per second; `None` for a duration of 0.
 pub(crate) fn rate(count: f64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| count / seconds)
 }

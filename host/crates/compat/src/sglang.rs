@@ -1,25 +1,31 @@
-//! `python -m sglang.benchmark.serving` (formerly `sglang.bench_serving`), backend `sglang-oai-chat`: `async_request_openai_chat_completions`,
-//! `calculate_metrics` and `calculate_goodput` of sglang 0.5.23.
+//! `python -m sglang.benchmark.serving` (formerly `sglang.bench_serving`), backend
+//! `sglang-oai-chat`: `async_request_openai_chat_completions`, `calculate_metrics` and
+//! `calculate_goodput` of sglang 0.5.23.
 //!
-//! * The clock starts just before `session.post`; a new client session for each request means a new connection each time, which
-//!   a view cannot add. Here: when a client took the request up.
-//! * First token: the first event with visible text or reasoning; a piece of a tool call is neither. A request without any has
-//!   a TTFT of 0, which is averaged with the others. ITL: the gaps between such events.
-//! * Latency ends with the last line of the stream, `[DONE]` included. TPOT: (latency − TTFT) / (tokens − 1).
-//! * Output tokens: `usage.completion_tokens`, else the number that was *requested*. Input: the client's tokenizer.
-//! * Throughput: from the start of the first request to the end of the last. Concurrency: the sum of latencies over that time.
-//! * A request succeeds if HTTP says 200 and ends well: neither an `error` event nor a missing finish reason makes it fail.
+//! * The clock starts just before `session.post`; a new client session for each request means a new
+//!   connection each time, which a view cannot add. Here: when a client took the request up.
+//! * First token: the first event with visible text or reasoning, not a piece of a tool call. A
+//!   request without any has a TTFT of 0, which is averaged with the others. ITL: the gaps between
+//!   such events.
+//! * Latency ends with the last line of the stream, `[DONE]` included. TPOT: (latency − TTFT) /
+//!   (tokens − 1).
+//! * Output tokens: `usage.completion_tokens`, else the number that was *requested*. Input: the
+//!   client's tokenizer.
+//! * Throughput: from the start of the first request to the end of the last. Concurrency: the sum
+//!   of latencies over that time.
+//! * A request succeeds if HTTP returns 200 and ends regularly, even with an `error` event or
+//!   without a finish reason.
 
 use serde_json::json;
 use veeksha_model::{ChunkKind, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, Notes, number};
+use crate::report::{MetricList, Notes, number};
 use crate::sample::Sample;
-use crate::served::{Answered, Output, Peak, Served, rate};
+use crate::served::{AnswerTimes, Peak, Served, ServedRequest, rate};
 use crate::table::{decimal, line, rule};
-use crate::view::Told;
+use crate::view::ToolResult;
 
 #[derive(Debug, Default)]
 pub(crate) struct Sglang {
@@ -33,11 +39,11 @@ pub(crate) struct Sglang {
 
 impl Sglang {
     pub(crate) fn take(&mut self, record: &RequestRecord) {
-        let start = answer::begun(record);
-        let over = answer::over(record);
-        self.served.lasted(start, over);
+        let start = answer::pickup_time(record);
+        let over = answer::end_time(record);
+        self.served.record_span(start, over);
         let ending = answer::ending(record);
-        // An event of an error is a line too; without any line the tool trips over a variable that was never set.
+        // An error event is a line too; without any line the tool fails on an unset variable.
         let lines = ending == Ending::ErrorEvent || !record.chunks.is_empty();
         if !lines || !matches!(ending, Ending::Answered | Ending::ErrorEvent) {
             self.served.failed += 1;
@@ -66,7 +72,7 @@ impl Sglang {
             }
             (None, None) => u64::from(record.output_tokens),
         };
-        let answered = Answered {
+        let answered = AnswerTimes {
             start,
             ttft: times().next().map_or(0, |at| at.saturating_sub(start)),
             latency: over.saturating_sub(start),
@@ -77,7 +83,7 @@ impl Sglang {
         self.served.answer(answered, times());
     }
 
-    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> Told {
+    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> ToolResult {
         let served = &self.served;
         let seconds = served.seconds_since_first();
         let completed = served.answered.len();
@@ -95,7 +101,7 @@ impl Sglang {
         let per_second = |count: f64| rate(count, seconds);
         let peaks = (served.peak_chunks(), served.peak_requests(Peak::PerSecond));
 
-        let mut figures = Figures::default();
+        let mut list = MetricList::default();
         let rate_text = request_rate.map_or_else(|| "inf".to_owned(), |rate| format!("{rate:?}"));
         let limit = options.max_concurrency;
         let limit_text = limit.map_or_else(|| "not set".to_owned(), |limit| limit.to_string());
@@ -120,33 +126,33 @@ impl Sglang {
         );
         table += &decimal("Concurrency:", per_second(latencies));
 
-        figures.put("duration", "s", Some(seconds), sent);
-        figures.count("completed", "requests", completed as u64, sent);
-        figures.count("total_input_tokens", "tok", input, completed);
-        figures.count("total_input_text_tokens", "tok", input, completed);
-        figures.count("total_input_vision_tokens", "tok", 0, completed);
-        figures.count("total_output_tokens", "tok", output, completed);
-        figures.count("total_output_tokens_retokenized", "tok", retokenized, completed);
-        figures.put(
+        list.put("duration", "s", Some(seconds), sent);
+        list.count("completed", "requests", completed as u64, sent);
+        list.count("total_input_tokens", "tok", input, completed);
+        list.count("total_input_text_tokens", "tok", input, completed);
+        list.count("total_input_vision_tokens", "tok", 0, completed);
+        list.count("total_output_tokens", "tok", output, completed);
+        list.count("total_output_tokens_retokenized", "tok", retokenized, completed);
+        list.put(
             "request_throughput",
             "req/s",
             per_second(completed as f64),
             completed,
         );
-        figures.put("input_throughput", "tok/s", per_second(input as f64), completed);
-        figures.put("output_throughput", "tok/s", per_second(output as f64), completed);
-        figures.put(
+        list.put("input_throughput", "tok/s", per_second(input as f64), completed);
+        list.put("output_throughput", "tok/s", per_second(output as f64), completed);
+        list.put(
             "total_throughput",
             "tok/s",
             per_second((input + output) as f64),
             completed,
         );
         if !options.goodput.is_empty() {
-            goodput(served, options, seconds, (&mut figures, &mut table));
+            goodput(served, options, seconds, (&mut list, &mut table));
         }
         let e2e = served.sample(|output| Some(output.latency as f64));
         let ttft = served.sample(|output| Some(output.ttft as f64));
-        let tpot = served.sample(Output::tpot);
+        let tpot = served.sample(ServedRequest::tpot);
         let itl = self.served.take_gaps();
         block(&mut table, "End-to-End Latency", "E2E Latency", &e2e, None);
         block(&mut table, "Time to First Token", "TTFT", &ttft, Some(0.0));
@@ -171,25 +177,25 @@ impl Sglang {
                 ("p99", sample.percentile(99.0)),
             ];
             for (stat, value) in stats {
-                figures.put(&format!("{stat}_{key}_ms"), "ms", value.or(empty), sample.len());
+                list.put(&format!("{stat}_{key}_ms"), "ms", value.or(empty), sample.len());
             }
         }
-        figures.put("concurrency", "requests", per_second(latencies), completed);
-        figures.put(
+        list.put("concurrency", "requests", per_second(latencies), completed);
+        list.put(
             "max_output_tokens_per_s",
             "tok/s",
             Some(peaks.0 as f64),
             completed,
         );
-        figures.count("max_concurrent_requests", "requests", peaks.1, completed);
-        figures.object.insert("backend".into(), "sglang-oai-chat".into());
+        list.count("max_concurrent_requests", "requests", peaks.1, completed);
+        list.object.insert("backend".into(), "sglang-oai-chat".into());
         let rate = request_rate.map_or_else(|| "inf".into(), |rate| number(Some(rate)));
-        figures.object.insert("request_rate".into(), rate);
-        figures.object.insert("max_concurrency".into(), limit.into());
-        figures.object.insert("accept_length".into(), number(None));
+        list.object.insert("request_rate".into(), rate);
+        list.object.insert("max_concurrency".into(), limit.into());
+        list.object.insert("accept_length".into(), number(None));
         let notes = self.notes();
-        Told {
-            figures,
+        ToolResult {
+            metrics: list,
             table,
             notes,
         }
@@ -197,28 +203,28 @@ impl Sglang {
 
     fn notes(&self) -> Notes {
         let mut notes = Notes::default();
-        notes.say(
+        notes.add(
             "sglang opens a new connection for each request; a view cannot add the time of that where this run kept connections.",
         );
         notes.count(
             self.error_events,
-            "Answers with an error event inside the stream that count as successes, as sglang does not look for such events",
+            "Answers with an error event inside the stream that count as successes, as sglang ignores such events",
         );
         notes.count(
             self.requested_lengths,
-            "Answers without token counts of the server, for which sglang takes the requested length",
+            "Answers without the server's token counts, for which sglang uses the requested length",
         );
         notes.count(
             self.commented,
-            "Answers with comments (keep-alives), which count here while sglang cannot read such lines and fails the requests",
+            "Answers with comments (keep-alives), which count here while sglang fails the requests because it cannot parse such lines",
         );
         notes.count(
             self.later_turns,
-            "Requests that continue a conversation, for which sglang reports 0 input tokens and this view their number",
+            "Requests that continue a conversation, for which sglang reports 0 input tokens and this view the actual number",
         );
         notes.count(
             self.estimated,
-            "Answers that this host's tokenizer did not count chunk by chunk, whose retokenized length is the server's count or a share of it",
+            "Answers without token counts per chunk, whose retokenized length is the server's count or a share of it",
         );
         notes
     }
@@ -238,10 +244,10 @@ fn block(table: &mut String, title: &str, name: &str, sample: &Sample, empty: Op
     }
 }
 
-/// Requests that met every threshold, of all that were sent.
-fn goodput(served: &Served, options: &Options, seconds: f64, (figures, table): (&mut Figures, &mut String)) {
+/// Adds the goodput: requests that met every threshold, out of all that were sent.
+fn goodput(served: &Served, options: &Options, seconds: f64, (list, table): (&mut MetricList, &mut String)) {
     let sent = served.answered.len() + served.failed;
-    let met = |metric: &str, output: &Output| {
+    let met = |metric: &str, output: &ServedRequest| {
         let nanos = match metric {
             "ttft" => output.ttft as f64,
             "tpot" => output.tpot().unwrap_or(0.0),
@@ -256,8 +262,8 @@ fn goodput(served: &Served, options: &Options, seconds: f64, (figures, table): (
         .filter(|output| metrics().all(|metric| met(metric, output)));
     let good = good.count();
     let share = |count: usize| (sent > 0).then(|| count as f64 / sent as f64);
-    figures.put("request_goodput", "req/s", rate(good as f64, seconds), sent);
-    figures.put("slo_attainment", "", share(good), sent);
+    list.put("request_goodput", "req/s", rate(good as f64, seconds), sent);
+    list.put("slo_attainment", "", share(good), sent);
     let slos: Vec<String> = options
         .goodput
         .iter()
@@ -281,13 +287,12 @@ fn goodput(served: &Served, options: &Options, seconds: f64, (figures, table): (
         let label = format!("{} SLO attainment (%):", metric.to_uppercase());
         table.push_str(&decimal(&label, share(count).map(|share| share * 100.0)));
     }
-    figures
-        .object
+    list.object
         .insert("slo_attainment_by_metric".into(), attained.into());
     let bounds: serde_json::Map<_, _> = options
         .goodput
         .iter()
         .map(|threshold| (threshold.metric.clone(), json!(threshold.value)))
         .collect();
-    figures.object.insert("goodput_slos_ms".into(), bounds.into());
+    list.object.insert("goodput_slos_ms".into(), bounds.into());
 }

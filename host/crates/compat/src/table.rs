@@ -1,17 +1,17 @@
-//! Tables as the tools draw them.
+//! Tables in the tools' formats.
 
-/// A line of `vllm bench serve`: `"{:<40} {:<10}"`.
+/// Formats a line of `vllm bench serve`: `"{:<40} {:<10}"`.
 pub(crate) fn line(label: &str, value: &str) -> String {
     format!("{label:<40} {value:<10}\n")
 }
 
-/// The same with two decimals; `nan` where there is no value.
+/// Formats a line with two decimals; `nan` without a value.
 pub(crate) fn decimal(label: &str, value: Option<f64>) -> String {
     let value = value.map_or_else(|| "nan".to_owned(), |value| format!("{value:.2}"));
     line(label, &value)
 }
 
-/// A title of fifty columns, filled with a character to both sides.
+/// Formats a title centered in fifty columns of a fill character.
 pub(crate) fn rule(title: &str, fill: char) -> String {
     let missing = 50usize.saturating_sub(title.chars().count());
     let left = missing / 2;
@@ -19,7 +19,7 @@ pub(crate) fn rule(title: &str, fill: char) -> String {
     format!("{}{title}{}\n", of(left), of(missing - left))
 }
 
-/// A number with two decimals and thousands separated by commas: Python's `{:,.2f}`.
+/// Formats a number with thousands separators: Python's `{:,.2f}`.
 pub(crate) fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{:.*}", decimals, value.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -36,16 +36,16 @@ pub(crate) fn grouped(value: f64, decimals: usize) -> String {
     format!("{sign}{grouped}{point}{fraction}")
 }
 
-/// A table with heavy headings, as the `rich` library draws it; all columns to the right.
+/// A table with heavy headings and right-aligned columns, as drawn by the `rich` library.
 #[derive(Debug, Default)]
-pub(crate) struct Boxed {
+pub(crate) struct BoxTable {
     title: String,
     rows: Vec<Vec<String>>,
 }
 
-impl Boxed {
+impl BoxTable {
     pub(crate) fn new(title: &str, headings: &[&str]) -> Self {
-        Boxed {
+        BoxTable {
             title: title.to_owned(),
             rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()],
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_stand_in_the_middle_of_fifty() {
+    fn titles_are_centered_in_fifty_columns() {
         // " Serving Benchmark Result " has 26 characters: 12 to each side.
         assert_eq!(
             rule(" Serving Benchmark Result ", '='),
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_as_wide_as_their_cells() {
-        let mut boxed = Boxed::new("T", &["a", "bb"]);
+    fn box_columns_fit_their_cells() {
+        let mut boxed = BoxTable::new("T", &["a", "bb"]);
         boxed.row(vec!["1".into(), "22.0".into()]);
         let expected = "      T\n┏━━━┳━━━━━━┓\n┃ a ┃   bb ┃\n┡━━━╇━━━━━━┩\n│ 1 │ 22.0 │\n└───┴──────┘\n";
         assert_eq!(boxed.draw(), expected.replacen("      T", "     T", 1));

@@ -1,11 +1,11 @@
-//! Which tokenizer counted for the client, and how far its counts lie from those of the server.
+//! Differences between the client's token counts and the server's.
 
 use veeksha_model::RequestRecord;
 
 use crate::answer;
 use crate::table::grouped;
 
-/// The counts of both sides, of the answered requests of which both are known.
+/// Counts of both sides, for answered requests where both are known.
 #[derive(Debug, Default)]
 pub(crate) struct TokenCounts {
     prompts: Sides,
@@ -26,8 +26,8 @@ impl Sides {
         self.requests += 1;
     }
 
-    /// `7.2 % more in answers (11,540 against 10,765, of 280 requests)`.
-    fn told(&self, what: &str) -> Option<String> {
+    /// Formats the difference: `7.2 % more in answers (11,540 against 10,765, of 280 requests)`.
+    fn result(&self, what: &str) -> Option<String> {
         if self.requests == 0 || self.server == 0 {
             return None;
         }
@@ -39,7 +39,7 @@ impl Sides {
             if self.requests == 1 { "request" } else { "requests" },
         );
         if self.client == self.server {
-            return Some(format!("as many in {what} ({of})"));
+            return Some(format!("equally many in {what} ({of})"));
         }
         let share = (self.client as f64 / self.server as f64 - 1.0) * 100.0;
         let side = if share > 0.0 { "more" } else { "fewer" };
@@ -48,7 +48,7 @@ impl Sides {
 }
 
 impl TokenCounts {
-    /// Takes a measured request.
+    /// Records a measured request.
     pub(crate) fn take(&mut self, record: &RequestRecord) {
         let Some(usage) = record.usage.filter(|_| record.is_ok()) else {
             return;
@@ -61,21 +61,22 @@ impl TokenCounts {
         }
     }
 
-    /// What must be known of every number of tokens that a tool counts itself; `None` if nobody says which tokenizer it was.
-    pub(crate) fn remark(&self, tokenizer: Option<&str>) -> Option<String> {
+    /// Returns the note that belongs to every token count of the client; `None` if the tokenizer is
+    /// unknown.
+    pub(crate) fn note(&self, tokenizer: Option<&str>) -> Option<String> {
         let tokenizer = tokenizer?;
         let sides = [
-            self.answers.told("answers"),
+            self.answers.result("answers"),
             self.prompts
-                .told("prompts, where the server's count has its chat template"),
+                .result("prompts, where the server's count includes its chat template"),
         ];
         let sides: Vec<String> = sides.into_iter().flatten().collect();
         let against = match sides.is_empty() {
-            true => "the server gave no counts to compare with".to_owned(),
+            true => "the server reported no usage to compare with".to_owned(),
             false => format!("against the server's usage it counts {}", sides.join("; ")),
         };
         Some(format!(
-            "Tokens that the tool counts itself are counted here with {tokenizer}; {against}."
+            "Tokens that the tool counts itself were counted here with {tokenizer}; {against}."
         ))
     }
 }
@@ -87,9 +88,10 @@ mod tests {
     use super::*;
     use crate::fixture::{self, Request};
 
-    /// Ten chunks of which the client counts 107 tokens and the server 100; a prompt of 90 against 120.
+    /// Ten chunks with 107 tokens for the client and 100 for the server; a prompt of 90 against
+    /// 120.
     #[test]
-    fn the_difference_to_the_server_is_said_with_both_counts() {
+    fn note_states_both_counts() {
         let mut request = Request {
             chunk_tokens: vec![10, 10, 10, 10, 10, 10, 10, 10, 10, 17],
             prompt: 90,
@@ -109,16 +111,16 @@ mod tests {
         let record = fixture::record(&request);
         let mut counts = TokenCounts::default();
         counts.take(&record);
-        assert_eq!(counts.remark(None), None);
+        assert_eq!(counts.note(None), None);
         assert_eq!(
-            counts.remark(Some("the embedded tokenizer")).as_deref(),
+            counts.note(Some("the embedded tokenizer")).as_deref(),
             Some(
-                "Tokens that the tool counts itself are counted here with the embedded tokenizer; against the server's usage it \
+                "Tokens that the tool counts itself were counted here with the embedded tokenizer; against the server's usage it \
                  counts 7.0 % more in answers (107 against 100, of 1 request); 25.0 % fewer in prompts, where the server's count \
-                 has its chat template (90 against 120, of 1 request)."
+                 includes its chat template (90 against 120, of 1 request)."
             )
         );
-        let silent = TokenCounts::default().remark(Some("the embedded tokenizer"));
-        assert!(silent.is_some_and(|remark| remark.ends_with("the server gave no counts to compare with.")));
+        let silent = TokenCounts::default().note(Some("the embedded tokenizer"));
+        assert!(silent.is_some_and(|note| note.ends_with("the server reported no usage to compare with.")));
     }
 }

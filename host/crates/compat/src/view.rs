@@ -1,4 +1,4 @@
-//! A run, event by event, through the eyes of one tool.
+//! Computation of one tool's view from the events of a run.
 
 use veeksha_events::Event;
 use veeksha_model::{ErrorClass, RequestRecord, Status};
@@ -10,27 +10,28 @@ use crate::guidellm::Guidellm;
 use crate::inference_perf::InferencePerf;
 use crate::options::{Options, OptionsError};
 use crate::report::ViewReport;
-use crate::report::{Figures, Notes};
+use crate::report::{MetricList, Notes};
 use crate::sglang::Sglang;
 use crate::tokens::TokenCounts;
 use crate::tool::Tool;
 use crate::vllm::Vllm;
 
-/// A run in the definitions of one tool. It takes every event of a run, in any order, and says at the end what the tool would have
-/// said of the same answers.
+/// A run in the definitions of one tool. It consumes every event of a run, in any order, and
+/// reports what the tool would have printed for the same answers.
 ///
-/// Only measured requests count: what was dispatched after the end of the measurement is left out, warm-up too. It keeps some
-/// hundred bytes for a request and, where the tool pools the gaps between chunks, four bytes for each.
+/// Only measured requests count: requests dispatched after the end of the measurement are left out,
+/// and so is warm-up. Keeps some hundred bytes per request and, where the tool pools the gaps
+/// between chunks, four bytes per gap.
 #[derive(Debug)]
 pub struct View {
     tool: Tool,
     options: Options,
-    lens: Lens,
-    seen: Seen,
+    state: ToolState,
+    seen: RunFacts,
 }
 
 #[derive(Debug)]
-enum Lens {
+enum ToolState {
     Vllm(Vllm),
     Sglang(Sglang),
     Guidellm(Guidellm),
@@ -39,55 +40,55 @@ enum Lens {
     Aiperf(Aiperf),
 }
 
-/// What a tool's view has to tell.
+/// Result of a tool's calculation.
 #[derive(Debug)]
-pub(crate) struct Told {
-    pub(crate) figures: Figures,
+pub(crate) struct ToolResult {
+    pub(crate) metrics: MetricList,
     pub(crate) table: String,
     pub(crate) notes: Notes,
 }
 
-/// What no tool sees.
+/// Facts about the run that no tool considers, reported as notes.
 #[derive(Debug, Default)]
-struct Seen {
+struct RunFacts {
     drained: u64,
     never_sent: u64,
     truncated: u64,
     new_connections: u64,
     held: u64,
     merged: u64,
-    /// The most requests of a session.
+    /// Largest number of requests in a session.
     session_requests: u32,
     tokens: TokenCounts,
 }
 
 impl View {
-    /// A view of a run of which nothing has happened yet.
+    /// Creates a view of an empty run.
     ///
     /// # Errors
     ///
-    /// If the options ask for what the tool does not offer.
+    /// Returns an error if the tool does not support an option.
     pub fn new(tool: Tool, options: Options) -> Result<Self, OptionsError> {
         options.check(tool)?;
-        let lens = match tool {
-            Tool::Vllm => Lens::Vllm(Vllm::default()),
-            Tool::Sglang => Lens::Sglang(Sglang::default()),
-            Tool::Guidellm => Lens::Guidellm(Guidellm::default()),
-            Tool::GenaiPerf => Lens::GenaiPerf(GenaiPerf::default()),
-            Tool::InferencePerf => Lens::InferencePerf(InferencePerf::default()),
-            Tool::Aiperf => Lens::Aiperf(Aiperf::default()),
+        let state = match tool {
+            Tool::Vllm => ToolState::Vllm(Vllm::default()),
+            Tool::Sglang => ToolState::Sglang(Sglang::default()),
+            Tool::Guidellm => ToolState::Guidellm(Guidellm::default()),
+            Tool::GenaiPerf => ToolState::GenaiPerf(GenaiPerf::default()),
+            Tool::InferencePerf => ToolState::InferencePerf(InferencePerf::default()),
+            Tool::Aiperf => ToolState::Aiperf(Aiperf::default()),
         };
         Ok(View {
             tool,
             options,
-            lens,
-            seen: Seen::default(),
+            state,
+            seen: RunFacts::default(),
         })
     }
 
-    /// Takes in an event.
+    /// Processes an event.
     pub fn on(&mut self, event: &Event) {
-        if let Lens::Aiperf(aiperf) = &mut self.lens {
+        if let ToolState::Aiperf(aiperf) = &mut self.state {
             aiperf.on(event);
         }
         match event {
@@ -95,13 +96,13 @@ impl View {
             Event::Finished(record) if record.measured => {
                 self.seen.of_session(record);
                 self.seen.look(record);
-                match &mut self.lens {
-                    Lens::Vllm(vllm) => vllm.take(record),
-                    Lens::Sglang(sglang) => sglang.take(record),
-                    Lens::Guidellm(guidellm) => guidellm.take(record),
-                    Lens::GenaiPerf(genai_perf) => genai_perf.take(record),
-                    Lens::InferencePerf(inference_perf) => inference_perf.take(record),
-                    Lens::Aiperf(_) => {}
+                match &mut self.state {
+                    ToolState::Vllm(vllm) => vllm.take(record),
+                    ToolState::Sglang(sglang) => sglang.take(record),
+                    ToolState::Guidellm(guidellm) => guidellm.take(record),
+                    ToolState::GenaiPerf(genai_perf) => genai_perf.take(record),
+                    ToolState::InferencePerf(inference_perf) => inference_perf.take(record),
+                    ToolState::Aiperf(_) => {}
                 }
             }
             Event::Finished(record) => {
@@ -112,30 +113,30 @@ impl View {
         }
     }
 
-    /// What the tool would have said.
+    /// Returns what the tool would have reported.
     pub fn finish(self) -> ViewReport {
         let options = &self.options;
         let rate = self.seen.request_rate(options);
-        let mut told = match self.lens {
-            Lens::Vllm(vllm) => vllm.finish(options, rate),
-            Lens::Sglang(sglang) => sglang.finish(options, rate),
-            Lens::Guidellm(guidellm) => guidellm.finish(options),
-            Lens::GenaiPerf(genai_perf) => genai_perf.finish(options),
-            Lens::InferencePerf(inference_perf) => inference_perf.finish(options, rate),
-            Lens::Aiperf(aiperf) => aiperf.finish(options),
+        let mut result = match self.state {
+            ToolState::Vllm(vllm) => vllm.finish(options, rate),
+            ToolState::Sglang(sglang) => sglang.finish(options, rate),
+            ToolState::Guidellm(guidellm) => guidellm.finish(options),
+            ToolState::GenaiPerf(genai_perf) => genai_perf.finish(options),
+            ToolState::InferencePerf(inference_perf) => inference_perf.finish(options, rate),
+            ToolState::Aiperf(aiperf) => aiperf.finish(options),
         };
-        self.seen.tell(self.tool, options, &mut told.notes);
+        self.seen.add_to(self.tool, options, &mut result.notes);
         ViewReport {
             tool: self.tool,
-            figures: told.figures.list,
-            notes: told.notes.0,
-            table: told.table,
-            json: told.figures.object.into(),
+            metrics: result.metrics.metrics,
+            notes: result.notes.0,
+            table: result.table,
+            json: result.metrics.object.into(),
         }
     }
 }
 
-impl Seen {
+impl RunFacts {
     fn look(&mut self, record: &RequestRecord) {
         let truncated = matches!(
             record.status,
@@ -155,37 +156,34 @@ impl Seen {
         self.session_requests = self.session_requests.max(record.session_requests);
     }
 
-    /// The rate of sessions, where that is one of requests.
+    /// Returns the session rate if it is also the request rate.
     fn request_rate(&self, options: &Options) -> Option<f64> {
         options.session_rate.filter(|_| self.session_requests <= 1)
     }
 
-    fn tell(&self, tool: Tool, options: &Options, notes: &mut Notes) {
-        notes.say(&format!(
-            "A view repeats the arithmetic of {tool} on the answers that this host received; it does not repeat that tool's client: its connections, its queue, its reads."
+    fn add_to(&self, tool: Tool, options: &Options, notes: &mut Notes) {
+        notes.add(&format!(
+            "A view applies the arithmetic of {tool} to the answers that this host received; it does not reproduce that tool's client: its connections, its queue, its reads."
         ));
         let repeats_rate = matches!(tool, Tool::Vllm | Tool::Sglang | Tool::InferencePerf);
         if let (true, Some(rate), None) = (repeats_rate, options.session_rate, self.request_rate(options)) {
-            notes.say(&format!(
-                "The load asked for {} sessions a second, of up to {} requests each; the tool knows a rate of requests only, so none is given as asked for.",
+            notes.add(&format!(
+                "The load requested {} sessions per second, of up to {} requests each; the tool has only a rate of requests, so the requested rate is omitted.",
                 number(rate),
                 self.session_requests
             ));
         }
-        if let Some(remark) = self.tokens.remark(options.tokenizer.as_deref()) {
-            notes.say(&remark);
+        if let Some(note) = self.tokens.note(options.tokenizer.as_deref()) {
+            notes.add(&note);
         }
         notes.count(
             self.truncated,
-            "Answers without a finish reason or with a broken connection, which count as failed, while the tool calls such an answer a success if HTTP ended well",
+            "Answers without a finish reason or with a broken connection, which count as failed, while the tool counts such an answer as a success if the HTTP response is complete",
         );
-        notes.count(
-            self.new_connections,
-            "Requests that opened a connection of their own",
-        );
+        notes.count(self.new_connections, "Requests that opened a new connection");
         notes.count(
             self.merged,
-            "Answers with events that shared a read, where a client that reads at other instants sees other gaps",
+            "Answers with several events in one read; a client that reads at other instants has other gaps",
         );
         notes.count(
             self.held,

@@ -1,28 +1,33 @@
-//! `vllm bench serve`, backend `openai-chat`: `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`) and
-//! `vllm/benchmarks/lib/endpoint_request_func.py` (`async_request_openai_chat_completions`) at commit
-//! `009e6d4a1cd6ba3fb2a9fc00f4ec06f5297232a1` of vllm-project/vllm.
+//! `vllm bench serve`, backend `openai-chat`: `vllm/benchmarks/serve.py` (`calculate_metrics`,
+//! `benchmark`) and `vllm/benchmarks/lib/endpoint_request_func.py`
+//! (`async_request_openai_chat_completions`) at commit `009e6d4a1cd6ba3fb2a9fc00f4ec06f5297232a1`
+//! of vllm-project/vllm.
 //!
-//! * The clock starts just before `session.post`, after the semaphore of `--max-concurrency`: waiting for a connection, TCP and
-//!   TLS are inside. Here: when a client took the request up.
-//! * First token: the first event whose `choices` is not empty, even if it says only a role. ITL: the gaps between all such
-//!   events, the one with the finish reason included. Latency ends with the last of them; the usage event and `[DONE]` do not
-//!   count. (Versions before "only token chunks advance the request end" let the usage event extend it.)
-//! * TPOT: (latency − TTFT) / (tokens − 1) for two tokens and more; one token counts as 0 in goodput, and so always passes.
-//! * Output tokens: `usage.completion_tokens`, else the client's tokenizer on the visible text. Input: `usage.prompt_tokens`,
-//!   else the client's.
-//! * Throughput: over the time from the start of the sending loop to the end of the last request, failed ones included.
-//! * A request succeeds if one such event came and HTTP ended well. An `error` event inside the stream is not looked at.
+//! * The clock starts just before `session.post`, after the semaphore of `--max-concurrency`:
+//!   waiting for a connection, TCP and TLS are inside. Here: when a client took the request up.
+//! * First token: the first event whose `choices` is not empty, even if it says only a role. ITL:
+//!   the gaps between all such events, the one with the finish reason included. Latency ends with
+//!   the last of them; the usage event and `[DONE]` do not count. (Versions before "only token
+//!   chunks advance the request end" let the usage event extend it.)
+//! * TPOT: (latency − TTFT) / (tokens − 1) for two tokens and more; one token counts as 0 in
+//!   goodput, and so always passes.
+//! * Output tokens: `usage.completion_tokens`, else the client's tokenizer on the visible text.
+//!   Input: `usage.prompt_tokens`, else the client's.
+//! * Throughput: over the time from the start of the sending loop to the end of the last request,
+//!   failed ones included.
+//! * A request succeeds if one such event came and HTTP ended well. An `error` event inside the
+//!   stream is not looked at.
 
 use veeksha_model::{ChunkKind, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, Notes, number};
-use crate::served::{Answered, Peak, Served, rate};
+use crate::report::{MetricList, Notes, number};
+use crate::served::{AnswerTimes, Peak, Served, rate};
 use crate::table::{decimal, line, rule};
-use crate::view::Told;
+use crate::view::ToolResult;
 
-/// The percentiles of `--metric-percentiles` if nothing is asked for.
+/// Default of `--metric-percentiles`.
 const PERCENTILES: [f64; 1] = [99.0];
 
 #[derive(Debug, Default)]
@@ -31,15 +36,15 @@ pub(crate) struct Vllm {
     error_events: u64,
 }
 
-/// Whether an event's `choices` is not empty.
+/// Returns true if an event's `choices` is not empty.
 fn has_choices(kind: ChunkKind) -> bool {
     !matches!(kind, ChunkKind::Usage | ChunkKind::Done | ChunkKind::Comment)
 }
 
 impl Vllm {
     pub(crate) fn take(&mut self, record: &RequestRecord) {
-        let start = answer::begun(record);
-        self.served.lasted(start, answer::over(record));
+        let start = answer::pickup_time(record);
+        self.served.record_span(start, answer::end_time(record));
         let chunks = || record.chunks.iter().filter(|chunk| has_choices(chunk.kind));
         let ending = answer::ending(record);
         let tolerated = matches!(ending, Ending::Answered | Ending::ErrorEvent);
@@ -50,7 +55,7 @@ impl Vllm {
         self.error_events += u64::from(ending == Ending::ErrorEvent);
         let text = answer::client_tokens(record, |kind| kind == ChunkKind::Content);
         let completion = record.usage.map_or(0, |usage| u64::from(usage.completion));
-        let answered = Answered {
+        let answered = AnswerTimes {
             start,
             ttft: first.at.saturating_sub(start),
             latency: last.at.saturating_sub(start),
@@ -61,7 +66,7 @@ impl Vllm {
         self.served.answer(answered, chunks().map(|chunk| chunk.at));
     }
 
-    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> Told {
+    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> ToolResult {
         let served = &self.served;
         let seconds = served.seconds_since_zero();
         let completed = served.answered.len();
@@ -73,7 +78,7 @@ impl Vllm {
         let per_second = |count: f64| rate(count, seconds);
         let peaks = (served.peak_chunks(), served.peak_requests(Peak::Exact));
 
-        let mut figures = Figures::default();
+        let mut list = MetricList::default();
         let mut table = rule(" Serving Benchmark Result ", '=');
         table += &line("Successful requests:", &completed.to_string());
         table += &line("Failed requests:", &served.failed.to_string());
@@ -98,55 +103,53 @@ impl Vllm {
             per_second((input + output) as f64),
         );
 
-        figures.put("duration", "s", Some(seconds), completed + served.failed);
-        figures.count(
+        list.put("duration", "s", Some(seconds), completed + served.failed);
+        list.count(
             "completed",
             "requests",
             completed as u64,
             completed + served.failed,
         );
-        figures.count(
+        list.count(
             "failed",
             "requests",
             served.failed as u64,
             completed + served.failed,
         );
-        figures.count("total_input_tokens", "tok", input, completed);
-        figures.count("total_output_tokens", "tok", output, completed);
-        figures.put(
+        list.count("total_input_tokens", "tok", input, completed);
+        list.count("total_output_tokens", "tok", output, completed);
+        list.put(
             "request_throughput",
             "req/s",
             per_second(completed as f64),
             completed,
         );
         match good {
-            Some(good) => figures.put("request_goodput", "req/s", per_second(good as f64), completed),
+            Some(good) => list.put("request_goodput", "req/s", per_second(good as f64), completed),
             None => {
-                figures.object.insert("request_goodput".into(), number(None));
+                list.object.insert("request_goodput".into(), number(None));
             }
         }
-        figures.put("output_throughput", "tok/s", per_second(output as f64), completed);
-        figures.put(
+        list.put("output_throughput", "tok/s", per_second(output as f64), completed);
+        list.put(
             "total_token_throughput",
             "tok/s",
             per_second((input + output) as f64),
             completed,
         );
-        figures.put(
+        list.put(
             "max_output_tokens_per_s",
             "tok/s",
             Some(peaks.0 as f64),
             completed,
         );
-        figures.count("max_concurrent_requests", "requests", peaks.1, completed);
-        figures.object.insert("rtfx".into(), number(Some(0.0)));
-        figures
-            .object
+        list.count("max_concurrent_requests", "requests", peaks.1, completed);
+        list.object.insert("rtfx".into(), number(Some(0.0)));
+        list.object
             .insert("num_prompts".into(), (completed + served.failed).into());
         let rate = request_rate.map_or_else(|| "inf".into(), |rate| number(Some(rate)));
-        figures.object.insert("request_rate".into(), rate);
-        figures
-            .object
+        list.object.insert("request_rate".into(), rate);
+        list.object
             .insert("max_concurrency".into(), options.max_concurrency.into());
 
         let ttft = served.sample(|output| Some(output.ttft as f64));
@@ -165,13 +168,13 @@ impl Vllm {
         };
         for (key, name, title, sample) in metrics {
             table += &rule(title, '-');
-            // An empty list is `np.mean(x or 0)`: zero.
+            // `np.mean(x or 0)` of an empty list is zero.
             let mut stat = |stat: &str, label: &str, value: Option<f64>, shown: bool| {
                 let value = Some(value.unwrap_or(0.0));
                 if shown {
                     table += &decimal(&format!("{label} {name} (ms):"), value);
                 }
-                figures.put(&format!("{stat}_{key}_ms"), "ms", value, sample.len());
+                list.put(&format!("{stat}_{key}_ms"), "ms", value, sample.len());
             };
             stat("mean", "Mean", sample.mean(), true);
             stat("median", "Median", sample.percentile(50.0), true);
@@ -184,22 +187,22 @@ impl Vllm {
         table.push('\n');
 
         let mut notes = Notes::default();
-        notes.say(
-            "The end-to-end block is what vLLM prints with --percentile-metrics ttft,tpot,itl,e2el; its default leaves e2el out.",
+        notes.add(
+            "vLLM prints the end-to-end block only with --percentile-metrics ttft,tpot,itl,e2el; its default omits e2el.",
         );
         notes.count(
             self.error_events,
-            "Answers with an error event inside the stream that count as successes, as vLLM does not look for such events",
+            "Answers with an error event inside the stream that count as successes, as vLLM ignores such events",
         );
-        Told {
-            figures,
+        ToolResult {
+            metrics: list,
             table,
             notes,
         }
     }
 }
 
-/// Requests within all thresholds, if there are any.
+/// Counts the requests within all thresholds, if there are any.
 fn good(served: &Served, options: &Options) -> Option<usize> {
     if options.goodput.is_empty() {
         return None;

@@ -1,16 +1,17 @@
-//! Whether requests were sent when their parents were done and the think time was over.
+//! Check that requests are sent once their parents are complete and the think time has passed.
 
 use veeksha_model::{Nanos, RequestId, SessionId};
 use veeksha_stats::{duration, share};
 
-use crate::expected::{Expected, Traffic};
-use crate::report::{Check, Culprits, Times, Unit, count, difference};
-use crate::session::Child;
+use crate::expected::{Expected, ExpectedTraffic};
+use crate::report::{HealthCheck, Times, ValueUnit, Violations, count, difference};
+use crate::session::WaitingRequest;
 
 pub(crate) const NAME: &str = "Intra-Session Request Arrival";
 
-/// Dispatch against the last parent's completion plus the think time. Of replayed traffic a request is also not due before its
-/// recorded instant. How long limits kept a request back is not its lateness.
+/// Dispatch instants compared with the last parent's completion plus the think time. A request of
+/// replayed traffic is also not due before its recorded instant. Time spent waiting for a limit
+/// does not count as lateness.
 pub(crate) struct Arrival {
     late: Nanos,
     late_share: f64,
@@ -18,8 +19,8 @@ pub(crate) struct Arrival {
     replayed: bool,
     differences: Times,
     measured: u64,
-    too_late: Culprits,
-    too_early: Culprits,
+    too_late: Violations,
+    too_early: Violations,
 }
 
 impl Arrival {
@@ -28,16 +29,16 @@ impl Arrival {
             late: expected.late,
             late_share: expected.late_share,
             early: expected.early,
-            replayed: expected.traffic == Traffic::FixedSchedule,
+            replayed: expected.traffic == ExpectedTraffic::FixedSchedule,
             differences: Times::default(),
             measured: 0,
-            too_late: Culprits::default(),
-            too_early: Culprits::default(),
+            too_late: Violations::default(),
+            too_early: Violations::default(),
         }
     }
 
-    /// Takes a request whose last parent was complete at `done`.
-    pub(crate) fn add(&mut self, session: SessionId, child: &Child, done: Nanos) {
+    /// Records a request whose last parent completed at `done`.
+    pub(crate) fn add(&mut self, session: SessionId, child: &WaitingRequest, done: Nanos) {
         let ready = done.saturating_add(child.wait_after_ready);
         let due = if self.replayed {
             ready.max(child.intended)
@@ -51,7 +52,7 @@ impl Arrival {
         self.measured += 1;
         self.differences
             .add(child.dispatched_at, due.saturating_add(child.held));
-        // A limit can only make a request later: whether it was early is seen without it.
+        // Limits can only delay a request, so earliness is judged without subtracting `held`.
         let early = difference(due, child.dispatched_at);
         let late = difference(child.dispatched_at, due.saturating_add(child.held));
         if u64::try_from(early).is_ok_and(|early| early > self.early) {
@@ -64,16 +65,16 @@ impl Arrival {
         }
     }
 
-    pub(crate) fn finish(self) -> Check {
+    pub(crate) fn finish(self) -> HealthCheck {
         if self.measured == 0 {
-            return Check::skipped(NAME, "no measured request waited for another");
+            return HealthCheck::skipped(NAME, "no measured request waited for another");
         }
-        let mut check = Check::new(NAME);
+        let mut check = HealthCheck::new(NAME);
         let seconds = |nanos: Nanos| duration(nanos as f64 / 1e9);
         let late_share = self.too_late.count as f64 / self.measured as f64;
         if self.too_early.count > 0 {
             check.fail(format!(
-                "{} dispatched before what they waited for was over: {}",
+                "{} dispatched before their parents were complete: {}",
                 count(self.too_early.count, "request"),
                 self.too_early.names()
             ));
@@ -93,10 +94,10 @@ impl Arrival {
                 check.note(what);
             }
         }
-        check.figure("requests", Unit::Count, self.measured as f64);
-        check.figure("early", Unit::Count, self.too_early.count as f64);
-        check.figure("late", Unit::Count, self.too_late.count as f64);
-        check.distribution("dispatched - due", Unit::Seconds, self.differences.summary());
+        check.figure("requests", ValueUnit::Count, self.measured as f64);
+        check.figure("early", ValueUnit::Count, self.too_early.count as f64);
+        check.figure("late", ValueUnit::Count, self.too_late.count as f64);
+        check.distribution("dispatched - due", ValueUnit::Seconds, self.differences.summary());
         check
     }
 }

@@ -1,30 +1,31 @@
-//! Whether the server's prefix cache knew more than this run can have taught it.
+//! Check that the server's prefix cache held nothing beyond what this run can explain.
 
 use veeksha_model::RequestRecord;
 use veeksha_stats::share;
 
 use crate::expected::{Expected, WithoutAccount};
-use crate::overtaken::{Overtaken, Surprise};
-use crate::report::{Check, Culprits, Unit, count};
+use crate::overtaken::{CacheSurplus, Overtaken};
+use crate::report::{HealthCheck, ValueUnit, Violations, count};
 
 pub(crate) const NAME: &str = "Cold Cache";
 
-/// Cached prompt tokens that the server reports, against what an unbounded cache that began the run empty would have known.
+/// Cached prompt tokens reported by the server, compared with an unbounded cache that was empty at
+/// the start of the run.
 pub(crate) struct Cache {
     cold: Option<crate::expected::ColdCache>,
     reporting: u64,
-    /// Those that report, and of whose prompts nobody knows what they began with.
+    /// Requests that report cached tokens but whose prompts were not compared with earlier ones.
     unknown: u64,
     prompt_tokens: u64,
     cached: u64,
     ideal: u64,
-    /// Cached tokens that the server can know from this run.
+    /// Cached tokens that earlier requests of this run explain.
     explained: u64,
-    /// Cached tokens that are not counted: no more than the slack of each prompt.
+    /// Cached tokens excluded from the check: at most the slack of each prompt.
     not_counted: u64,
     unexpected: u64,
     overtaken: Overtaken,
-    culprits: Culprits,
+    violations: Violations,
 }
 
 impl Cache {
@@ -40,12 +41,12 @@ impl Cache {
             not_counted: 0,
             unexpected: 0,
             overtaken: Overtaken::default(),
-            culprits: Culprits::default(),
+            violations: Violations::default(),
         }
     }
 
-    /// Takes a measured request. A server may also keep what it generated, so a conversation's past is never a surprise, whatever the
-    /// account of prefixes says.
+    /// Records a measured request. A server may also cache what it generated, so a conversation's
+    /// history is always explained, even if the prefix account does not include it.
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         let (Some(cold), Some(usage)) = (self.cold, record.usage) else {
             return;
@@ -72,48 +73,48 @@ impl Cache {
         self.ideal += u64::from(known);
         self.explained += u64::from(cached.min(known));
         self.not_counted += u64::from(not_counted);
-        let surprise = Surprise {
+        let surprise = CacheSurplus {
             request: record.id,
             cached,
             known,
         };
         if let Some((surprise, tokens)) = self.overtaken.on(record, surprise, unexpected) {
-            self.blame(surprise, tokens);
+            self.add_unexpected(surprise, tokens);
         }
     }
 
-    fn blame(&mut self, of: Surprise, tokens: u32) {
+    fn add_unexpected(&mut self, of: CacheSurplus, tokens: u32) {
         self.unexpected += u64::from(tokens);
-        self.culprits
+        self.violations
             .add(|| format!("{} ({} cached, {} known)", of.request, of.cached, of.known));
     }
 
-    pub(crate) fn finish(mut self) -> Check {
+    pub(crate) fn finish(mut self) -> HealthCheck {
         for (surprise, tokens) in std::mem::take(&mut self.overtaken).finish() {
-            self.blame(surprise, tokens);
+            self.add_unexpected(surprise, tokens);
         }
         let Some(cold) = self.cold else {
-            return Check::skipped(NAME, "nothing is asked of the server's cache");
+            return HealthCheck::skipped(NAME, "the scenario does not require a cold cache");
         };
         if self.reporting == 0 {
-            return Check::skipped(
+            return HealthCheck::skipped(
                 NAME,
                 match self.unknown {
                     0 => "the server reports no cached tokens",
-                    _ => "the record does not say which prompts begin alike, and those of this workload may",
+                    _ => "the record does not compare prompts, and those of this workload may share prefixes",
                 },
             );
         }
-        let mut check = Check::new(NAME);
+        let mut check = HealthCheck::new(NAME);
         if self.unknown > 0 {
             check.note(format!(
-                "{} could not be judged: the record does not say what earlier prompts began like theirs",
+                "{} could not be judged: the record does not compare their prompts with earlier ones",
                 count(self.unknown, "request")
             ));
         }
         let of_all = |tokens: u64| tokens as f64 / self.prompt_tokens.max(1) as f64;
         let of_prompts = of_all(self.unexpected);
-        if self.culprits.count > 0 {
+        if self.violations.count > 0 {
             let what = format!(
                 "{} of all prompt tokens were cached, and {} of all came from a cache that this run cannot have filled, not counting {} \
                  tokens of each prompt ({} is allowed), in {} of {}: {}",
@@ -121,9 +122,9 @@ impl Cache {
                 share(of_prompts),
                 cold.slack,
                 share(cold.allowed_share),
-                self.culprits.count,
+                self.violations.count,
                 count(self.reporting, "request"),
-                self.culprits.names()
+                self.violations.names()
             );
             if of_prompts > cold.allowed_share {
                 check.fail(what);
@@ -131,11 +132,15 @@ impl Cache {
                 check.note(what);
             }
         }
-        check.figure("requests reporting", Unit::Count, self.reporting as f64);
-        check.figure("prompt tokens", Unit::Tokens, self.prompt_tokens as f64);
-        check.figure("cached tokens", Unit::Tokens, self.cached as f64);
-        check.figure("cached tokens to be expected", Unit::Tokens, self.ideal as f64);
-        // These are all cached tokens, each once.
+        check.figure("requests reporting", ValueUnit::Count, self.reporting as f64);
+        check.figure("prompt tokens", ValueUnit::Tokens, self.prompt_tokens as f64);
+        check.figure("cached tokens", ValueUnit::Tokens, self.cached as f64);
+        check.figure(
+            "cached tokens to be expected",
+            ValueUnit::Tokens,
+            self.ideal as f64,
+        );
+        // Every cached token is counted exactly once.
         let counted = self.explained + self.not_counted + self.unexpected;
         let out_of_turn = self.cached.saturating_sub(counted);
         let parts = [
@@ -144,16 +149,17 @@ impl Cache {
             ("known out of turn", out_of_turn),
         ];
         for (part, tokens) in parts {
-            check.figure(&format!("cached tokens {part}"), Unit::Tokens, tokens as f64);
+            check.figure(&format!("cached tokens {part}"), ValueUnit::Tokens, tokens as f64);
         }
-        check.figure("unexpected tokens", Unit::Tokens, self.unexpected as f64);
-        check.figure("unexpected share", Unit::Share, of_prompts);
+        check.figure("unexpected tokens", ValueUnit::Tokens, self.unexpected as f64);
+        check.figure("unexpected share", ValueUnit::Share, of_prompts);
         check
     }
 }
 
-/// As many tokens of a prompt as the server would count: its tokenizer may need more of them for the same words. Where it needs fewer,
-/// its template makes up for some, and nothing is taken away.
+/// Converts a token count of the host's tokenizer into the server's. The server may need more
+/// tokens for the same text. Where it needs fewer, its chat template makes up for some of them, so
+/// the count is never reduced.
 fn in_tokens_of_the_server(known: u32, prompt: u32, of_server: u32) -> u32 {
     if prompt == 0 || of_server <= prompt {
         return known;

@@ -1,42 +1,42 @@
-//! Whether as many sessions ran at a time as were asked for.
+//! Check that the requested number of sessions ran concurrently.
 
 use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 use veeksha_stats::{duration, share};
 
-use crate::expected::{Expected, Traffic};
-use crate::report::{Check, Unit};
+use crate::expected::{Expected, ExpectedTraffic};
+use crate::report::{HealthCheck, ValueUnit};
 
 pub(crate) const NAME: &str = "Session Concurrency";
 
-/// Counts the sessions that run at each instant: from the first dispatch of a session (or when it should have come, had it been on
-/// time) until its last request is complete, think times included.
+/// Number of running sessions over time. A session runs from its first dispatch (moved earlier by
+/// the dispatch's lateness) until its last request completes, think times included.
 pub(crate) struct Concurrency {
     target: Option<(u32, Nanos)>,
     undershoot: f64,
     measured_until: Nanos,
-    /// When each session began and, if it did, ended.
+    /// Begin of each session and, if it ended, its end.
     sessions: Vec<(Nanos, Option<Nanos>)>,
 }
 
-/// How long so many sessions ran.
+/// Time spent at each level of concurrency.
 #[derive(Default)]
-struct Phase {
+struct LevelTimes {
     below: Nanos,
     at: Nanos,
     above: Nanos,
-    /// Nanoseconds by number of sessions.
+    /// Nanoseconds by number of running sessions.
     held: BTreeMap<u32, Nanos>,
-    /// Session-nanoseconds that were asked for, and those of them that were missing.
+    /// Requested session-nanoseconds, and the part of them during which a session was missing.
     asked: f64,
     missing: f64,
     most_above: u32,
 }
 
-/// What changes at an instant; in this order, where several do.
+/// Changes of level at one instant; applied in this order if several coincide.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
+enum LevelChange {
     MoreAllowed,
     Ended,
     Began,
@@ -46,8 +46,8 @@ impl Concurrency {
     pub(crate) fn new(expected: &Expected) -> Self {
         Concurrency {
             target: match expected.traffic {
-                Traffic::Concurrent { target, ramp } => Some((target, ramp)),
-                Traffic::Rate { .. } | Traffic::FixedSchedule => None,
+                ExpectedTraffic::Concurrent { target, ramp } => Some((target, ramp)),
+                ExpectedTraffic::Rate { .. } | ExpectedTraffic::FixedSchedule => None,
             },
             undershoot: expected.undershoot,
             measured_until: expected.measured_until.unwrap_or(Nanos::MAX),
@@ -55,44 +55,41 @@ impl Concurrency {
         }
     }
 
-    /// Takes a session.
+    /// Adds a session.
     pub(crate) fn add(&mut self, begin: Nanos, end: Option<Nanos>) {
         if self.target.is_some() {
             self.sessions.push((begin, end));
         }
     }
 
-    /// The run stopped measuring.
+    /// Records the instant at which measurement stopped.
     pub(crate) fn measured_until(&mut self, at: Nanos) {
         self.measured_until = self.measured_until.min(at);
     }
 
-    /// `end` is that of the run.
-    pub(crate) fn finish(self, end: Nanos) -> Check {
+    /// Evaluates the check; `end` is the end of the run.
+    pub(crate) fn finish(self, end: Nanos) -> HealthCheck {
         let Some((target, ramp)) = self.target else {
-            return Check::skipped(
-                NAME,
-                "sessions arrive on their own, whether others are over or not",
-            );
+            return HealthCheck::skipped(NAME, "open-loop traffic has no target concurrency");
         };
         let Some(last_begin) = self.sessions.iter().map(|(begin, _)| *begin).max() else {
-            return Check::skipped(NAME, "no session began");
+            return HealthCheck::skipped(NAME, "no session began");
         };
         let full_until = self.measured_until.min(last_begin).min(end);
         let (rising, full, after) = self.sweep(target, ramp, full_until, end);
-        let mut check = Check::new(NAME);
+        let mut check = HealthCheck::new(NAME);
         let above = rising.above + full.above + after.above;
         if above > 0 {
             let most = rising.most_above.max(full.most_above).max(after.most_above);
             check.fail(format!(
-                "more sessions ran than asked for, for {} in all: up to {most} too many",
+                "more sessions ran than requested, for {} in total: up to {most} too many",
                 duration(above as f64 / 1e9)
             ));
         }
         if full.asked > 0.0 {
             let missing = full.missing / full.asked;
             let what = format!(
-                "{} of the sessions asked for were missing on average while the load should have been full, {} is allowed",
+                "{} of the requested sessions were missing on average at full load, {} is allowed",
                 share(missing),
                 share(self.undershoot)
             );
@@ -101,36 +98,50 @@ impl Concurrency {
             } else {
                 check.note(what);
             }
-            check.figure("missing at full load", Unit::Share, missing);
+            check.figure("missing at full load", ValueUnit::Share, missing);
         } else {
             check.note("the load was never full: no session began after the ramp".into());
         }
-        check.figure("target", Unit::Count, f64::from(target));
-        check.figure("sessions", Unit::Count, self.sessions.len() as f64);
-        rising.tell("ramp", &mut check);
-        full.tell("full load", &mut check);
-        after.tell("afterwards", &mut check);
+        check.figure("target", ValueUnit::Count, f64::from(target));
+        check.figure("sessions", ValueUnit::Count, self.sessions.len() as f64);
+        rising.add_to("ramp", &mut check);
+        full.add_to("full load", &mut check);
+        after.add_to("afterwards", &mut check);
         check
     }
 
-    /// The phases: while the number rises, while it should be full, and until the end.
-    fn sweep(&self, target: u32, ramp: Nanos, full_until: Nanos, end: Nanos) -> (Phase, Phase, Phase) {
+    /// Returns the phases: ramp, full load, and the rest until the end.
+    fn sweep(
+        &self,
+        target: u32,
+        ramp: Nanos,
+        full_until: Nanos,
+        end: Nanos,
+    ) -> (LevelTimes, LevelTimes, LevelTimes) {
         let mut changes = Vec::with_capacity(2 * self.sessions.len() + target as usize);
         for (begin, over) in &self.sessions {
-            changes.push((*begin, Change::Began));
-            changes.push((over.unwrap_or(Nanos::MAX).max(*begin), Change::Ended));
+            changes.push((*begin, LevelChange::Began));
+            changes.push((over.unwrap_or(Nanos::MAX).max(*begin), LevelChange::Ended));
         }
         for place in 1..=u64::from(target) {
             // At floor(target t / ramp) the place opens when target t reaches place * ramp.
             let opens = (u128::from(place) * u128::from(ramp)).div_ceil(u128::from(target.max(1)));
-            changes.push((Nanos::try_from(opens).unwrap_or(Nanos::MAX), Change::MoreAllowed));
+            changes.push((
+                Nanos::try_from(opens).unwrap_or(Nanos::MAX),
+                LevelChange::MoreAllowed,
+            ));
         }
-        // A session that takes the place of one that ends at the same instant is not one too many.
+        // A session that replaces one that ends at the same instant does not exceed the target:
+        // ends sort before begins.
         changes.sort_unstable();
-        let mut phases = [Phase::default(), Phase::default(), Phase::default()];
+        let mut phases = [
+            LevelTimes::default(),
+            LevelTimes::default(),
+            LevelTimes::default(),
+        ];
         let bounds = [(0, ramp), (ramp, full_until), (full_until.max(ramp), Nanos::MAX)];
         let (mut now, mut running, mut allowed) = (0, 0_i64, 0_u32);
-        for (at, change) in changes.into_iter().chain([(end, Change::Ended)]) {
+        for (at, change) in changes.into_iter().chain([(end, LevelChange::Ended)]) {
             let until = at.min(end);
             let count = u32::try_from(running.max(0)).unwrap_or(u32::MAX);
             for (phase, (first, last)) in phases.iter_mut().zip(bounds) {
@@ -139,9 +150,9 @@ impl Concurrency {
             }
             now = now.max(until);
             match change {
-                Change::MoreAllowed => allowed += 1,
-                Change::Ended => running -= 1,
-                Change::Began => running += 1,
+                LevelChange::MoreAllowed => allowed += 1,
+                LevelChange::Ended => running -= 1,
+                LevelChange::Began => running += 1,
             }
         }
         let [rising, full, after] = phases;
@@ -149,7 +160,7 @@ impl Concurrency {
     }
 }
 
-impl Phase {
+impl LevelTimes {
     fn add(&mut self, span: Nanos, running: u32, allowed: u32) {
         if span == 0 {
             return;
@@ -165,7 +176,7 @@ impl Phase {
         self.most_above = self.most_above.max(running.saturating_sub(allowed));
     }
 
-    fn tell(&self, name: &str, check: &mut Check) {
+    fn add_to(&self, name: &str, check: &mut HealthCheck) {
         let whole = self.below + self.at + self.above;
         if whole == 0 {
             return;
@@ -173,7 +184,7 @@ impl Phase {
         for (what, span) in [("below", self.below), ("at", self.at), ("above", self.above)] {
             check.figure(
                 &format!("{name}: time {what} the target"),
-                Unit::Seconds,
+                ValueUnit::Seconds,
                 span as f64 / 1e9,
             );
         }
@@ -198,11 +209,11 @@ impl Phase {
             ("std", variance.sqrt()),
         ];
         for (figure, value) in figures {
-            check.figure(&format!("{name}: sessions ({figure})"), Unit::Count, value);
+            check.figure(&format!("{name}: sessions ({figure})"), ValueUnit::Count, value);
         }
     }
 
-    /// The number of sessions that was not exceeded in this share of the time.
+    /// Returns the number of sessions that was not exceeded during this share of the time.
     fn quantile(&self, share: f64) -> f64 {
         let whole = (self.below + self.at + self.above) as f64;
         let mut seen = 0.0;
@@ -225,16 +236,16 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The same, counted nanosecond by nanosecond.
+        /// The same result, counted nanosecond by nanosecond.
         #[test]
-        fn the_sweep_counts_what_a_look_at_every_instant_counts(
+        fn sweep_agrees_with_a_count_at_every_nanosecond(
             sessions in vec((0..40_u64, option::of(0..30_u64)), 1..12),
             target in 1..5_u32,
             ramp in 0..20_u64,
             measured_until in option::of(0..60_u64),
             end in 1..80_u64,
         ) {
-            let mut expected = Expected::of(Traffic::Concurrent { target, ramp });
+            let mut expected = Expected::of(ExpectedTraffic::Concurrent { target, ramp });
             expected.measured_until = measured_until;
             let mut concurrency = Concurrency::new(&expected);
             let spans: Vec<(u64, Option<u64>)> =

@@ -1,54 +1,59 @@
-//! What a scenario asks for, as far as it can be checked.
+//! Expectations derived from a scenario, as far as they can be checked.
 
 use veeksha_model::Nanos;
 
 const MILLISECOND: Nanos = 1_000_000;
 
-/// What a run should have done, and how far off it may be. [`Expected::of`] has the defaults.
+/// Expected behavior of a run and its tolerances. [`Expected::of`] returns the defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// The load that was asked for.
-    pub traffic: Traffic,
-    /// `benchmark_timeout`, from the start of the run: what begins later is drained and not checked. `None`: no timeout.
+    /// Requested load.
+    pub traffic: ExpectedTraffic,
+    /// `benchmark_timeout`, since the start of the run: later requests are drained and not checked.
+    /// `None`: no timeout.
     pub measured_until: Option<Nanos>,
-    /// How far the mean gap between the starts of sessions may be from the one asked for, and from that of the arrivals that were
-    /// drawn or recorded, as a share of it (0.05: 5 %). Beside it the last session may be late as any request may be, and a rate of
-    /// gaps that are drawn may be off by what chance explains: three standard errors of the mean gap. Veeksha allows 15 % of any run,
-    /// which fails one Poisson run of 20 sessions in two, and passes a run of 10,000 that misses a tenth of its load.
+    /// Allowed relative error of the mean gap between session starts, against the requested gap and
+    /// against the drawn or recorded arrivals (0.05: 5 %). In addition, the last session may be as
+    /// late as any request may be, and a rate with drawn gaps may deviate by three standard errors
+    /// of the mean gap. Veeksha allows 15 % for every run, which fails one Poisson run of 20
+    /// sessions in two and passes a run of 10,000 that misses a tenth of its load.
     pub rate_tolerance: f64,
-    /// How late a request may be dispatched after everything that it waited for, what limits kept it back not counted. Veeksha
-    /// allows 5 s, longer than most answers take; this is still far above what a working host needs, whose lateness the
-    /// certificate judges against each metric.
+    /// Allowed delay of a dispatch after everything it waited for, excluding time held back by
+    /// limits. Veeksha allows 5 s, longer than most answers take. This default is still far above
+    /// what a working host needs; the certificate judges its lateness against each metric.
     pub late: Nanos,
-    /// The share of requests that may be later than that.
+    /// Share of requests that may exceed `late`.
     pub late_share: f64,
-    /// How much earlier than everything that it waited for a request may be dispatched. 0: the scheduler counts from the very
-    /// instants that are recorded, so there is no reason for any.
+    /// Allowed time by which a dispatch may precede what it waited for. 0: the scheduler computes
+    /// due times from the recorded instants, so no request has a reason to be early.
     pub early: Nanos,
-    /// How far the tokens of the new messages may be from the target.
+    /// Allowed deviation of the new messages' token count from the target.
     pub prompt: Tolerance,
-    /// What is asked of answers' lengths.
+    /// Expectation for answer lengths.
     pub output: OutputLength,
-    /// Of [`OutputLength::Exact`]: the share of answers that may end early all the same. A server that is asked for `ignore_eos` may
-    /// still end at a stop string or at the end of its context, and one answer in hundreds is no other load; Veeksha fails a run for
-    /// a single one, by more than 15 tokens.
+    /// For [`OutputLength::Exact`]: share of answers that may end early. A server with `ignore_eos`
+    /// may still end at a stop string or at the end of its context, and one such answer in hundreds
+    /// does not change the load. Veeksha fails a run for a single answer that is more than 15
+    /// tokens short.
     pub short_share: f64,
-    /// Of concurrent traffic: the share of the session-seconds asked for that may be missing while the load should be full, from
-    /// the end of the ramp until the last session began (later there is none left to begin). Veeksha never fails for too few.
-    /// Seconds below the target say little: of 1000 short sessions one is always being replaced.
+    /// For concurrent traffic: share of the requested session-seconds that may be missing at full
+    /// load, from the end of the ramp until the last session begins (afterwards none is left to
+    /// begin). Veeksha never fails for too few sessions. Time below the target alone means little:
+    /// with 1000 short sessions, one is always being replaced.
     pub undershoot: f64,
-    /// The largest share of about a second that a client's or dispatcher's thread may be on a processor: above it, work queues up
-    /// and the client is what is measured.
+    /// Largest share of about one second that a client or dispatcher thread may be on a processor.
+    /// Above it, work queues up and the client itself is measured.
     pub busy: f64,
-    /// What the server's prefix cache may know; `None` where a warm cache is wanted, or nothing is to be said of it.
+    /// Bound on the server's cached tokens; `None` if a warm cache is wanted or no claim is made.
     pub cold_cache: Option<ColdCache>,
 }
 
 impl Expected {
-    /// The defaults for a kind of traffic: rates to 5 %, requests at most 100 ms late, prompts to 2 % of the target, answers no
-    /// longer than asked for (and where they must not be shorter, 1 % of them all the same), at most 5 % of the concurrent sessions missing, threads busy for at most 90 % of a second,
-    /// nothing said of the cache.
-    pub fn of(traffic: Traffic) -> Expected {
+    /// Returns the defaults for a kind of traffic: rates within 5 %, requests at most 100 ms late,
+    /// prompts within 2 % of the target, answers not above their limit, at most 1 % of exact
+    /// answers short, at most 5 % of concurrent sessions missing, threads busy for at most 90 % of
+    /// a second, no claim about the cache.
+    pub fn of(traffic: ExpectedTraffic) -> Expected {
         Expected {
             traffic,
             measured_until: None,
@@ -66,62 +71,64 @@ impl Expected {
     }
 }
 
-/// The load that was asked for.
+/// Requested load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Traffic {
+pub enum ExpectedTraffic {
     /// Open loop: sessions start at a rate.
     Rate {
-        /// How many in a second.
+        /// Sessions started per second.
         sessions_per_second: f64,
-        /// How their gaps vary.
-        gaps: Gaps,
+        /// Distribution of the gaps.
+        gaps: GapVariation,
     },
-    /// Closed loop: so many sessions run at a time.
+    /// Closed loop: a fixed number of sessions runs concurrently.
     Concurrent {
-        /// How many.
+        /// Number of sessions.
         target: u32,
-        /// The time in which their number grows from none to the target: at `t` it may be `floor(target * t / ramp)`.
+        /// Time over which the number of sessions grows to the target: at `t` it may be
+        /// `floor(target * t / ramp)`.
         ramp: Nanos,
     },
-    /// Open loop by a recording: sessions start when the record of the trace says so, which stands in every event as the instant
-    /// that was intended.
+    /// Open loop from a recording: sessions start at the trace's instants, which every event
+    /// carries as its intended instant.
     FixedSchedule,
 }
 
-/// How gaps vary.
+/// Variation of the gaps between session starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Gaps {
-    /// They are equal.
+pub enum GapVariation {
+    /// Equal gaps.
     Even,
-    /// They are drawn, independently of each other.
+    /// Independently drawn gaps.
     Drawn {
-        /// Standard deviation divided by mean: 1 of a Poisson process.
+        /// Standard deviation divided by mean: 1 for a Poisson process.
         variation: f64,
     },
 }
 
-impl Gaps {
-    /// Standard deviation divided by mean.
+impl GapVariation {
+    /// Returns standard deviation divided by mean.
     pub(crate) fn variation(self) -> f64 {
         match self {
-            Gaps::Even => 0.0,
-            Gaps::Drawn { variation } => variation,
+            GapVariation::Even => 0.0,
+            GapVariation::Drawn { variation } => variation,
         }
     }
 }
 
-/// How far a number of tokens may be from another. Relative, because a fixed one of 15 tokens, as Veeksha's, lets a prompt of 15
-/// tokens be empty or twice as long, and fails a prompt of 100,000 for what no server notices.
+/// Allowed deviation of a token count. Relative, because a fixed bound of 15 tokens (Veeksha's)
+/// accepts an empty prompt instead of 15 tokens and fails a prompt of 100,000 for a difference that
+/// does not matter to a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// As a share of what was asked for.
+    /// Allowed deviation as a share of the target.
     pub relative: f64,
-    /// But so many tokens always.
+    /// Deviation in tokens that is always allowed.
     pub tokens: u32,
 }
 
 impl Default for Tolerance {
-    /// 2 %, and one token.
+    /// Returns 2 %, and one token.
     fn default() -> Self {
         Tolerance {
             relative: 0.02,
@@ -131,45 +138,47 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// How many tokens it allows for a target.
+    /// Returns the allowed deviation for a target, in tokens.
     pub(crate) fn of(self, target: u32) -> f64 {
         (self.relative * f64::from(target)).max(f64::from(self.tokens))
     }
 }
 
-/// What is asked of answers' lengths.
+/// Expectation for answer lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OutputLength {
-    /// The server is made to generate as many tokens as asked for (`ignore_eos`, minimum tokens).
+    /// The server is forced to generate the requested number of tokens (`ignore_eos`, minimum
+    /// tokens).
     Exact(Tolerance),
-    /// The server may end an answer early; it may not go on beyond what was asked for.
+    /// The server may end an answer early but must not exceed the requested limit.
     AtMost(Tolerance),
 }
 
-/// What a prefix cache that began the run empty may know.
+/// Bound on a prefix cache that was empty at the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColdCache {
-    /// The share of all prompt tokens that may come from the cache without a reason in this run.
+    /// Share of all prompt tokens that may be cached without an explanation in this run.
     pub allowed_share: f64,
-    /// Tokens of each prompt that are not counted: the beginning of the server's chat template, which every prompt shares, and the
-    /// rest of a block of the cache.
+    /// Tokens excluded per prompt: the beginning of the server's chat template, which every prompt
+    /// shares, and the rest of a cache block.
     pub slack: u32,
-    /// What is known of a request whose record says nothing of earlier prompts (`ideal_cached_tokens`).
+    /// Assumption for requests whose record lacks an account of earlier prompts
+    /// (`ideal_cached_tokens`).
     pub without_account: WithoutAccount,
 }
 
-/// What is known of a request if nobody compared its prompt with the earlier ones.
+/// Assumption for a request whose prompt was not compared with earlier ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithoutAccount {
-    /// It begins like none of them but those of its own conversation: the workload makes such prompts.
+    /// Its prompt shares a prefix only with its own conversation: the workload makes such prompts.
     #[default]
     BeginsAnew,
-    /// Nothing: it is not judged.
+    /// No assumption: the request is not judged.
     Unknown,
 }
 
 impl Default for ColdCache {
-    /// 1 % of the prompt tokens, not counting 64 of each prompt; prompts begin anew.
+    /// Returns 1 % of the prompt tokens, excluding 64 tokens per prompt; prompts share no prefix.
     fn default() -> Self {
         ColdCache {
             allowed_share: 0.01,

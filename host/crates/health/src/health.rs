@@ -1,4 +1,4 @@
-//! Takes the events of a run and hands them to the checks.
+//! Dispatch of a run's events to the checks.
 
 use veeksha_events::Event;
 
@@ -11,7 +11,7 @@ use crate::saturation::Saturation;
 use crate::sent::Sent;
 use crate::sessions::Sessions;
 
-/// The checks of a run under way.
+/// Health checks of a run in progress.
 pub struct Health {
     sessions: Sessions,
     sent: Sent,
@@ -22,7 +22,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Before the first event.
+    /// Creates the checks before the first event.
     pub fn new(expected: Expected) -> Health {
         Health {
             sessions: Sessions::new(&expected),
@@ -34,7 +34,8 @@ impl Health {
         }
     }
 
-    /// Takes an event. Requests that are not measured (drained after the timeout) are accounted for, and not judged.
+    /// Processes an event. Unmeasured requests (drained after the timeout) are accounted for but
+    /// not judged.
     pub fn on(&mut self, event: &Event) {
         self.sessions.on(event);
         self.sent.on(event);
@@ -49,7 +50,7 @@ impl Health {
         }
     }
 
-    /// What was found. The events may end anywhere.
+    /// Returns the report. The event stream may end anywhere.
     pub fn finish(self) -> HealthReport {
         let [rate, arrival, concurrency, accounting] = self.sessions.finish();
         let [prompt, output] = self.lengths.finish();

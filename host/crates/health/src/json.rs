@@ -1,10 +1,10 @@
-//! The report as JSON.
+//! JSON form of the report.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use veeksha_stats::Summary;
 
-use crate::report::{Check, HealthReport, Outcome};
+use crate::report::{HealthCheck, HealthOutcome, HealthReport};
 
 #[derive(Serialize)]
 struct Figures {
@@ -20,8 +20,9 @@ struct Figures {
 }
 
 impl HealthReport {
-    /// The report as strict JSON: `passed`, and `checks`, each with `name`, `outcome` (`passed`, `failed`, `skipped`), `why` it was
-    /// skipped or null, `findings`, `figures` and `distributions` by name, each with its unit.
+    /// Returns the report as strict JSON: `passed`, and `checks`, each with `name`, `outcome`
+    /// (`passed`, `failed`, `skipped`), `why` it was skipped or null, `findings`, and `figures` and
+    /// `distributions` by name with their units.
     pub fn json(&self) -> Value {
         json!({
             "passed": self.passed(),
@@ -30,11 +31,11 @@ impl HealthReport {
     }
 }
 
-fn check(check: &Check) -> Value {
+fn check(check: &HealthCheck) -> Value {
     let (outcome, why) = match &check.outcome {
-        Outcome::Passed => ("passed", None),
-        Outcome::Failed => ("failed", None),
-        Outcome::Skipped(why) => ("skipped", Some(why)),
+        HealthOutcome::Passed => ("passed", None),
+        HealthOutcome::Failed => ("failed", None),
+        HealthOutcome::Skipped(why) => ("skipped", Some(why)),
     };
     let figures: Map<String, Value> = (check.figures.iter())
         .map(|figure| {

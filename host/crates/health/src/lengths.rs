@@ -1,4 +1,4 @@
-//! Whether prompts and answers were as long as asked for.
+//! Checks of prompt and answer lengths.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use veeksha_model::{RequestId, RequestRecord};
 use veeksha_stats::{Summary, number};
 
 use crate::expected::{Expected, OutputLength, Tolerance};
-use crate::report::{Check, Culprits, Unit, count};
+use crate::report::{HealthCheck, ValueUnit, Violations, count};
 
 pub(crate) const PROMPT: &str = "Prompt Length";
 pub(crate) const OUTPUT: &str = "Output Length";
 
-/// Both lengths of all measured requests.
+/// Prompt and answer lengths of all measured requests.
 pub(crate) struct Lengths {
     prompt: Length,
     output: Length,
 }
 
-/// One length against its target.
+/// One kind of length compared with its target.
 struct Length {
     name: &'static str,
     tolerance: Tolerance,
-    /// The share that may have fewer tokens than asked for; `None`: all may.
+    /// Share of requests that may be too short; `None`: any number may be.
     short_share: Option<f64>,
-    /// How often each difference occurred.
+    /// Occurrences of each difference.
     differences: BTreeMap<i64, u64>,
     requests: u64,
-    too_long: Culprits,
-    too_short: Culprits,
-    /// Differences to the target as a share of it: the sum, and the largest by its size.
+    too_long: Violations,
+    too_short: Violations,
+    /// Relative differences to the target: their sum, and the largest by magnitude.
     relative: (f64, f64),
 }
 
@@ -44,7 +44,8 @@ impl Lengths {
         }
     }
 
-    /// Takes a measured request. A target of no tokens is none; an answer that failed has no length.
+    /// Records a measured request. A prompt target of 0 means no target; a failed answer has no
+    /// length.
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         if record.target_prompt_tokens > 0 {
             self.prompt
@@ -55,7 +56,7 @@ impl Lengths {
         }
     }
 
-    pub(crate) fn finish(self) -> [Check; 2] {
+    pub(crate) fn finish(self) -> [HealthCheck; 2] {
         [
             self.prompt
                 .finish("no measured request has a target for its prompt's length"),
@@ -72,8 +73,8 @@ impl Length {
             short_share,
             differences: BTreeMap::new(),
             requests: 0,
-            too_long: Culprits::default(),
-            too_short: Culprits::default(),
+            too_long: Violations::default(),
+            too_short: Violations::default(),
             relative: (0.0, 0.0),
         }
     }
@@ -82,66 +83,66 @@ impl Length {
         let difference = i64::from(tokens) - i64::from(target);
         self.requests += 1;
         *self.differences.entry(difference).or_default() += 1;
-        // Of a target of nothing, one token too many is all of it.
+        // A target of 0 cannot be divided by: one token too many counts as 100 %.
         let relative = difference as f64 / f64::from(target.max(1));
         self.relative.0 += relative;
         if relative.abs() > self.relative.1.abs() {
             self.relative.1 = relative;
         }
         let allowed = self.tolerance.of(target);
-        let culprit = || format!("{request} ({tokens} of {target})");
+        let name = || format!("{request} ({tokens} of {target})");
         if difference as f64 > allowed {
-            self.too_long.add(culprit);
+            self.too_long.add(name);
         } else if self.short_share.is_some() && (-difference) as f64 > allowed {
-            self.too_short.add(culprit);
+            self.too_short.add(name);
         }
     }
 
-    fn finish(self, nothing: &str) -> Check {
+    fn finish(self, nothing: &str) -> HealthCheck {
         if self.requests == 0 {
-            return Check::skipped(self.name, nothing);
+            return HealthCheck::skipped(self.name, nothing);
         }
-        let mut check = Check::new(self.name);
+        let mut check = HealthCheck::new(self.name);
         let allowed = format!(
             "{} % of the target and {}",
             number(self.tolerance.relative * 100.0),
             count(u64::from(self.tolerance.tokens), "token")
         );
         let short_share = self.short_share.unwrap_or_default();
-        for (culprits, what, share) in [
+        for (violations, what, share) in [
             (&self.too_long, "longer", 0.0),
             (&self.too_short, "shorter", short_share),
         ] {
-            if culprits.count == 0 {
+            if violations.count == 0 {
                 continue;
             }
             let found = format!(
-                "{} of {} {what} than asked for by more than the larger of {allowed}: {}",
-                culprits.count,
+                "{} of {} {what} than requested by more than the larger of {allowed}: {}",
+                violations.count,
                 count(self.requests, "request"),
-                culprits.names()
+                violations.names()
             );
-            if culprits.count as f64 <= share * self.requests as f64 {
-                check.note(format!("{found}; {} % may be", number(share * 100.0)));
+            if violations.count as f64 <= share * self.requests as f64 {
+                check.note(format!("{found}; {} % is allowed", number(share * 100.0)));
             } else {
                 check.fail(found);
             }
         }
-        check.figure("requests", Unit::Count, self.requests as f64);
-        check.figure("too long", Unit::Count, self.too_long.count as f64);
-        check.figure("too short", Unit::Count, self.too_short.count as f64);
+        check.figure("requests", ValueUnit::Count, self.requests as f64);
+        check.figure("too long", ValueUnit::Count, self.too_long.count as f64);
+        check.figure("too short", ValueUnit::Count, self.too_short.count as f64);
         check.figure(
             "mean difference",
-            Unit::Share,
+            ValueUnit::Share,
             self.relative.0 / self.requests as f64,
         );
-        check.figure("largest difference", Unit::Share, self.relative.1);
-        check.distribution("tokens - target", Unit::Tokens, summary(&self.differences));
+        check.figure("largest difference", ValueUnit::Share, self.relative.1);
+        check.distribution("tokens - target", ValueUnit::Tokens, summary(&self.differences));
         check
     }
 }
 
-/// The figures of values that occur so often.
+/// Summarizes values given with their number of occurrences.
 fn summary(counts: &BTreeMap<i64, u64>) -> Option<Summary> {
     let mut ends = Vec::with_capacity(counts.len());
     let mut end = 0;

@@ -1,16 +1,17 @@
-//! Whether a run did what its scenario asked for: checks over the events. Pure.
+//! Checks that a run did what its scenario asked for, computed from its events. Pure.
 //!
-//! A certificate (`veeksha-metrics`) says how accurately the host measured. Health says something else: whether the load was the
-//! one that the scenario describes. A run can be measured perfectly and still have offered half the sessions, prompts of the wrong
-//! length, or prompts that the server had in its cache from the run before.
+//! The certificate (`veeksha-metrics`) states how accurately the host measured. Health states
+//! whether the load was the one that the scenario describes: a run can be measured perfectly and
+//! still have offered half the sessions, prompts of the wrong length, or prompts that the server
+//! had cached from an earlier run.
 //!
-//! [`Health`] takes the events of a run, in any order that threads bring them in, cut anywhere; [`Health::finish`] gives a
-//! [`HealthReport`]. What was expected is plain data, [`Expected`]. Memory: a few numbers for each request and session, never
-//! their chunks.
+//! [`Health`] consumes the events of a run in the order in which threads deliver them, possibly
+//! truncated; [`Health::finish`] returns a [`HealthReport`]. The expectations are plain data,
+//! [`Expected`]. Memory use is a few numbers for each request and session, never their chunks.
 //!
-//! The checks of Veeksha are all here under their names. Where one of them could not fail (early dispatch, too few sessions at a
-//! time) or judged by a measure that hides errors (15 tokens, whatever the length), it is stricter, and the field that decides
-//! says why.
+//! All of Veeksha's checks exist here under their names. Where one of them could not fail (early
+//! dispatch, too few concurrent sessions) or used a measure that hides errors (15 tokens, whatever
+//! the length), this crate is stricter; the field that holds the bound documents the reason.
 #![forbid(unsafe_code)]
 
 mod arrival;
@@ -30,6 +31,8 @@ mod session;
 mod sessions;
 mod text;
 
-pub use expected::{ColdCache, Expected, Gaps, OutputLength, Tolerance, Traffic, WithoutAccount};
+pub use expected::{
+    ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance, WithoutAccount,
+};
 pub use health::Health;
-pub use report::{Check, Distribution, Figure, HealthReport, Outcome, Unit};
+pub use report::{CheckDistribution, CheckValue, HealthCheck, HealthOutcome, HealthReport, ValueUnit};

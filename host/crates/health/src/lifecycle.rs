@@ -1,13 +1,14 @@
-//! How long each stage of a request's life in the host took.
+//! Check of the time a request spends in each stage inside the host.
 
 use veeksha_model::RequestRecord;
 
-use crate::report::{Check, Culprits, Times, Unit, count};
+use crate::report::{HealthCheck, Times, ValueUnit, Violations, count};
 
 pub(crate) const NAME: &str = "Lifecycle Timing Delays";
 
-/// From due to dispatched, picked up and sent, and from the answer's end to its result. Long delays are the certificate's to judge;
-/// what fails here is a stage that begins before the one before it.
+/// Time from due to dispatched, picked up and sent, and from the answer's end to its result. The
+/// certificate judges long delays; this check fails only if a stage begins before the preceding
+/// one.
 #[derive(Default)]
 pub(crate) struct Lifecycle {
     requests: u64,
@@ -16,12 +17,12 @@ pub(crate) struct Lifecycle {
     pick_up: Times,
     send: Times,
     process: Times,
-    early: Culprits,
-    disordered: Culprits,
+    early: Violations,
+    disordered: Violations,
 }
 
 impl Lifecycle {
-    /// Takes a measured request.
+    /// Records a measured request.
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         self.requests += 1;
         self.dispatch.add(record.dispatched_at, record.intended);
@@ -46,11 +47,11 @@ impl Lifecycle {
         }
     }
 
-    pub(crate) fn finish(self) -> Check {
+    pub(crate) fn finish(self) -> HealthCheck {
         if self.requests == 0 {
-            return Check::skipped(NAME, "no measured request was sent");
+            return HealthCheck::skipped(NAME, "no measured request was sent");
         }
-        let mut check = Check::new(NAME);
+        let mut check = HealthCheck::new(NAME);
         if self.early.count > 0 {
             let early = count(self.early.count, "request");
             check.fail(format!(
@@ -62,14 +63,26 @@ impl Lifecycle {
             let disordered = count(self.disordered.count, "request");
             let names = self.disordered.names();
             check.fail(format!(
-                "{disordered} whose stages are out of order (was the clock set?): {names}"
+                "{disordered} whose stages are out of order (was the system clock changed?): {names}"
             ));
         }
-        check.distribution("due to dispatched", Unit::Seconds, self.dispatch.summary());
-        check.distribution("of it, held back by limits", Unit::Seconds, self.held.summary());
-        check.distribution("dispatched to picked up", Unit::Seconds, self.pick_up.summary());
-        check.distribution("picked up to sent", Unit::Seconds, self.send.summary());
-        check.distribution("completed to processed", Unit::Seconds, self.process.summary());
+        check.distribution("due to dispatched", ValueUnit::Seconds, self.dispatch.summary());
+        check.distribution(
+            "of it, held back by limits",
+            ValueUnit::Seconds,
+            self.held.summary(),
+        );
+        check.distribution(
+            "dispatched to picked up",
+            ValueUnit::Seconds,
+            self.pick_up.summary(),
+        );
+        check.distribution("picked up to sent", ValueUnit::Seconds, self.send.summary());
+        check.distribution(
+            "completed to processed",
+            ValueUnit::Seconds,
+            self.process.summary(),
+        );
         check
     }
 }

@@ -1,36 +1,37 @@
-//! Requests that were under way together, and which of them met what the other had taught.
+//! Pairs of concurrent requests of which one used the cache entries of the other.
 //!
-//! What a server can know of a prompt is worked out in the order of dispatch. Two requests on two connections may arrive the other way
-//! round: then the first one is found in the cache that the second one filled, and the second one is not. What one has too much the
-//! other has too little, and only what no such partner explains is a surprise.
+//! The tokens that a server can have cached are computed in the order of dispatch. Two requests on
+//! two connections may arrive the other way round: the first one then hits the entries of the
+//! second one, which misses them. The surplus of one is the deficit of the other, and only a
+//! surplus without such a partner is unexplained.
 
 use std::collections::VecDeque;
 
 use veeksha_model::{Nanos, RequestId, RequestRecord};
 
-/// So many requests of either kind wait for partners; of more, the oldest are settled.
+/// Maximum number of requests of either kind that wait for partners; older ones are settled.
 const WAITING: usize = 1024;
 
-/// Tokens that a request had too many or too few of.
+/// Surplus or deficit of cached tokens of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     dispatched: Nanos,
     completed: Nanos,
     tokens: u32,
-    surprise: Surprise,
+    surprise: CacheSurplus,
 }
 
-/// A request that had more cached tokens than are explained.
+/// A request with more cached tokens than are explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Surprise {
+pub(crate) struct CacheSurplus {
     pub(crate) request: RequestId,
-    /// What the server says.
+    /// Cached tokens reported by the server.
     pub(crate) cached: u32,
-    /// What it can know, by the order of dispatch.
+    /// Cached tokens explained by the order of dispatch.
     pub(crate) known: u32,
 }
 
-/// Requests whose cached tokens are not those of the order of dispatch, oldest first.
+/// Requests whose cached tokens differ from those of the order of dispatch, oldest first.
 #[derive(Default)]
 pub(crate) struct Overtaken {
     more: VecDeque<Waiting>,
@@ -38,14 +39,14 @@ pub(crate) struct Overtaken {
 }
 
 impl Overtaken {
-    /// Takes a request of which the server knew `more` tokens than it can have, or `known` and less than it could have. Gives back what
-    /// nothing can explain any more.
+    /// Records a request with `more` cached tokens than explained, or with fewer than the `known`
+    /// ones. Returns the surpluses that no later request can explain.
     pub(crate) fn on(
         &mut self,
         record: &RequestRecord,
-        surprise: Surprise,
+        surprise: CacheSurplus,
         more: u32,
-    ) -> Option<(Surprise, u32)> {
+    ) -> Option<(CacheSurplus, u32)> {
         let less = surprise.known.saturating_sub(surprise.cached);
         let (partners, own, tokens) = match more {
             0 => (&mut self.more, &mut self.less, less),
@@ -77,8 +78,8 @@ impl Overtaken {
         (more > 0).then_some((settled.surprise, settled.tokens))
     }
 
-    /// What is left unexplained at the end.
-    pub(crate) fn finish(self) -> impl Iterator<Item = (Surprise, u32)> {
+    /// Returns the surpluses that are still unexplained at the end.
+    pub(crate) fn finish(self) -> impl Iterator<Item = (CacheSurplus, u32)> {
         self.more.into_iter().map(|left| (left.surprise, left.tokens))
     }
 }

@@ -1,137 +1,139 @@
-//! What the checks found.
+//! Results of the checks.
 
 use veeksha_stats::Summary;
 
-/// The outcome of all checks.
+/// Results of all checks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HealthReport {
-    /// One after the other, always the same ones in the same order.
-    pub checks: Vec<Check>,
+    /// Results in a fixed order; every check is present.
+    pub checks: Vec<HealthCheck>,
 }
 
-/// The outcome of one check.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Check {
-    /// Its name.
+pub struct HealthCheck {
+    /// Display name, also its key in JSON.
     pub name: &'static str,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What was found, in words with numbers. Of a check that failed, the reasons come first.
+    /// Outcome of the check.
+    pub outcome: HealthOutcome,
+    /// Findings as sentences with numbers; the reasons come first if the check failed.
     pub findings: Vec<String>,
-    /// Single numbers.
-    pub figures: Vec<Figure>,
-    /// Samples.
-    pub distributions: Vec<Distribution>,
+    /// Single values.
+    pub figures: Vec<CheckValue>,
+    /// Distributions of values.
+    pub distributions: Vec<CheckDistribution>,
 }
 
-/// How a check ended.
+/// Outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The run did as it should.
+pub enum HealthOutcome {
+    /// The run meets the expectation.
     Passed,
-    /// It did not.
+    /// The run does not meet the expectation.
     Failed,
-    /// The check does not apply, or the run gave nothing to check; why.
+    /// The check does not apply, or the run has no data for it; carries the reason.
     Skipped(String),
 }
 
-/// What a number counts.
+/// Unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum ValueUnit {
     /// Seconds.
     Seconds,
     /// Tokens.
     Tokens,
-    /// Things.
+    /// A number of items.
     Count,
-    /// Things in a second.
+    /// Items per second.
     PerSecond,
-    /// A part of a whole, 0 to 1.
+    /// A share, 0 to 1.
     Share,
 }
 
-impl Unit {
-    /// As it stands in files.
+impl ValueUnit {
+    /// Returns the name used in files.
     pub fn name(self) -> &'static str {
         match self {
-            Unit::Seconds => "s",
-            Unit::Tokens => "tokens",
-            Unit::Count => "1",
-            Unit::PerSecond => "1/s",
-            Unit::Share => "share",
+            ValueUnit::Seconds => "s",
+            ValueUnit::Tokens => "tokens",
+            ValueUnit::Count => "1",
+            ValueUnit::PerSecond => "1/s",
+            ValueUnit::Share => "share",
         }
     }
 }
 
-/// A number.
+/// A named value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// What it is.
+pub struct CheckValue {
+    /// Name, unique within its check.
     pub name: String,
-    /// In which unit.
-    pub unit: Unit,
-    /// How much.
+    /// Unit of `value`.
+    pub unit: ValueUnit,
+    /// Finite value.
     pub value: f64,
 }
 
-/// A sample.
+/// A named distribution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Distribution {
-    /// What was measured.
+pub struct CheckDistribution {
+    /// Name, unique within its check.
     pub name: String,
-    /// In which unit.
-    pub unit: Unit,
-    /// Its figures; percentiles are exact.
+    /// Unit of the summary.
+    pub unit: ValueUnit,
+    /// Summary with exact percentiles.
     pub summary: Summary,
 }
 
 impl HealthReport {
-    /// Whether no check failed. One that was skipped says nothing against the run.
+    /// Returns true if no check failed. Skipped checks do not count against a run.
     pub fn passed(&self) -> bool {
-        self.checks.iter().all(|check| check.outcome != Outcome::Failed)
+        self.checks
+            .iter()
+            .all(|check| check.outcome != HealthOutcome::Failed)
     }
 
-    /// The check of a name.
-    pub fn check(&self, name: &str) -> Option<&Check> {
+    /// Returns the check with this name.
+    pub fn check(&self, name: &str) -> Option<&HealthCheck> {
         self.checks.iter().find(|check| check.name == name)
     }
 }
 
-impl Check {
-    /// A check that passed until a reason against it is found.
-    pub(crate) fn new(name: &'static str) -> Check {
-        Check {
+impl HealthCheck {
+    /// Creates a check that passes unless a reason to fail is added.
+    pub(crate) fn new(name: &'static str) -> HealthCheck {
+        HealthCheck {
             name,
-            outcome: Outcome::Passed,
+            outcome: HealthOutcome::Passed,
             findings: Vec::new(),
             figures: Vec::new(),
             distributions: Vec::new(),
         }
     }
 
-    /// A check that does not apply.
-    pub(crate) fn skipped(name: &'static str, why: &str) -> Check {
-        Check {
-            outcome: Outcome::Skipped(why.to_owned()),
-            ..Check::new(name)
+    /// Creates a check that does not apply.
+    pub(crate) fn skipped(name: &'static str, why: &str) -> HealthCheck {
+        HealthCheck {
+            outcome: HealthOutcome::Skipped(why.to_owned()),
+            ..HealthCheck::new(name)
         }
     }
 
-    /// Adds a reason to fail.
+    /// Fails the check for this reason.
     pub(crate) fn fail(&mut self, reason: String) {
-        self.outcome = Outcome::Failed;
+        self.outcome = HealthOutcome::Failed;
         self.findings.push(reason);
     }
 
-    /// Adds what is worth knowing.
+    /// Adds a finding that does not fail the check.
     pub(crate) fn note(&mut self, what: String) {
         self.findings.push(what);
     }
 
-    /// Adds a number. One that is not finite is no number, and is left out.
-    pub(crate) fn figure(&mut self, name: &str, unit: Unit, value: f64) {
+    /// Adds a value; omits it if it is not finite, because JSON has no such numbers.
+    pub(crate) fn figure(&mut self, name: &str, unit: ValueUnit, value: f64) {
         if value.is_finite() {
-            self.figures.push(Figure {
+            self.figures.push(CheckValue {
                 name: name.to_owned(),
                 unit,
                 value,
@@ -139,17 +141,18 @@ impl Check {
         }
     }
 
-    /// Adds a sample, if there is one.
-    pub(crate) fn distribution(&mut self, name: &str, unit: Unit, summary: Option<Summary>) {
-        self.distributions.extend(summary.map(|summary| Distribution {
-            name: name.to_owned(),
-            unit,
-            summary,
-        }));
+    /// Adds a distribution, if there is one.
+    pub(crate) fn distribution(&mut self, name: &str, unit: ValueUnit, summary: Option<Summary>) {
+        self.distributions
+            .extend(summary.map(|summary| CheckDistribution {
+                name: name.to_owned(),
+                unit,
+                summary,
+            }));
     }
 }
 
-/// `1 request`, `2 requests`.
+/// Formats a count with its noun: `1 request`, `2 requests`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
@@ -157,7 +160,7 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     }
 }
 
-/// At most five of many, for a finding: `3/0, 3/1, 7/0 and 12 more`.
+/// Lists at most five of many, for a finding: `3/0, 3/1, 7/0 and 12 more`.
 pub(crate) fn some(first: &[String], all: u64) -> String {
     let named = &first[..first.len().min(SHOWN)];
     match all.saturating_sub(named.len() as u64) {
@@ -166,19 +169,19 @@ pub(crate) fn some(first: &[String], all: u64) -> String {
     }
 }
 
-/// How many are named in a finding.
+/// Number of items named in a finding.
 pub(crate) const SHOWN: usize = 5;
 
-/// Counts what went wrong and remembers the first few by name.
+/// Number of violations, with the names of the first few.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Culprits {
-    /// How many.
+pub(crate) struct Violations {
+    /// Number of violations.
     pub(crate) count: u64,
     first: Vec<String>,
 }
 
-impl Culprits {
-    /// Adds one. Most of many are never named.
+impl Violations {
+    /// Adds a violation. `name` is called only for the first few.
     pub(crate) fn add(&mut self, name: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.len() < SHOWN {
@@ -186,32 +189,32 @@ impl Culprits {
         }
     }
 
-    /// `3/0, 3/1 and 12 more`.
+    /// Lists the names: `3/0, 3/1 and 12 more`.
     pub(crate) fn names(&self) -> String {
         some(&self.first, self.count)
     }
 }
 
-/// Differences of times in nanoseconds, to be summarised in seconds.
+/// Differences between instants in nanoseconds, summarized in seconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     nanos: Vec<i64>,
 }
 
 impl Times {
-    /// Adds `later` − `earlier`; it can be negative.
+    /// Adds `later` − `earlier`, which may be negative.
     pub(crate) fn add(&mut self, later: u64, earlier: u64) {
         self.nanos.push(difference(later, earlier));
     }
 
-    /// The figures in seconds; `None` without a sample.
+    /// Returns the summary in seconds; `None` without values.
     pub(crate) fn summary(mut self) -> Option<Summary> {
         self.nanos.sort_unstable();
         Summary::of_ranks(self.nanos.len(), |rank| self.nanos[rank] as f64 / 1e9)
     }
 }
 
-/// `later` − `earlier`, to the ends of the type.
+/// Returns `later` − `earlier`, saturating.
 pub(crate) fn difference(later: u64, earlier: u64) -> i64 {
     let difference = i128::from(later) - i128::from(earlier);
     difference.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64

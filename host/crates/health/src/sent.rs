@@ -1,17 +1,17 @@
-//! Whether the requests that were due were sent.
+//! Check that requests that were due were sent.
 
 use veeksha_events::{Event, NeverSentReason};
 use veeksha_stats::share;
 
-use crate::report::{Check, Unit, count};
+use crate::report::{HealthCheck, ValueUnit, count};
 
 pub(crate) const NAME: &str = "Requests Sent";
 
-/// So large a part of what was due may be missing.
+/// Allowed share of unsent requests.
 const ALLOWED: f64 = 0.01;
 
-/// What was due, and what became of it. Requests that the end of the run overtook, and those that a limit of the scenario's own held
-/// back, were not to be sent.
+/// Due requests and their outcome. Requests that were cut off by the end of the run or held back by
+/// a limit of the scenario were not due.
 #[derive(Default)]
 pub(crate) struct Sent {
     finished: u64,
@@ -38,19 +38,19 @@ impl Sent {
         }
     }
 
-    pub(crate) fn finish(self) -> Check {
+    pub(crate) fn finish(self) -> HealthCheck {
         let never = self.withdrawn + self.unmade + self.missed;
         let due = self.finished + never;
         if due == 0 {
-            return Check::skipped(NAME, "no request was due");
+            return HealthCheck::skipped(NAME, "no request was due");
         }
-        let mut check = Check::new(NAME);
+        let mut check = HealthCheck::new(NAME);
         let of_due = never as f64 / due as f64;
         if never > 0 {
             let reasons = [
-                (self.withdrawn, "an earlier one of their session had failed"),
-                (self.unmade, "their session's plugin had failed"),
-                (self.missed, "the host did not come to them"),
+                (self.withdrawn, "an earlier request of their session failed"),
+                (self.unmade, "their session's plugin failed"),
+                (self.missed, "the host did not reach them"),
             ];
             let reasons: Vec<String> = reasons
                 .iter()
@@ -76,10 +76,10 @@ impl Sent {
                 count(self.finished, "request")
             ));
         }
-        check.figure("requests due", Unit::Count, due as f64);
-        check.figure("requests sent", Unit::Count, self.finished as f64);
-        check.figure("requests failed", Unit::Count, self.failed as f64);
-        check.figure("requests never sent", Unit::Count, never as f64);
+        check.figure("requests due", ValueUnit::Count, due as f64);
+        check.figure("requests sent", ValueUnit::Count, self.finished as f64);
+        check.figure("requests failed", ValueUnit::Count, self.failed as f64);
+        check.figure("requests never sent", ValueUnit::Count, never as f64);
         check
     }
 }

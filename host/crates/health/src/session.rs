@@ -1,38 +1,38 @@
-//! What is known of one session while its requests are under way.
+//! State of one session while its requests are in progress.
 
 use std::collections::BTreeMap;
 
 use veeksha_model::{Nanos, NodeId};
 
-/// A session that is not accounted for yet.
+/// A session that is not completely accounted for yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Session {
+pub(crate) struct SessionState {
     pub(crate) started_at: Option<Nanos>,
     pub(crate) finished_at: Option<Nanos>,
-    /// Nodes known when it started.
+    /// Number of requests known at its start.
     pub(crate) known: u32,
-    /// All nodes, once it is over.
+    /// Number of all requests, once it is finished.
     pub(crate) all: Option<u32>,
-    pub(crate) nodes: BTreeMap<NodeId, Node>,
-    /// Requests whose parents have not all been told.
-    pub(crate) waiting: Vec<Child>,
-    pub(crate) first_dispatch: Option<Dispatch>,
-    /// The last instant that anything of it is known of.
+    pub(crate) nodes: BTreeMap<NodeId, RequestState>,
+    /// Requests with parents whose outcome is not known yet.
+    pub(crate) waiting: Vec<WaitingRequest>,
+    pub(crate) first_dispatch: Option<DispatchTimes>,
+    /// Latest instant of any of its events.
     pub(crate) last: Nanos,
 }
 
-/// What is known of one request.
+/// State of one request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct RequestState {
     pub(crate) dispatched: bool,
     pub(crate) finished: bool,
     pub(crate) never_sent: bool,
     pub(crate) completed_at: Nanos,
 }
 
-/// A request that waited for others.
+/// A request with parents.
 #[derive(Clone, Debug)]
-pub(crate) struct Child {
+pub(crate) struct WaitingRequest {
     pub(crate) node: NodeId,
     pub(crate) parents: Vec<NodeId>,
     pub(crate) wait_after_ready: Nanos,
@@ -41,31 +41,33 @@ pub(crate) struct Child {
     pub(crate) held: Nanos,
 }
 
-/// A dispatch.
+/// Instants of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dispatch {
+pub(crate) struct DispatchTimes {
     pub(crate) intended: Nanos,
     pub(crate) at: Nanos,
 }
 
-impl Session {
-    /// Requests of which it is known what became of them.
-    pub(crate) fn told(&self) -> u32 {
-        let told = self
+impl SessionState {
+    /// Returns the number of requests whose outcome is known.
+    pub(crate) fn resolved(&self) -> u32 {
+        let resolved = self
             .nodes
             .values()
             .filter(|node| node.finished || node.never_sent);
-        u32::try_from(told.count()).unwrap_or(u32::MAX)
+        u32::try_from(resolved.count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether nothing more is to come of it: it is over, all its requests are told of, and so is every dispatch.
+    /// Returns true if no further event is expected: the session, all its requests and all their
+    /// dispatches are known.
     pub(crate) fn is_accounted_for(&self) -> bool {
         self.started_at.is_some()
-            && self.all.is_some_and(|all| self.told() >= all)
+            && self.all.is_some_and(|all| self.resolved() >= all)
             && self.nodes.values().all(|node| node.dispatched || !node.finished)
     }
 
-    /// When it began to take a place: the instant that its roots count from, later by as much as its first dispatch was late.
+    /// Returns the instant from which it occupies a place: its start, later by the lateness of its
+    /// first dispatch.
     pub(crate) fn began(&self) -> Option<Nanos> {
         let first = self.first_dispatch?;
         let late = first.at.saturating_sub(first.intended);
@@ -75,7 +77,7 @@ impl Session {
         )
     }
 
-    /// When the last parent of a request was complete; `None` while one of them is not told.
+    /// Returns the completion of the last parent; `None` while a parent's outcome is unknown.
     pub(crate) fn parents_done(&self, parents: &[NodeId]) -> Option<Nanos> {
         let mut done = 0;
         for parent in parents {

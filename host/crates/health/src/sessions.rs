@@ -1,7 +1,7 @@
-//! Every session and request accounted for: which were told twice, and which never.
+//! Accounting of every session and request: duplicates and losses.
 //!
-//! A session is kept while anything of it is open and then becomes one number in a set of ranges, so memory follows what is under
-//! way, not the length of the run.
+//! A session is kept while any of its requests is open and then becomes one number in a set of
+//! ranges, so memory follows the work in progress, not the length of the run.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,20 +12,20 @@ use crate::arrival::Arrival;
 use crate::concurrency::Concurrency;
 use crate::expected::Expected;
 use crate::rate::Rate;
-use crate::report::{Check, Culprits, Unit, count};
-use crate::session::{Child, Dispatch, Session};
+use crate::report::{HealthCheck, ValueUnit, Violations, count};
+use crate::session::{DispatchTimes, SessionState, WaitingRequest};
 
 pub(crate) const NAME: &str = "Request Accounting";
 
-/// All sessions of a run, and the checks that look at whole sessions.
+/// All sessions of a run, with the checks that need whole sessions.
 pub(crate) struct Sessions {
-    open: HashMap<SessionId, Session>,
+    open: HashMap<SessionId, SessionState>,
     closed: Ranges,
     ended: Option<Nanos>,
     last: Nanos,
-    finished_twice: Culprits,
-    dispatched_twice: Culprits,
-    both: Culprits,
+    finished_twice: Violations,
+    dispatched_twice: Violations,
+    both: Violations,
     requests: u64,
     pub(crate) arrival: Arrival,
     pub(crate) rate: Rate,
@@ -39,9 +39,9 @@ impl Sessions {
             closed: Ranges::default(),
             ended: None,
             last: 0,
-            finished_twice: Culprits::default(),
-            dispatched_twice: Culprits::default(),
-            both: Culprits::default(),
+            finished_twice: Violations::default(),
+            dispatched_twice: Violations::default(),
+            both: Violations::default(),
             requests: 0,
             arrival: Arrival::new(expected),
             rate: Rate::new(expected),
@@ -100,8 +100,8 @@ impl Sessions {
         }
     }
 
-    /// The account of a session; `None` if it is closed.
-    fn session(&mut self, id: SessionId, at: Nanos) -> Option<&mut Session> {
+    /// Returns the state of a session; `None` if it is closed.
+    fn session(&mut self, id: SessionId, at: Nanos) -> Option<&mut SessionState> {
         self.last = self.last.max(at);
         if self.closed.contains(id.0) {
             return None;
@@ -116,7 +116,7 @@ impl Sessions {
             self.dispatched_twice.add(|| request.to_string());
             return;
         };
-        let dispatch = Dispatch { intended, at };
+        let dispatch = DispatchTimes { intended, at };
         let first = session.first_dispatch.get_or_insert(dispatch);
         if at < first.at {
             *first = dispatch;
@@ -147,7 +147,7 @@ impl Sessions {
         node.completed_at = record.completed_at;
         let never_sent = node.never_sent;
         if record.measured && !record.parents.is_empty() {
-            session.waiting.push(Child {
+            session.waiting.push(WaitingRequest {
                 node: record.id.node,
                 parents: record.parents.clone(),
                 wait_after_ready: record.wait_after_ready,
@@ -156,7 +156,7 @@ impl Sessions {
                 held: record.held.total(),
             });
         }
-        // Nearly always the parents were told before, and nothing waits.
+        // Nearly always the parents finished before, and nothing waits.
         let waiting = std::mem::take(&mut session.waiting);
         let (ready, waiting): (Vec<_>, Vec<_>) = waiting
             .into_iter()
@@ -173,9 +173,9 @@ impl Sessions {
         self.settle(record.id.session);
     }
 
-    /// Closes a session of which nothing more is to come.
+    /// Closes a session if no further event is expected.
     fn settle(&mut self, id: SessionId) {
-        if self.open.get(&id).is_some_and(Session::is_accounted_for)
+        if self.open.get(&id).is_some_and(SessionState::is_accounted_for)
             && let Some(session) = self.open.remove(&id)
         {
             self.closed.insert(id.0);
@@ -183,7 +183,7 @@ impl Sessions {
         }
     }
 
-    fn pass_on(&mut self, session: &Session) {
+    fn pass_on(&mut self, session: &SessionState) {
         if let Some(first) = session.first_dispatch {
             self.rate.add(first);
         }
@@ -192,9 +192,10 @@ impl Sessions {
         }
     }
 
-    /// The checks of sessions: intra-session arrival, dispatch rate, concurrency, accounting.
-    pub(crate) fn finish(mut self) -> [Check; 4] {
-        let mut left: Vec<(SessionId, Session)> = self.open.drain().collect();
+    /// Returns the checks of sessions: dispatch rate, intra-session arrival, concurrency,
+    /// accounting.
+    pub(crate) fn finish(mut self) -> [HealthCheck; 4] {
+        let mut left: Vec<(SessionId, SessionState)> = self.open.drain().collect();
         left.sort_unstable_by_key(|(id, _)| *id);
         for (_, session) in &left {
             self.pass_on(session);
@@ -209,40 +210,43 @@ impl Sessions {
         ]
     }
 
-    fn accounting(&self, left: &[(SessionId, Session)]) -> Check {
-        let mut check = Check::new(NAME);
+    fn accounting(&self, left: &[(SessionId, SessionState)]) -> HealthCheck {
+        let mut check = HealthCheck::new(NAME);
         let twice = [
             (&self.finished_twice, "finished more than once"),
             (&self.dispatched_twice, "dispatched more than once"),
-            (&self.both, "told to be sent and never sent"),
+            (&self.both, "reported both as sent and as never sent"),
         ];
-        for (culprits, what) in twice {
-            if culprits.count > 0 {
+        for (violations, what) in twice {
+            if violations.count > 0 {
                 check.fail(format!(
                     "{} {what}: {}",
-                    count(culprits.count, "request"),
-                    culprits.names()
+                    count(violations.count, "request"),
+                    violations.names()
                 ));
             }
         }
-        check.figure("requests finished", Unit::Count, self.requests as f64);
+        check.figure("requests finished", ValueUnit::Count, self.requests as f64);
         check.figure(
             "requests finished again",
-            Unit::Count,
+            ValueUnit::Count,
             self.finished_twice.count as f64,
         );
         if self.ended.is_none() {
-            check.note("the record ends before the run does: what is under way at its end cannot be told from what is lost".into());
+            check.note("the record is truncated: requests in progress at its end cannot be distinguished from lost ones".into());
             return check;
         }
-        let (mut unanswered, mut untold, mut unsent) =
-            (Culprits::default(), Culprits::default(), Culprits::default());
+        let (mut unanswered, mut unresolved, mut unsent) = (
+            Violations::default(),
+            Violations::default(),
+            Violations::default(),
+        );
         let mut lost = 0;
         for (id, session) in left {
             let mut missing = session
                 .all
                 .unwrap_or(session.known)
-                .saturating_sub(session.told());
+                .saturating_sub(session.resolved());
             for (node, state) in &session.nodes {
                 let request = RequestId {
                     session: *id,
@@ -257,7 +261,7 @@ impl Sessions {
                 }
             }
             if missing > 0 {
-                untold.add(|| format!("session {id} ({missing})"));
+                unresolved.add(|| format!("session {id} ({missing})"));
                 lost += u64::from(missing);
             }
         }
@@ -270,8 +274,12 @@ impl Sessions {
             ));
         }
         if lost > 0 {
-            let what = "planned and neither sent nor told to be never sent";
-            check.fail(format!("{} {what}: {}", count(lost, "request"), untold.names()));
+            let what = "planned but reported neither as sent nor as never sent";
+            check.fail(format!(
+                "{} {what}: {}",
+                count(lost, "request"),
+                unresolved.names()
+            ));
         }
         if unsent.count > 0 {
             let what = "finished without having been dispatched";
@@ -281,15 +289,19 @@ impl Sessions {
                 unsent.names()
             ));
         }
-        check.figure("requests lost", Unit::Count, (unanswered.count + lost) as f64);
+        check.figure(
+            "requests lost",
+            ValueUnit::Count,
+            (unanswered.count + lost) as f64,
+        );
         check
     }
 }
 
-/// A set of numbers that come nearly in order.
+/// A set of nearly consecutive numbers.
 #[derive(Clone, Debug, Default)]
 struct Ranges {
-    /// First and last of each range.
+    /// First and last number of each range.
     ranges: BTreeMap<u64, u64>,
 }
 
@@ -324,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_grow_together() {
+    fn adjacent_ranges_merge() {
         let mut ranges = Ranges::default();
         for number in [3, 1, 5, 4, u64::MAX, 0, 2, 4] {
             assert!(number == 4 || !ranges.contains(number));

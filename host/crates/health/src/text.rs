@@ -1,15 +1,16 @@
-//! The report for people: `health_check_results.txt`.
+//! Plain-text form of the report: `health_check_results.txt`.
 
 use std::fmt::{self, Write};
 
 use veeksha_stats::{Summary, duration, number, share};
 
-use crate::report::{Check, HealthReport, Outcome, Unit};
+use crate::report::{HealthCheck, HealthOutcome, HealthReport, ValueUnit};
 
 const LINE: &str = "--------------------------------------------------------------------------------";
 
 impl HealthReport {
-    /// The report as plain text, a section for each check: its name, PASSED, FAILED or SKIPPED, what was found, numbers and samples.
+    /// Returns the report as plain text, one section per check: name, PASSED, FAILED or SKIPPED,
+    /// findings, values and distributions.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -18,8 +19,9 @@ impl HealthReport {
     }
 
     fn write(&self, text: &mut String) -> fmt::Result {
-        let outcome =
-            |wanted: fn(&Outcome) -> bool| self.checks.iter().filter(|check| wanted(&check.outcome)).count();
+        let outcome = |wanted: fn(&HealthOutcome) -> bool| {
+            self.checks.iter().filter(|check| wanted(&check.outcome)).count()
+        };
         writeln!(
             text,
             "Health checks: {}",
@@ -28,9 +30,9 @@ impl HealthReport {
         writeln!(
             text,
             "{} passed, {} failed, {} skipped",
-            outcome(|outcome| *outcome == Outcome::Passed),
-            outcome(|outcome| *outcome == Outcome::Failed),
-            outcome(|outcome| matches!(outcome, Outcome::Skipped(_))),
+            outcome(|outcome| *outcome == HealthOutcome::Passed),
+            outcome(|outcome| *outcome == HealthOutcome::Failed),
+            outcome(|outcome| matches!(outcome, HealthOutcome::Skipped(_))),
         )?;
         for check in &self.checks {
             writeln!(text, "{LINE}")?;
@@ -40,12 +42,12 @@ impl HealthReport {
     }
 }
 
-fn write_check(text: &mut String, check: &Check) -> fmt::Result {
+fn write_check(text: &mut String, check: &HealthCheck) -> fmt::Result {
     writeln!(text, "{}", check.name)?;
     match &check.outcome {
-        Outcome::Passed => writeln!(text, "Status: PASSED")?,
-        Outcome::Failed => writeln!(text, "Status: FAILED")?,
-        Outcome::Skipped(why) => writeln!(text, "Status: SKIPPED ({why})")?,
+        HealthOutcome::Passed => writeln!(text, "Status: PASSED")?,
+        HealthOutcome::Failed => writeln!(text, "Status: FAILED")?,
+        HealthOutcome::Skipped(why) => writeln!(text, "Status: SKIPPED ({why})")?,
     }
     for finding in &check.findings {
         writeln!(text, "  * {finding}")?;
@@ -70,7 +72,7 @@ fn write_check(text: &mut String, check: &Check) -> fmt::Result {
     Ok(())
 }
 
-fn write_sample(text: &mut String, name: &str, unit: Unit, summary: &Summary) -> fmt::Result {
+fn write_sample(text: &mut String, name: &str, unit: ValueUnit, summary: &Summary) -> fmt::Result {
     let thin = if summary.p99_is_thin() {
         "; too few for a P99"
     } else {
@@ -90,12 +92,12 @@ fn write_sample(text: &mut String, name: &str, unit: Unit, summary: &Summary) ->
     writeln!(text, "    {}", figures.join(", "))
 }
 
-fn with_unit(value: f64, unit: Unit) -> String {
+fn with_unit(value: f64, unit: ValueUnit) -> String {
     match unit {
-        Unit::Seconds => duration(value),
-        Unit::Share if value < 0.0 => format!("-{}", share(-value)),
-        Unit::Share => share(value),
-        Unit::PerSecond => format!("{}/s", number(value)),
-        Unit::Tokens | Unit::Count => number(value),
+        ValueUnit::Seconds => duration(value),
+        ValueUnit::Share if value < 0.0 => format!("-{}", share(-value)),
+        ValueUnit::Share => share(value),
+        ValueUnit::PerSecond => format!("{}/s", number(value)),
+        ValueUnit::Tokens | ValueUnit::Count => number(value),
     }
 }

@@ -2,7 +2,7 @@
 
 use veeksha_certificate::Certificate;
 use veeksha_events::NeverSentReason;
-use veeksha_health::{HealthReport, Outcome};
+use veeksha_health::{HealthOutcome, HealthReport};
 use veeksha_metrics::{Evaluation, Metric, PluginVerdict, SloResult, Stated};
 use veeksha_model::ErrorClass;
 use veeksha_report::{Mark, Row, Section, duration, number, share};
@@ -434,7 +434,7 @@ pub(crate) fn health(report: &HealthReport) -> Option<Section> {
     let failed = report
         .checks
         .iter()
-        .filter(|check| check.outcome == Outcome::Failed);
+        .filter(|check| check.outcome == HealthOutcome::Failed);
     let rows: Vec<Row> = failed
         .map(|check| Row {
             name: check.name.to_owned(),

@@ -1,10 +1,11 @@
-//! AIPerf's metrics by tag: header, unit, formula. `aiperf/metrics/types/*.py` of aiperf 0.13.0.
+//! AIPerf's metrics by tag, with header, unit and formula: `aiperf/metrics/types/*.py` of aiperf
+//! 0.13.0.
 
 use veeksha_model::Nanos;
 
 use super::facts::Facts;
 
-/// The table of the console that shows a metric.
+/// Table of the console that contains a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     None,
@@ -14,36 +15,36 @@ pub(super) enum Group {
     Active,
 }
 
-/// A metric that each request has one value of.
+/// A metric with one value per request.
 pub(super) struct RecordMetric {
     pub(super) tag: &'static str,
     pub(super) header: &'static str,
     pub(super) unit: &'static str,
-    /// How many of its own units (nanoseconds) make one displayed unit.
+    /// Number of internal units (nanoseconds) per displayed unit.
     pub(super) per: f64,
     pub(super) kind: Kind,
     pub(super) group: Group,
-    /// Its place in the console.
+    /// Position in the console table.
     pub(super) order: u32,
-    /// In its own unit.
+    /// Formula, in the internal unit.
     pub(super) of: fn(&Facts) -> Option<f64>,
 }
 
-/// What else is true of a metric.
+/// Kind of value, which decides how files write it and which requests have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A float.
+    /// A floating-point number.
     Real,
-    /// An integer, which a file shows as one.
+    /// An integer, written as such in files.
     Whole,
-    /// A latency that is also reported with every failed request as an infinite value (`adj_`).
+    /// A latency for which `adj_*` counts every failed request as infinite.
     Latency,
-    /// Of failed requests only.
+    /// A metric of failed requests only.
     Error,
 }
 
 impl RecordMetric {
-    /// Its value for a request, in the displayed unit.
+    /// Returns the metric's value for a request, in the displayed unit.
     pub(super) fn value(&self, facts: &Facts) -> Option<f64> {
         let exists = facts.error == (self.kind == Kind::Error);
         let value = if exists { (self.of)(facts) } else { None };
@@ -63,7 +64,7 @@ fn tokens(value: Option<u64>) -> Option<f64> {
     value.map(|value| value as f64)
 }
 
-/// Two numbers of tokens apart, in percent of the client's.
+/// Returns the difference of two token counts, in percent of the client's.
 fn apart(server: Option<u32>, client: Option<u64>) -> Option<f64> {
     let client = client.filter(|&client| client > 0)? as f64;
     Some((f64::from(server?) - client).abs() / client * 100.0)
@@ -98,7 +99,7 @@ fn reasoning_apart(facts: &Facts) -> Option<f64> {
     apart(facts.usage.and_then(|usage| usage.reasoning), client)
 }
 
-/// How far the answer's length is off what was asked for, in percent.
+/// Returns the difference between actual and requested output length, in percent.
 fn length_mismatch(facts: &Facts) -> Option<f64> {
     let requested = facts
         .requested
@@ -107,8 +108,8 @@ fn length_mismatch(facts: &Facts) -> Option<f64> {
     Some((facts.osl()? as f64 - requested) / requested * 100.0)
 }
 
-/// Counts towards `osl_mismatch_count`: off by more than 5 % of the requested length, or by more than 50 tokens. Absent where
-/// nothing was requested.
+/// Returns true if the request counts towards `osl_mismatch_count`: off by more than 5 % of the
+/// requested length or by more than 50 tokens. `None` if no length was requested.
 pub(super) fn length_mismatched(facts: &Facts) -> Option<bool> {
     length_mismatch(facts).filter(|_| !facts.error)?;
     let requested = f64::from(facts.requested?);
@@ -116,7 +117,8 @@ pub(super) fn length_mismatched(facts: &Facts) -> Option<bool> {
     Some(apart > (requested * 0.05).min(50.0))
 }
 
-/// Counts towards `usage_discrepancy_count`: any of the server's counts is off by more than 10 %.
+/// Returns true if the request counts towards `usage_discrepancy_count`: one of the server's counts
+/// is off by more than 10 %.
 pub(super) fn usage_discrepant(facts: &Facts) -> Option<bool> {
     let exists = !facts.error;
     let (prompt, completion) = (prompt_apart(facts).filter(|_| exists)?, completion_apart(facts)?);
@@ -128,7 +130,7 @@ pub(super) fn usage_discrepant(facts: &Facts) -> Option<bool> {
     )
 }
 
-/// Shorthand for a row of the table below.
+/// Creates a row of the table below.
 const fn metric(
     (tag, header): (&'static str, &'static str),
     (unit, per): (&'static str, f64),
@@ -154,7 +156,7 @@ const MILLIS: (&str, f64) = ("ms", MS);
 const PERCENT: (&str, f64) = ("%", 1.0);
 const HIDDEN: (Group, u32) = (Group::None, 0);
 
-/// All metrics that each request has one value of.
+/// All metrics with one value per request.
 pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
     metric(
         ("request_latency", "Request Latency"),
@@ -359,7 +361,8 @@ pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
         HIDDEN,
         |facts| nanos(facts.receiving),
     ),
-    // Not in AIPerf's registry: injected by `derived_latency.py`, and of failed requests too; see `ISSUED`.
+    // Not in AIPerf's registry: `derived_latency.py` injects them, for failed requests too; see
+    // `ISSUED`.
     metric(
         ("effective_latency", "Effective Latency (CO-aware)"),
         MILLIS,
@@ -383,13 +386,14 @@ pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
     ),
 ];
 
-/// The metrics that start when the request was let go: of all requests, not in time slices, and not in the rows of requests.
+/// Metrics measured from the dispatch: they include failed requests and are missing in time slices
+/// and in request rows.
 pub(super) const ISSUED: [&str; 2] = ["effective_latency", "credit_to_start_latency"];
 
-/// The one metric of which a request has many values.
+/// The only metric with many values per request.
 pub(super) const INTER_CHUNK: &str = "inter_chunk_latency";
 
-/// Metrics of which more is better: a threshold on them is a lower bound.
+/// Returns true if larger values are better: a threshold on the metric is then a lower bound.
 pub(super) fn larger_is_better(tag: &str) -> bool {
     let rate = tag.contains("throughput");
     let amount =
@@ -397,7 +401,7 @@ pub(super) fn larger_is_better(tag: &str) -> bool {
     rate || amount
 }
 
-/// The metrics that a threshold can be set on, with their tags.
+/// Returns the metrics that accept a threshold.
 pub(super) fn with_thresholds() -> impl Iterator<Item = &'static RecordMetric> {
     RECORD_METRICS.iter().filter(|metric| {
         metric.kind != Kind::Error && metric.tag != INTER_CHUNK && !ISSUED.contains(&metric.tag)
@@ -409,7 +413,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tag_is_there_once() {
+    fn tags_are_unique() {
         let mut tags: Vec<_> = RECORD_METRICS.iter().map(|metric| metric.tag).collect();
         tags.sort_unstable();
         tags.dedup();
@@ -417,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_when_larger() {
+    fn larger_is_better_for_throughput_and_lengths() {
         for tag in [
             "output_token_throughput_per_user",
             "output_sequence_length",

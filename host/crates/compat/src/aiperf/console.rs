@@ -5,9 +5,9 @@ use veeksha_events::Event;
 use super::catalogue::Group;
 use super::export::State;
 use crate::options::Options;
-use crate::report::{Figures, Notes};
-use crate::table::{Boxed, grouped};
-use crate::view::Told;
+use crate::report::{MetricList, Notes};
+use crate::table::{BoxTable, grouped};
+use crate::view::ToolResult;
 
 const COLUMNS: [&str; 7] = ["avg", "min", "max", "p99", "p90", "p50", "std"];
 const TITLE: &str = "NVIDIA AIPerf | LLM Metrics";
@@ -23,14 +23,14 @@ impl Aiperf {
         self.state.on(event);
     }
 
-    pub(crate) fn finish(self, options: &Options) -> Told {
+    pub(crate) fn finish(self, options: &Options) -> ToolResult {
         let mut metrics = self.state.metrics(&options.goodput);
-        let mut figures = Figures::default();
+        let mut list = MetricList::default();
         for metric in &metrics {
             let samples = metric.stats.count.unwrap_or(0) as usize;
             for key in super::results::STAT_KEYS {
                 if let Some(value) = metric.stats.get(key) {
-                    figures.only(
+                    list.only(
                         &format!("{}.{key}", metric.tag),
                         metric.unit,
                         Some(value),
@@ -38,9 +38,9 @@ impl Aiperf {
                     );
                 }
             }
-            figures.object.insert(metric.tag.clone(), metric.json());
+            list.object.insert(metric.tag.clone(), metric.json());
         }
-        // The order of display, and within it the order in which they were computed.
+        // In display order; metrics with equal order stay in the order of computation.
         metrics.sort_by_key(|metric| if metric.order == 0 { u32::MAX } else { metric.order });
         let mut table = String::new();
         let groups = [
@@ -57,7 +57,7 @@ impl Aiperf {
             };
             let mut headings = vec!["Metric"];
             headings.extend(COLUMNS);
-            let mut boxed = Boxed::new(&title, &headings);
+            let mut boxed = BoxTable::new(&title, &headings);
             for metric in metrics.iter().filter(|metric| metric.group == group) {
                 let mut cells = vec![format!("{} ({})", metric.header, metric.unit)];
                 let shown = COLUMNS.map(|key| match metric.stats.get(key) {
@@ -73,11 +73,11 @@ impl Aiperf {
             }
         }
         let mut notes = Notes::default();
-        notes.say(
+        notes.add(
             "Lengths are counted by this host's tokenizer, without the chat template, as AIPerf counts by default; where it did not count, they are the server's.",
         );
-        Told {
-            figures,
+        ToolResult {
+            metrics: list,
             table,
             notes,
         }

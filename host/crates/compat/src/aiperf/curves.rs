@@ -1,4 +1,5 @@
-//! The time-weighted "effective" and "active" metrics: `aiperf/analysis/sweepline*.py` and `aiperf/metrics/accumulator_sweeps.py`.
+//! The time-weighted "effective" and "active" metrics: `aiperf/analysis/sweepline*.py` and
+//! `aiperf/metrics/accumulator_sweeps.py`.
 
 use veeksha_model::Nanos;
 use veeksha_stats::StepCurve;
@@ -6,13 +7,13 @@ use veeksha_stats::StepCurve;
 use super::catalogue::Group;
 use super::facts::Facts;
 use super::results::{Metric, Stats};
-use crate::sample::Gaps;
+use crate::sample::GapPool;
 
-/// Above this many gaps between chunks the token rate of a request is taken as even over its decoding, as AIPerf itself does where
-/// its list backend keeps no single gaps: the exact curves need some hundred bytes for each.
+/// Above this number of gaps the tokens of a request are spread evenly over its decoding, as AIPerf
+/// does where its list backend keeps no single gaps: exact curves need some hundred bytes per gap.
 const MOST_GAPS: usize = 2_000_000;
 
-/// The curves of all requests; rates in tokens a nanosecond.
+/// Curves of all requests; rates in tokens per nanosecond.
 #[derive(Debug, Default)]
 pub(super) struct Curves {
     concurrency: StepCurve,
@@ -25,7 +26,7 @@ pub(super) struct Curves {
 }
 
 impl Curves {
-    pub(super) fn of(all: &[Facts], gaps: &Gaps) -> Curves {
+    pub(super) fn of(all: &[Facts], gaps: &GapPool) -> Curves {
         let mut curves = Curves::default();
         let by_gap = gaps.len() > 0 && gaps.len() <= MOST_GAPS;
         for facts in all {
@@ -34,7 +35,7 @@ impl Curves {
         curves
     }
 
-    fn add(&mut self, facts: &Facts, gaps: Option<&Gaps>) {
+    fn add(&mut self, facts: &Facts, gaps: Option<&GapPool>) {
         let (start, end) = (facts.start, facts.end);
         self.concurrency.add(start, end, 1.0);
         let Some(first) = facts.generation_start() else {
@@ -65,7 +66,7 @@ impl Curves {
                 self.in_flight.add(first, end, output as f64);
             }
             Some(gaps) if !facts.gaps.is_empty() => {
-                // One token with the first chunk, the others in equal parts with the chunks after it.
+                // The first chunk carries one token, the others equal parts of the rest.
                 self.in_flight.add(first, end, 1.0);
                 let lasting = facts.gaps.clone().filter(|&at| gaps.get(at) > 0).count();
                 let (part, each) = (rest / facts.gaps.len() as f64, rest / lasting.max(1) as f64);
@@ -76,7 +77,7 @@ impl Curves {
                     if gap > 0 {
                         self.decode.add(before, arrival, each / gap as f64);
                     }
-                    // A chunk that came with the end counts just before it, as there.
+                    // As in AIPerf, a chunk that arrives with the end counts just before it.
                     self.in_flight.add(arrival.min(end.saturating_sub(1)), end, part);
                     before = arrival;
                 }
@@ -85,7 +86,7 @@ impl Curves {
         }
     }
 
-    /// All metrics within a window.
+    /// Returns all metrics within a window.
     pub(super) fn metrics(&self, from: Nanos, to: Nanos) -> Vec<Metric> {
         if self.concurrency.steps().is_empty() {
             return Vec::new();
@@ -235,7 +236,7 @@ impl Curves {
     }
 }
 
-/// Two curves side by side: how long, and both values.
+/// Merges two curves into pieces of constant values: duration and both values.
 fn pairs(a: &StepCurve, b: &StepCurve, from: Nanos, to: Nanos) -> Vec<(u64, f64, f64)> {
     let (mut a, mut b) = (a.pieces(from, to), b.pieces(from, to));
     let (mut left, mut right) = (a.next(), b.next());
@@ -259,7 +260,7 @@ fn pairs(a: &StepCurve, b: &StepCurve, from: Nanos, to: Nanos) -> Vec<(u64, f64,
     pairs
 }
 
-/// Pieces of a curve by value: `compute_time_weighted_stats`.
+/// Pieces of a curve by value, weighted by duration: `compute_time_weighted_stats`.
 struct Weighted(Vec<(f64, f64)>);
 
 impl Weighted {
@@ -272,7 +273,7 @@ impl Weighted {
         Weighted(pieces)
     }
 
-    /// Without time all figures are 0, as there.
+    /// Returns the statistics; all are 0 without duration, as in AIPerf.
     fn stats(&self, scale: f64) -> Stats {
         let time: f64 = self.0.iter().map(|piece| piece.1).sum();
         let (Some(least), Some(most)) = (self.0.first(), self.0.last()) else {
@@ -309,7 +310,7 @@ mod tests {
     use crate::fixture::{Request, record};
 
     #[test]
-    fn curves_side_by_side_are_cut_at_the_edges_of_both() {
+    fn pairs_are_cut_at_the_edges_of_both_curves() {
         let (mut a, mut b) = (StepCurve::new(), StepCurve::new());
         a.add(2, 6, 1.0);
         b.add(4, 8, 3.0);
@@ -325,7 +326,8 @@ mod tests {
 
     #[test]
     fn percentiles_are_weighted_by_time() {
-        // 1 for 6, 5 for 3, 9 for 1: mean (6 + 15 + 9) / 10 = 3; half of the time at most 1, 90 % at most 5.
+        // 1 for 6, 5 for 3, 9 for 1: mean (6 + 15 + 9) / 10 = 3; half of the time at most 1, 90 %
+        // at most 5.
         let stats = Weighted::of([(6, 1.0), (1, 9.0), (3, 5.0)].into_iter()).stats(1.0);
         assert_eq!(
             (stats.avg, stats.min, stats.max),
@@ -346,7 +348,7 @@ mod tests {
         let request = request
             .content(&[100.0, 150.0, 200.0, 250.0, 300.0])
             .output(5, true);
-        let mut gaps = Gaps::default();
+        let mut gaps = GapPool::default();
         let facts = Facts::of(&record(&request), &mut gaps);
         let mut curves = Curves::default();
         curves.add(&facts, by_gap.then_some(&gaps));
@@ -366,7 +368,8 @@ mod tests {
                 let value = avg(tag);
                 assert!((value - expected).abs() < 1e-6 * expected, "{tag}: {value}");
             };
-            // 20 tokens in 100 ms; 4 tokens in 200 ms, the first one having come with the start of the decoding.
+            // 20 tokens in 100 ms; 4 tokens in 200 ms, the first one having come with the start of
+            // the decoding.
             close("active_prefill_throughput", 200.0);
             close("active_decode_throughput", 20.0);
             close("effective_prefill_throughput", 20.0 / 0.3);
@@ -375,7 +378,8 @@ mod tests {
             close("effective_concurrency", 1.0);
             close("effective_decode_concurrency", 2.0 / 3.0);
         }
-        // Gap by gap: 20 for 100 ms, then 21, 22, 23, 24 for 50 ms each. Without gaps: 25 for the 200 ms.
+        // Gap by gap: 20 for 100 ms, then 21, 22, 23, 24 for 50 ms each. Without gaps: 25 for the
+        // 200 ms.
         let in_flight = |by_gap| {
             let metrics = one(by_gap).metrics(0, 300 * ms);
             let metric = metrics

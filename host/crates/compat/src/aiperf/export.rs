@@ -1,4 +1,4 @@
-//! Collects a run for AIPerf's files.
+//! Export of a run as AIPerf's files.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use veeksha_model::{Nanos, RequestRecord, Status};
 
 use super::curves::Curves;
 use super::facts::Facts;
-use super::files::{self, AiperfFiles, Frame};
+use super::files::{self, AiperfFiles, ExportMetadata};
 use super::results::{Metric, Selection};
 use super::row;
 use crate::answer;
 use crate::options::{Options, OptionsError, Threshold};
-use crate::sample::Gaps;
+use crate::sample::GapPool;
 use crate::tokens::TokenCounts;
 use crate::tool::Tool;
 
-/// What AIPerf's files say of a run beside its metrics.
+/// Metadata of a run that AIPerf's files contain next to its metrics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AiperfInfo {
     /// `benchmark_id`: the run's identifier.
     pub benchmark_id: String,
-    /// `aiperf_version`: who wrote the file, such as `veeksha-host 0.1.0`.
+    /// `aiperf_version`: the program that wrote the file, such as `veeksha-host 0.1.0`.
     pub version: String,
     /// `run_info.random_seed`.
     pub seed: Option<u64>,
@@ -30,17 +30,19 @@ pub struct AiperfInfo {
     pub cli_command: String,
     /// `input_config`: the resolved configuration, without secrets.
     pub input_config: Value,
-    /// Goodput's thresholds, by AIPerf's tags, in the displayed units (milliseconds).
+    /// Goodput thresholds by AIPerf's tags, in the displayed units (milliseconds).
     pub goodput: Vec<Threshold>,
-    /// Which tokenizer the client's counts are from, as it reads in a sentence; `None`: nothing is said of it.
+    /// Name of the tokenizer behind the client's counts, as used in a sentence; `None` omits the
+    /// remark.
     pub tokenizer: Option<String>,
-    /// The length of the time slices, in nanoseconds; `None` or 0: none.
+    /// Length of a time slice in nanoseconds; `None` or 0 omits the slices.
     pub slice: Option<Nanos>,
 }
 
-/// Makes AIPerf's files of a run: `profile_export_aiperf.json`, `.csv`, `profile_export.jsonl` and, if asked for, the time slices.
+/// Produces AIPerf's files of a run: `profile_export_aiperf.json`, `.csv`, `profile_export.jsonl`
+/// and, on request, the time slices.
 ///
-/// It keeps some 250 bytes for a request and four for a gap between its chunks.
+/// Keeps about 250 bytes per request and four per gap between chunks.
 #[derive(Debug)]
 pub struct AiperfExport {
     info: AiperfInfo,
@@ -48,28 +50,29 @@ pub struct AiperfExport {
     tokens: TokenCounts,
 }
 
-/// What is known of the run so far.
+/// Data collected from the run so far.
 #[derive(Debug, Default)]
 pub(super) struct State {
     epoch: u64,
     facts: Vec<Facts>,
-    gaps: Gaps,
-    /// By HTTP status, class and message.
+    gaps: GapPool,
+    /// Failures by HTTP status, class and message.
     errors: BTreeMap<(Option<u16>, &'static str, String), u64>,
     end: Nanos,
     interrupted: bool,
     ended: bool,
 }
 
-/// Why an answer that HTTP calls complete is an error.
+/// Reason why an answer that is complete for HTTP counts as an error.
 pub(super) const NO_CONTENT: &str = "no response with content: only a role, usage or end markers came";
 
 impl AiperfExport {
-    /// Starts with an empty run.
+    /// Creates an export of an empty run.
     ///
     /// # Errors
     ///
-    /// If a threshold of goodput names no metric of AIPerf, is repeated, negative or not a number.
+    /// Returns an error if a goodput threshold names an unknown metric, is repeated, negative or
+    /// not a number.
     pub fn new(info: AiperfInfo) -> Result<Self, OptionsError> {
         let options = Options {
             goodput: info.goodput.clone(),
@@ -83,7 +86,7 @@ impl AiperfExport {
         })
     }
 
-    /// Takes in an event.
+    /// Processes an event.
     pub fn on(&mut self, event: &Event) {
         if let Event::Finished(record) = event
             && record.measured
@@ -93,8 +96,9 @@ impl AiperfExport {
         self.state.on(event);
     }
 
-    /// The line of `profile_export.jsonl` for a request that finished and counts, with its line end; `None` for other events.
-    /// It needs nothing but the start of the run, so lines can be written as they come.
+    /// Returns the line of `profile_export.jsonl`, with its line end, for a finished and measured
+    /// request; `None` for other events. It depends only on the start of the run, so lines can be
+    /// written immediately.
     pub fn jsonl_line(&self, event: &Event) -> Option<Vec<u8>> {
         match event {
             Event::Finished(record) if record.measured => {
@@ -104,7 +108,7 @@ impl AiperfExport {
         }
     }
 
-    /// The files, after the last event. A run that was cut short gives the files of what there is, marked as incomplete.
+    /// Returns the files. A truncated run gives files of what exists, marked as incomplete.
     pub fn finish(self) -> AiperfFiles {
         let AiperfExport { info, state, tokens } = self;
         let metrics = state.metrics(&info.goodput);
@@ -115,7 +119,7 @@ impl AiperfExport {
                 &info.input_config,
             )
         });
-        let frame = Frame {
+        let frame = ExportMetadata {
             info: &info,
             epoch: state.epoch,
             end: state.end,
@@ -127,7 +131,7 @@ impl AiperfExport {
             json: files::json(&metrics, &frame),
             csv: files::csv(&metrics),
             timeslices: slices,
-            remarks: tokens.remark(info.tokenizer.as_deref()).into_iter().collect(),
+            remarks: tokens.note(info.tokenizer.as_deref()).into_iter().collect(),
         }
     }
 }
@@ -145,7 +149,7 @@ impl State {
 
     fn take(&mut self, record: &RequestRecord) {
         let facts = Facts::of(record, &mut self.gaps);
-        self.end = self.end.max(answer::over(record));
+        self.end = self.end.max(answer::end_time(record));
         if facts.error {
             let key = match &record.status {
                 Status::Ok { .. } => (None, "InvalidInferenceResultError", NO_CONTENT.to_owned()),
@@ -159,7 +163,7 @@ impl State {
         self.facts.push(facts);
     }
 
-    /// All metrics of the run.
+    /// Returns all metrics of the run.
     pub(super) fn metrics(&self, goodput: &[Threshold]) -> Vec<Metric> {
         let selection = Selection {
             requests: self.facts.iter().collect(),
@@ -173,8 +177,8 @@ impl State {
         metrics
     }
 
-    /// `_compute_timeslices`: windows from the first start on; a request belongs to the window in which it started, and windows
-    /// in which none did are left out.
+    /// `_compute_timeslices`: windows from the first start on. A request belongs to the window in
+    /// which it started; empty windows are left out.
     fn slices(&self, slice: Nanos, goodput: &[Threshold]) -> Vec<Slice> {
         let curves = Curves::of(&self.facts, &self.gaps);
         let first = self.facts.iter().map(|facts| facts.start).min().unwrap_or(0);
@@ -222,7 +226,7 @@ impl State {
     }
 }
 
-/// The metrics of one window, instants relative to the run's zero.
+/// Metrics of one window, with instants relative to the run's zero.
 pub(super) struct Slice {
     pub(super) from: Nanos,
     pub(super) to: Nanos,

@@ -1,34 +1,34 @@
-//! What AIPerf's metrics need to know of one request.
+//! The facts about one request that AIPerf's metrics need.
 
 use std::ops::Range;
 
 use veeksha_model::{ChunkKind, Nanos, RequestRecord, Usage};
 
 use crate::answer::{self, Ending};
-use crate::sample::Gaps;
+use crate::sample::GapPool;
 
-/// One request in a few numbers; instants in nanoseconds since the run's zero, lengths in nanoseconds.
+/// One request; instants in nanoseconds since the run's zero, durations in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    /// `credit_issued_ns`: when the load generator let it go.
+    /// `credit_issued_ns`: the dispatch by the load generator.
     pub(super) issued: Nanos,
     /// `request_start_ns`.
     pub(super) start: Nanos,
-    /// `request_end_ns`: the last event, whatever it was, or the failure.
+    /// `request_end_ns`: the last event of any kind, or the failure.
     pub(super) end: Nanos,
-    /// Whether AIPerf counts it among the errors: it failed, or nothing was generated.
+    /// AIPerf counts the request as an error: it failed, or nothing was generated.
     pub(super) error: bool,
-    /// Lengths since the start, of answers with content.
+    /// Durations since the start, for answers with content.
     pub(super) ttft: Option<Nanos>,
     pub(super) latency: Option<Nanos>,
     pub(super) first_output: Option<Nanos>,
     /// Second content response minus first.
     pub(super) second: Option<Nanos>,
     pub(super) isl: u64,
-    /// Tokens of visible text and tool calls, and of reasoning; absent where there was none of it.
+    /// Tokens of visible text and tool calls, and of reasoning; `None` if the answer has none.
     pub(super) output: Option<u64>,
     pub(super) reasoning: Option<u64>,
-    /// Whether this host's tokenizer counted them, so that they can be held against the server's.
+    /// The host's tokenizer produced the counts, so they can be compared with the server's.
     pub(super) counted: bool,
     pub(super) requested: Option<u32>,
     pub(super) usage: Option<Usage>,
@@ -37,14 +37,14 @@ pub(super) struct Facts {
     pub(super) connecting: Option<Nanos>,
     pub(super) waiting: Option<Nanos>,
     pub(super) receiving: Option<Nanos>,
-    /// Where its gaps between content responses lie in the pool.
+    /// Range of its gaps between content responses in the pool.
     pub(super) gaps: Range<usize>,
 }
 
 impl Facts {
-    /// Reads them off a record; the gaps go to the pool.
-    pub(super) fn of(record: &RequestRecord, pool: &mut Gaps) -> Facts {
-        let start = answer::begun(record);
+    /// Reads the facts from a record and appends the gaps to the pool.
+    pub(super) fn of(record: &RequestRecord, pool: &mut GapPool) -> Facts {
+        let start = answer::pickup_time(record);
         let content = || record.chunks.iter().filter(|chunk| chunk.kind.is_generated());
         let error = answer::ending(record) != Ending::Answered || content().next().is_none();
         let since = |at: Option<Nanos>| at.filter(|_| !error).map(|at| at.saturating_sub(start));
@@ -74,11 +74,11 @@ impl Facts {
             .map(|connect| connect.saturating_add(record.tls.unwrap_or(0)));
         let reads = record.chunks.iter().filter(|chunk| !chunk.merged).count();
         let last = record.chunks.last().map(|chunk| chunk.at);
-        let begun = record.first_byte_at;
+        let pickup_time = record.first_byte_at;
         Facts {
             issued: record.dispatched_at,
             start,
-            end: answer::over(record),
+            end: answer::end_time(record),
             error,
             ttft: since(first),
             latency: since(content().next_back().map(|chunk| chunk.at)),
@@ -97,11 +97,11 @@ impl Facts {
             connecting: known(connecting),
             waiting: record
                 .sent_at
-                .zip(begun)
-                .and_then(|(sent, begun)| begun.checked_sub(sent)),
-            receiving: match (begun, last) {
+                .zip(pickup_time)
+                .and_then(|(sent, pickup_time)| pickup_time.checked_sub(sent)),
+            receiving: match (pickup_time, last) {
                 (Some(_), Some(_)) if reads == 1 => Some(0),
-                (Some(begun), Some(last)) => last.checked_sub(begun),
+                (Some(pickup_time), Some(last)) => last.checked_sub(pickup_time),
                 _ => None,
             },
             gaps: begin..pool.len(),
@@ -116,7 +116,7 @@ impl Facts {
         }
     }
 
-    /// When the first content came.
+    /// Returns the instant of the first content.
     pub(super) fn generation_start(&self) -> Option<Nanos> {
         self.ttft.map(|ttft| self.start.saturating_add(ttft))
     }

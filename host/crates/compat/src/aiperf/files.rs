@@ -1,4 +1,5 @@
-//! `profile_export_aiperf.json` and `.csv` and the time slices: `aiperf/exporters/*.py`, schema version 1.4.
+//! `profile_export_aiperf.json` and `.csv` and the time slices: `aiperf/exporters/*.py`, schema
+//! version 1.4.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -20,7 +21,7 @@ pub struct AiperfFiles {
     pub csv: String,
     /// The files of the time slices, if a length was given.
     pub timeslices: Option<AiperfSlices>,
-    /// What a reader of these files must know and they have no place for; whole sentences.
+    /// Notes for readers of these files for which AIPerf's format has no field; complete sentences.
     pub remarks: Vec<String>,
 }
 
@@ -33,8 +34,8 @@ pub struct AiperfSlices {
     pub csv: String,
 }
 
-/// What stands around the metrics.
-pub(super) struct Frame<'a> {
+/// Metadata around the metrics.
+pub(super) struct ExportMetadata<'a> {
     pub(super) info: &'a AiperfInfo,
     pub(super) epoch: u64,
     pub(super) end: Nanos,
@@ -43,7 +44,7 @@ pub(super) struct Frame<'a> {
     pub(super) errors: Vec<Value>,
 }
 
-pub(super) fn json(metrics: &[Metric], frame: &Frame<'_>) -> Value {
+pub(super) fn json(metrics: &[Metric], frame: &ExportMetadata<'_>) -> Value {
     let info = frame.info;
     let mut run_info = json!({
         "benchmark_id": info.benchmark_id,
@@ -80,14 +81,14 @@ pub(super) fn json(metrics: &[Metric], frame: &Frame<'_>) -> Value {
     Value::Object(file)
 }
 
-/// An instant in ISO 8601, in UTC, to the microsecond.
+/// Formats an instant as ISO 8601 in UTC, to the microsecond.
 fn wall(epoch: u64, at: Nanos) -> Option<String> {
     let micros = i64::try_from(epoch.checked_add(at)? / 1000).ok()?;
     let time = Timestamp::from_microsecond(micros).ok()?;
     Some(time.to_string())
 }
 
-/// Two tables: metrics with percentiles, and single values; each in the order of the tags.
+/// Writes two tables, metrics with percentiles and single values, each ordered by tag.
 pub(super) fn csv(metrics: &[Metric]) -> String {
     let mut sorted: Vec<&Metric> = metrics.iter().collect();
     sorted.sort_unstable_by(|a, b| a.tag.cmp(&b.tag));
@@ -171,7 +172,7 @@ fn stats(stats: &Stats) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         .filter_map(|key| Some((key, stats.get(key)?)))
 }
 
-/// `Request Latency (ms)`; counts stand without a unit.
+/// Formats a label such as `Request Latency (ms)`; counts have no unit.
 fn name(metric: &Metric) -> String {
     match metric.unit {
         "count" | "requests" => metric.header.clone(),
@@ -183,7 +184,7 @@ fn cell(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!("{value:.2}"))
 }
 
-/// A row as Python's `csv.writer` writes it.
+/// Writes a row like Python's `csv.writer`.
 fn row(text: &mut String, cells: &[String]) {
     let quoted =
         cells
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_is_iso_8601() {
+    fn formats_instants_as_iso_8601() {
         // 2026-08-17 12:34:56.789012 UTC, of `date -u -d '2026-08-17 12:34:56' +%s`.
         assert_eq!(
             wall(1_786_970_096_000_000_000, 789_012_345).as_deref(),
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_quoted_where_they_must_be() {
+    fn quotes_cells_that_need_it() {
         let mut text = String::new();
         row(
             &mut text,

@@ -9,9 +9,10 @@ use super::catalogue::{
 use super::facts::Facts;
 use crate::options::Threshold;
 use crate::report::number;
-use crate::sample::{Gaps, Sample};
+use crate::sample::{GapPool, Sample};
 
-/// AIPerf's figures of a metric, in the displayed unit. What a metric has not is `None`; an infinite one stands for failures.
+/// AIPerf's statistics of a metric, in the displayed unit. `None` if a statistic does not exist;
+/// failures count as infinite in adjusted metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Stats {
     pub(crate) avg: Option<f64>,
@@ -31,7 +32,7 @@ pub(crate) struct Stats {
     pub(crate) count: Option<u64>,
 }
 
-/// The order of `STAT_KEYS`.
+/// Keys in the order of `STAT_KEYS`.
 pub(super) const STAT_KEYS: [&str; 14] = [
     "avg", "min", "max", "sum", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "std",
 ];
@@ -44,7 +45,7 @@ impl Stats {
         }
     }
 
-    /// Of a curve: mean, extremes, four percentiles, standard deviation.
+    /// Creates the statistics of a curve: mean, extremes, four percentiles, standard deviation.
     pub(super) fn curve(
         avg: Option<f64>,
         [min, max]: [Option<f64>; 2],
@@ -85,7 +86,8 @@ impl Stats {
         }
     }
 
-    /// With `errors` infinite values more, and percentiles that are the nearest value (`np.percentile(.., method="nearest")`).
+    /// Adds `errors` infinite values; percentiles are the nearest value (`np.percentile(..,
+    /// method="nearest")`).
     fn adjusted(sample: &Sample, errors: usize) -> Stats {
         let last = sample.len() + errors - 1;
         let nearest = |p: f64| {
@@ -132,13 +134,13 @@ impl Stats {
         }
     }
 
-    /// Whether AIPerf's CSV shows it among the metrics with percentiles.
+    /// Returns true if AIPerf's CSV lists it among the metrics with percentiles.
     pub(super) fn is_distribution(&self) -> bool {
         self.p50.is_some()
     }
 }
 
-/// A metric with its figures.
+/// A metric with its statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Metric {
     pub(crate) tag: String,
@@ -150,7 +152,7 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
-    /// `JsonMetricResult`: figures that do not exist are left out; an infinite one is null.
+    /// `JsonMetricResult`: missing statistics are left out; an infinite one is null.
     pub(super) fn json(&self) -> Value {
         let mut object = Map::from_iter([("unit".to_owned(), Value::from(self.unit))]);
         for key in STAT_KEYS {
@@ -165,19 +167,19 @@ impl Metric {
     }
 }
 
-/// Which requests, in which window.
+/// Requests and the window they are evaluated in.
 pub(super) struct Selection<'a> {
     pub(super) requests: Vec<&'a Facts>,
-    pub(super) gaps: &'a Gaps,
+    pub(super) gaps: &'a GapPool,
     pub(super) goodput: &'a [Threshold],
-    /// The window that rates are taken over.
+    /// Window over which rates are computed.
     pub(super) window: (Nanos, Nanos),
-    /// A time slice lacks what is told of the whole run only.
+    /// True for a time slice, which lacks the metrics of the whole run.
     pub(super) slice: bool,
 }
 
 impl Selection<'_> {
-    /// All metrics except the time-weighted ones.
+    /// Returns all metrics except the time-weighted ones.
     pub(super) fn metrics(&self) -> Vec<Metric> {
         let errors = self.requests.iter().filter(|facts| facts.error).count();
         let valid = self.requests.len() - errors;
@@ -417,7 +419,8 @@ impl Selection<'_> {
         metrics
     }
 
-    /// `benchmark_duration`: from the first start to the last content of the answered requests, in seconds.
+    /// `benchmark_duration` in seconds: from the first start to the last content of the answered
+    /// requests.
     fn duration(&self) -> Option<f64> {
         let answered = || self.requests.iter().filter(|facts| !facts.error);
         let first = answered().map(|facts| facts.start).min()?;
@@ -430,7 +433,7 @@ impl Selection<'_> {
     }
 
     fn gaps(&self, per: f64) -> Sample {
-        let mut chosen = Gaps::default();
+        let mut chosen = GapPool::default();
         for facts in &self.requests {
             facts.gaps.clone().for_each(|at| chosen.push(self.gaps.get(at)));
         }
@@ -445,7 +448,8 @@ fn value(metric: &RecordMetric, facts: &Facts) -> Option<f64> {
     metric.value(facts)
 }
 
-/// Whether a request meets every threshold; `None` if it lacks a metric that one is set on, or failed.
+/// Returns true if a request meets every threshold; `None` if it failed or lacks one of the
+/// metrics.
 pub(super) fn good(facts: &Facts, goodput: &[Threshold]) -> Option<bool> {
     let met = |threshold: &Threshold| {
         let metric = RECORD_METRICS

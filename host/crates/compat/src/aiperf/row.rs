@@ -8,14 +8,14 @@ use super::facts::Facts;
 use super::results;
 use crate::options::Threshold;
 use crate::report::number;
-use crate::sample::Gaps;
+use crate::sample::GapPool;
 
-/// Who processed the request: AIPerf names its worker process.
+/// Worker name: AIPerf writes the name of its worker process here.
 const WORKER: &str = "veeksha-host";
 
-/// The line, with its end. `epoch` is the wall clock at the run's zero.
+/// Returns the line with its line end. `epoch` is the wall clock at the run's zero.
 pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) -> Vec<u8> {
-    let mut pool = Gaps::default();
+    let mut pool = GapPool::default();
     let facts = Facts::of(record, &mut pool);
     let mut metrics = Map::new();
     for metric in &RECORD_METRICS {

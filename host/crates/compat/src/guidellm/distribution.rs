@@ -1,13 +1,14 @@
 //! GuideLLM's distributions: `guidellm/schemas/base/statistics.py`, `DistributionSummary`.
 //!
-//! Values have weights (1, the tokens of a request, or the time a level lasted), equal values are pooled, and a percentile is
-//! the smallest value at which the cumulated weight reaches its share: a value that occurred, not one between two.
+//! Values have weights (1, the tokens of a request, or the duration of a level) and equal values
+//! are pooled. A percentile is the smallest value at which the cumulative weight reaches its share:
+//! always an observed value, never interpolated.
 
 use serde_json::{Map, Value, json};
 
 use crate::report::number;
 
-/// Times closer than this, in seconds, are one.
+/// Times closer than this, in seconds, are merged.
 const THRESHOLD: f64 = 1e-4;
 const EPSILON: f64 = 1e-6;
 const PERCENTILES: [(&str, f64); 11] = [
@@ -24,7 +25,7 @@ const PERCENTILES: [(&str, f64); 11] = [
     ("p999", 0.999),
 ];
 
-/// A distribution in GuideLLM's figures. An empty one is all zeros, as there.
+/// A distribution with GuideLLM's statistics. An empty one is all zeros, as in GuideLLM.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Distribution {
     pub(crate) mean: f64,
@@ -46,7 +47,7 @@ impl Distribution {
         self.percentiles[8]
     }
 
-    /// `from_values`; the count is the sum of the weights unless it is told.
+    /// `from_values`; the count defaults to the sum of the weights.
     pub(crate) fn of(mut values: Vec<(f64, f64)>, count: Option<u64>) -> Distribution {
         let weights: f64 = values.iter().map(|value| value.1).sum();
         let count = count.unwrap_or(weights.round_ties_even() as u64);
@@ -109,8 +110,9 @@ impl Distribution {
         }
     }
 
-    /// `rate_distribution_from_timings`: at each instant what happened, over the time that belongs to that instant (half way to
-    /// its neighbours). `times` come ascending, in seconds, inside of the window.
+    /// `rate_distribution_from_timings`: the events at each instant, over the time that belongs to
+    /// that instant (half way to its neighbours). `times` must be ascending, in seconds, inside the
+    /// window.
     pub(crate) fn of_rates(
         times: impl Iterator<Item = (f64, f64)>,
         (start, end): (f64, f64),
@@ -141,7 +143,7 @@ impl Distribution {
         Distribution::of(rates.collect(), Some(count.round_ties_even() as u64))
     }
 
-    /// `concurrency_distribution_from_timings` of intervals inside of the window, in seconds.
+    /// `concurrency_distribution_from_timings` of intervals inside the window, in seconds.
     pub(crate) fn of_concurrency(intervals: &[(f64, f64)], (start, end): (f64, f64)) -> Distribution {
         let mut steps: Vec<(f64, f64)> = Vec::with_capacity(2 * intervals.len());
         steps.extend(intervals.iter().map(|interval| (interval.0, 1.0)));
@@ -162,8 +164,8 @@ impl Distribution {
             (f64::max(level, 0.0), f64::max(pair[1].0 - pair[0].0, 0.0))
         });
         let weighted: Vec<_> = weighted.collect();
-        let lasted = weighted.iter().any(|value| value.1 > 0.0);
-        Distribution::of(if lasted { weighted } else { Vec::new() }, Some(count))
+        let record_span = weighted.iter().any(|value| value.1 > 0.0);
+        Distribution::of(if record_span { weighted } else { Vec::new() }, Some(count))
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -187,7 +189,8 @@ impl Distribution {
     }
 }
 
-/// `_merge_sorted_times_with_weights`: a group takes every time within the threshold of its first.
+/// `_merge_sorted_times_with_weights`: a group contains every time within the threshold of its
+/// first.
 #[derive(Debug, Default)]
 struct Merged(Vec<(f64, f64)>);
 
@@ -205,8 +208,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_is_a_value_that_occurred() {
-        // Four values of equal weight: the shares cumulate to 0.25, 0.5, 0.75, 1; the median is the second.
+    fn percentile_is_an_observed_value() {
+        // Four values of equal weight: the cumulative shares are 0.25, 0.5, 0.75, 1; the median is
+        // the second.
         let values = [4.0, 1.0, 3.0, 2.0].map(|value| (value, 1.0)).to_vec();
         let summary = Distribution::of(values, None);
         assert_eq!((summary.median(), summary.p95(), summary.mean), (2.0, 4.0, 2.5));
@@ -217,8 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn weights_count() {
-        // 10 with weight 1, 20 with weight 3: mean 17.5, median 20; a weight of 0 is no value.
+    fn statistics_use_weights() {
+        // 10 with weight 1, 20 with weight 3: mean 17.5, median 20; a value of weight 0 does not
+        // count.
         let summary = Distribution::of(vec![(10.0, 1.0), (20.0, 3.0), (5.0, 0.0)], None);
         assert_eq!((summary.mean, summary.median(), summary.min), (17.5, 20.0, 10.0));
         assert_eq!((summary.count, summary.mode, summary.total_sum), (4, 20.0, 70.0));
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_belongs_to_the_time_around_its_instant() {
+    fn rate_covers_the_time_around_its_instant() {
         // Window 0..4, one event at 1: instants 0, 1, 4 own 0.5, 2, 1.5 seconds; rates 0, 0.5, 0.
         // Weighted mean: 0.5 * 2 / 4 = 0.25 events a second; half of the time at 0.5.
         let summary = Distribution::of_rates([(1.0, 1.0)].into_iter(), (0.0, 4.0));
@@ -239,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn times_within_a_tenth_of_a_millisecond_are_one() {
+    fn merges_times_within_a_tenth_of_a_millisecond() {
         let near = [(1.0, 1.0), (1.00005, 1.0), (1.00012, 1.0)];
         // 1.00005 is within 0.1 ms of 1; 1.00012 is not, though it is near 1.00005.
         let mut merged = Merged::default();

@@ -1,22 +1,22 @@
-//! The instants at which GuideLLM says that the tokens of a request came: evenly spread over its events.
+//! Instants that GuideLLM assigns to the tokens of a request: evenly spread over its events.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// `num` instants from `first` to `last`, evenly spaced (`np.linspace`), with `weight` each; the very first may weigh otherwise
-/// or be left out.
+/// `num` instants from `first` to `last`, evenly spaced (`np.linspace`), with `weight` each, except
+/// for the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) first: f64,
     pub(crate) last: f64,
     pub(crate) num: u64,
     pub(crate) weight: f64,
-    /// The weight of the first instant.
+    /// Weight of the first instant; 0 leaves it out.
     pub(crate) head: f64,
 }
 
 impl Spread {
-    /// A single instant.
+    /// Creates a single instant.
     pub(crate) fn once(at: f64, weight: f64) -> Self {
         Spread {
             first: at,
@@ -35,7 +35,8 @@ impl Spread {
     }
 }
 
-/// All instants of many spreads, ascending: as many are held at a time as there are spreads.
+/// Merges the instants of many spreads in ascending order; memory is proportional to the number of
+/// spreads.
 pub(crate) fn merged(spreads: &[Spread]) -> impl Iterator<Item = (f64, f64)> + '_ {
     let nonempty = spreads.iter().enumerate().filter(|(_, spread)| spread.num > 0);
     let mut heap: BinaryHeap<Reverse<Next>> = nonempty
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spreads_are_merged_in_time() {
+    fn merges_spreads_in_time_order() {
         let spreads = [
             Spread {
                 first: 0.0,

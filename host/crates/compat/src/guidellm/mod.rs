@@ -1,19 +1,26 @@
-//! GuideLLM 0.8.1, backend `openai_http`, `/v1/chat/completions`: `guidellm/backends/openai/http.py`,
-//! `guidellm/schemas/base/request_stats.py`, `guidellm/benchmark/schemas/metrics.py`.
+//! GuideLLM 0.8.1, backend `openai_http`, `/v1/chat/completions`:
+//! `guidellm/backends/openai/http.py`, `guidellm/schemas/base/request_stats.py`,
+//! `guidellm/benchmark/schemas/metrics.py`.
 //!
-//! * The clock starts when the request's head is written, after the connection stands. Here: `sent_at`, when the last byte of the
-//!   request was handed over.
-//! * First token: the first event with text, reasoning or a piece of a tool call; TTFOT: the first with text or a tool call.
-//! * "ITL": (last − first) / (tokens − 1), one number for each request, weighted by its tokens; others call this TPOT.
-//!   "TPOT": (last − *start*) / tokens, so it contains the TTFT, weighted by tokens.
+//! * The clock starts when the request's head is written, after the connection is established.
+//!   Here: `sent_at`, when the last byte of the request was handed over.
+//! * First token: the first event with text, reasoning or a piece of a tool call; TTFOT: the first
+//!   with text or a tool call.
+//! * "ITL": (last − first) / (tokens − 1), one number for each request, weighted by its tokens;
+//!   others call this TPOT. "TPOT": (last − *start*) / tokens, so it contains the TTFT, weighted by
+//!   tokens.
 //! * Latency ends at `[DONE]`, or with the stream.
-//! * Output tokens: `usage`, else the number of such events. Prompt tokens: `usage`, else the client's.
-//! * Rates and concurrency are distributions over time (see [`distribution`]); the tokens of a request are spread evenly over its
-//!   events. Window: from the start of the run to the last completion.
-//! * Percentiles are values that occurred, standard deviations those of the population.
-//! * Errors are told apart (`errored`), cancelled requests too (`incomplete`); a failed one has a latency of 0 there. An answer
-//!   without text, tool calls and tokens is an error. An `error` event in a stream is one too.
-//! * Goodput (`ttft`, `tpot` against ITL, `e2el`): of the requests for which all objectives exist, plus the errored ones.
+//! * Output tokens: `usage`, else the number of such events. Prompt tokens: `usage`, else the
+//!   client's.
+//! * Rates and concurrency are distributions over time (see [`distribution`]); the tokens of a
+//!   request are spread evenly over its events. Window: from the start of the run to the last
+//!   completion.
+//! * Percentiles are observed values, standard deviations those of the population.
+//! * Errors (`errored`) and cancelled requests (`incomplete`) have separate distributions; the
+//!   latency of a failed request is 0. An answer without text, tool calls and tokens is an error,
+//!   and so is an `error` event in a stream.
+//! * Goodput (`ttft`, `tpot` against ITL, `e2el`): of the requests for which all objectives exist,
+//!   plus the errored ones.
 
 mod distribution;
 mod instants;
@@ -24,8 +31,8 @@ use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, Notes, number};
-use crate::view::Told;
+use crate::report::{MetricList, Notes, number};
+use crate::view::ToolResult;
 use distribution::Distribution;
 use instants::{Spread, merged};
 
@@ -36,20 +43,20 @@ pub(crate) struct Guidellm {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
+enum RequestStatus {
     Successful,
     Incomplete,
     Errored,
 }
 
-/// Of one request. Times in seconds since the run's zero.
+/// One request. Times in seconds since the run's zero.
 #[derive(Clone, Debug)]
 struct Request {
-    status: Status,
+    status: RequestStatus,
     targeted: f64,
     start: f64,
     end: f64,
-    /// Whether the end is the request's own: a failed request has none.
+    /// True if the request has an end; failed requests have none.
     ended: bool,
     first: Option<f64>,
     first_output: Option<f64>,
@@ -113,7 +120,7 @@ impl Request {
 
 impl Guidellm {
     pub(crate) fn take(&mut self, record: &RequestRecord) {
-        let end = answer::over(record);
+        let end = answer::end_time(record);
         self.end = self.end.max(end);
         let seconds = |at: Nanos| at as f64 / 1e9;
         let of = |wanted: fn(ChunkKind) -> bool| record.chunks.iter().filter(move |chunk| wanted(chunk.kind));
@@ -124,16 +131,16 @@ impl Guidellm {
         let completion = usage.map(|usage| u64::from(usage.completion));
         let usable = first_of(visible).is_some() || completion.unwrap_or(0) > 0;
         let status = match answer::ending(record) {
-            Ending::Answered if usable => Status::Successful,
-            Ending::Cancelled => Status::Incomplete,
-            _ => Status::Errored,
+            Ending::Answered if usable => RequestStatus::Successful,
+            Ending::Cancelled => RequestStatus::Incomplete,
+            _ => RequestStatus::Errored,
         };
-        // A failed request keeps its stamps, and loses what the server counted.
-        let completion = completion.filter(|_| status == Status::Successful);
+        // A failed request keeps its timestamps but loses the server's token count.
+        let completion = completion.filter(|_| status == RequestStatus::Successful);
         self.requests.push(Request {
             status,
             targeted: seconds(record.intended),
-            start: seconds(answer::written(record)),
+            start: seconds(answer::write_time(record)),
             end: seconds(end),
             ended: answer::ending(record) == Ending::Answered,
             first: first_of(ChunkKind::is_generated),
@@ -144,22 +151,22 @@ impl Guidellm {
             events: record.chunks.len() as u64,
             iterations,
             prompt: match status {
-                Status::Errored => answer::client_prompt_tokens(record),
+                RequestStatus::Errored => answer::client_prompt_tokens(record),
                 _ => answer::prompt_tokens(record),
             },
             output: completion.or((iterations > 0).then_some(iterations)),
         });
     }
 
-    pub(crate) fn finish(self, options: &Options) -> Told {
+    pub(crate) fn finish(self, options: &Options) -> ToolResult {
         let window = (0.0, self.end as f64 / 1e9);
         let metrics = Metrics {
             requests: &self.requests,
             window,
         };
-        let mut figures = Figures::default();
+        let mut list = MetricList::default();
         let mut object = Map::new();
-        let mut shown = table::Shown::default();
+        let mut shown = table::TableContents::default();
         let count = |status| {
             self.requests
                 .iter()
@@ -167,9 +174,9 @@ impl Guidellm {
                 .count()
         };
         let counts = [
-            ("successful", count(Status::Successful)),
-            ("incomplete", count(Status::Incomplete)),
-            ("errored", count(Status::Errored)),
+            ("successful", count(RequestStatus::Successful)),
+            ("incomplete", count(RequestStatus::Incomplete)),
+            ("errored", count(RequestStatus::Errored)),
             ("total", self.requests.len()),
         ];
         let totals: Map<String, Value> = counts
@@ -178,7 +185,7 @@ impl Guidellm {
             .collect();
         for (name, count) in counts {
             let all = self.requests.len();
-            figures.only(
+            list.only(
                 &format!("request_totals.{name}"),
                 "requests",
                 Some(count as f64),
@@ -187,7 +194,7 @@ impl Guidellm {
         }
         object.insert("request_totals".into(), totals.into());
         for (name, unit, statuses) in metrics.all(options.session_rate.is_some()) {
-            statuses.tell(name, unit, &mut figures);
+            statuses.add_to(name, unit, &mut list);
             object.insert(name.into(), statuses.json());
             shown.put(name, statuses);
         }
@@ -196,18 +203,18 @@ impl Guidellm {
             let (attained, determined, rates) = metrics.goodput(options);
             object.insert("slo_attainment".into(), number(attained));
             object.insert("slo_determined_requests".into(), determined.into());
-            figures.only("slo_attainment", "", attained, determined);
+            list.only("slo_attainment", "", attained, determined);
             if let Some(rates) = &rates {
-                rates.tell("request_goodput", "req/s", &mut figures);
+                rates.add_to("request_goodput", "req/s", &mut list);
                 object.insert("request_goodput".into(), rates.json());
             }
             if attained.is_none() {
                 object.insert("request_goodput".into(), Value::Null);
-                notes.say("No request has all that the objectives ask for, so there is no attainment.");
+                notes.add("No request has every metric of the objectives, so attainment is undefined.");
             }
             shown.goodput = Some((attained, rates));
         }
-        figures.object = Map::from_iter([(
+        list.object = Map::from_iter([(
             "benchmarks".to_owned(),
             json!([{
                 "type_": "generative_benchmark",
@@ -217,8 +224,8 @@ impl Guidellm {
                 "metrics": object,
             }]),
         )]);
-        Told {
-            figures,
+        ToolResult {
+            metrics: list,
             table: shown.draw(),
             notes,
         }
@@ -226,36 +233,36 @@ impl Guidellm {
 
     fn notes(&self) -> Notes {
         let mut notes = Notes::default();
-        notes.say("Times are seconds since the run's start; GuideLLM's are seconds since 1970, which rounds them to 0.24 µs.");
-        notes.say("Its confidence intervals, its tables of words, characters, images, video and audio and its turns are left out.");
+        notes.add("Times are seconds since the run's start; GuideLLM's are seconds since 1970, which rounds them to 0.24 µs.");
+        notes.add("Its confidence intervals, its turns and its tables of words, characters, images, video and audio are omitted.");
         let failed = self
             .requests
             .iter()
-            .filter(|request| request.status != Status::Successful);
-        let begun = failed.filter(|request| request.output.is_some()).count();
+            .filter(|request| request.status != RequestStatus::Successful);
+        let pickup_time = failed.filter(|request| request.output.is_some()).count();
         notes.count(
-            begun as u64,
-            "Failed or cancelled answers that had begun, each of whose events counts as one token, as there",
+            pickup_time as u64,
+            "Failed or cancelled answers that had started; each of their events counts as one token, as in GuideLLM",
         );
         notes
     }
 }
 
-/// A distribution for each status, and of all.
+/// A distribution for each status, and for all requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Statuses {
+pub(crate) struct ByStatus {
     pub(crate) successful: Distribution,
     incomplete: Distribution,
     errored: Distribution,
     pub(crate) total: Distribution,
 }
 
-impl Statuses {
-    fn of(distribution: impl Fn(Option<Status>) -> Distribution) -> Statuses {
-        Statuses {
-            successful: distribution(Some(Status::Successful)),
-            incomplete: distribution(Some(Status::Incomplete)),
-            errored: distribution(Some(Status::Errored)),
+impl ByStatus {
+    fn of(distribution: impl Fn(Option<RequestStatus>) -> Distribution) -> ByStatus {
+        ByStatus {
+            successful: distribution(Some(RequestStatus::Successful)),
+            incomplete: distribution(Some(RequestStatus::Incomplete)),
+            errored: distribution(Some(RequestStatus::Errored)),
             total: distribution(None),
         }
     }
@@ -269,8 +276,8 @@ impl Statuses {
         })
     }
 
-    /// The figures of the status that GuideLLM's tables show.
-    fn tell(&self, name: &str, unit: &'static str, figures: &mut Figures) {
+    /// Adds the statistics of the status that GuideLLM's tables show.
+    fn add_to(&self, name: &str, unit: &'static str, list: &mut MetricList) {
         let (status, of) =
             match name.ends_with("_per_second") || name == "request_concurrency" || name == "request_goodput"
             {
@@ -279,7 +286,7 @@ impl Statuses {
             };
         let stats = [("mean", of.mean), ("median", of.median()), ("p95", of.p95())];
         for (stat, value) in stats {
-            figures.only(
+            list.only(
                 &format!("{name}.{status}.{stat}"),
                 unit,
                 Some(value),
@@ -289,31 +296,31 @@ impl Statuses {
     }
 }
 
-/// All distributions of the requests.
+/// Distributions over all requests.
 struct Metrics<'a> {
     requests: &'a [Request],
     window: (f64, f64),
 }
 
 impl Metrics<'_> {
-    fn of(&self, status: Option<Status>) -> impl Iterator<Item = &Request> + '_ {
+    fn of(&self, status: Option<RequestStatus>) -> impl Iterator<Item = &Request> + '_ {
         let wanted = move |request: &&Request| status.is_none_or(|status| request.status == status);
         self.requests.iter().filter(wanted)
     }
 
-    fn values(&self, value: impl Fn(&Request) -> Option<(f64, f64)>) -> Statuses {
-        Statuses::of(|status| Distribution::of(self.of(status).filter_map(&value).collect(), None))
+    fn values(&self, value: impl Fn(&Request) -> Option<(f64, f64)>) -> ByStatus {
+        ByStatus::of(|status| Distribution::of(self.of(status).filter_map(&value).collect(), None))
     }
 
-    fn rates(&self, instants: impl Fn(&Request) -> Vec<Spread>) -> Statuses {
-        Statuses::of(|status| {
+    fn rates(&self, instants: impl Fn(&Request) -> Vec<Spread>) -> ByStatus {
+        ByStatus::of(|status| {
             let spreads: Vec<Spread> = self.of(status).flat_map(&instants).collect();
             Distribution::of_rates(merged(&spreads), self.window)
         })
     }
 
-    /// Every metric with its name and unit, in the order of `GenerativeMetrics`.
-    fn all(&self, scheduled: bool) -> Vec<(&'static str, &'static str, Statuses)> {
+    /// Returns every metric with its name and unit, in the order of `GenerativeMetrics`.
+    fn all(&self, scheduled: bool) -> Vec<(&'static str, &'static str, ByStatus)> {
         let plain = |value: f64| Some((value, 1.0));
         let mut all = vec![
             (
@@ -411,7 +418,7 @@ impl Metrics<'_> {
             (
                 "output_tokens_per_iteration",
                 "tokens",
-                Statuses::of(|status| {
+                ByStatus::of(|status| {
                     let values = self.of(status).flat_map(|request| repeated(Some(0.0), request));
                     Distribution::of(values.collect(), None)
                 }),
@@ -419,7 +426,7 @@ impl Metrics<'_> {
             (
                 "iter_tokens_per_iteration",
                 "tokens",
-                Statuses::of(|status| {
+                ByStatus::of(|status| {
                     let streamed = self.of(status).filter(|request| request.first.is_some());
                     let values = streamed.flat_map(|request| repeated(None, request));
                     Distribution::of(values.collect(), None)
@@ -429,8 +436,8 @@ impl Metrics<'_> {
         all
     }
 
-    fn concurrency(&self) -> Statuses {
-        Statuses::of(|status| {
+    fn concurrency(&self) -> ByStatus {
+        ByStatus::of(|status| {
             let intervals: Vec<_> = self
                 .of(status)
                 .map(|request| (request.start, request.end))
@@ -439,12 +446,12 @@ impl Metrics<'_> {
         })
     }
 
-    /// `_compile_goodput`: the share, of how many, and the rate.
-    fn goodput(&self, options: &Options) -> (Option<f64>, usize, Option<Statuses>) {
+    /// `_compile_goodput`: the share, the number of requests it covers, and the rate.
+    fn goodput(&self, options: &Options) -> (Option<f64>, usize, Option<ByStatus>) {
         let bounds = ["ttft", "tpot", "e2el"].map(|metric| options.threshold(metric));
         let mut conforming: Vec<Spread> = Vec::new();
-        let mut determined = self.of(Some(Status::Errored)).count();
-        for request in self.of(Some(Status::Successful)) {
+        let mut determined = self.of(Some(RequestStatus::Errored)).count();
+        for request in self.of(Some(RequestStatus::Successful)) {
             let measured = [
                 request.since_start(request.first),
                 request.itl(),
@@ -469,7 +476,7 @@ impl Metrics<'_> {
         }
         let empty = || Distribution::of_rates(std::iter::empty(), self.window);
         let rates = Distribution::of_rates(merged(&conforming), self.window);
-        let statuses = Statuses {
+        let statuses = ByStatus {
             successful: rates.clone(),
             incomplete: empty(),
             errored: empty(),

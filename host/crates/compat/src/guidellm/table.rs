@@ -1,25 +1,25 @@
 //! GuideLLM's tables of latency and throughput.
 
-use super::Statuses;
+use super::ByStatus;
 use super::distribution::Distribution;
 
-/// What the tables show.
+/// Contents of the tables.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
-    metrics: Vec<(&'static str, Statuses)>,
+pub(crate) struct TableContents {
+    metrics: Vec<(&'static str, ByStatus)>,
     /// Attainment and rate, if objectives were given.
-    pub(crate) goodput: Option<(Option<f64>, Option<Statuses>)>,
+    pub(crate) goodput: Option<(Option<f64>, Option<ByStatus>)>,
 }
 
 /// Group, name, unit or statistic, value.
 type Column = [String; 4];
 
-impl Shown {
-    pub(crate) fn put(&mut self, name: &'static str, statuses: Statuses) {
+impl TableContents {
+    pub(crate) fn put(&mut self, name: &'static str, statuses: ByStatus) {
         self.metrics.push((name, statuses));
     }
 
-    fn metric(&self, name: &str) -> Option<&Statuses> {
+    fn metric(&self, name: &str) -> Option<&ByStatus> {
         self.metrics
             .iter()
             .find(|metric| metric.0 == name)
@@ -27,10 +27,10 @@ impl Shown {
     }
 
     pub(crate) fn draw(&self) -> String {
-        let successful = |statuses: &Statuses| statuses.successful.clone();
-        let total = |statuses: &Statuses| statuses.total.clone();
+        let successful = |statuses: &ByStatus| statuses.successful.clone();
+        let total = |statuses: &ByStatus| statuses.total.clone();
         let columns =
-            |metric: &str, of: fn(&Statuses) -> Distribution, group: &str, name: &str, stats: &[&str]| {
+            |metric: &str, of: fn(&ByStatus) -> Distribution, group: &str, name: &str, stats: &[&str]| {
                 let distribution = self.metric(metric).map(of);
                 let column = |stat: &&str| {
                     let value = distribution.as_ref().map(|distribution| match *stat {
@@ -100,7 +100,7 @@ impl Shown {
     }
 }
 
-/// `Console.print_table`: equal neighbours in a heading are one cell.
+/// `Console.print_table`: equal neighbouring headings form one cell.
 fn draw(title: &str, columns: &[Column]) -> String {
     let padded = |text: &str| {
         if text.is_empty() {
@@ -117,7 +117,7 @@ fn draw(title: &str, columns: &[Column]) -> String {
         .iter()
         .map(|column| column[2].len().max(column[3].len()))
         .collect();
-    // A heading that spans columns needs their widths together, with the bars between them.
+    // A heading that spans columns needs their joint width, including the bars between them.
     let heading = |column: usize, row: usize| cells[column][row].as_str();
     let spans = |row: usize| {
         let mut spans: Vec<std::ops::Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! The goodput of inference-perf: of the successes only.
+//! Goodput of inference-perf, which covers successful requests only.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ pub(super) struct Goodput {
 }
 
 impl Goodput {
-    /// The share in percent, and requests and tokens a second.
+    /// Returns the share in percent, and requests and tokens per second.
     pub(super) fn rates(&self, seconds: f64) -> [f64; 3] {
         let per = |value: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
         [
@@ -42,7 +42,7 @@ impl Goodput {
     }
 }
 
-/// None without thresholds, and without successes.
+/// Computes the goodput; `None` without thresholds or without successes.
 pub(super) fn of(answered: &[Success], options: &Options) -> Option<Goodput> {
     if options.goodput.is_empty() || answered.is_empty() {
         return None;

@@ -1,11 +1,11 @@
-//! The labels under which inference-perf counts failures.
+//! Labels under which inference-perf counts failures.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use veeksha_model::{ErrorClass, RequestRecord, Status};
 
-/// `max_error_messages`: how many messages of one label are kept.
+/// `max_error_messages`: number of messages kept per label.
 const MESSAGES: usize = 100;
 
 /// Failures by label.
@@ -19,7 +19,7 @@ struct Label {
 }
 
 impl Labels {
-    /// Takes in a failure: `make_concise_label`, by HTTP status, else by the words of the message.
+    /// Adds a failure: `make_concise_label`, by HTTP status, else by the text of the message.
     pub(super) fn take(&mut self, record: &RequestRecord) {
         let Status::Failed { class, message } = &record.status else {
             return;
@@ -49,7 +49,7 @@ impl Labels {
     }
 }
 
-/// `_HTTP_CODE_LABELS`, else `_HTTP_ERROR_LABELS` by the words of the message, in lower case.
+/// `_HTTP_CODE_LABELS`, else `_HTTP_ERROR_LABELS` by the lower-case text of the message.
 fn http_label(code: u16, text: &str) -> &'static str {
     let any = |words: &[&str]| words.iter().any(|word| text.contains(word));
     match code {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_without_a_name_of_its_own_is_told_by_its_words() {
+    fn unnamed_status_is_classified_by_its_message() {
         assert_eq!(http_label(429, "slow down"), "Rate Limit");
         assert_eq!(
             http_label(400, "this model's maximum context length is 4096 tokens"),

@@ -1,18 +1,22 @@
-//! inference-perf 0.7.0 (kubernetes-sigs), chat API with streaming: `parse_sse_stream`, `correct_streamed_response_metrics`,
-//! `compute_request_latency_metrics`, `summarize_requests`, `calculate_goodput_metrics`.
+//! inference-perf 0.7.0 (kubernetes-sigs), chat API with streaming: `parse_sse_stream`,
+//! `correct_streamed_response_metrics`, `compute_request_latency_metrics`, `summarize_requests`,
+//! `calculate_goodput_metrics`.
 //!
-//! * The clock starts just before `session.post`. Here: when a client took the request up. `schedule_delay` is that instant
-//!   minus the scheduled one.
-//! * First token: the first event with visible text; reasoning and tool calls are not looked at, so that a reasoning model's TTFT
-//!   spans all of its thought. TTFT, TPOT and ITL exist for two output tokens and more, else not at all.
-//! * Every token of an event has the event's time: ITL is 0 within an event and the whole gap between events.
-//! * TPOT: (last token − first) / (tokens − 1). NTPOT: latency / tokens, 0 without tokens. Latency ends with the stream
-//!   (usage and `[DONE]` included).
-//! * Output tokens: the client's tokenizer on the visible text (`use_server_output_tokens` off); prompt tokens: the server's
-//!   count, else the client's.
-//! * Throughput: successes over the time from the first start to the last end of all requests, failed ones included.
-//! * Goodput: of the successes only; failures vanish from it.
-//! * A request succeeds if HTTP says 200 and ends well, whatever the events say.
+//! * The clock starts just before `session.post`. Here: when a client took the request up.
+//!   `schedule_delay` is that instant minus the scheduled one.
+//! * First token: the first event with visible text. Reasoning and tool calls are ignored, so the
+//!   TTFT of a reasoning model includes all of its reasoning. TTFT, TPOT and ITL exist only for two
+//!   or more output tokens.
+//! * Every token of an event has the event's time: ITL is 0 within an event and the whole gap
+//!   between events.
+//! * TPOT: (last token − first) / (tokens − 1). NTPOT: latency / tokens, 0 without tokens. Latency
+//!   ends with the stream (usage and `[DONE]` included).
+//! * Output tokens: the client's tokenizer on the visible text (`use_server_output_tokens` off);
+//!   prompt tokens: the server's count, else the client's.
+//! * Throughput: successes over the time from the first start to the last end of all requests,
+//!   failed ones included.
+//! * Goodput covers successes only; failures do not count.
+//! * A request succeeds if HTTP returns 200 and ends regularly, whatever the events contain.
 
 mod goodput;
 mod labels;
@@ -24,11 +28,11 @@ use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
 use crate::options::Options;
-use crate::report::{Figures, Notes, number};
-use crate::sample::{Gaps, Sample};
-use crate::view::Told;
+use crate::report::{MetricList, Notes, number};
+use crate::sample::{GapPool, Sample};
+use crate::view::ToolResult;
 use labels::Labels;
-use summary::{extend, summary, told};
+use summary::{add_statistics, extend, summary};
 use table::{milliseconds, one_row, tenth, three};
 
 const PERCENTILES: [f64; 11] = [0.1, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
@@ -38,12 +42,12 @@ pub(crate) struct InferencePerf {
     failures: Vec<(f64, f64)>,
     labels: Labels,
     delays: Vec<f64>,
-    gaps: Gaps,
+    gaps: GapPool,
     cached: u64,
     first_start: Option<Nanos>,
     last_start: Nanos,
     last_end: Nanos,
-    /// The window of its goodput: from the first start to the last end of the successes.
+    /// Window of its goodput: from the first start to the last end of the successes.
     good_window: Option<(Nanos, Nanos)>,
     mismatched: u64,
     without_usage: u64,
@@ -51,7 +55,7 @@ pub(crate) struct InferencePerf {
     estimated: u64,
 }
 
-/// A successful request; seconds.
+/// A successful request; times in seconds.
 #[derive(Debug)]
 struct Success {
     latency: f64,
@@ -66,7 +70,7 @@ struct Success {
 
 impl InferencePerf {
     pub(crate) fn take(&mut self, record: &RequestRecord) {
-        let (start, end) = (answer::begun(record), answer::over(record));
+        let (start, end) = (answer::pickup_time(record), answer::end_time(record));
         self.first_start = Some(self.first_start.map_or(start, |first| first.min(start)));
         self.last_start = self.last_start.max(start);
         self.last_end = self.last_end.max(end);
@@ -91,7 +95,8 @@ impl InferencePerf {
         let (mut first, mut last, mut tokens) = (None::<Nanos>, 0, 0_u64);
         let (mut sum, mut gaps) = (0_u64, 0_u64);
         for (chunk, carried) in answer::generated(record) {
-            // The tool tokenizes each text of its own; a text of which no token ends here is not seen.
+            // The tool tokenizes each text separately; a text in which no token ends is not
+            // counted.
             if chunk.kind != ChunkKind::Content || carried == 0 {
                 continue;
             }
@@ -107,7 +112,7 @@ impl InferencePerf {
             last = chunk.at;
             tokens += carried;
         }
-        // Without an event of visible text there is nothing that it compares.
+        // Without an event with visible text it compares nothing.
         self.mismatched += u64::from(tokens > 0 && completion.is_some_and(|completion| completion != tokens));
         let first = first.filter(|_| tokens > 1);
         let span = first.map(|first| last.saturating_sub(first) as f64 / 1e9);
@@ -129,7 +134,7 @@ impl InferencePerf {
         });
     }
 
-    pub(crate) fn finish(self, options: &Options, request_rate: Option<f64>) -> Told {
+    pub(crate) fn finish(self, options: &Options, request_rate: Option<f64>) -> ToolResult {
         let percentiles = match options.percentiles.as_slice() {
             [] => PERCENTILES.as_slice(),
             chosen => chosen,
@@ -139,7 +144,7 @@ impl InferencePerf {
         let sending = self.last_start.saturating_sub(first) as f64 / 1e9;
         let (count, failed) = (self.answered.len(), self.failures.len());
         let all = count + failed;
-        let mut figures = Figures::default();
+        let mut list = MetricList::default();
         let notes = self.notes();
 
         let goodput = goodput::of(&self.answered, options);
@@ -180,20 +185,20 @@ impl InferencePerf {
         let mut load = Map::from_iter([("count".to_owned(), json!(all))]);
         let delays = Sample::of(self.delays);
         load.insert("schedule_delay".into(), summary(&delays, percentiles));
-        figures.only("load_summary.count", "requests", Some(all as f64), all);
-        told(
-            &mut figures,
+        list.only("load_summary.count", "requests", Some(all as f64), all);
+        add_statistics(
+            &mut list,
             "load_summary.schedule_delay",
             "s",
             &delays,
             percentiles,
         );
-        figures.only("successes.count", "requests", Some(count as f64), all);
+        list.only("successes.count", "requests", Some(count as f64), all);
         let mut latency = Map::new();
         for (name, sample) in &latencies {
             latency.insert((*name).to_owned(), summary(sample, percentiles));
-            told(
-                &mut figures,
+            add_statistics(
+                &mut list,
                 &format!("successes.latency.{name}"),
                 "s",
                 sample,
@@ -203,7 +208,7 @@ impl InferencePerf {
         let mut throughput = Map::new();
         for (name, unit, value) in rates {
             throughput.insert(name.to_owned(), number(Some(value)));
-            figures.only(&format!("successes.throughput.{name}"), unit, Some(value), count);
+            list.only(&format!("successes.throughput.{name}"), unit, Some(value), count);
         }
         let mut prompt_tokens = summary(&prompt, percentiles);
         let cached = self.cached as f64;
@@ -215,22 +220,22 @@ impl InferencePerf {
         extend(&mut prompt_tokens, &totals);
         let mut output_tokens = summary(&server_output, percentiles);
         extend(&mut output_tokens, &[("total", server_output.sum())]);
-        told(
-            &mut figures,
+        add_statistics(
+            &mut list,
             "successes.prompt_tokens",
             "tokens",
             &prompt,
             percentiles,
         );
-        told(
-            &mut figures,
+        add_statistics(
+            &mut list,
             "successes.output_len",
             "tokens",
             &client_output,
             percentiles,
         );
-        told(
-            &mut figures,
+        add_statistics(
+            &mut list,
             "successes.output_tokens",
             "tokens",
             &server_output,
@@ -250,7 +255,7 @@ impl InferencePerf {
         if let (Some(goodput), Some(successes)) = (&goodput, successes.as_object_mut()) {
             let object = goodput.object(window);
             for (name, value) in &object {
-                figures.only(
+                list.only(
                     &format!("successes.goodput_metrics.{name}"),
                     "",
                     value.as_f64(),
@@ -267,8 +272,8 @@ impl InferencePerf {
             &mut failure_tokens,
             &[("total", sum), ("cached", 0.0), ("uncached", sum)],
         );
-        figures.only("failures.count", "requests", Some(failed as f64), all);
-        figures.object = Map::from_iter([
+        list.only("failures.count", "requests", Some(failed as f64), all);
+        list.object = Map::from_iter([
             ("benchmark_time_seconds".to_owned(), number(Some(total))),
             ("load_summary".to_owned(), load.into()),
             ("successes".to_owned(), successes),
@@ -325,8 +330,8 @@ impl InferencePerf {
             ("Out (server)", Some(&server_output)),
         ];
         table += &three("Token Length Aggregates", &lengths, 1.0);
-        Told {
-            figures,
+        ToolResult {
+            metrics: list,
             table,
             notes,
         }
@@ -334,12 +339,12 @@ impl InferencePerf {
 
     fn notes(&self) -> Notes {
         let mut notes = Notes::default();
-        notes.say(
+        notes.add(
             "The size of the request bodies is not part of a run's record; request_size_bytes, image, video and audio are left out.",
         );
         notes.count(
             self.error_events,
-            "Answers with an error event inside the stream that count as successes, as inference-perf does not look for such events",
+            "Answers with an error event inside the stream that count as successes, as inference-perf ignores such events",
         );
         let silent = self
             .answered
@@ -352,7 +357,7 @@ impl InferencePerf {
         );
         notes.count(
             self.estimated,
-            "Answers that this host's tokenizer did not count chunk by chunk, whose length is the server's count or a share of it, and whose chunks count as one token",
+            "Answers without token counts per chunk, whose length is the server's count or a share of it, and whose chunks count as one token",
         );
         notes
     }

@@ -1,8 +1,8 @@
-//! Distributions as inference-perf writes them.
+//! Distributions in inference-perf's format.
 
 use serde_json::{Map, Value};
 
-use crate::report::{Figures, number};
+use crate::report::{MetricList, number};
 use crate::sample::Sample;
 
 fn key(p: f64) -> String {
@@ -33,7 +33,7 @@ pub(super) fn summary(sample: &Sample, percentiles: &[f64]) -> Value {
     Value::Object(object)
 }
 
-/// Puts totals beside a distribution; without values they stand alone.
+/// Adds totals to a distribution; without values only the totals are present.
 pub(super) fn extend(summary: &mut Value, totals: &[(&str, f64)]) {
     if summary.is_null() {
         *summary = Value::Object(Map::new());
@@ -46,15 +46,15 @@ pub(super) fn extend(summary: &mut Value, totals: &[(&str, f64)]) {
     }
 }
 
-pub(super) fn told(
-    figures: &mut Figures,
+pub(super) fn add_statistics(
+    list: &mut MetricList,
     name: &str,
     unit: &'static str,
     sample: &Sample,
     percentiles: &[f64],
 ) {
     let mut put = |stat: &str, value: Option<f64>| {
-        figures.only(&format!("{name}.{stat}"), unit, value, sample.len());
+        list.only(&format!("{name}.{stat}"), unit, value, sample.len());
     };
     put("mean", sample.mean());
     put("min", sample.min());

@@ -1,15 +1,15 @@
-//! The tables of inference-perf's summary, with one stage.
+//! Tables of inference-perf's summary, with one stage.
 
 use crate::sample::Sample;
-use crate::table::{Boxed, grouped};
+use crate::table::{BoxTable, grouped};
 
 pub(super) fn tenth(value: f64) -> String {
-    // `{:0.1f}`, without separators.
+    // `{:0.1f}`, without thousands separators.
     grouped(value, 1).replace(',', "")
 }
 
 pub(super) fn one_row(title: &str, headings: &[&str], cells: Vec<String>) -> String {
-    let mut table = Boxed::new(title, headings);
+    let mut table = BoxTable::new(title, headings);
     table.row(cells);
     table.draw()
 }
@@ -18,7 +18,7 @@ pub(super) fn milliseconds(title: &str, columns: &[(&str, Option<&Sample>)]) -> 
     three(title, columns, 1000.0)
 }
 
-/// Mean, median and P90 of each.
+/// Draws a table with mean, median and P90 of each column.
 pub(super) fn three(title: &str, columns: &[(&str, Option<&Sample>)], times: f64) -> String {
     let mut headings = vec!["Stage".to_owned()];
     let mut cells = vec!["0".to_owned()];

@@ -1,4 +1,4 @@
-//! Whatever a run was, every view and AIPerf's files come out whole.
+//! Every view and AIPerf's files are well-formed for any run.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -33,7 +33,7 @@ const CLASSES: [ErrorClass; 9] = [
     ErrorClass::Codec,
 ];
 
-/// An instant of a run; now and then one that no run has.
+/// An instant of a run, occasionally an implausible one.
 fn instant() -> impl Strategy<Value = u64> {
     prop_oneof![
         8 => 0..5_000_000_000_u64,
@@ -113,26 +113,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_view_comes_out_whole(records in proptest::collection::vec(any_record(), 0..12)) {
+    fn any_run_gives_well_formed_views(records in proptest::collection::vec(any_record(), 0..12)) {
         for tool in Tool::ALL {
             for options in [Options::default(), thresholds(tool)] {
                 let report = view(tool, &options, &records);
-                // Strict JSON, and no number that is none.
+                // Strict JSON has no NaN or infinity.
                 let text = report.json().to_string();
                 let read = serde_json::from_str::<Value>(&text).unwrap();
                 prop_assert!(differences("", &read, report.json()).is_empty());
-                for figure in &report.figures {
-                    prop_assert!(figure.value.is_none_or(f64::is_finite), "{} of {tool}", figure.name);
+                for metric in &report.metrics {
+                    prop_assert!(metric.value.is_none_or(f64::is_finite), "{} of {tool}", metric.name);
                 }
-                let name = report.figures.iter().filter(|figure| figure.name == report.figures[0].name);
-                prop_assert_eq!(name.count(), report.figures.len().min(1), "names are there once");
+                let name = report.metrics.iter().filter(|metric| metric.name == report.metrics[0].name);
+                prop_assert_eq!(name.count(), report.metrics.len().min(1), "names are there once");
                 prop_assert!(report.text().contains("Arithmetic of"));
             }
         }
     }
 
     #[test]
-    fn what_is_not_measured_changes_nothing_but_the_notes(
+    fn unmeasured_requests_change_only_the_notes(
         records in proptest::collection::vec(any_record(), 0..8),
         drained in any_record(),
     ) {
@@ -143,7 +143,7 @@ proptest! {
                 view(tool, &thresholds(tool), &records),
                 view(tool, &thresholds(tool), &with),
             );
-            prop_assert_eq!(without.figures, with.figures);
+            prop_assert_eq!(without.metrics, with.metrics);
         }
     }
 
@@ -152,7 +152,7 @@ proptest! {
         let measured = records.iter().filter(|record| record.measured).count() as f64;
         let of = |tool, names: &[&str]| {
             let report = view(tool, &Options::default(), &records);
-            let values = names.iter().map(|name| report.figure(name).unwrap().value.unwrap());
+            let values = names.iter().map(|name| report.metric(name).unwrap().value.unwrap());
             values.sum::<f64>()
         };
         prop_assert_eq!(of(Tool::Vllm, &["completed", "failed"]), measured);
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn aiperfs_files_come_out_whole(records in proptest::collection::vec(any_record(), 0..12)) {
+    fn any_run_gives_well_formed_aiperf_files(records in proptest::collection::vec(any_record(), 0..12)) {
         let info = AiperfInfo {
             goodput: thresholds(Tool::Aiperf).goodput,
             slice: Some(700_000_000_000_000),
@@ -193,9 +193,10 @@ proptest! {
     }
 }
 
-/// The order in which requests finish changes what the tools that add up nothing by position say by no more than rounding.
+/// The order in which requests finish changes the results by rounding only, except for tools that
+/// compare lists by position.
 #[test]
-fn the_order_of_events_does_not_matter() {
+fn event_order_does_not_matter() {
     let forward = crate::golden::golden();
     let backward: Vec<Event> = forward.iter().rev().cloned().collect();
     for tool in Tool::ALL {

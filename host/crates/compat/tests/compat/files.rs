@@ -1,4 +1,4 @@
-//! AIPerf's files of the golden sequence, beside those that AIPerf's own code made of it.
+//! AIPerf's files of the golden sequence, compared with those that AIPerf's own code produced.
 
 use serde_json::{Value, json};
 use veeksha_compat::{AiperfExport, AiperfFiles, AiperfInfo};
@@ -28,7 +28,8 @@ fn export(events: &[Event]) -> AiperfFiles {
     export.finish()
 }
 
-/// What AIPerf computes and this host cannot know, or what AIPerf derives of words.
+/// Returns true for a metric that this host cannot compute, or that AIPerf derives from message
+/// texts.
 fn is_unknown(tag: &str) -> bool {
     let http = [
         "http_req_blocked",
@@ -57,7 +58,7 @@ fn same(seen: &Value, expected: &Value) {
 }
 
 #[test]
-fn the_json_is_aiperfs() {
+fn json_equals_aiperfs() {
     let files = export(&golden());
     let mut seen = files.json.as_object().unwrap().clone();
     let mut take = |key: &str| seen.remove(key).unwrap_or_else(|| panic!("{key}"));
@@ -96,7 +97,7 @@ fn the_json_is_aiperfs() {
 }
 
 #[test]
-fn figures_of_the_json_worked_out_by_hand() {
+fn json_equals_values_worked_out_by_hand() {
     let json = export(&golden()).json;
     let close = |tag: &str, stat: &str, expected: f64| {
         let value = json[tag][stat].as_f64().unwrap_or_else(|| panic!("{tag}.{stat}"));
@@ -105,11 +106,13 @@ fn figures_of_the_json_worked_out_by_hand() {
             "{tag}.{stat}: {value}"
         );
     };
-    // Eight answers with content; begun to the first of it: 59.5, 59.5, 49.5, 39.5, 49.5, 49.5, 99.5, 1100.
+    // Eight answers with content; begun to the first of it: 59.5, 59.5, 49.5, 39.5, 49.5, 49.5,
+    // 99.5, 1100.
     close("time_to_first_token", "avg", 1506.5 / 8.0);
     // To the last of it: 119.5, 119.5, 69.5, 39.5, 149.5, 99.5, 179.5, 1400.
     close("request_latency", "avg", 2176.5 / 8.0);
-    // (Latency - TTFT) / (tokens - 1): 60/3, 60/7, 20/5, none for one token, 100/11, 50/3, 80/2, 300/4.
+    // (Latency - TTFT) / (tokens - 1): 60/3, 60/7, 20/5, none for one token, 100/11, 50/3, 80/2,
+    // 300/4.
     let itl = 20.0 + 60.0 / 7.0 + 4.0 + 100.0 / 11.0 + 50.0 / 3.0 + 40.0 + 75.0;
     close("inter_token_latency", "avg", itl / 7.0);
     // Four errors and the answer without content among 13: rates over the 2951 ms of the phase.
@@ -124,7 +127,8 @@ fn figures_of_the_json_worked_out_by_hand() {
     // With five failures as infinite values, the median of 13 is the seventh smallest: 179.5 ms.
     close("adj_request_latency", "p50", 179.5);
     assert_eq!(json["adj_request_latency"]["p99"], Value::Null);
-    // Good: a TTFT of at most 60 ms and at least 20 tokens/s/user, so an ITL of at most 50 ms: five of the seven that have an ITL.
+    // Good: a TTFT of at most 60 ms and at least 20 tokens/s/user, so an ITL of at most 50 ms: five
+    // of the seven that have an ITL.
     close("good_request_count", "avg", 5.0);
     close("good_request_fraction", "avg", 5.0 / 13.0);
     // Requested 8 and got 6 (tolerance 0.4); requested 5 and got 3.
@@ -132,7 +136,7 @@ fn figures_of_the_json_worked_out_by_hand() {
     close("overall_usage_prompt_cache_read_pct", "avg", 16.0 / 97.0 * 100.0);
 }
 
-/// The CSV of AIPerf, without the rows of what this host cannot know.
+/// Returns the rows of AIPerf's CSV without those that this host cannot compute.
 fn known_rows(csv: &str) -> Vec<String> {
     let unknown = [
         "HTTP Blocked",
@@ -150,12 +154,12 @@ fn known_rows(csv: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_csv_is_aiperfs() {
+fn csv_equals_aiperfs() {
     let files = export(&golden());
     similar(&known_rows(&files.csv), &known_rows(&fixture("aiperf.csv")));
 }
 
-/// Rows are equal, except that the last of two decimals may be rounded otherwise.
+/// Asserts equal rows, except that the last of two decimals may be rounded differently.
 #[track_caller]
 fn similar(seen: &[String], expected: &[String]) {
     assert_eq!(
@@ -177,7 +181,7 @@ fn similar(seen: &[String], expected: &[String]) {
 }
 
 #[test]
-fn the_time_slices_are_aiperfs() {
+fn time_slices_equal_aiperfs() {
     let slices = export(&golden()).timeslices.unwrap();
     let seen = slices.json["timeslices"].as_array().unwrap();
     let expected = fixture_json("aiperf_slices.json");
@@ -193,14 +197,14 @@ fn the_time_slices_are_aiperfs() {
     );
 }
 
-/// 36 requests of conversations that this host recorded over HTTP, converted and held against AIPerf's own files of them.
+/// 36 requests of recorded conversations, converted and compared with AIPerf's files of them.
 #[test]
-fn a_recorded_run_becomes_aiperfs_files() {
+fn recorded_run_equals_aiperfs_files() {
     let recorded = events("recorded.json");
     let files = export(&recorded);
     let expected = known(&fixture_json("recorded_aiperf.json"));
     let seen = files.json.as_object().unwrap().iter();
-    // What stands around the metrics is told by `the_json_is_aiperfs`.
+    // `json_equals_aiperfs` checks the metadata around the metrics.
     let metrics = seen.filter(|(_, value)| value.get("unit").is_some());
     let metrics: Value = metrics
         .map(|(tag, metric)| (tag.clone(), metric.clone()))
@@ -224,8 +228,8 @@ fn a_recorded_run_becomes_aiperfs_files() {
         assert_eq!(row["metadata"]["session_num"], expected["session"]);
         same(&row["metrics"], &known(&expected["metrics"]));
     }
-    // The first request by hand, of its line in recorded.json: taken up at 92.267188 ms, first token at 126.478671, last at
-    // 315.00103; 22 tokens.
+    // The first request by hand, from its line in recorded.json: taken up at 92.267188 ms, first
+    // token at 126.478671, last at 315.00103; 22 tokens.
     let first: Value = serde_json::from_slice(&rows[0]).unwrap();
     let value = |tag: &str| first["metrics"][tag]["value"].as_f64().unwrap();
     assert!((value("time_to_first_token") - 34.211483).abs() < 1e-9);
@@ -235,7 +239,7 @@ fn a_recorded_run_becomes_aiperfs_files() {
 }
 
 #[test]
-fn without_a_length_there_are_no_slices() {
+fn omits_slices_without_a_slice_length() {
     let export = AiperfExport::new(AiperfInfo {
         slice: None,
         ..info()
@@ -245,7 +249,7 @@ fn without_a_length_there_are_no_slices() {
 }
 
 #[test]
-fn the_rows_are_aiperfs() {
+fn rows_equal_aiperfs() {
     let mut export = AiperfExport::new(info()).unwrap();
     let mut rows = Vec::new();
     for event in golden() {
@@ -254,7 +258,7 @@ fn the_rows_are_aiperfs() {
     }
     let expected = fixture_json("aiperf_rows.json");
     let expected = expected.as_array().unwrap();
-    // The drained request is no row.
+    // The drained request has no row.
     assert_eq!((rows.len(), expected.len()), (13, 13));
     for (row, expected) in rows.iter().zip(expected) {
         let text = std::str::from_utf8(row).unwrap();
@@ -265,7 +269,7 @@ fn the_rows_are_aiperfs() {
         let row: Value = serde_json::from_str(text).unwrap();
         assert_eq!(row["metadata"]["session_num"], expected["session"]);
         let mut wanted = known(&expected["metrics"]);
-        // AIPerf leaves the list out of the file where it has no gap; so does this host.
+        // AIPerf omits the list if there is no gap; so does this host.
         if wanted["inter_chunk_latency"] == Value::Null {
             wanted.as_object_mut().unwrap().remove("inter_chunk_latency");
         }
@@ -294,7 +298,7 @@ fn the_rows_are_aiperfs() {
 }
 
 #[test]
-fn a_run_that_was_cut_short_says_so() {
+fn truncated_run_is_marked_incomplete() {
     let mut events = golden();
     events.pop();
     let cut = export(&events).json;
@@ -309,21 +313,21 @@ fn a_run_that_was_cut_short_says_so() {
         (&cancelled["is_complete"], &cancelled["was_cancelled"]),
         (&json!(false), &json!(true))
     );
-    // Nothing at all still gives a file.
+    // An empty run still gives a file.
     let empty = export(&[]).json;
     assert_eq!(empty["request_count"], Value::Null);
     assert_eq!(empty["error_summary"], json!([]));
 }
 
 #[test]
-fn a_threshold_must_name_a_metric_of_aiperf() {
+fn rejects_threshold_for_unknown_aiperf_metric() {
     let wrong = AiperfInfo {
         goodput: vec!["ttft:500".parse().unwrap()],
         ..info()
     };
     let error = AiperfExport::new(wrong).unwrap_err().to_string();
     assert!(
-        error.starts_with("the goodput of aiperf knows no metric `ttft`; it knows request_latency,"),
+        error.starts_with("the goodput of aiperf has no metric `ttft`: expected one of request_latency,"),
         "{error}"
     );
 }

@@ -4,16 +4,16 @@ use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, Nanos, NodeId, RequestId, RequestRecord, SessionId, Status, Usage,
 };
 
-/// A request in milliseconds; everything has a plain default.
+/// A request in milliseconds with plain defaults.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) session: u64,
     pub(crate) node: u32,
     pub(crate) intended: f64,
     pub(crate) dispatched: f64,
-    pub(crate) begun: Option<f64>,
+    pub(crate) pickup_time: Option<f64>,
     pub(crate) sent: Option<f64>,
-    /// Arrival, kind, and whether it shared a read with the event before it.
+    /// Arrival, kind, and true if it shared a read with the preceding event.
     pub(crate) chunks: Vec<(f64, ChunkKind, bool)>,
     pub(crate) chunk_tokens: Vec<u32>,
     pub(crate) completed: f64,
@@ -39,7 +39,7 @@ impl Default for Request {
             node: 0,
             intended: 0.0,
             dispatched: 0.0,
-            begun: Some(0.0),
+            pickup_time: Some(0.0),
             sent: Some(0.0),
             chunks: Vec::new(),
             chunk_tokens: Vec::new(),
@@ -63,14 +63,14 @@ impl Default for Request {
 
 #[expect(dead_code, reason = "not every test target uses every part")]
 impl Request {
-    /// A request whose intended, dispatched, taken-up and written instants are these.
+    /// Creates a request with these intended, dispatched, taken-up and written instants.
     pub(crate) fn at(session: u64, stamps: [f64; 4]) -> Self {
-        let [intended, dispatched, begun, sent] = stamps;
+        let [intended, dispatched, pickup_time, sent] = stamps;
         Request {
             session,
             intended,
             dispatched,
-            begun: Some(begun),
+            pickup_time: Some(pickup_time),
             sent: Some(sent),
             ..Request::default()
         }
@@ -82,7 +82,7 @@ impl Request {
         self
     }
 
-    /// An event out of the read of the event before it.
+    /// Adds an event from the same read as the preceding one.
     pub(crate) fn merged(mut self, kind: ChunkKind) -> Self {
         let at = self.chunks.last().map_or(0.0, |chunk| chunk.0);
         self.chunks.push((at, kind, true));
@@ -106,7 +106,8 @@ impl Request {
         self
     }
 
-    /// Output tokens; with `from_usage` the server reported them, and the prompt of the record.
+    /// Sets the output tokens; with `from_usage` the server reported them, and the prompt of the
+    /// record.
     pub(crate) fn output(mut self, tokens: u32, from_usage: bool) -> Self {
         (self.output, self.from_usage) = (tokens, from_usage);
         self.usage = from_usage.then_some(Usage {
@@ -132,7 +133,7 @@ impl Request {
         self
     }
 
-    /// The server's count of the prompt, where it differs from the client's.
+    /// Sets the server's count of the prompt where it differs from the client's.
     pub(crate) fn server_prompt(mut self, tokens: u32) -> Self {
         if let Some(usage) = &mut self.usage {
             usage.prompt = tokens;
@@ -156,7 +157,7 @@ pub(crate) fn record(request: &Request) -> RequestRecord {
     RequestRecord {
         intended: nanos(request.intended),
         dispatched_at: nanos(request.dispatched),
-        picked_up_at: at(request.begun),
+        picked_up_at: at(request.pickup_time),
         sent_at: at(request.sent),
         first_byte_at: request.chunks.first().map(|chunk| nanos(chunk.0)),
         completed_at: nanos(request.completed),

@@ -1,4 +1,4 @@
-//! What the tests share: the golden sequence, and the comparison of what a view says with what a tool said.
+//! Shared by the tests: the golden sequence, and the comparison of a view with a tool's output.
 
 use serde_json::Value;
 use veeksha_events::{Event, RunInfo};
@@ -6,7 +6,7 @@ use veeksha_model::{ChunkKind, ErrorClass, Usage};
 
 use crate::fixture::{Request, record};
 
-/// The wall clock at the run's zero in the fixtures.
+/// Wall clock at the run's zero in the fixtures.
 pub(crate) const EPOCH: u64 = 1_000_000_000;
 
 pub(crate) fn fixture(name: &str) -> String {
@@ -18,12 +18,12 @@ pub(crate) fn fixture_json(name: &str) -> Value {
     serde_json::from_str(&fixture(name)).unwrap()
 }
 
-/// The golden sequence.
+/// Returns the golden sequence.
 pub(crate) fn golden() -> Vec<Event> {
     events("golden.json")
 }
 
-/// The events of a sequence of requests.
+/// Returns the events of a sequence of requests.
 pub(crate) fn events(name: &str) -> Vec<Event> {
     let requests = fixture_json(name);
     let mut events = vec![Event::RunStarted(RunInfo {
@@ -62,7 +62,7 @@ fn read(value: &Value) -> Request {
         }
         events.push((event[0].as_f64().unwrap(), kind, event[3] == true));
     }
-    // As the host records it: nothing where each chunk carried one token.
+    // As recorded by the host: empty where each chunk carried one token.
     if tokens.iter().any(|&tokens| tokens != 1) {
         request.chunk_tokens = tokens;
     }
@@ -101,7 +101,8 @@ fn read(value: &Value) -> Request {
     request
 }
 
-/// Everything in which two JSON values differ: paths, and both sides. Numbers may differ by rounding.
+/// Returns the paths at which two JSON values differ, with both values. Numbers may differ by
+/// rounding.
 pub(crate) fn differences(path: &str, seen: &Value, expected: &Value) -> Vec<String> {
     match (seen, expected) {
         (Value::Object(seen), Value::Object(expected)) => {

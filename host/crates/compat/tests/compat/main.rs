@@ -1,4 +1,4 @@
-//! What other tools say of a run, and what this crate says that they say.
+//! Views and files compared with the output of the tools themselves.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
 mod any_run;

@@ -1,7 +1,8 @@
-//! One sequence of requests with every corner case, through each tool's own code and through our view of it.
+//! One sequence of requests with every corner case, through each tool's own code and through its
+//! view.
 //!
-//! The files `tests/fixtures/<tool>.json` were made by the tools, see the README there; the numbers in the comments are worked
-//! out by hand from the sequence and the tool's source.
+//! The tools produced the files `tests/fixtures/<tool>.json`, see the README there; the numbers in
+//! the comments are worked out by hand from the sequence and the tool's source.
 
 use serde_json::{Value, json};
 use veeksha_compat::{Options, Tool, View, ViewReport};
@@ -38,17 +39,17 @@ fn same(seen: &Value, expected: &Value) {
 }
 
 fn close(report: &ViewReport, name: &str, expected: f64, samples: u64) {
-    let figure = report.figure(name).unwrap_or_else(|| panic!("{name}"));
-    let value = figure.value.unwrap();
+    let metric = report.metric(name).unwrap_or_else(|| panic!("{name}"));
+    let value = metric.value.unwrap();
     assert!(
         (value - expected).abs() < 1e-9 * expected.abs().max(1.0),
         "{name}: {value} instead of {expected}"
     );
-    assert_eq!(figure.samples, samples, "{name}");
+    assert_eq!(metric.samples, samples, "{name}");
 }
 
 #[test]
-fn vllm_says_what_its_own_code_said() {
+fn vllm_equals_the_tools_output() {
     let options = Options {
         percentiles: vec![50.0, 99.0, 99.9],
         ..goodput(&["ttft:60", "tpot:30", "e2el:130"])
@@ -57,28 +58,33 @@ fn vllm_says_what_its_own_code_said() {
     let rest = ["rtfx", "num_prompts", "request_rate", "max_concurrency"];
     same(&without(report.json().clone(), &rest), &fixture_json("vllm.json"));
 
-    // TTFT ends with the first event that has choices, even a role. Begun to first such event, in the order of the sequence:
-    // 49.5, 49.5, 39.5, 39.5, 29.5 (empty answer), 29.5 (error event: a success), 49.5, 39.5, 99.5, 1100: sum 1525.5.
+    // TTFT ends with the first event that has choices, even a role. Begun to first such event, in
+    // the order of the sequence: 49.5, 49.5, 39.5, 39.5, 29.5 (empty answer), 29.5 (error event: a
+    // success), 49.5, 39.5, 99.5, 1100: sum 1525.5.
     close(&report, "mean_ttft_ms", 152.55, 10);
-    // Latency ends with the finish event, not with usage or [DONE]: 120.5, 120.5, 70.5, 40.5, 30.5, 59.5, 150.5, 99.5, 180, 1400.
+    // Latency ends with the finish event, not with usage or [DONE]: 120.5, 120.5, 70.5, 40.5, 30.5,
+    // 59.5, 150.5, 99.5, 180, 1400.
     close(&report, "mean_e2el_ms", 227.2, 10);
-    // Output: 4 + 8 + 6 + 1 + 0 + 3 (tokenizer: no usage after an error event) + 12 + 4 + 3 (tokenizer) + 5 = 46.
+    // Output: 4 + 8 + 6 + 1 + 0 + 3 (tokenizer: no usage after an error event) + 12 + 4 + 3
+    // (tokenizer) + 5 = 46.
     close(&report, "total_output_tokens", 46.0, 10);
-    // TPOT of two tokens and more: 71/3, 71/7, 31/5, 30/2, 101/11, 60/3, 80.5/2, 300/4; the answers of 1 and 0 tokens have none.
+    // TPOT of two tokens and more: 71/3, 71/7, 31/5, 30/2, 101/11, 60/3, 80.5/2, 300/4; the answers
+    // of 1 and 0 tokens have none.
     let tpot = [71.0 / 3.0, 71.0 / 7.0, 6.2, 15.0, 101.0 / 11.0, 20.0, 40.25, 75.0];
     close(&report, "mean_tpot_ms", tpot.iter().sum::<f64>() / 8.0, 8);
     // The run lasts from its zero to the last event of all, 2951 ms.
     close(&report, "duration", 2.951, 13);
     close(&report, "request_throughput", 10.0 / 2.951, 10);
-    // Good: TTFT <= 60, TPOT <= 30 (0 for one token and none), E2EL <= 130: all but 850 ms chunks (150.5), new connection, last.
+    // Good: TTFT <= 60, TPOT <= 30 (0 for one token and none), E2EL <= 130: all but 850 ms chunks
+    // (150.5), new connection, last.
     close(&report, "request_goodput", 7.0 / 2.951, 10);
 }
 
 #[test]
-fn sglang_says_what_its_own_code_said() {
+fn sglang_equals_the_tools_output() {
     let report = report(Tool::Sglang, goodput(&["ttft:60", "tpot:30", "e2el:130"]));
     let tool = fixture_json("sglang.json");
-    // The result file names some of the metrics otherwise than the code.
+    // The result file renames some of the code's metrics.
     let renamed = [
         ("total_input", "total_input_tokens"),
         ("total_input_text", "total_input_text_tokens"),
@@ -91,7 +97,7 @@ fn sglang_says_what_its_own_code_said() {
         let value = expected.remove(code).unwrap();
         expected.insert(file.to_owned(), value);
     }
-    // Computed, and not in the result file.
+    // Computed, but not part of the result file.
     for key in [
         "output_throughput_retokenized",
         "total_throughput_retokenized",
@@ -108,22 +114,24 @@ fn sglang_says_what_its_own_code_said() {
     // Latency ends with the last line, [DONE] or the error event:
     // 125.5, 130.5, 75.5, 42.5, 32.5, 79.5, 160.5, 104.5, 189.5, 1451: sum 2391.5.
     close(&report, "mean_e2e_latency_ms", 239.15, 10);
-    // Output: without usage the requested length, 6 after the error event and 5 for the new connection: 4+8+6+1+0+6+12+4+5+5.
+    // Output: without usage the requested length, 6 after the error event and 5 for the new
+    // connection: 4+8+6+1+0+6+12+4+5+5.
     close(&report, "total_output_tokens", 51.0, 10);
     // From the first start, 0.5 ms, to 2951 ms; goodput of 13 sent.
     close(&report, "duration", 2.9505, 13);
     close(&report, "slo_attainment", 6.0 / 13.0, 13);
 }
 
-/// A rate of sessions is one of requests only where each session is one request. 40 sessions a second of two requests each are asked for
-/// as no rate of requests: the tools print what they print without one, and the view says so.
+/// A rate of sessions is a rate of requests only where each session is one request. For 40 sessions
+/// per second of two requests each, the tools print what they print without a rate, and the view
+/// notes it.
 #[test]
-fn a_rate_of_sessions_is_no_rate_of_requests() {
+fn session_rate_is_omitted_for_multi_request_sessions() {
     let options = Options {
         session_rate: Some(40.0),
         ..Options::default()
     };
-    let told = |tool, requests: u32| {
+    let result = |tool, requests: u32| {
         let mut view = View::new(tool, options.clone()).unwrap();
         for event in golden() {
             let mut event = event.clone();
@@ -134,12 +142,12 @@ fn a_rate_of_sessions_is_no_rate_of_requests() {
         }
         view.finish()
     };
-    let words = "The load asked for 40 sessions a second, of up to 2 requests each";
+    let words = "The load requested 40 sessions per second, of up to 2 requests each";
     for tool in [Tool::Vllm, Tool::Sglang, Tool::InferencePerf] {
-        let (one, two) = (told(tool, 1), told(tool, 2));
+        let (one, two) = (result(tool, 1), result(tool, 2));
         assert!(one.text().contains("40.0"), "{}", one.text());
         assert!(!two.text().contains("40.0"), "{}", two.text());
-        assert!(!one.text().contains("The load asked for"), "{}", one.text());
+        assert!(!one.text().contains("The load requested"), "{}", one.text());
         assert!(
             two.notes.iter().any(|note| note.starts_with(words)),
             "{:?}",
@@ -150,13 +158,13 @@ fn a_rate_of_sessions_is_no_rate_of_requests() {
             assert_eq!(two.json()["request_rate"], "inf");
         }
     }
-    // Those that repeat no rate have nothing to say of one.
-    let aiperf = told(Tool::Aiperf, 2);
-    assert!(!aiperf.text().contains("The load asked for"), "{}", aiperf.text());
+    // Tools that print no requested rate need no note.
+    let aiperf = result(Tool::Aiperf, 2);
+    assert!(!aiperf.text().contains("The load requested"), "{}", aiperf.text());
 }
 
 #[test]
-fn guidellm_says_what_its_own_code_said() {
+fn guidellm_equals_the_tools_output() {
     let options = Options {
         session_rate: Some(10.0),
         ..goodput(&["ttft:60", "tpot:20", "e2el:130"])
@@ -167,50 +175,53 @@ fn guidellm_says_what_its_own_code_said() {
         &fixture_json("guidellm.json"),
     );
 
-    // Start: when the request was written. First event with text, reasoning or tool call, of the eight good answers:
-    // 59, 59, 49, 39, 49, 49, 40, 1099: sum 1443.
+    // Start: when the request was written. First event with text, reasoning or tool call, of the
+    // eight good answers: 59, 59, 49, 39, 49, 49, 40, 1099: sum 1443.
     close(&report, "time_to_first_token_ms.successful.mean", 1443.0 / 8.0, 8);
-    // "ITL": (last - first) / (tokens - 1), weighted by tokens - 1: the sum of spans over the sum of weights.
-    // Spans 60, 60, 20, -, 100, 50, 80, 300; weights 3, 7, 5, 0, 11, 3, 2, 4.
+    // "ITL": (last - first) / (tokens - 1), weighted by tokens - 1: the sum of spans over the sum
+    // of weights. Spans 60, 60, 20, -, 100, 50, 80, 300; weights 3, 7, 5, 0, 11, 3, 2, 4.
     close(
         &report,
         "inter_token_latency_ms.successful.mean",
         670.0 / 35.0,
         35,
     );
-    // "TPOT": (last - start) / tokens, weighted by tokens: 119, 119, 69, 39, 149, 99, 120, 1399 over 43 tokens.
+    // "TPOT": (last - start) / tokens, weighted by tokens: 119, 119, 69, 39, 149, 99, 120, 1399
+    // over 43 tokens.
     close(
         &report,
         "time_per_output_token_ms.successful.mean",
         2113.0 / 43.0,
         43,
     );
-    // The empty answer, the refusal, the broken body and the error event are errored, the cancelled one is incomplete.
+    // The empty answer, the refusal, the broken body and the error event are errored, the cancelled
+    // one is incomplete.
     close(&report, "request_totals.errored", 4.0, 13);
     close(&report, "request_totals.incomplete", 1.0, 13);
 }
 
 #[test]
-fn genai_perf_says_what_its_own_code_said() {
+fn genai_perf_equals_the_tools_output() {
     let report = report(
         Tool::GenaiPerf,
         goodput(&["time_to_first_token:60", "inter_token_latency:25"]),
     );
     same(report.json(), &fixture_json("genai-perf.json"));
 
-    // Reads with visible text, of the seven answers that have any; first read: 59.5, 99.5 (reasoning does not count), 39.5, 49.5,
-    // 49.5, 99.5, 1100: sum 1497.
+    // Reads with visible text, of the seven answers that have any; first read: 59.5, 99.5
+    // (reasoning does not count), 39.5, 49.5, 49.5, 99.5, 1100: sum 1497.
     close(&report, "time_to_first_token.avg", 1497.0 / 7.0, 7);
-    // Two texts out of one read are one response: the second response of that answer came 50 ms after the first.
-    // 20, 20, 50, 50, 40, 100.
+    // Two texts out of one read are one response: the second response of that answer came 50 ms
+    // after the first. 20, 20, 50, 50, 40, 100.
     close(&report, "time_to_second_token.avg", 280.0 / 6.0, 6);
-    // Nine answers over the time from 0.5 ms to 2900 ms; two of them without text, which no other metric counts.
+    // Nine answers over the time from 0.5 ms to 2900 ms; two of them without text, which no other
+    // metric counts.
     close(&report, "request_throughput.avg", 9.0 / 2.8995, 7);
     close(&report, "request_count.avg", 7.0, 7);
 }
 
 #[test]
-fn inference_perf_says_what_its_own_code_said() {
+fn inference_perf_equals_the_tools_output() {
     let thresholds = [
         "ttft:0.06",
         "tpot:0.05",
@@ -221,7 +232,7 @@ fn inference_perf_says_what_its_own_code_said() {
     let report = report(Tool::InferencePerf, goodput(&thresholds));
     let mut expected = fixture_json("inference-perf.json");
     let successes = expected["successes"].as_object_mut().unwrap();
-    // The size of the body is not recorded, and there are no media.
+    // The body size is not recorded, and media are not supported here.
     for key in ["request_size_bytes", "image", "video", "audio"] {
         assert!(successes.remove(key).is_some());
     }
@@ -231,15 +242,16 @@ fn inference_perf_says_what_its_own_code_said() {
     }
     same(report.json(), &expected);
 
-    // TTFT needs two tokens of visible text: 59.5, 99.5, 39.5 (the error event), 49.5, 49.5, 99.5, 1100: sum 1497.
+    // TTFT needs two tokens of visible text: 59.5, 99.5, 39.5 (the error event), 49.5, 49.5, 99.5,
+    // 1100: sum 1497.
     close(
         &report,
         "successes.latency.time_to_first_token.mean",
         1.497 / 7.0,
         7,
     );
-    // Every token of an event has its time: 3 gaps of 20; 20 of 1 + 3 tokens and two zeros; 20 and a zero; 3 + (50, 0, 0) +
-    // (50, 0, 0, 0, 0); 0, 50, 0; 40, 40; 0, 100, 0, 200.
+    // Every token of an event has its time: 3 gaps of 20; 20 of 1 + 3 tokens and two zeros; 20 and
+    // a zero; 3 + (50, 0, 0) + (50, 0, 0, 0, 0); 0, 50, 0; 40, 40; 0, 100, 0, 200.
     let sum = 60.0 + 20.0 + 20.0 + 100.0 + 50.0 + 80.0 + 300.0;
     let gaps = 3 + 3 + 2 + 11 + 3 + 2 + 4;
     close(
@@ -248,11 +260,12 @@ fn inference_perf_says_what_its_own_code_said() {
         sum / 1000.0 / gaps as f64,
         gaps,
     );
-    // Goodput knows successes only: the three failures are not among its ten requests.
+    // Goodput covers successes only: the three failures are not among its ten requests.
     close(&report, "successes.goodput_metrics.total_requests", 10.0, 10);
 }
 
-/// The table is the tool's own to the last character; a half in the third decimal may be rounded either way.
+/// Asserts the tool's own table, character by character; a half in the third decimal may be rounded
+/// either way.
 #[track_caller]
 fn prints(tool: Tool, options: Options, file: &str) {
     let options = Options {
@@ -278,7 +291,7 @@ fn prints(tool: Tool, options: Options, file: &str) {
 }
 
 #[test]
-fn the_closing_tables_are_the_tools() {
+fn tables_equal_the_tools_tables() {
     let vllm = Options {
         percentiles: vec![50.0, 99.0, 99.9],
         ..goodput(&["ttft:60", "tpot:30", "e2el:130"])
@@ -292,7 +305,7 @@ fn the_closing_tables_are_the_tools() {
 }
 
 #[test]
-fn what_a_view_cannot_repeat_is_said_in_words() {
+fn notes_list_what_a_view_cannot_reproduce() {
     let notes = |tool| report(tool, Options::default()).notes;
     let said = |tool, words: &str| {
         let notes = notes(tool);
@@ -303,23 +316,23 @@ fn what_a_view_cannot_repeat_is_said_in_words() {
         );
     };
     for tool in Tool::ALL {
-        said(tool, "Requests that opened a connection of their own: 1.");
+        said(tool, "Requests that opened a new connection: 1.");
         said(
             tool,
             "Requests dispatched after the end of the measurement, which are left out: 1.",
         );
         let first =
-            format!("A view repeats the arithmetic of {tool} on the answers that this host received;");
+            format!("A view applies the arithmetic of {tool} to the answers that this host received;");
         assert!(notes(tool).iter().any(|note| note.starts_with(&first)));
     }
     said(
         Tool::Vllm,
-        "Answers with an error event inside the stream that count as successes, as vLLM does not look for such events: 1.",
+        "Answers with an error event inside the stream that count as successes, as vLLM ignores such events: 1.",
     );
-    // After the error event and on the new connection no usage came.
+    // No usage was received after the error event and on the new connection.
     said(
         Tool::Sglang,
-        "Answers without token counts of the server, for which sglang takes the requested length: 2.",
+        "Answers without the server's token counts, for which sglang uses the requested length: 2.",
     );
     said(
         Tool::GenaiPerf,
@@ -332,12 +345,12 @@ fn what_a_view_cannot_repeat_is_said_in_words() {
     );
     said(
         Tool::Guidellm,
-        "Failed or cancelled answers that had begun, each of whose events counts as one token, as there: 3.",
+        "Failed or cancelled answers that had started; each of their events counts as one token, as in GuideLLM: 3.",
     );
 }
 
 #[test]
-fn a_request_that_was_never_sent_is_only_mentioned() {
+fn unsent_request_changes_only_the_notes() {
     let mut view = View::new(Tool::Vllm, Options::default()).unwrap();
     golden().iter().for_each(|event| view.on(event));
     view.on(&Event::NeverSent {
@@ -349,22 +362,22 @@ fn a_request_that_was_never_sent_is_only_mentioned() {
         at: 1,
     });
     let with = view.finish();
-    assert_eq!(with.figures, report(Tool::Vllm, Options::default()).figures);
+    assert_eq!(with.metrics, report(Tool::Vllm, Options::default()).metrics);
     let words = "Requests of the workload that were never sent, which no tool counts: 1.";
     assert!(with.notes.iter().any(|note| note == words));
 }
 
-/// Without a single request the tables stand, and what the tool would divide by nothing is null.
+/// Without a single request the tables are still complete, and a division by zero gives null.
 #[test]
-fn an_empty_run_has_a_view_too() {
+fn empty_run_has_views() {
     for tool in Tool::ALL {
         let report = View::new(tool, Options::default()).unwrap().finish();
         assert!(report.text().contains(tool.reference_version()), "{tool}");
         assert!(
             report
-                .figures
+                .metrics
                 .iter()
-                .all(|figure| figure.samples == 0 || tool == Tool::Guidellm)
+                .all(|metric| metric.samples == 0 || tool == Tool::Guidellm)
         );
     }
     let vllm = View::new(Tool::Vllm, Options::default()).unwrap().finish();

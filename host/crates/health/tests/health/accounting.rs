@@ -8,12 +8,12 @@ use crate::support::{
 };
 
 #[test]
-fn every_request_is_told_once() {
+fn passes_when_every_request_is_reported_once() {
     let report = health(rate(1.0), &sessions_at(&[0, S, 2 * S]));
     passed(check(&report, ACCOUNTING));
     near(figure(check(&report, ACCOUNTING), "requests finished"), 3.0);
     near(figure(check(&report, ACCOUNTING), "requests lost"), 0.0);
-    // A failure withdrew the second request.
+    // The first request failed, so the second one was withdrawn.
     let first = request(0, 0, 0, S);
     let withdrawn = Event::NeverSent {
         request: id(0, 1),
@@ -31,10 +31,10 @@ fn every_request_is_told_once() {
 }
 
 #[test]
-fn a_request_told_twice_fails() {
+fn duplicate_request_fails() {
     let record = request(0, 0, 0, S);
     for again in [finished(&record), dispatched(&record)] {
-        // Both while its session is open and after it is over.
+        // Duplicates both while the session is open and after it is closed.
         for place in [2, 3, 4] {
             let mut events = session_of(&record);
             events.insert(place, again.clone());
@@ -52,13 +52,13 @@ fn a_request_told_twice_fails() {
         events.insert(place, never.clone());
         failed(
             check(&health(rate(1.0), &ended(events, 2 * S)), ACCOUNTING),
-            "sent and never sent: 0/0",
+            "as never sent: 0/0",
         );
     }
 }
 
 #[test]
-fn a_request_that_is_never_heard_of_again_is_lost() {
+fn request_without_outcome_is_lost() {
     let record = request(7, 0, 0, S);
     let begun = vec![started(7, 0, 1), dispatched(&record)];
     let report = health(rate(1.0), &ended(begun.clone(), 2 * S));
@@ -67,7 +67,7 @@ fn a_request_that_is_never_heard_of_again_is_lost() {
         "1 request dispatched and neither answered nor failed when the run ended: 7/0",
     );
     near(figure(check(&report, ACCOUNTING), "requests lost"), 1.0);
-    // The session says that it had three requests; two were never told of.
+    // The session reports three requests, of which two have no event.
     let events = vec![
         started(7, 0, 1),
         dispatched(&record),
@@ -77,16 +77,16 @@ fn a_request_that_is_never_heard_of_again_is_lost() {
     let report = health(rate(1.0), &ended(events, 2 * S));
     failed(
         check(&report, ACCOUNTING),
-        "2 requests planned and neither sent nor told to be never sent: session 7 (2)",
+        "2 requests planned but reported neither as sent nor as never sent: session 7 (2)",
     );
-    // Finished out of the blue.
+    // Finished without an earlier event.
     let events = vec![started(7, 0, 1), finished(&record), over(7, S, 1)];
     failed(
         check(&health(rate(1.0), &ended(events, 2 * S)), ACCOUNTING),
         "without having been dispatched: 7/0",
     );
-    // A record that was cut short cannot know.
+    // A truncated record cannot show losses.
     let report = health(rate(1.0), &begun);
     passed(check(&report, ACCOUNTING));
-    assert!(check(&report, ACCOUNTING).findings[0].contains("ends before the run does"));
+    assert!(check(&report, ACCOUNTING).findings[0].contains("the record is truncated"));
 }

@@ -1,8 +1,8 @@
-//! Whatever events come, in whatever order and with whatever times, there is a report, and it is strict JSON.
+//! Any events in any order and with any times give a report that is strict JSON.
 
 use proptest::{collection::vec, option, prelude::*};
 use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd, Status, ThreadSample};
-use veeksha_health::{ColdCache, Expected, Gaps, Health, OutputLength, Tolerance, Traffic};
+use veeksha_health::{ColdCache, Expected, ExpectedTraffic, GapVariation, Health, OutputLength, Tolerance};
 use veeksha_model::{ErrorClass, Held, NodeId, RequestId, SessionId, Usage};
 
 fn time() -> impl Strategy<Value = u64> {
@@ -136,12 +136,14 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn expected() -> impl Strategy<Value = Expected> {
     let traffic = prop_oneof![
-        (0.001..1000.0_f64, 0.0..10.0_f64).prop_map(|(sessions_per_second, variation)| Traffic::Rate {
-            sessions_per_second,
-            gaps: Gaps::Drawn { variation },
+        (0.001..1000.0_f64, 0.0..10.0_f64).prop_map(|(sessions_per_second, variation)| {
+            ExpectedTraffic::Rate {
+                sessions_per_second,
+                gaps: GapVariation::Drawn { variation },
+            }
         }),
-        (0..50_u32, time()).prop_map(|(target, ramp)| Traffic::Concurrent { target, ramp }),
-        Just(Traffic::FixedSchedule),
+        (0..50_u32, time()).prop_map(|(target, ramp)| ExpectedTraffic::Concurrent { target, ramp }),
+        Just(ExpectedTraffic::FixedSchedule),
     ];
     (traffic, option::of(time()), any::<bool>()).prop_map(|(traffic, measured_until, exact)| Expected {
         measured_until,
@@ -156,7 +158,7 @@ fn expected() -> impl Strategy<Value = Expected> {
 
 proptest! {
     #[test]
-    fn there_is_always_a_report(expected in expected(), events in vec(event(), 0..40)) {
+    fn any_events_give_a_strict_json_report(expected in expected(), events in vec(event(), 0..40)) {
         let mut health = Health::new(expected);
         events.iter().for_each(|event| health.on(event));
         let report = health.finish();
@@ -164,7 +166,7 @@ proptest! {
         prop_assert!(report.text().starts_with("Health checks: "));
         let json = report.json().to_string();
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&json)?["passed"].as_bool(), Some(report.passed()));
-        // A figure that is not finite would stand in strict JSON as null.
+        // Strict JSON would have null for a value that is not finite.
         prop_assert!(!json.contains("\"value\":null") && !json.contains("\"mean\":null"), "{}", json);
     }
 }

@@ -1,14 +1,14 @@
 //! Intra-session request arrival.
 
 use veeksha_events::RequestRecord;
-use veeksha_health::{Expected, Traffic};
+use veeksha_health::{Expected, ExpectedTraffic};
 
 use crate::support::{
     ARRIVAL, MS, RATE, S, check, failed, figure, health, near, passed, rate, sessions_at, skipped, turn,
 };
 
 #[test]
-fn a_turn_is_sent_when_its_parent_is_done_and_the_think_time_over() {
+fn turn_sent_after_parent_and_think_time_passes() {
     let report = health(rate(1.0), &turn(|_| ()));
     let check = check(&report, ARRIVAL);
     passed(check);
@@ -18,7 +18,7 @@ fn a_turn_is_sent_when_its_parent_is_done_and_the_think_time_over() {
 }
 
 #[test]
-fn a_turn_that_is_early_or_late_fails() {
+fn early_or_late_turn_fails() {
     // Dispatched at 1.1 s: 0.1 s early.
     let report = health(rate(1.0), &turn(|second| second.dispatched_at = 1100 * MS));
     failed(check(&report, ARRIVAL), "0/1 by 100 ms");
@@ -26,7 +26,7 @@ fn a_turn_that_is_early_or_late_fails() {
     // At 1.35 s: 150 ms late.
     let report = health(rate(1.0), &turn(|second| second.dispatched_at = 1350 * MS));
     failed(check(&report, ARRIVAL), "0/1 by 150 ms");
-    // The same, of which 100 ms were a limit's.
+    // The same lateness, of which a limit caused 100 ms.
     let held = |second: &mut RequestRecord| {
         second.dispatched_at = 1350 * MS;
         second.held.in_flight = 100 * MS;
@@ -34,7 +34,7 @@ fn a_turn_that_is_early_or_late_fails() {
     let report = health(rate(1.0), &turn(held));
     passed(check(&report, ARRIVAL));
     near(check(&report, ARRIVAL).distributions[0].summary.max, 0.05);
-    // A few may be late.
+    // One request may be late if the expectation allows it.
     let lenient = Expected {
         late_share: 1.0,
         ..rate(1.0)
@@ -46,15 +46,15 @@ fn a_turn_that_is_early_or_late_fails() {
 }
 
 #[test]
-fn a_replayed_turn_is_not_due_before_its_recorded_instant() {
-    // Recorded for 5 s; the parent is done long before.
+fn replayed_turn_is_not_due_before_its_recorded_instant() {
+    // Recorded at 5 s; the parent is complete long before.
     let later = |second: &mut RequestRecord| {
         second.intended = 5 * S;
         second.dispatched_at = 5 * S + MS;
         second.completed_at = 6 * S;
     };
     passed(check(
-        &health(Expected::of(Traffic::FixedSchedule), &turn(later)),
+        &health(Expected::of(ExpectedTraffic::FixedSchedule), &turn(later)),
         ARRIVAL,
     ));
     failed(check(&health(rate(1.0), &turn(later)), ARRIVAL), "3.8 s");
@@ -70,7 +70,7 @@ fn the_order_of_events_does_not_matter() {
 }
 
 #[test]
-fn nothing_waited_for_anything() {
+fn skipped_without_dependent_requests() {
     skipped(
         check(&health(rate(1.0), &sessions_at(&[0, S])), ARRIVAL),
         "no measured request",

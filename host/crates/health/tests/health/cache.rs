@@ -1,4 +1,4 @@
-//! A cache that should be cold.
+//! Cold cache.
 
 use veeksha_events::{Event, RequestRecord};
 use veeksha_health::{ColdCache, Expected, WithoutAccount};
@@ -21,12 +21,12 @@ fn cached(tokens: u32, change: impl Fn(&mut RequestRecord)) -> Vec<Event> {
 
 /// 64 tokens are slack; 1 % of 1000 are 10.
 #[test]
-fn a_cache_that_knows_more_than_the_run_taught_it_fails() {
+fn unexplained_cached_tokens_fail() {
     passed(check(&health(cold(), &cached(74, |_| ())), CACHE));
     let report = health(cold(), &cached(75, |_| ()));
     failed(check(&report, CACHE), "0/0 (75 cached, 0 known)");
     near(figure(check(&report, CACHE), "unexpected share"), 0.011);
-    // Known from an earlier prompt of the run.
+    // Explained by an earlier prompt of the run.
     passed(check(
         &health(
             cold(),
@@ -44,16 +44,17 @@ fn a_cache_that_knows_more_than_the_run_taught_it_fails() {
         ),
         "640 known",
     );
-    // Known from its own conversation: 900 of 1000 are history.
+    // Explained by its own conversation: 900 of 1000 are history.
     let turn = |record: &mut RequestRecord| {
         record.history_parent = Some(NodeId(0));
     };
     passed(check(&health(cold(), &cached(960, turn)), CACHE));
 }
 
-/// 900 of 1000 are cached: 640 are known, 64 are not counted, and the rest of 196 is unexpected.
+/// 900 of 1000 are cached: 640 are explained, 64 are excluded, and the remaining 196 are
+/// unexpected.
 #[test]
-fn what_is_counted_adds_up() {
+fn cached_token_categories_add_up() {
     let account = |record: &mut RequestRecord| record.ideal_cached_tokens = Some(640);
     let report = health(cold(), &cached(900, account));
     let found = check(&report, CACHE);
@@ -72,16 +73,17 @@ fn what_is_counted_adds_up() {
     ] {
         near(figure(found, name), tokens);
     }
-    // A server that forgot something knows less than it might: 30 of 640.
+    // A server that evicted something has fewer than the explained tokens: 30 of 640.
     let report = health(cold(), &cached(30, account));
     let found = check(&report, CACHE);
     near(figure(found, "cached tokens known from this run"), 30.0);
     near(figure(found, "cached tokens not counted"), 0.0);
 }
 
-/// The server has 1000 tokens where the host has 500, so the 300 that are known to the host are 600 of the server's.
+/// The server has 1000 tokens where the host has 500, so 300 explained tokens of the host are 600
+/// of the server's.
 #[test]
-fn what_is_known_is_counted_as_the_server_counts() {
+fn explained_tokens_are_scaled_to_the_servers_tokenizer() {
     let halved = |record: &mut RequestRecord| {
         record.total_prompt_tokens = 500;
         record.ideal_cached_tokens = Some(300);
@@ -93,9 +95,9 @@ fn what_is_known_is_counted_as_the_server_counts() {
     );
 }
 
-/// Where prompts may begin alike, only a record that compares them can be judged.
+/// Where prompts may share prefixes, only a record that compares them can be judged.
 #[test]
-fn what_nobody_compared_is_not_judged_where_prompts_may_begin_alike() {
+fn uncompared_prompts_are_not_judged_where_prefixes_may_be_shared() {
     let unknown = || Expected {
         cold_cache: Some(ColdCache {
             without_account: WithoutAccount::Unknown,
@@ -105,7 +107,7 @@ fn what_nobody_compared_is_not_judged_where_prompts_may_begin_alike() {
     };
     skipped(
         check(&health(unknown(), &cached(900, |_| ())), CACHE),
-        "does not say which prompts begin alike",
+        "does not compare prompts",
     );
     let account = |tokens| move |record: &mut RequestRecord| record.ideal_cached_tokens = Some(tokens);
     passed(check(&health(unknown(), &cached(900, account(900))), CACHE));
@@ -116,10 +118,10 @@ fn what_nobody_compared_is_not_judged_where_prompts_may_begin_alike() {
 }
 
 #[test]
-fn nothing_can_be_said_of_a_cache_that_is_not_told() {
+fn skipped_when_the_server_reports_no_cached_tokens() {
     skipped(
         check(&health(rate(1.0), &cached(900, |_| ())), CACHE),
-        "nothing is asked",
+        "does not require a cold cache",
     );
     skipped(
         check(&health(cold(), &one(|_| ())), CACHE),
@@ -127,10 +129,11 @@ fn nothing_can_be_said_of_a_cache_that_is_not_told() {
     );
 }
 
-/// The second of two prompts that begin alike came to the server before the first one: what was not known of it is what was known of
-/// the other. A prompt that was sent when both were answered has no such excuse.
+/// The second of two prompts with a common prefix reached the server before the first one: the
+/// deficit of one is the surplus of the other. A prompt that was sent when both were answered has
+/// no such explanation.
 #[test]
-fn requests_that_overtook_each_other_are_no_surprise() {
+fn reordered_requests_explain_each_other() {
     let of = |session: u64, from: u64, to: u64, cached_tokens: u32, ideal: u32| {
         cached(cached_tokens, |record| {
             record.id.session = SessionId(session);
@@ -153,7 +156,7 @@ fn requests_that_overtook_each_other_are_no_surprise() {
         &check_of(first.clone(), of(1, 100, 190, 0, 600)),
         "0/0 (600 cached, 0 known)",
     );
-    // Half of it is explained: 536 beyond the slack, less 300.
+    // Half of the surplus is explained: 536 beyond the slack, less 300.
     let half = check_of(first, of(1, 1, 90, 300, 600));
     near(figure(&half, "cached tokens"), 900.0);
     near(figure(&half, "cached tokens known from this run"), 300.0);

@@ -8,7 +8,7 @@ use crate::support::{
     session_of, skipped,
 };
 
-/// Sessions of one request from, to.
+/// Returns the events of sessions of one request that span these intervals.
 fn spans(spans: &[(Nanos, Nanos)]) -> Vec<Event> {
     let mut events = Vec::new();
     for (session, (from, to)) in spans.iter().enumerate() {
@@ -21,8 +21,9 @@ fn spans(spans: &[(Nanos, Nanos)]) -> Vec<Event> {
 }
 
 #[test]
-fn as_many_sessions_run_as_asked_for() {
-    // Two at a time; the last begins at 6 s, so the load is full from 0 to 6 s; from 8 s on one is left, until 9 s.
+fn requested_concurrency_passes() {
+    // Two at a time; the last begins at 6 s, so the load is full from 0 to 6 s; one is left from 8
+    // s to 9 s.
     let report = health(
         concurrent(2, 0),
         &spans(&[
@@ -45,8 +46,9 @@ fn as_many_sessions_run_as_asked_for() {
 }
 
 #[test]
-fn too_few_sessions_fail_by_what_is_missing() {
-    // Full until 8 s, when the last begins: 16 session-seconds. One is missing from 4 to 6 s: 2 of 16.
+fn missing_sessions_fail_by_their_share() {
+    // Full until 8 s, when the last begins: 16 session-seconds. One is missing from 4 to 6 s: 2 of
+    // 16.
     let report = health(
         concurrent(2, 0),
         &spans(&[(0, 8 * S), (0, 4 * S), (6 * S, 9 * S), (8 * S, 9 * S)]),
@@ -65,7 +67,7 @@ fn too_few_sessions_fail_by_what_is_missing() {
 }
 
 #[test]
-fn one_session_too_many_fails() {
+fn session_above_the_target_fails() {
     // A third from 1 to 2 s.
     let report = health(
         concurrent(2, 0),
@@ -73,12 +75,13 @@ fn one_session_too_many_fails() {
     );
     let check = check(&report, CONCURRENCY);
     near(figure(check, "full load: time above the target"), 1.0);
-    failed(check, "for 1 s in all: up to 1 too many");
+    failed(check, "for 1 s in total: up to 1 too many");
 }
 
 #[test]
-fn the_ramp_opens_places_one_by_one() {
-    // Two places in 4 s: the first at 2 s, the second at 4 s. Steps as asked for, then full until the last begins at 7 s.
+fn ramp_opens_places_one_by_one() {
+    // Two places in 4 s: the first at 2 s, the second at 4 s. Steps as asked for, then full until
+    // the last begins at 7 s.
     let report = health(
         concurrent(2, 4 * S),
         &spans(&[(2 * S, 8 * S), (4 * S, 7 * S), (7 * S, 9 * S)]),
@@ -93,12 +96,12 @@ fn the_ramp_opens_places_one_by_one() {
         concurrent(2, 4 * S),
         &spans(&[(2 * S, 8 * S), (2 * S, 7 * S), (7 * S, 9 * S)]),
     );
-    failed(check(&report, CONCURRENCY), "for 2 s in all");
+    failed(check(&report, CONCURRENCY), "for 2 s in total");
 }
 
 #[test]
-fn a_session_dispatched_late_is_missing_as_long() {
-    // The place is free from 0; the request comes at 2 s of 10.
+fn late_session_is_missing_for_its_delay() {
+    // The place is free from 0; the request is sent at 2 s of 10.
     let mut record = request(0, 0, 0, 10 * S);
     record.dispatched_at = 2 * S;
     let mut events = session_of(&record);
@@ -114,12 +117,15 @@ fn a_session_dispatched_late_is_missing_as_long() {
 }
 
 #[test]
-fn after_the_timeout_too_few_are_no_fault() {
+fn missing_sessions_after_the_timeout_pass() {
     let mut events = spans(&[(0, 4 * S), (0, 4 * S), (8 * S, 9 * S)]);
     failed(check(&health(concurrent(2, 0), &events), CONCURRENCY), "missing");
     events.insert(0, Event::TimeoutReached { at: 4 * S });
     passed(check(&health(concurrent(2, 0), &events), CONCURRENCY));
-    skipped(check(&health(rate(1.0), &events), CONCURRENCY), "on their own");
+    skipped(
+        check(&health(rate(1.0), &events), CONCURRENCY),
+        "no target concurrency",
+    );
     skipped(
         check(&health(concurrent(2, 0), &[]), CONCURRENCY),
         "no session began",

@@ -3,7 +3,7 @@
 use crate::support::{LIFECYCLE, MS, check, failed, health, near, one, passed, rate, skipped};
 
 #[test]
-fn stages_follow_each_other() {
+fn ordered_stages_pass() {
     let report = health(rate(1.0), &one(|_| ()));
     let check = check(&report, LIFECYCLE);
     passed(check);
@@ -27,7 +27,7 @@ fn stages_follow_each_other() {
 }
 
 #[test]
-fn a_stage_before_the_one_before_it_fails() {
+fn stage_before_its_predecessor_fails() {
     let report = health(rate(1.0), &one(|record| record.intended = 5 * MS));
     failed(check(&report, LIFECYCLE), "dispatched before they were due: 0/0");
     let report = health(rate(1.0), &one(|record| record.picked_up_at = Some(0)));

@@ -1,4 +1,5 @@
-//! Each check on a run that does as it should and on one that does not; figures worked out by hand.
+//! Each check on a run that meets its expectations and on one that does not; expected values are
+//! worked out by hand.
 #![forbid(unsafe_code)]
 #![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 

@@ -1,7 +1,7 @@
 //! Session dispatch rate.
 
 use veeksha_events::{Event, RequestRecord};
-use veeksha_health::{Expected, Gaps, Traffic};
+use veeksha_health::{Expected, ExpectedTraffic, GapVariation};
 
 use crate::support::{
     MS, RATE, S, check, concurrent, failed, figure, health, near, passed, rate, request, session_of,
@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 #[test]
-fn sessions_come_at_the_rate_asked_for() {
+fn requested_rate_passes() {
     // Five sessions in 2 s: four gaps of 0.5 s, two in a second.
     let report = health(rate(2.0), &sessions_at(&[0, S / 2, S, 3 * S / 2, 2 * S]));
     let check = check(&report, RATE);
@@ -21,17 +21,18 @@ fn sessions_come_at_the_rate_asked_for() {
 }
 
 #[test]
-fn a_wrong_rate_fails_beyond_its_tolerance() {
-    // Four gaps of 0.5 s where 0.4 s were asked for: 25 % long.
+fn rate_outside_tolerance_fails() {
+    // Four gaps of 0.5 s where 0.4 s were requested: 25 % too long.
     let events = sessions_at(&[0, S / 2, S, 3 * S / 2, 2 * S]);
     let report = health(rate(2.5), &events);
     near(figure(check(&report, RATE), "error against that asked for"), 0.25);
     failed(check(&report, RATE), "25 % long");
     assert!(!report.passed());
-    // Gaps drawn by a Poisson process: three standard errors of the mean of four gaps are 150 %; 100 ms late are 6.25 % of 1.6 s.
-    let drawn = Expected::of(Traffic::Rate {
+    // Gaps drawn by a Poisson process: three standard errors of the mean of four gaps are 150 %;
+    // 100 ms late are 6.25 % of 1.6 s.
+    let drawn = Expected::of(ExpectedTraffic::Rate {
         sessions_per_second: 2.5,
-        gaps: Gaps::Drawn { variation: 1.0 },
+        gaps: GapVariation::Drawn { variation: 1.0 },
     });
     let report = health(drawn, &events);
     near(
@@ -42,7 +43,7 @@ fn a_wrong_rate_fails_beyond_its_tolerance() {
 }
 
 #[test]
-fn what_begins_after_the_timeout_has_no_rate() {
+fn sessions_after_the_timeout_do_not_count() {
     let events = sessions_at(&[0, S, 2 * S, 50 * S]);
     let expected = Expected {
         measured_until: Some(10 * S),
@@ -55,7 +56,7 @@ fn what_begins_after_the_timeout_has_no_rate() {
 }
 
 #[test]
-fn one_session_has_no_rate_and_missed_arrivals_fail() {
+fn single_session_is_skipped_and_missed_arrivals_fail() {
     skipped(
         check(&health(rate(1.0), &sessions_at(&[0])), RATE),
         "fewer than two",
@@ -66,17 +67,17 @@ fn one_session_has_no_rate_and_missed_arrivals_fail() {
     );
     let mut events = sessions_at(&[0, S]);
     events.push(Event::ArrivalsMissed { sessions: 3, at: S });
-    failed(check(&health(rate(1.0), &events), RATE), "3 sessions arrived");
+    failed(check(&health(rate(1.0), &events), RATE), "3 sessions were due");
 }
 
 #[test]
-fn a_recording_is_followed() {
-    let follow = || Expected::of(Traffic::FixedSchedule);
+fn recorded_arrivals_are_followed() {
+    let follow = || Expected::of(ExpectedTraffic::FixedSchedule);
     // Intended at 0, 1 and 4 s; dispatched 1 ms after each: gaps are equal.
     let report = health(follow(), &sessions_at(&[0, S, 4 * S]));
     passed(check(&report, RATE));
     near(figure(check(&report, RATE), "mean gap of the arrivals"), 2.0);
-    // The last is dispatched 1 s late: gaps of 5 s in all instead of 4.
+    // The last is dispatched 1 s late: gaps of 5 s in total instead of 4 s.
     let mut records: Vec<RequestRecord> = [0, S, 4 * S]
         .iter()
         .enumerate()
@@ -92,13 +93,14 @@ fn a_recording_is_followed() {
     failed(check(&report, RATE), "25 % long");
 }
 
-/// A rate that was asked for, drawn (three standard errors of four gaps allow 150 %), and not followed: gaps of 0.75 s instead of
-/// the 0.5 s at which sessions arrived. 5 % is allowed, and for 100 ms of 2 s as much again.
+/// A requested rate with drawn arrivals (three standard errors of four gaps allow 150 %) that the
+/// sessions do not follow: gaps of 0.75 s instead of the 0.5 s at which they arrived. 5 % is
+/// allowed, and as much again for 100 ms of 2 s.
 #[test]
-fn arrivals_that_are_not_followed_fail_without_a_share_of_chance() {
-    let drawn = Expected::of(Traffic::Rate {
+fn deviation_from_drawn_arrivals_fails_without_allowance_for_chance() {
+    let drawn = Expected::of(ExpectedTraffic::Rate {
         sessions_per_second: 2.0,
-        gaps: Gaps::Drawn { variation: 1.0 },
+        gaps: GapVariation::Drawn { variation: 1.0 },
     });
     let events: Vec<Event> = (0..5_u64)
         .map(|session| {

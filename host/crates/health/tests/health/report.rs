@@ -6,7 +6,7 @@ use crate::support::{
 };
 
 #[test]
-fn the_report_is_strict_json() {
+fn report_is_strict_json() {
     let report = health(cold(), &turn(|second| second.dispatched_at = 1350 * MS));
     let json: serde_json::Value = serde_json::from_str(&report.json().to_string()).unwrap();
     assert_eq!(json["passed"], false);
@@ -45,7 +45,7 @@ fn the_report_is_strict_json() {
 }
 
 #[test]
-fn the_text_of_a_run() {
+fn text_of_a_run() {
     let mut events = turn(|second| {
         second.dispatched_at = 1350 * MS;
         second.picked_up_at = Some(1351 * MS);

@@ -1,4 +1,4 @@
-//! Requests that were due and not sent.
+//! Requests that were due but not sent.
 
 use veeksha_events::{Event, NeverSentReason, Status};
 use veeksha_model::ErrorClass;
@@ -15,9 +15,9 @@ fn never_sent(count: u32, reason: NeverSentReason) -> impl Iterator<Item = Event
     })
 }
 
-/// One of 100 that were due may be missing, two of 101 not.
+/// One of 100 due requests may be missing, two of 101 may not.
 #[test]
-fn a_load_of_which_much_was_withdrawn_fails() {
+fn large_share_of_withdrawn_requests_fails() {
     let sent = || (0..99).map(|session| finished(&request(session, 0, 0, S)));
     let of = |count, reason| {
         let events = sent().chain(never_sent(count, reason)).collect();
@@ -34,14 +34,14 @@ fn a_load_of_which_much_was_withdrawn_fails() {
         near(figure(&much, "requests never sent"), 2.0);
         near(figure(&much, "requests due"), 101.0);
     }
-    // Not due any more, or not to be sent by the scenario's own limits.
+    // Not due because of the end of the run or a limit of the scenario.
     for reason in [NeverSentReason::RunEnded, NeverSentReason::Held] {
         passed(&of(50, reason));
     }
 }
 
 #[test]
-fn failures_are_told_and_are_the_server_s() {
+fn failed_requests_are_noted_but_do_not_fail_the_check() {
     let mut broken = request(0, 0, 0, S);
     broken.status = Status::Failed {
         class: ErrorClass::Connect,

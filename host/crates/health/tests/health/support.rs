@@ -1,7 +1,9 @@
-//! Runs made by hand: requests, sessions, and what is asked of a report.
+//! Hand-made runs: requests, sessions, and assertions on a report.
 
 use veeksha_events::{Event, RequestRecord, SessionEnd, ThreadSample};
-use veeksha_health::{Check, ColdCache, Expected, Gaps, Health, HealthReport, Outcome, Traffic};
+use veeksha_health::{
+    ColdCache, Expected, ExpectedTraffic, GapVariation, Health, HealthCheck, HealthOutcome, HealthReport,
+};
 use veeksha_model::{Nanos, NodeId, RequestId, SessionId};
 
 pub(crate) const MS: Nanos = 1_000_000;
@@ -14,7 +16,8 @@ pub(crate) fn id(session: u64, node: u32) -> RequestId {
     }
 }
 
-/// Dispatched 1 ms after it was due, picked up 1 ms later, sent 1 ms later, processed 1 ms after its end; as long as asked for.
+/// Returns a request dispatched 1 ms after it was due, picked up 1 ms later, sent 1 ms later,
+/// processed 1 ms after its end, with the requested lengths.
 pub(crate) fn request(session: u64, node: u32, intended: Nanos, completed: Nanos) -> RequestRecord {
     RequestRecord {
         intended,
@@ -62,7 +65,7 @@ pub(crate) fn over(session: u64, at: Nanos, requests: u32) -> Event {
     }
 }
 
-/// All events of a session of one request.
+/// Returns all events of a session of one request.
 pub(crate) fn session_of(record: &RequestRecord) -> Vec<Event> {
     let session = record.id.session.0;
     vec![
@@ -80,21 +83,21 @@ pub(crate) fn health(expected: Expected, events: &[Event]) -> HealthReport {
 }
 
 pub(crate) fn rate(sessions_per_second: f64) -> Expected {
-    Expected::of(Traffic::Rate {
+    Expected::of(ExpectedTraffic::Rate {
         sessions_per_second,
-        gaps: Gaps::Even,
+        gaps: GapVariation::Even,
     })
 }
 
 pub(crate) fn concurrent(target: u32, ramp: Nanos) -> Expected {
-    Expected::of(Traffic::Concurrent { target, ramp })
+    Expected::of(ExpectedTraffic::Concurrent { target, ramp })
 }
 
-pub(crate) fn check<'a>(report: &'a HealthReport, name: &str) -> &'a Check {
+pub(crate) fn check<'a>(report: &'a HealthReport, name: &str) -> &'a HealthCheck {
     report.check(name).unwrap_or_else(|| panic!("no check {name}"))
 }
 
-pub(crate) fn figure(check: &Check, name: &str) -> f64 {
+pub(crate) fn figure(check: &HealthCheck, name: &str) -> f64 {
     let figure = check.figures.iter().find(|figure| figure.name == name);
     figure
         .unwrap_or_else(|| panic!("no figure {name} in {check:?}"))
@@ -105,21 +108,21 @@ pub(crate) fn near(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
 }
 
-pub(crate) fn passed(check: &Check) {
-    assert_eq!(check.outcome, Outcome::Passed, "{check:?}");
+pub(crate) fn passed(check: &HealthCheck) {
+    assert_eq!(check.outcome, HealthOutcome::Passed, "{check:?}");
 }
 
-pub(crate) fn failed(check: &Check, words: &str) {
-    assert_eq!(check.outcome, Outcome::Failed, "{check:?}");
+pub(crate) fn failed(check: &HealthCheck, words: &str) {
+    assert_eq!(check.outcome, HealthOutcome::Failed, "{check:?}");
     assert!(
         check.findings.iter().any(|finding| finding.contains(words)),
         "{words}: {check:?}"
     );
 }
 
-pub(crate) fn skipped(check: &Check, words: &str) {
+pub(crate) fn skipped(check: &HealthCheck, words: &str) {
     assert!(
-        matches!(&check.outcome, Outcome::Skipped(why) if why.contains(words)),
+        matches!(&check.outcome, HealthOutcome::Skipped(why) if why.contains(words)),
         "{check:?}"
     );
 }
@@ -129,7 +132,7 @@ pub(crate) fn ended(mut events: Vec<Event>, at: Nanos) -> Vec<Event> {
     events
 }
 
-/// Sessions of one request of half a second each, at these instants.
+/// Returns the events of sessions of one request of half a second each, at these instants.
 pub(crate) fn sessions_at(instants: &[Nanos]) -> Vec<Event> {
     let records = instants
         .iter()
@@ -138,7 +141,8 @@ pub(crate) fn sessions_at(instants: &[Nanos]) -> Vec<Event> {
     ended(records.flat_map(|record| session_of(&record)).collect(), 100 * S)
 }
 
-/// Two requests; the second waits for the first and thinks for 0.2 s. The first is complete at 1 s, so the second is due at 1.2 s.
+/// Returns two requests; the second waits for the first and thinks for 0.2 s. The first completes
+/// at 1 s, so the second is due at 1.2 s.
 pub(crate) fn turn(change: impl Fn(&mut RequestRecord)) -> Vec<Event> {
     let first = request(0, 0, 0, S);
     let mut second = request(0, 1, 1200 * MS, 2 * S);
@@ -184,7 +188,7 @@ pub(crate) const SATURATION: &str = "Client Saturation";
 pub(crate) const CACHE: &str = "Cold Cache";
 pub(crate) const OUTPUT: &str = "Output Length";
 
-/// Traffic after which the cache may know nothing but what the run taught it.
+/// Expectation for a server cache that is empty at the start.
 pub(crate) fn cold() -> Expected {
     Expected {
         cold_cache: Some(ColdCache::default()),

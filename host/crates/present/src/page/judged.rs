@@ -1,7 +1,7 @@
 //! What was judged: the certificate, objectives, verdicts of plugins, checks of health.
 
 use veeksha_certificate::{Basis, Certificate, ErrorSource, Verdict};
-use veeksha_health::{Check, Outcome};
+use veeksha_health::{HealthCheck, HealthOutcome};
 use veeksha_metrics::{PluginVerdict, SloResult};
 use veeksha_page::{Bound, CheckOutcome, Finding, Slo, WorstWindow};
 
@@ -97,11 +97,11 @@ pub(super) fn verdict(said: &PluginVerdict) -> Slo {
     }
 }
 
-pub(super) fn check(check: &Check) -> veeksha_page::Check {
+pub(super) fn check(check: &HealthCheck) -> veeksha_page::Check {
     let (outcome, why) = match &check.outcome {
-        Outcome::Passed => (CheckOutcome::Passed, None),
-        Outcome::Failed => (CheckOutcome::Failed, None),
-        Outcome::Skipped(why) => (CheckOutcome::Skipped, Some(why.clone())),
+        HealthOutcome::Passed => (CheckOutcome::Passed, None),
+        HealthOutcome::Failed => (CheckOutcome::Failed, None),
+        HealthOutcome::Skipped(why) => (CheckOutcome::Skipped, Some(why.clone())),
     };
     let mut findings = check.findings.iter().cloned();
     veeksha_page::Check {

@@ -34,7 +34,7 @@ pub(super) fn never_sent(evaluation: &Evaluation) -> Vec<NeverSent> {
                 NeverSentReason::RunEnded => "the run ended before they were due",
                 NeverSentReason::PluginFailed => "the session's plugin failed",
                 NeverSentReason::Held => "a limit kept them back until the run ended",
-                NeverSentReason::Missed => "they were due, and the host did not come to them",
+                NeverSentReason::Missed => "they were due, and the host did not reach them",
             }
             .to_owned(),
         })
