@@ -146,7 +146,7 @@ fn a_trace_that_is_not_there() {
     let output = veeksha(["check", &file]);
     assert_code(&output, 2);
     assert!(
-        stderr(&output).contains("nowhere.jsonl: there is no such file or folder"),
+        stderr(&output).contains("nowhere.jsonl: file or folder not found"),
         "{}",
         stderr(&output)
     );
@@ -478,10 +478,7 @@ fn wrong_uses_are_answered() {
             &["convert", "scenarios/traces/azure.csv", "--to", "multi_turn"],
             "session 0 of ",
         ),
-        (
-            &["inspect", "/nowhere"],
-            "/nowhere: there is no such file or folder",
-        ),
+        (&["inspect", "/nowhere"], "/nowhere: file or folder not found"),
         (
             &["synthesize", "scenarios/traces/azure.csv", "--speedup", "0"],
             "speedup",

@@ -1,10 +1,13 @@
-//! Prints how fast a trace is opened, how much memory that takes, and how fast its groups are read again.
+//! Measures how fast a trace is opened, how much memory that takes, and how fast its groups are
+//! read again.
 //!
-//! `cargo run --release -p veeksha-trace --example index_speed -- [mooncake|bailian|burstgpt|azure] [MIB] [FOLDER]`
+//! `cargo run --release -p veeksha-trace --example index_speed -- [mooncake|bailian|burstgpt|azure]
+//! [MIB] [FOLDER]`
 //!
-//! The trace is written first, in the shape of the published one of that name, and removed afterwards. Run it twice, or with
-//! less than the machine's memory: what is measured is reading from the page cache. Besides the time that passed, the time is
-//! given that this thread had a processor: the one that counts on a busy machine.
+//! Writes a trace in the shape of the published one of that name first, and removes it afterwards.
+//! Run it twice, or with less than the machine's memory, so that reading from the page cache is
+//! measured. The example prints wall time and the thread's CPU time; on a busy machine the latter
+//! is the relevant one.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -77,14 +80,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// How long this thread has had a processor.
+/// Returns the thread's CPU time.
 fn processor_nanos() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = stat.split(' ').next();
     first.and_then(|nanos| nanos.parse().ok()).unwrap_or_default()
 }
 
-/// The highest resident memory so far.
+/// Returns the peak resident memory.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -212,7 +215,7 @@ fn layout(shape: &str) -> Layout {
     layout
 }
 
-/// A flavor that makes empty sessions: what is measured is the trace.
+/// A flavor that makes empty sessions, so that only the trace is measured.
 #[derive(Clone)]
 struct Nothing {
     info: WorkloadInfo,

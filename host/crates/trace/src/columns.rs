@@ -1,4 +1,4 @@
-//! Which columns a trace is read for, and under which names they stand in its files.
+//! The columns that are read from a trace, and their names in its files.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,53 +6,53 @@ use veeksha_ports::{Cell, Grouping, Layout, PluginFailure, PluginFailureKind, Ti
 
 use crate::error::TraceError;
 
-/// A column that is read: those of the layout first, then those that only group, keep or order.
+/// A column that is read: first those of the layout, then those that only group, keep or order.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
-    /// The flavor's name for it.
+    /// Name for the flavor.
     pub(crate) name: String,
-    /// The name as a JSON key, with its colon.
+    /// Name as a JSON key, with its colon.
     pub(crate) json_key: String,
-    /// What it holds.
+    /// Cell type.
     pub(crate) cell: Cell,
-    /// Whether every row must have it.
+    /// True if every row must have it.
     pub(crate) required: bool,
 }
 
-/// A name in a file, and the columns that it may stand for, each with the rank of the name among those of the column: where
-/// several are there, the lowest counts.
+/// A name in a file, and the columns it may denote, each with the name's rank among the column's
+/// names: if several names are present, the lowest rank counts.
 #[derive(Clone, Debug)]
 pub(crate) struct FileName {
-    /// The name.
+    /// Name in the file.
     pub(crate) name: String,
-    /// Slot and rank.
+    /// Slots with ranks.
     pub(crate) targets: Vec<(u16, u16)>,
-    /// Whether the user renamed it.
+    /// True if the user renamed it.
     pub(crate) renamed: bool,
 }
 
 /// The columns of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// All that are read.
+    /// All columns that are read.
     pub(crate) slots: Vec<Slot>,
-    /// How many of them reach the flavor: the first.
+    /// Number of columns that reach the flavor; they are the first ones.
     pub(crate) projected: usize,
-    /// The names in files.
+    /// Names in files.
     pub(crate) names: Vec<FileName>,
     by_name: HashMap<String, usize>,
-    /// The column that groups.
+    /// Column that groups rows.
     pub(crate) key: Option<usize>,
-    /// The columns of a tree: id and parent.
+    /// Columns of a tree: id and parent.
     pub(crate) tree: Option<(usize, usize)>,
-    /// The column with the arrivals.
+    /// Column with the arrivals.
     pub(crate) arrival: Option<(usize, TimeUnit)>,
-    /// The column of which the most frequent values are kept.
+    /// Column of which only the most frequent values are kept.
     pub(crate) keep: Option<usize>,
 }
 
 impl Columns {
-    /// The columns of a layout under the user's renames.
+    /// Creates the columns of a layout, with the user's renames.
     pub(crate) fn new(
         layout: &Layout,
         renames: &BTreeMap<String, String>,
@@ -74,7 +74,7 @@ impl Columns {
                     flavor,
                     "flavor.layout",
                     PluginFailureKind::Result,
-                    format!("its layout names the column `{}` twice", column.name),
+                    format!("duplicate column `{}` in its layout", column.name),
                 )
                 .into());
             }
@@ -99,17 +99,17 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Which name of [`Columns::names`] a name in a file is.
+    /// Returns the index in [`Columns::names`] of a name in a file.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The flavor's names of the columns that it reads.
+    /// Returns the flavor's names of the columns it reads.
     pub(crate) fn known(&self) -> Vec<String> {
         self.slots.iter().map(|slot| slot.name.clone()).collect()
     }
 
-    /// A slot's name for messages: the flavor's, and that in the file where it is another.
+    /// Formats a slot's name for messages: the flavor's name, and the file's if it differs.
     pub(crate) fn called(&self, slot: usize, in_file: &str) -> String {
         let name = &self.slots[slot].name;
         match in_file {
@@ -130,7 +130,8 @@ impl Columns {
         slot
     }
 
-    /// The slot of a column that the layout mentions; one of its own if the layout does not list it.
+    /// Returns the slot of a column that the layout mentions; adds one if the layout does not list
+    /// it.
     fn slot_of(&mut self, name: &str) -> usize {
         match self.slots.iter().position(|slot| slot.name == name) {
             Some(slot) => slot,
@@ -155,7 +156,7 @@ impl Columns {
         self.names[at].targets.push((clip(slot), clip(rank)));
     }
 
-    /// A renamed name stands for its new column and for nothing else.
+    /// A renamed name denotes only its new column.
     fn rename(&mut self, renames: &BTreeMap<String, String>) -> Result<(), TraceError> {
         let mut bound = Vec::new();
         for (from, to) in renames {

@@ -1,30 +1,31 @@
-//! Decimal numbers as they are written, without the detour over floating point: `12.0` is 12, and 1700000000.123456789 s
+//! Decimal numbers without a detour over floating point: `12.0` is 12, and 1700000000.123456789 s
 //! keep their last nanosecond.
 
-/// A decimal number times a power of ten, cut to a whole number.
+/// A decimal number times a power of ten, truncated to a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scaled {
-    /// Whether a minus stands before it.
+    /// True for a leading minus.
     pub(crate) negative: bool,
-    /// The whole part.
+    /// Whole part.
     pub(crate) whole: u128,
-    /// Whether nothing was cut off.
+    /// True if nothing was truncated.
     pub(crate) exact: bool,
-    /// Whether what was cut off was at least one half.
+    /// True if the truncated part was at least one half.
     pub(crate) half: bool,
 }
 
-/// Why a text is no such number.
+/// A text that is not a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotDecimal {
-    /// It is not written like a number.
+pub(crate) enum DecimalError {
+    /// Not in the form of a number.
     Syntax,
-    /// It has more than 38 digits before the point.
+    /// More than 38 digits before the point.
     TooLarge,
 }
 
-/// Reads `[+-]digits[.digits][e[+-]digits]` (either digits may be absent, not both) times 10^`shift`.
-pub(crate) fn scaled(text: &str, shift: i64) -> Result<Scaled, NotDecimal> {
+/// Parses `[+-]digits[.digits][e[+-]digits]` (either digits may be absent, not both) times
+/// 10^`shift`.
+pub(crate) fn scaled(text: &str, shift: i64) -> Result<Scaled, DecimalError> {
     let bytes = text.as_bytes();
     let (negative, rest) = match bytes {
         [b'-', rest @ ..] => (true, rest),
@@ -40,7 +41,7 @@ pub(crate) fn scaled(text: &str, shift: i64) -> Result<Scaled, NotDecimal> {
         None => (mantissa, &b""[..]),
     };
     if before.len() + after.len() == 0 {
-        return Err(NotDecimal::Syntax);
+        return Err(DecimalError::Syntax);
     }
     // Digits before this position belong to the whole part.
     let point = exponent.saturating_add(shift).saturating_add(before.len() as i64);
@@ -54,7 +55,7 @@ pub(crate) fn scaled(text: &str, shift: i64) -> Result<Scaled, NotDecimal> {
     for digit in before.iter().chain(after) {
         let digit = match digit {
             b'0'..=b'9' => digit - b'0',
-            _ => return Err(NotDecimal::Syntax),
+            _ => return Err(DecimalError::Syntax),
         };
         if position < point {
             number.whole = times_ten(number.whole, digit)?;
@@ -72,27 +73,27 @@ pub(crate) fn scaled(text: &str, shift: i64) -> Result<Scaled, NotDecimal> {
     Ok(number)
 }
 
-fn times_ten(whole: u128, digit: u8) -> Result<u128, NotDecimal> {
+fn times_ten(whole: u128, digit: u8) -> Result<u128, DecimalError> {
     whole
         .checked_mul(10)
         .and_then(|whole| whole.checked_add(u128::from(digit)))
-        .ok_or(NotDecimal::TooLarge)
+        .ok_or(DecimalError::TooLarge)
 }
 
-fn exponent(bytes: &[u8]) -> Result<i64, NotDecimal> {
+fn exponent(bytes: &[u8]) -> Result<i64, DecimalError> {
     let (negative, digits) = match bytes {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),
         rest => (false, rest),
     };
     if digits.is_empty() {
-        return Err(NotDecimal::Syntax);
+        return Err(DecimalError::Syntax);
     }
     let mut value: i64 = 0;
     for digit in digits {
         match digit {
             b'0'..=b'9' => value = value.saturating_mul(10).saturating_add(i64::from(digit - b'0')),
-            _ => return Err(NotDecimal::Syntax),
+            _ => return Err(DecimalError::Syntax),
         }
     }
     Ok(if negative { -value } else { value })
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_in_any_writing() {
+    fn parses_whole_numbers_in_any_form() {
         for (text, value) in [
             ("12", 12),
             ("12.0", 12),
@@ -137,10 +138,10 @@ mod tests {
         for text in [
             "", "-", ".", "1e", "e5", "1.2.3", "0x10", "1_000", "1,5", "nan", "inf", " 1", "--1", "1e5e5",
         ] {
-            assert_eq!(scaled(text, 0), Err(NotDecimal::Syntax), "{text}");
+            assert_eq!(scaled(text, 0), Err(DecimalError::Syntax), "{text}");
         }
-        assert_eq!(scaled("1e39", 0), Err(NotDecimal::TooLarge));
-        assert_eq!(scaled("1e999999999999999999999", 0), Err(NotDecimal::TooLarge));
+        assert_eq!(scaled("1e39", 0), Err(DecimalError::TooLarge));
+        assert_eq!(scaled("1e999999999999999999999", 0), Err(DecimalError::TooLarge));
     }
 
     #[test]
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(nanos("0.1234567895", 9), (123_456_789, false, true));
         assert_eq!(nanos("0.1234567894999", 9), (123_456_789, false, false));
         assert_eq!(nanos("1.5e-3", 9), (1_500_000, true, false));
-        // One nanosecond is 0.000000001 s; a tenth of it is nothing, and less than one half.
+        // One nanosecond is 0.000000001 s; a tenth of it is truncated and less than one half.
         assert_eq!(nanos("1e-10", 9), (0, false, false));
         assert_eq!(nanos("0.00000000005", 9), (0, false, false));
     }

@@ -1,4 +1,5 @@
-//! Why a trace cannot be used. Each message names the file, the place in it and, where there is one, the remedy.
+//! Errors of traces. Each message names the file, the place in it and, where there is one, the
+//! remedy.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,14 +9,14 @@ use veeksha_ports::PluginFailure;
 use crate::problem::RowProblem;
 use crate::text::{list, quoted};
 
-/// Where a row stands.
+/// Position of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file.
     pub file: PathBuf,
-    /// The row's number in the trace, from 1. In a folder, the rows of earlier files count too.
+    /// Number of the row in the trace, from 1. In a folder, the rows of earlier files count too.
     pub row: u64,
-    /// The line of the file on which the row begins, from 1, where it is known.
+    /// Line of the file on which the row begins, from 1, if it is known.
     pub line: Option<u64>,
 }
 
@@ -29,27 +30,27 @@ impl fmt::Display for Place {
     }
 }
 
-/// A row that cannot be used, and why.
+/// An unusable row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct BadRow {
-    /// Where it stands.
+    /// Its position.
     pub place: Place,
-    /// What is wrong with it.
+    /// Its problem.
     pub problem: RowProblem,
 }
 
-/// Rows that were left out.
+/// Rows that were skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
+    /// Number of skipped rows.
     pub total: u64,
-    /// The first of them, up to [`Skipped::LISTED`].
+    /// The first ones, up to [`Skipped::LISTED`].
     pub listed: Vec<BadRow>,
 }
 
 impl Skipped {
-    /// How many bad rows are listed.
+    /// Maximum number of listed rows.
     pub const LISTED: usize = 100;
 
     pub(crate) fn add(&mut self, bad: BadRow) {
@@ -60,86 +61,86 @@ impl Skipped {
     }
 }
 
-/// Why a trace cannot be opened.
+/// An error while opening a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// There is no such file.
-    #[error("{}: there is no such file or folder", path.display())]
+    /// The file does not exist.
+    #[error("{}: file or folder not found", path.display())]
     Missing {
-        /// The path.
+        /// Path as given.
         path: PathBuf,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: cannot be read: {why}", path.display())]
     Unreadable {
-        /// The path.
+        /// Path as given.
         path: PathBuf,
-        /// What the system says.
+        /// Message of the operating system.
         why: String,
     },
-    /// A folder without files.
+    /// The folder has no files.
     #[error("{}: the folder has no files (hidden files and sub-folders are not read)", path.display())]
     EmptyFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// Nothing in it.
+    /// The trace has no rows.
     #[error("{}: no rows", path.display())]
     NoRows {
-        /// The path.
+        /// Path as given.
         path: PathBuf,
     },
-    /// Every row was left out.
+    /// Every row was skipped.
     #[error("{}: none of its {total} rows can be used; the first is {first}", path.display())]
     NoGoodRows {
-        /// The path.
+        /// Path as given.
         path: PathBuf,
-        /// How many there are.
+        /// Number of rows.
         total: u64,
-        /// The first.
+        /// The first row.
         first: Box<BadRow>,
     },
-    /// A format that is known and not read.
-    #[error("{}: this is {found}; traces are JSON Lines, JSON or CSV, plain or packed with gzip or Zstandard", path.display())]
+    /// A recognized format that is not supported.
+    #[error("{}: this is {found}; traces are JSON Lines, JSON or CSV, optionally compressed with gzip or Zstandard", path.display())]
     Format {
-        /// The path.
+        /// Path as given.
         path: PathBuf,
-        /// What it is.
+        /// Name of the format.
         found: &'static str,
     },
-    /// A compressed file that cannot be unpacked.
-    #[error("{}: cannot be unpacked ({format}): {why}", path.display())]
+    /// A compressed file that cannot be decompressed.
+    #[error("{}: cannot be decompressed ({format}): {why}", path.display())]
     Packed {
-        /// The path.
+        /// Path as given.
         path: PathBuf,
         /// `gzip` or `Zstandard`.
         format: &'static str,
-        /// What the decoder says.
+        /// Message of the decoder.
         why: String,
     },
-    /// No room for an unpacked file.
-    #[error("cannot write unpacked trace files to {}: {why}", folder.display())]
+    /// The decompressed file cannot be written.
+    #[error("cannot write decompressed trace files to  {}: {why}", folder.display())]
     Scratch {
         /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// Message of the operating system.
         why: String,
     },
-    /// A JSON file whose frame is broken, so that its rows cannot be found.
+    /// A JSON file whose outer structure is broken, so that its rows cannot be found.
     #[error("{}, line {line}: {problem}", file.display())]
     Frame {
         /// The file.
         file: PathBuf,
-        /// The line, from 1.
+        /// Line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The problem.
         problem: RowProblem,
     },
-    /// A row that cannot be used.
+    /// An unusable row.
     #[error(transparent)]
     BadRow(#[from] BadRow),
-    /// A header that names a column twice.
-    #[error("{}, line 1: the header names the column {} twice", file.display(), quoted(column))]
+    /// A header with a duplicate column.
+    #[error("{}, line 1: duplicate column {} in the header", file.display(), quoted(column))]
     DuplicateHeader {
         /// The file.
         file: PathBuf,
@@ -147,74 +148,74 @@ pub enum TraceError {
         column: String,
     },
     /// A header that cannot be read.
-    #[error("{}, line 1: the header cannot be used: {problem}", file.display())]
+    #[error("{}, line 1: invalid header:  {problem}", file.display())]
     Header {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: RowProblem,
     },
-    /// A header without a column that every row must have.
-    #[error("{}, line 1: the header has no column {}{}; it has {}", file.display(), quoted(column), .hint.as_deref().unwrap_or(""), list(found))]
+    /// A header without a required column.
+    #[error("{}, line 1: the header has no column {}{}; its columns are {}", file.display(), quoted(column), .hint.as_deref().unwrap_or(""), list(found))]
     MissingColumn {
         /// The file.
         file: PathBuf,
         /// The column.
         column: String,
-        /// What may be meant.
+        /// Possible cause.
         hint: Option<String>,
-        /// The columns of the header.
+        /// Columns of the header.
         found: Vec<String>,
     },
     /// A rename of a column that no file has.
-    #[error("{}: `columns` renames {}, which the trace does not have (the name in the file comes first); it has {}", path.display(), quoted(column), list(found))]
+    #[error("{}: `columns` renames {}, which the trace does not have (expected NAME_IN_FILE: NAME); its columns are {}", path.display(), quoted(column), list(found))]
     RenameFrom {
         /// The trace.
         path: PathBuf,
-        /// The name that was to be renamed.
+        /// Name that was to be renamed.
         column: String,
         /// Columns of the trace's first rows.
         found: Vec<String>,
     },
     /// A rename to a column that the flavor does not read.
     #[error(
-        "`columns` renames {} to {}, which the flavor does not read; it reads {}",
+        "`columns` renames {} to {}, which the flavor does not read; its columns are {}",
         quoted(from),
         quoted(to),
         list(known)
     )]
     RenameTo {
-        /// The name in the file.
+        /// Name in the file.
         from: String,
-        /// The name that is not known.
+        /// Unknown name.
         to: String,
-        /// The columns that the flavor reads.
+        /// Columns that the flavor reads.
         known: Vec<String>,
     },
-    /// Arrivals are to be replayed and the flavor has none.
-    #[error("recorded arrivals are to be replayed, and this flavor reads none from its trace")]
+    /// Arrivals are to be replayed, but the flavor has none.
+    #[error("recorded arrivals cannot be replayed: this flavor reads none from its trace")]
     NoArrivals,
-    /// Draws from pools have no order.
-    #[error("recorded arrivals are to be replayed, and this flavor draws its sessions at random")]
+    /// Arrivals are to be replayed, but draws from pools have no order.
+    #[error("recorded arrivals cannot be replayed: this flavor draws its sessions at random")]
     ArrivalsOfPools,
-    /// A window that holds nothing.
+    /// An empty window.
     #[error("no session arrived {window}; those of the trace arrived from 0 s to {last} s")]
     EmptyWindow {
         /// The window.
         window: String,
-        /// The last arrival in seconds.
+        /// Last arrival in seconds.
         last: String,
     },
-    /// Arrivals that lie too far apart to be replayed.
+    /// An arrival too late to be replayed.
     #[error("{place}: it arrived {days} days after the first; arrivals up to 104 days apart can be replayed")]
     SpanTooLong {
         /// The row.
         place: Place,
-        /// How many days.
+        /// Days after the first arrival.
         days: u64,
     },
     /// A pool without rows.
-    #[error("{}: no rows; each file of this trace is a pool, of which every session takes a row", file.display())]
+    #[error("{}: no rows; each file of this trace is a pool and must have at least one row", file.display())]
     EmptyPool {
         /// The file.
         file: PathBuf,
@@ -222,12 +223,12 @@ pub enum TraceError {
     /// More rows than the index can hold.
     #[error("{}: more than {limit} rows; split the trace", path.display())]
     TooManyRows {
-        /// The path.
+        /// Path as given.
         path: PathBuf,
-        /// How many it can hold.
+        /// Maximum number of rows.
         limit: u64,
     },
-    /// The flavor failed, or refused rows.
+    /// The flavor failed or refused rows.
     #[error(transparent)]
     Plugin(#[from] PluginFailure),
 }

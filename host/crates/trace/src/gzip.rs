@@ -1,13 +1,14 @@
-//! Unpacks gzip files: members one after the other, and zero bytes behind the last, with which tapes and disks fill blocks.
+//! Decompression of gzip files: concatenated members, and the trailing zero bytes with which tapes
+//! and disks fill blocks.
 
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// All members of a gzip file, as one stream.
-pub(crate) struct Members<R> {
+/// All members of a gzip file as one stream.
+pub(crate) struct GzipMembers<R> {
     state: State<R>,
-    /// Members that ended.
+    /// Number of completed members.
     ended: u64,
 }
 
@@ -17,17 +18,17 @@ enum State<R> {
     End,
 }
 
-impl<R: BufRead> Members<R> {
-    /// Reads from the beginning of the first member.
+impl<R: BufRead> GzipMembers<R> {
+    /// Creates a stream at the beginning of the first member.
     pub(crate) fn new(packed: R) -> Self {
-        Members {
+        GzipMembers {
             state: State::Within(Box::new(GzDecoder::new(packed))),
             ended: 0,
         }
     }
 }
 
-impl<R: BufRead> Read for Members<R> {
+impl<R: BufRead> Read for GzipMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match std::mem::replace(&mut self.state, State::End) {
@@ -66,7 +67,7 @@ impl<R: BufRead> Read for Members<R> {
 fn garbage() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "after its end stands something that is not gzip; cut it off, or pack the file again",
+        "trailing data that is not gzip; remove it, or compress the file again",
     )
 }
 

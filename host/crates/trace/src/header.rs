@@ -1,4 +1,4 @@
-//! The header of a CSV file: which of its columns are read.
+//! Header of a CSV file: the columns of it that are read.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,8 @@ use crate::rows::{Limits, Shape, header_of};
 use crate::store::Store;
 use crate::text::{nearest, quoted};
 
-/// How the cells of a file's rows are told apart. A CSV header must name each column once, and all that every row must have.
+/// Returns the cell positions of a file's rows. A CSV header must name each column once and all
+/// required ones.
 pub(crate) fn header(
     store: &Store,
     file: usize,
@@ -45,7 +46,7 @@ pub(crate) fn header(
     Ok(Header::Csv(positions))
 }
 
-/// The names in the header of a CSV file.
+/// Returns the names in the header of a CSV file.
 pub(crate) fn names(store: &Store, file: usize, at: u64, limits: Limits) -> Result<Vec<String>, TraceError> {
     let path = || store.regions[file].path.clone();
     let unusable = |problem| TraceError::Header {
@@ -71,7 +72,7 @@ pub(crate) fn names(store: &Store, file: usize, at: u64, limits: Limits) -> Resu
     Ok(names)
 }
 
-/// What may be meant where a column is missing: another separator, or a column with a name much like it.
+/// Suggests a cause for a missing column: another separator, or a column with a similar name.
 fn hint(wanted: &str, found: &[String], positions: &[Option<usize>]) -> Option<String> {
     if let [only] = found {
         let separator = [';', '\t', '|']
@@ -84,11 +85,11 @@ fn hint(wanted: &str, found: &[String], positions: &[Option<usize>]) -> Option<S
                 quoted(&separator.to_string())
             };
             return Some(format!(
-                " (its cells seem to be separated by {shown}; they must be by commas)"
+                " (its cells seem to be separated by {shown}; use commas)"
             ));
         }
         if only.starts_with(['{', '[', '"', '\'']) {
-            return Some(" (is this meant to be JSON? It is read as CSV)".to_owned());
+            return Some(" (the file was read as CSV; is it JSON?)".to_owned());
         }
     }
     let free = found

@@ -1,13 +1,15 @@
-//! Trace files: from bytes to checked rows, to groups of rows, to ordered and wrapped sessions.
+//! Trace files: from bytes to checked rows, to groups of rows, to ordered and repeated sessions.
 //!
-//! [`open`] reads a trace once: it finds the rows (JSON Lines, JSON, CSV, plain or packed, one file or a folder of them),
-//! checks every cell against the flavor's layout, and remembers where each row stands and which group it belongs to. Rows are
-//! read again when the sessions made of them are asked for, so memory does not grow with the length of rows.
+//! [`open`] reads a trace once: it finds the rows (JSON Lines, JSON, CSV, plain or compressed, one
+//! file or a folder), checks every cell against the flavor's layout, and remembers the position and
+//! the group of each row. Rows are read again when their sessions are requested, so memory does not
+//! grow with the length of rows.
 //!
-//! A [`Trace`] is a workload: session `i` is group `order(i mod groups)` of epoch `i / groups`, whoever asks, in whatever
-//! order, on however many threads.
+//! A [`Trace`] is a workload: session `i` is group `order(i mod groups)` of epoch `i / groups`,
+//! independent of caller, order and number of threads.
 //!
-//! Files are read by positional reads through bounded buffers, not through a memory map: see `store`.
+//! Files are read by positional reads through bounded buffers, not through a memory map: see
+//! `store`.
 #![forbid(unsafe_code)]
 
 mod cell;

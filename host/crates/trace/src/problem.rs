@@ -1,49 +1,49 @@
-//! What can be wrong with a row.
+//! Problems of rows.
 
 use crate::text::{hint, numbers, quoted, shortened};
 
-/// What is wrong with a row. Columns stand under the flavor's name, with the file's name where it is another.
+/// A problem of a row. Columns have the flavor's name, with the file's name if it differs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowProblem {
-    /// Bytes that are no text.
+    /// Bytes that are not UTF-8.
     #[error("not UTF-8 at byte {at} of the row")]
     NotUtf8 {
-        /// The byte, from 0.
+        /// Byte position, from 0.
         at: usize,
     },
-    /// Longer than rows may be.
-    #[error("longer than the {limit} bytes that a row may have (`max_row_mib`)")]
+    /// Longer than the limit.
+    #[error("longer than the limit of {limit} bytes per row (`max_row_mib`)")]
     TooLong {
         /// The limit.
         limit: usize,
     },
     /// The file ends within the row.
-    #[error("ends in the middle of a JSON value; the file seems to be cut off")]
+    #[error("ends in the middle of a JSON value; the file seems to be truncated")]
     CutOff,
     /// The row ends within a value.
-    #[error("not JSON: it ends in the middle of a value")]
+    #[error("not JSON: ends in the middle of a value")]
     EndsEarly,
     /// A syntax error.
     #[error("not JSON: {why} at byte {at}, near {}", quoted(near))]
     NotJson {
-        /// What was met or missed.
+        /// Description of the error.
         why: &'static str,
-        /// The byte of the row, from 0.
+        /// Byte of the row, from 0.
         at: usize,
-        /// The text there.
+        /// Text at that position.
         near: String,
     },
-    /// JSON, and not an object.
-    #[error("a row is a JSON object, this one is {found}")]
+    /// JSON, but not an object.
+    #[error("a row must be a JSON object, got {found}")]
     NotObject {
-        /// What it is.
+        /// Type that was found.
         found: &'static str,
     },
-    /// A quote that is opened and never closed.
+    /// A quote that is never closed.
     #[error("a quoted cell has no closing quote")]
     OpenQuote,
     /// Too few or too many cells.
-    #[error("it has {found} cells, the header has {expected}")]
+    #[error("{found} cells, but the header has {expected}")]
     CellCount {
         /// Cells of the row.
         found: usize,
@@ -53,21 +53,21 @@ pub enum RowProblem {
     /// A column without a name.
     #[error("column {number} has no name")]
     NamelessColumn {
-        /// Which, from 1.
+        /// Number of the column, from 1.
         number: usize,
     },
-    /// A member that stands in its object more than once: which of its values counts is not known.
-    #[error("{} stands twice", quoted(column))]
+    /// An object with a duplicate member: its value is ambiguous.
+    #[error("duplicate column {}", quoted(column))]
     Twice {
-        /// The name in the file.
+        /// Name in the file.
         column: String,
     },
-    /// A cell that every row must have is absent.
-    #[error("the column {} is missing{}", quoted(column), hint(nearest))]
+    /// A required cell is absent.
+    #[error("missing column {}{}", quoted(column), hint(nearest))]
     MissingColumn {
         /// The column.
         column: String,
-        /// A column of the row with a name much like it.
+        /// A column of the row with a similar name.
         nearest: Option<String>,
     },
     /// A cell of another type.
@@ -77,11 +77,11 @@ pub enum RowProblem {
         column: String,
         /// The cell.
         value: String,
-        /// What it should be.
+        /// Expected type.
         expected: &'static str,
     },
-    /// A negative cell where a count is needed.
-    #[error("column {column}: {} is negative, a count is 0 or more", shortened(value))]
+    /// A negative count.
+    #[error("column {column}: {} must be 0 or more", shortened(value))]
     Negative {
         /// The column.
         column: String,
@@ -104,9 +104,9 @@ pub enum RowProblem {
         /// The cell.
         value: String,
     },
-    /// A date that cannot be read.
+    /// A malformed date.
     #[error(
-        "column {column}: {} is not a date; written as 2023-11-16T18:15:46.68Z or 2023-11-16 18:15:46.6805900 it is",
+        "column {column}: {} is not a date; use 2023-11-16T18:15:46.68Z or 2023-11-16 18:15:46.6805900",
         shortened(value)
     )]
     NotDate {
@@ -115,9 +115,9 @@ pub enum RowProblem {
         /// The cell.
         value: String,
     },
-    /// A time that no clock tells.
-    #[error("column {column}: {} is too far away to be a time", shortened(value))]
-    NotTime {
+    /// A time out of range.
+    #[error("column {column}: {} is out of range for a time", shortened(value))]
+    TimeError {
         /// The column.
         column: String,
         /// The cell.
@@ -125,7 +125,7 @@ pub enum RowProblem {
     },
     /// Two rows with the same id.
     #[error(
-        "column {}: the id {} is already that of row {first}",
+        "column {}: the id {} is also that of row {first}",
         quoted(column),
         shortened(id)
     )]
@@ -137,9 +137,9 @@ pub enum RowProblem {
         /// The earlier row.
         first: u64,
     },
-    /// Rows that continue one another in a circle.
+    /// Rows that continue one another in a cycle.
     #[error(
-        "column {}: the rows {} continue one another in a circle",
+        "column {}: the rows {} continue one another in a cycle",
         quoted(column),
         numbers(rows)
     )]
@@ -149,19 +149,19 @@ pub enum RowProblem {
         /// The rows.
         rows: Vec<u64>,
     },
-    /// No arrival in any row of a group, and the order is by arrival.
+    /// A group without an arrival, although the order is by arrival.
     #[error(
-        "no row of its session has an arrival (column {}), and arrivals are to be replayed",
+        "arrivals cannot be replayed: no row of its session has one (column {})",
         quoted(column)
     )]
     NoArrival {
         /// The column with the arrivals.
         column: String,
     },
-    /// The flavor makes no session of it.
+    /// The flavor refuses the session.
     #[error("the flavor refuses its session: {message}")]
     Refused {
-        /// What the flavor says.
+        /// Message of the flavor.
         message: String,
     },
 }

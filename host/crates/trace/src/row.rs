@@ -1,29 +1,30 @@
-//! One row: its cells found, checked, and written for the flavor.
+//! One row: finds its cells, checks them, and writes them for the flavor.
 
 use std::borrow::Cow;
 
-use crate::cell::{Raw, Value, Wrong, check, trimmed, value};
+use crate::cell::{CellError, Raw, Value, check, trimmed, value};
 use crate::columns::Columns;
-use crate::json::{Fault, Kind, members, not_json, scan_value, skip_space};
+use crate::json::{Kind, ScanFault, members, not_json, scan_value, skip_space};
 use crate::problem::RowProblem;
 use crate::rows::{Record, split, text_of};
 use crate::text::nearest;
-use crate::time::{NotTime, instant};
+use crate::time::{TimeError, instant};
 
-/// How the cells of a file's rows are told apart.
+/// Cell positions in a file's rows.
 #[derive(Clone, Debug)]
 pub(crate) enum Header {
-    /// Every row names them.
+    /// Every row names its cells.
     Json,
-    /// The header does: for each position, the index in [`Columns::names`] of a column that is read.
+    /// The header names them: for each position, the index in [`Columns::names`] of a column that
+    /// is read.
     Csv(Vec<Option<usize>>),
 }
 
 /// A cell that was found.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FoundCell {
     rank: u16,
-    /// The index in [`Columns::names`].
+    /// Index in [`Columns::names`].
     name: usize,
     /// `None`: a CSV cell.
     kind: Option<Kind>,
@@ -31,14 +32,15 @@ struct Found {
     end: usize,
 }
 
-/// Finds cells, and keeps its buffers from row to row.
+/// Finds cells, reusing its buffers from row to row.
 #[derive(Debug)]
 pub(crate) struct RowReader {
-    found: Vec<Option<Found>>,
+    found: Vec<Option<FoundCell>>,
     record: Record,
-    /// The keys of the last JSON row by position: rows of a trace name the same columns in the same order.
+    /// Keys of the last JSON row by position: rows of a trace usually have the same columns in the
+    /// same order.
     last_keys: Vec<(Vec<u8>, Option<usize>)>,
-    /// Rows that have been read.
+    /// Number of rows read.
     rows: u64,
     /// For each of [`Columns::names`], the last row that had it, from 1; 0 for none.
     seen: Vec<u64>,
@@ -48,11 +50,11 @@ pub(crate) struct RowReader {
 pub(crate) struct Row<'a> {
     columns: &'a Columns,
     text: &'a str,
-    found: &'a [Option<Found>],
+    found: &'a [Option<FoundCell>],
 }
 
 impl RowReader {
-    /// For rows of these columns.
+    /// Creates a reader for rows of these columns.
     pub(crate) fn new(columns: &Columns) -> Self {
         RowReader {
             found: vec![None; columns.slots.len()],
@@ -63,7 +65,7 @@ impl RowReader {
         }
     }
 
-    /// Which of [`Columns::names`] have been seen in any row.
+    /// Returns a predicate: true for an index of [`Columns::names`] seen in any row.
     pub(crate) fn seen(&self) -> impl Fn(usize) -> bool + '_ {
         |name| self.seen[name] != 0
     }
@@ -87,7 +89,7 @@ impl RowReader {
             Header::Csv(positions) => {
                 split(bytes, &mut self.record);
                 self.csv(columns, positions)?;
-                // Taking the quotes out of UTF-8 text leaves UTF-8 text.
+                // Removing the quotes from UTF-8 text leaves UTF-8 text.
                 match self.record.unquoted() {
                     Some(text) => std::str::from_utf8(text).map_err(|_| RowProblem::NotUtf8 { at: 0 })?,
                     None => whole,
@@ -104,8 +106,8 @@ impl RowReader {
     fn json(&mut self, columns: &Columns, bytes: &[u8]) -> Result<(), RowProblem> {
         let start = skip_space(bytes, 0);
         let fault = |fault| match fault {
-            Fault::Early => RowProblem::EndsEarly,
-            Fault::At { at, why } => not_json(bytes, at, why),
+            ScanFault::Early => RowProblem::EndsEarly,
+            ScanFault::At { at, why } => not_json(bytes, at, why),
         };
         if bytes.get(start).is_some_and(|byte| *byte != b'{') {
             let (kind, _) = scan_value(bytes, start).map_err(fault)?;
@@ -149,7 +151,7 @@ impl RowReader {
             for (slot, rank) in &columns.names[name].targets {
                 let slot = &mut found[usize::from(*slot)];
                 if slot.is_none_or(|other| *rank < other.rank) {
-                    *slot = Some(Found {
+                    *slot = Some(FoundCell {
                         rank: *rank,
                         name,
                         kind: Some(member.kind),
@@ -161,7 +163,7 @@ impl RowReader {
         })
         .map_err(fault)?;
         match (skip_space(bytes, end), twice) {
-            (at, _) if at < bytes.len() => Err(not_json(bytes, at, "text stands after the object")),
+            (at, _) if at < bytes.len() => Err(not_json(bytes, at, "unexpected text after the object")),
             (_, Some(name)) if !columns.names[name].targets.is_empty() => Err(RowProblem::Twice {
                 column: columns.names[name].name.clone(),
             }),
@@ -185,7 +187,7 @@ impl RowReader {
             for (slot, rank) in &columns.names[name].targets {
                 let slot = &mut self.found[usize::from(*slot)];
                 if slot.is_none_or(|other| *rank < other.rank) {
-                    *slot = Some(Found {
+                    *slot = Some(FoundCell {
                         rank: *rank,
                         name,
                         kind: None,
@@ -199,7 +201,7 @@ impl RowReader {
     }
 }
 
-/// Keys beyond this many are looked up each time.
+/// Keys beyond this number are looked up each time.
 const REMEMBERED_KEYS: usize = 256;
 
 fn remember(keys: &mut Vec<(Vec<u8>, Option<usize>)>, position: usize, key: &[u8], name: Option<usize>) {
@@ -222,7 +224,7 @@ fn described(kind: Kind) -> &'static str {
     match kind {
         Kind::Text { .. } => "a string",
         Kind::Number => "a number",
-        Kind::True | Kind::False => "a truth value",
+        Kind::True | Kind::False => "a boolean",
         Kind::Null => "null",
         Kind::Items => "an array",
         Kind::Members => "an object",
@@ -230,8 +232,8 @@ fn described(kind: Kind) -> &'static str {
 }
 
 impl<'a> Row<'a> {
-    /// The cell of a slot, if it is there.
-    fn raw(&self, slot: usize) -> Option<(Raw<'a>, Found)> {
+    /// Returns the cell of a slot, if it is present.
+    fn raw(&self, slot: usize) -> Option<(Raw<'a>, FoundCell)> {
         let found = self.found[slot]?;
         let text = &self.text[found.start..found.end];
         let raw = match found.kind {
@@ -251,11 +253,11 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn called(&self, slot: usize, found: Found) -> String {
+    fn called(&self, slot: usize, found: FoundCell) -> String {
         self.columns.called(slot, &self.columns.names[found.name].name)
     }
 
-    fn shown(&self, found: Found) -> &'a str {
+    fn shown(&self, found: FoundCell) -> &'a str {
         &self.text[found.start..found.end]
     }
 
@@ -276,7 +278,7 @@ impl<'a> Row<'a> {
     }
 
     #[cold]
-    fn wrong(&self, wrong: Wrong, slot: usize, found: Found) -> RowProblem {
+    fn wrong(&self, wrong: CellError, slot: usize, found: FoundCell) -> RowProblem {
         wrong.problem(self.called(slot, found), self.shown(found))
     }
 
@@ -289,7 +291,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A member of the row that no column takes and that is called much like `wanted`.
+    /// Returns a member of the row that belongs to no column and has a name similar to `wanted`.
     fn nearest(&self, wanted: &str) -> Option<String> {
         let bytes = self.text.as_bytes();
         let mut names = Vec::new();
@@ -303,12 +305,12 @@ impl<'a> Row<'a> {
         nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
     }
 
-    /// The text by which a column groups: `None` where the cell is absent.
+    /// Returns the text by which a column groups; `None` if the cell is absent.
     pub(crate) fn key(&self, slot: usize) -> Result<Option<Cow<'a, str>>, RowProblem> {
         Ok(self.value(slot)?.map(Value::key))
     }
 
-    /// The recorded arrival, from whatever the trace counts from.
+    /// Returns the recorded arrival, relative to the trace's own origin.
     pub(crate) fn arrival(&self) -> Result<Option<i64>, RowProblem> {
         let Some((slot, unit)) = self.columns.arrival else {
             return Ok(None);
@@ -324,18 +326,18 @@ impl<'a> Row<'a> {
             let column = self.called(slot, found);
             let value = self.shown(found).to_owned();
             match error {
-                NotTime::NotNumber => RowProblem::WrongType {
+                TimeError::NotNumber => RowProblem::WrongType {
                     column,
                     value,
                     expected: "a number",
                 },
-                NotTime::NotDate => RowProblem::NotDate { column, value },
-                NotTime::TooFar => RowProblem::NotTime { column, value },
+                TimeError::NotDate => RowProblem::NotDate { column, value },
+                TimeError::TooFar => RowProblem::TimeError { column, value },
             }
         })
     }
 
-    /// The columns of the layout as a JSON object, in the layout's order.
+    /// Returns the columns of the layout as a JSON object, in the layout's order.
     pub(crate) fn fields(&self) -> Result<String, RowProblem> {
         let mut out = String::with_capacity(self.text.len() + 16);
         out.push('{');

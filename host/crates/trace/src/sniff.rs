@@ -1,4 +1,4 @@
-//! A look at a trace by somebody who does not know its flavor yet.
+//! Inspection of a trace whose flavor is not known yet.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -11,16 +11,16 @@ use crate::rows::{Limits, RawRow, Shape, detect, each_row, keys_of, sniff_shape,
 use crate::store::{Store, unreadable};
 use crate::window::Window;
 
-/// Rows that are looked at.
+/// Number of rows to inspect.
 const ROWS: usize = 20;
 
-/// The longest row that is looked at: 64 MiB.
+/// Maximum length of an inspected row: 64 MiB.
 const LONGEST: usize = 64 << 20;
 
-/// How much of a packed file is unpacked for it: 16 MiB.
+/// Number of decompressed bytes to inspect: 16 MiB.
 const BEGINNING: u64 = 16 << 20;
 
-/// How the rows of a file stand in it.
+/// Arrangement of the rows in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// One JSON object on each line.
@@ -29,47 +29,51 @@ pub enum Format {
     JsonArray,
     /// One JSON object that is the only row of its file.
     JsonObject,
-    /// One JSON object, in a member of which the rows stand.
+    /// One JSON object with a member that contains the rows.
     JsonDocument,
     /// A header and records.
     Csv,
 }
 
 impl Format {
-    /// The name in messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Format::JsonLines => "JSON Lines",
             Format::JsonArray => "JSON array",
             Format::JsonObject => "JSON object",
-            Format::JsonDocument => "JSON object with rows in it",
+            Format::JsonDocument => "JSON object with rows",
             Format::Csv => "CSV",
         }
     }
 }
 
-/// What a first look at a trace finds; in a folder, in its first file that has rows.
+/// Result of sniffing a trace; for a folder, its first file with rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sniffed {
-    /// How its rows stand in it.
+    /// Arrangement of its rows.
     pub format: Format,
-    /// The columns of the first rows, in the order in which they appear, up to 4,096 of them. Of [`Format::JsonDocument`], which may be a frame
-    /// around rows or a row itself, the keys of the document, and then those of the rows in it.
+    /// Columns of the first rows, in order of appearance, at most 4,096. For
+    /// [`Format::JsonDocument`], which may be a frame around rows or a row itself, the keys of the
+    /// document, and then those of its rows.
     pub columns: Vec<String>,
-    /// Of an object that is all of its file: the member that holds an array of objects, which may be the rows.
+    /// For an object that is the whole file: the member with an array of objects, which may be the
+    /// rows.
     pub rows_in: Option<String>,
-    /// The first row as it stands there, shortened to 64 KiB; of [`Format::JsonDocument`], the beginning of the document.
+    /// The first row, shortened to 64 KiB; for [`Format::JsonDocument`], the beginning of the
+    /// document.
     pub first_row: String,
-    /// Whether the file is packed.
+    /// True if the file is compressed.
     pub compressed: bool,
-    /// How many files the trace has.
+    /// Number of files of the trace.
     pub files: usize,
 }
 
-/// Looks at a trace: a file, or a folder of files.
+/// Inspects a trace: a file, or a folder of files.
 ///
 /// # Errors
-/// There is no such file, it cannot be read, it has no rows, or its first row is longer than 64 MiB.
+/// Returns an error if the file does not exist, cannot be read, has no rows, or has a first row
+/// longer than 64 MiB.
 pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
     let store = Store::open_beginnings(path, None, BEGINNING)?;
     let limits = Limits::rows_of(LONGEST);
@@ -95,7 +99,7 @@ pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
                     name: name.clone(),
                 };
                 match look(&store, file, &rows, limits, &mut columns, &mut String::new()) {
-                    // A first look need not reach the rows.
+                    // The inspected part may end before the rows.
                     Err(TraceError::Frame { .. }) | Ok(()) => {}
                     Err(error) => return Err(error),
                 }
@@ -116,7 +120,7 @@ pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
     })
 }
 
-/// Bytes of the first row that are shown.
+/// Number of bytes of the first row to show.
 const SHOWN: usize = 1 << 16;
 
 fn shown(bytes: &[u8]) -> String {
@@ -132,7 +136,7 @@ fn beginning(store: &Store, file: usize, at: u64) -> Result<String, TraceError> 
     Ok(shown(&bytes[..read]))
 }
 
-/// The columns of a trace's first rows, for messages.
+/// Returns the columns of a trace's first rows, for messages.
 pub(crate) fn columns_of(
     store: &Store,
     rows_in: Option<&str>,
@@ -142,7 +146,7 @@ pub(crate) fn columns_of(
     for file in 0..store.regions.len() {
         let shape = detect(store, file, rows_in, limits)?;
         match look(store, file, &shape, limits, &mut columns, &mut String::new()) {
-            // The message is about another matter; the next file may name columns.
+            // The message concerns something else, and the next file may have columns.
             Err(TraceError::BadRow(_)) | Ok(()) => {}
             Err(error) => return Err(error),
         }
@@ -178,7 +182,8 @@ fn look(
                     add_keys(bytes, columns);
                 }
             }
-            // Nothing is known of a trace whose first row cannot be looked at, unless a header says it.
+            // A trace whose first row is unreadable has no known columns, unless a header names
+            // them.
             Err(problem) if json && rows == 0 => {
                 let place = Place {
                     file: store.regions[file].path.clone(),
@@ -197,16 +202,16 @@ fn look(
         })
     });
     match result {
-        // What is broken further down is no matter for a first look.
+        // Errors further down do not matter here.
         Err(TraceError::Frame { .. }) if rows > 0 => Ok(()),
         result => result,
     }
 }
 
-/// Names that are collected at most.
+/// Maximum number of collected names.
 const NAMES: usize = 4096;
 
-/// Names in the order in which they appear, each once.
+/// Distinct names in order of appearance.
 #[derive(Default)]
 struct Names {
     names: Vec<String>,
@@ -214,7 +219,7 @@ struct Names {
 }
 
 impl Names {
-    /// Adds a name that is not there yet; breaks when there are enough.
+    /// Adds a name unless it is present; breaks when there are enough.
     fn add(&mut self, name: String) -> ControlFlow<()> {
         if self.names.len() >= NAMES {
             return ControlFlow::Break(());
@@ -232,7 +237,7 @@ fn add_keys(bytes: &[u8], columns: &mut Names) {
     if bytes.get(start) != Some(&b'{') {
         return;
     }
-    // Of a broken row, the keys before the break count.
+    // The keys before the error of a broken row count.
     let _ = members(bytes, start, |member| {
         if columns.names.len() < NAMES
             && let Some(key) = text_of(&bytes[member.key - 1..=member.key_end])

@@ -1,8 +1,9 @@
 //! The files of a trace, behind positional reads.
 //!
-//! They are not mapped into memory: a mapped file that someone cuts short kills the process with SIGBUS, its pages count as
-//! resident, and mapping needs `unsafe`. Files with a name are opened when they are read and closed again when many others
-//! were read since; packed files are unpacked into one file without a name.
+//! They are not memory-mapped: truncating a mapped file kills the process with SIGBUS, its pages
+//! count as resident, and mapping needs `unsafe`. Named files are opened when they are read and
+//! closed again after many others were read; compressed files are decompressed into one unnamed
+//! file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,27 +13,27 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::TraceError;
-use crate::gzip::Members;
+use crate::gzip::GzipMembers;
 
-/// Bytes at the beginning of a file that tell what it is.
+/// Number of bytes at the beginning of a file that identify its format.
 const HEAD: usize = 262;
 
-/// Files that are kept open at once.
+/// Maximum number of files kept open.
 const OPEN_FILES: usize = 64;
 
 /// One file of the trace, as if it were plain.
 #[derive(Debug)]
 pub(crate) struct Region {
-    /// How messages call it: the user's path, or the folder's joined with the file's name.
+    /// Path for messages: the user's path, or the folder's joined with the file's name.
     pub(crate) path: PathBuf,
-    /// Bytes, unpacked.
+    /// Decompressed size in bytes.
     pub(crate) len: u64,
-    /// Where the unpacked bytes begin in the scratch file.
+    /// Offset of the decompressed bytes in the scratch file.
     unpacked_at: Option<u64>,
 }
 
 impl Region {
-    /// Whether it was packed.
+    /// Returns true if it was compressed.
     pub(crate) fn packed(&self) -> bool {
         self.unpacked_at.is_some()
     }
@@ -41,7 +42,7 @@ impl Region {
 /// All files of a trace.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// What the user named.
+    /// Path as given by the user.
     pub(crate) path: PathBuf,
     /// In the order of their names.
     pub(crate) regions: Vec<Region>,
@@ -50,12 +51,17 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Finds the files and unpacks those that are packed, each after a look at its beginning.
-    pub(crate) fn open(path: &Path, scratch: Option<&Path>, look: Look<'_>) -> Result<Self, TraceError> {
+    /// Finds the files and decompresses those that need it, after a check of their beginnings.
+    pub(crate) fn open(
+        path: &Path,
+        scratch: Option<&Path>,
+        look: BeginningCheck<'_>,
+    ) -> Result<Self, TraceError> {
         Store::open_within(path, scratch, u64::MAX, Some(look))
     }
 
-    /// As [`Store::open`], but packed files end after so many bytes, for who looks at their beginnings only.
+    /// Opens the files like [`Store::open`], but truncates compressed files after this number of
+    /// bytes, for callers that need only the beginnings.
     pub(crate) fn open_beginnings(
         path: &Path,
         scratch: Option<&Path>,
@@ -68,7 +74,7 @@ impl Store {
         path: &Path,
         scratch: Option<&Path>,
         bytes: u64,
-        look: Option<Look<'_>>,
+        look: Option<BeginningCheck<'_>>,
     ) -> Result<Self, TraceError> {
         let meta = path.metadata().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TraceError::Missing {
@@ -100,12 +106,13 @@ impl Store {
         })
     }
 
-    /// Bytes of all files, unpacked.
+    /// Returns the size of all files, decompressed, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.regions.iter().map(|region| region.len).sum()
     }
 
-    /// Reads from a place in a file of the trace. As [`Read::read`], fewer bytes than asked for do not mean its end; none do.
+    /// Reads at an offset of a file of the trace. As for [`Read::read`], fewer bytes than requested
+    /// do not mean its end; none do.
     pub(crate) fn read_at(&self, region: usize, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let Region { len, unpacked_at, .. } = self.regions[region];
         let left = usize::try_from(len.saturating_sub(at)).unwrap_or(usize::MAX);
@@ -128,7 +135,7 @@ impl Store {
                 0 => {
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
-                        "the file has become shorter",
+                        "the file was truncated",
                     ));
                 }
                 read => {
@@ -145,7 +152,7 @@ impl Store {
         if let Some(at) = open.iter().position(|(index, _)| *index == region) {
             let file = Arc::clone(&open[at].1);
             if at > 0 {
-                // Recently read files stand in front.
+                // Recently read files come first.
                 open.swap(at, at - 1);
             }
             return Ok(file);
@@ -188,7 +195,8 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
             continue;
         }
         let path = entry.path();
-        // What a link leads to counts; sub-folders are not read, and all that is neither is refused when it is opened.
+        // Links are followed; sub-folders are skipped, and anything that is not a file is refused
+        // when it is opened.
         match path.metadata() {
             Ok(meta) if meta.is_dir() => {}
             Ok(_) => files.push(path),
@@ -204,7 +212,8 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(files)
 }
 
-/// Opens a regular file. Opening a pipe would wait for somebody who writes to it, so what it is is asked first.
+/// Opens a regular file. Opening a pipe would block until it has a writer, so its type is checked
+/// first.
 fn open_regular(path: &Path) -> io::Result<File> {
     let kind = path.metadata()?.file_type();
     let found = match () {
@@ -217,7 +226,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
     Err(io::Error::new(
         io::ErrorKind::InvalidInput,
         format!(
-            "it is {found}; a trace is read more than once and must be a regular file, or a folder of them"
+            "it is {found}; a trace must be a regular file, or a folder of them, because it is read more than once"
         ),
     ))
 }
@@ -228,7 +237,11 @@ fn region(path: PathBuf, unpacker: &mut Unpacker<'_>) -> Result<Region, TraceErr
     let mut head = [0; HEAD];
     let read = read_head(&file, &mut head).map_err(|error| unreadable(&path, &error))?;
     let (len, unpacked_at) = match packing(&head[..read]) {
-        Some(GZIP) => unpacker.unpack(&path, GZIP, Members::new(BufReader::with_capacity(1 << 16, file)))?,
+        Some(GZIP) => unpacker.unpack(
+            &path,
+            GZIP,
+            GzipMembers::new(BufReader::with_capacity(1 << 16, file)),
+        )?,
         Some(format) => match zstd::Decoder::new(file) {
             Ok(decoder) => unpacker.unpack(&path, format, decoder)?,
             Err(error) => return Err(unreadable(&path, &error)),
@@ -248,7 +261,7 @@ fn region(path: PathBuf, unpacker: &mut Unpacker<'_>) -> Result<Region, TraceErr
 const GZIP: &str = "gzip";
 const ZSTANDARD: &str = "Zstandard";
 
-/// With what a file is packed, by its first bytes.
+/// Returns the compression format of a file by its first bytes.
 fn packing(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x1f, 0x8b, ..] => Some(GZIP),
@@ -268,14 +281,14 @@ fn read_head(file: &File, head: &mut [u8]) -> io::Result<usize> {
     Ok(read)
 }
 
-/// What a file is that is none of the formats of traces, by its first bytes.
+/// Returns the name of a file's unsupported format by its first bytes.
 fn other_format(head: &[u8]) -> Option<&'static str> {
     let formats: [(&[u8], &str); 8] = [
         (b"PK\x03\x04", "a ZIP archive"),
         (b"PAR1", "a Parquet file"),
         (b"ARROW1", "an Arrow file"),
-        (b"\xfd7zXZ\0", "packed with xz"),
-        (b"BZh", "packed with bzip2"),
+        (b"\xfd7zXZ\0", "compressed with xz"),
+        (b"BZh", "compressed with bzip2"),
         (b"7z\xbc\xaf", "a 7-Zip archive"),
         (b"\xff\xfe", "UTF-16 text"),
         (b"\xfe\xff", "UTF-16 text"),
@@ -289,22 +302,22 @@ fn other_format(head: &[u8]) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
-/// A look at the beginning of a packed file before the whole is unpacked.
-pub(crate) struct Look<'a> {
-    /// After how many unpacked bytes; there is none at shorter files.
+/// A check of a compressed file's beginning before the whole file is decompressed.
+pub(crate) struct BeginningCheck<'a> {
+    /// Number of decompressed bytes to check; shorter files are not checked.
     pub(crate) after: u64,
-    /// Refuses the file, or not. It is given a store with the beginning as its only file.
+    /// Accepts or refuses the file, given a store with the beginning as its only file.
     pub(crate) check: &'a dyn Fn(&Store) -> Result<(), TraceError>,
 }
 
-/// Appends unpacked files to one file without a name.
+/// Appends decompressed files to one unnamed file.
 struct Unpacker<'a> {
     folder: PathBuf,
     file: Option<File>,
     end: u64,
-    /// Bytes after which a file is long enough.
+    /// Number of bytes after which to stop.
     limit: u64,
-    look: Option<Look<'a>>,
+    look: Option<BeginningCheck<'a>>,
 }
 
 impl Unpacker<'_> {
@@ -340,7 +353,7 @@ impl Unpacker<'_> {
                     }
                     out.write_all(&buffer[..read]).map_err(scratch)?;
                     len += read as u64;
-                    if let Some(Look { check, .. }) = look.take_if(|look| len >= look.after) {
+                    if let Some(BeginningCheck { check, .. }) = look.take_if(|look| len >= look.after) {
                         out.flush().map_err(scratch)?;
                         check(&Store {
                             path: path.to_owned(),
@@ -373,14 +386,14 @@ impl Unpacker<'_> {
     }
 }
 
-/// Refuses what unpacking shows to be packed again, or another format.
+/// Refuses a file whose decompressed content is compressed again or has another format.
 fn unpacked_once(path: &Path, format: &'static str, head: &[u8]) -> Result<(), TraceError> {
     let path = path.to_owned();
     match (packing(head), other_format(head)) {
         (Some(inner), _) => Err(TraceError::Packed {
             path,
             format,
-            why: format!("it is packed twice, {inner} stands in {format}; unpack it once"),
+            why: format!("it is compressed twice, {inner} inside {format}; decompress it once"),
         }),
         (None, Some(found)) => Err(TraceError::Format { path, found }),
         (None, None) => Ok(()),
@@ -414,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_files_read_like_plain_ones_whatever_their_names() {
+    fn compressed_files_read_like_plain_ones_whatever_their_names() {
         let folder = tempfile::tempdir().unwrap();
         let twice = [gzip(b"one "), gzip(b"two")].concat();
         let frames = [
@@ -441,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_enough_for_a_look() {
+    fn opens_only_the_beginnings() {
         let folder = tempfile::tempdir().unwrap();
         let path = write(folder.path(), "a.gz", &gzip(&b"0123456789".repeat(100_000)));
         let store = Store::open_beginnings(&path, None, 1000).unwrap();
@@ -450,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn many_files_are_not_all_kept_open() {
+    fn limits_the_number_of_open_files() {
         let folder = tempfile::tempdir().unwrap();
         for i in 0..200 {
             write(folder.path(), &format!("{i:03}"), format!("{i}").as_bytes());
@@ -465,13 +478,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_opened_says_why() {
+    fn open_errors_state_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let message = |path: &Path| open(path, None).unwrap_err().to_string();
         let at = folder.path().display();
         assert_eq!(
             message(&folder.path().join("x")),
-            format!("{at}/x: there is no such file or folder")
+            format!("{at}/x: file or folder not found")
         );
         assert_eq!(
             message(folder.path()),
@@ -482,26 +495,28 @@ mod tests {
         let mut packed = gzip(&b"0123456789".repeat(1000));
         packed.truncate(packed.len() / 2);
         let cut = write(folder.path(), "cut.gz", &packed);
-        assert!(message(&cut).starts_with(&format!("{at}/cut.gz: cannot be unpacked (gzip): ")));
+        assert!(message(&cut).starts_with(&format!("{at}/cut.gz: cannot be decompressed (gzip): ")));
         let mut frame = zstd::encode_all(&b"0123456789".repeat(1000)[..], 1).unwrap();
         frame.truncate(frame.len() - 3);
         let cut = write(folder.path(), "cut.zst", &frame);
-        assert!(message(&cut).starts_with(&format!("{at}/cut.zst: cannot be unpacked (Zstandard): ")));
+        assert!(message(&cut).starts_with(&format!("{at}/cut.zst: cannot be decompressed (Zstandard): ")));
         let good = write(folder.path(), "good.gz", &gzip(b"{}"));
         let nowhere = folder.path().join("nowhere");
         let error = open(&good, Some(&nowhere)).unwrap_err().to_string();
         assert!(
-            error.starts_with(&format!("cannot write unpacked trace files to {at}/nowhere: ")),
+            error.starts_with(&format!(
+                "cannot write decompressed trace files to  {at}/nowhere: "
+            )),
             "{error}"
         );
     }
 
     #[test]
-    fn what_is_no_file_is_refused_and_not_waited_for() {
+    fn refuses_special_files_without_blocking() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().display();
         let message = |path: &Path| open(path, None).unwrap_err().to_string();
-        let why = "a trace is read more than once and must be a regular file, or a folder of them";
+        let why = "a trace must be a regular file, or a folder of them, because it is read more than once";
         assert_eq!(
             message(Path::new("/dev/null")),
             format!("/dev/null: cannot be read: it is a device; {why}")
@@ -510,12 +525,12 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let refused = format!("{at}/socket: cannot be read: it is a socket; {why}");
         assert_eq!(message(&socket), refused);
-        // As a member of a folder too, by its name.
+        // In a folder its own name is reported.
         write(folder.path(), "a", b"{}");
         assert_eq!(message(folder.path()), refused);
         std::fs::remove_file(&socket).unwrap();
         assert_eq!(open(folder.path(), None).unwrap().regions.len(), 1);
-        // Nobody ever writes to this pipe: opening it would not return.
+        // The pipe never has a writer: opening it would block.
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
@@ -528,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_twice_and_other_formats_within() {
+    fn rejects_doubly_compressed_and_foreign_content() {
         let folder = tempfile::tempdir().unwrap();
         let message = |bytes: &[u8]| {
             let path = write(folder.path(), "t", bytes);
@@ -539,11 +554,11 @@ mod tests {
         for row in [&b"{}"[..], &b"0123456789".repeat(1000)] {
             assert_eq!(
                 message(&zstd(&gzip(row))),
-                "t: cannot be unpacked (Zstandard): it is packed twice, gzip stands in Zstandard; unpack it once"
+                "t: cannot be decompressed (Zstandard): it is compressed twice, gzip inside Zstandard; decompress it once"
             );
             assert_eq!(
                 message(&gzip(&gzip(row))),
-                "t: cannot be unpacked (gzip): it is packed twice, gzip stands in gzip; unpack it once"
+                "t: cannot be decompressed (gzip): it is compressed twice, gzip inside gzip; decompress it once"
             );
         }
         let mut tar = vec![0; 1024];
@@ -552,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_gzip() {
+    fn trailing_bytes_after_gzip() {
         let folder = tempfile::tempdir().unwrap();
         let opened = |tail: &[u8]| {
             let bytes = [gzip(b"one "), gzip(b"two"), tail.to_vec()].concat();
@@ -566,12 +581,12 @@ mod tests {
             let message = opened(tail).unwrap_err().to_string();
             assert!(
                 message.ends_with(
-                    "t: cannot be unpacked (gzip): after its end stands something that is not gzip; cut it off, or pack the file again"
+                    "t: cannot be decompressed (gzip): trailing data that is not gzip; remove it, or compress the file again"
                 ),
                 "{message}"
             );
         }
-        // A member that is cut off is that, and no garbage.
+        // A truncated member is reported as such, not as trailing garbage.
         let cut = opened(&gzip(b"three")[..5]).unwrap_err().to_string();
         assert!(cut.contains("(gzip): ") && !cut.contains("not gzip"), "{cut}");
     }

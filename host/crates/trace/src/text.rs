@@ -1,14 +1,14 @@
-//! Pieces of messages.
+//! Parts of messages.
 
-/// How much of a value a message shows, in characters.
+/// Maximum number of characters of a value in a message.
 const SHOWN: usize = 60;
 
-/// In backquotes, shortened.
+/// Returns the text in backquotes, shortened.
 pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", shortened(text))
 }
 
-/// The beginning of a text on one line, without characters that would confuse a terminal.
+/// Returns the beginning of a text on one line, without control characters.
 pub(crate) fn shortened(text: &str) -> String {
     let mut shown: String = text
         .chars()
@@ -21,7 +21,7 @@ pub(crate) fn shortened(text: &str) -> String {
     shown
 }
 
-/// Names for a message: the first twelve.
+/// Lists names for a message: the first twelve.
 pub(crate) fn list(names: &[String]) -> String {
     let mut shown = names.iter().take(12).map(|name| quoted(name)).collect::<Vec<_>>();
     if names.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn list(names: &[String]) -> String {
     shown.join(", ")
 }
 
-/// Row numbers for a message: the first eight.
+/// Lists row numbers for a message: the first eight.
 pub(crate) fn numbers(rows: &[u64]) -> String {
     let mut shown = rows.iter().take(8).map(u64::to_string).collect::<Vec<_>>();
     if rows.len() > shown.len() {
@@ -42,16 +42,16 @@ pub(crate) fn numbers(rows: &[u64]) -> String {
     shown.join(", ")
 }
 
-/// What to do about a column that stands under another name.
+/// Returns advice about a column with a similar name.
 pub(crate) fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or_else(String::new, |name| {
         format!("; the row has {}: `columns` can rename it", quoted(name))
     })
 }
 
-/// The name most like `wanted`, if one is like it at all.
+/// Returns the name most similar to `wanted`, if one is similar enough.
 pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Comparing takes time that grows with the lengths of both, and nobody calls a column like that.
+    // Comparison time grows with both lengths, and real column names are short.
     let sane = |name: &&str| name.len() <= 256;
     let plain = |name: &str| name.to_lowercase().replace([' ', '-', '.'], "_");
     let wanted = plain(wanted);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names_are_found_and_far_ones_are_not() {
+    fn finds_only_similar_names() {
         let names = ["timestamp", "input_tokens", "Output Length", "hash_ids"];
         assert_eq!(nearest("output_length", names), Some("Output Length"));
         assert_eq!(nearest("inputs_tokens", names), Some("input_tokens"));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_end() {
+    fn shortens_lists() {
         let names: Vec<String> = (0..14).map(|i| i.to_string()).collect();
         assert!(list(&names).ends_with("`11`, 2 more"));
         assert_eq!(

@@ -1,15 +1,15 @@
-//! Recorded instants: whole nanoseconds, exactly as written.
+//! Recorded instants as exact whole nanoseconds.
 
 use jiff::Timestamp;
 use jiff::civil;
 use jiff::tz::TimeZone;
 use veeksha_ports::TimeUnit;
 
-use crate::decimal::{NotDecimal, scaled};
+use crate::decimal::{DecimalError, scaled};
 
-/// Why a cell is no instant.
+/// A cell that is not an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotTime {
+pub(crate) enum TimeError {
     /// A number was expected.
     NotNumber,
     /// A date was expected.
@@ -18,9 +18,9 @@ pub(crate) enum NotTime {
     TooFar,
 }
 
-/// The instant that a cell tells, in nanoseconds since whatever the trace counts from (dates: 1970). More than nine decimals
-/// of a second are rounded.
-pub(crate) fn instant(text: &str, unit: TimeUnit) -> Result<i64, NotTime> {
+/// Parses an instant into nanoseconds since the trace's own origin (dates: 1970). More than nine
+/// decimals of a second are rounded.
+pub(crate) fn instant(text: &str, unit: TimeUnit) -> Result<i64, TimeError> {
     let shift: u32 = match unit {
         TimeUnit::Seconds => 9,
         TimeUnit::Milliseconds => 6,
@@ -32,15 +32,18 @@ pub(crate) fn instant(text: &str, unit: TimeUnit) -> Result<i64, NotTime> {
         return Ok(nanos);
     }
     let number = scaled(text, i64::from(shift)).map_err(|error| match error {
-        NotDecimal::Syntax => NotTime::NotNumber,
-        NotDecimal::TooLarge => NotTime::TooFar,
+        DecimalError::Syntax => TimeError::NotNumber,
+        DecimalError::TooLarge => TimeError::TooFar,
     })?;
-    let whole = i64::try_from(number.whole).map_err(|_| NotTime::TooFar)?;
-    let rounded = whole.checked_add(i64::from(number.half)).ok_or(NotTime::TooFar)?;
+    let whole = i64::try_from(number.whole).map_err(|_| TimeError::TooFar)?;
+    let rounded = whole
+        .checked_add(i64::from(number.half))
+        .ok_or(TimeError::TooFar)?;
     Ok(if number.negative { -rounded } else { rounded })
 }
 
-/// `digits[.digits]` of up to nine digits on each side and no more decimals than are nanoseconds. Anything else is `None`.
+/// Parses `digits[.digits]` with up to nine digits on each side and no fraction of a nanosecond.
+/// `None` for any other form.
 fn plain_number(bytes: &[u8], shift: u32) -> Option<i64> {
     let (whole, decimals) = match memchr::memchr(b'.', bytes) {
         Some(at) => (&bytes[..at], &bytes[at + 1..]),
@@ -53,7 +56,7 @@ fn plain_number(bytes: &[u8], shift: u32) -> Option<i64> {
     Some(digits(whole)? * 10i64.pow(shift) + fraction)
 }
 
-fn date_time(text: &str) -> Result<i64, NotTime> {
+fn date_time(text: &str) -> Result<i64, TimeError> {
     if let Some(nanos) = plain_date_time(text.as_bytes()) {
         return Ok(nanos);
     }
@@ -62,14 +65,14 @@ fn date_time(text: &str) -> Result<i64, NotTime> {
         Err(_) => text
             .parse::<civil::DateTime>()
             .and_then(|date| date.to_zoned(TimeZone::UTC))
-            .map_err(|_| NotTime::NotDate)?
+            .map_err(|_| TimeError::NotDate)?
             .timestamp(),
     };
-    i64::try_from(stamp.as_nanosecond()).map_err(|_| NotTime::TooFar)
+    i64::try_from(stamp.as_nanosecond()).map_err(|_| TimeError::TooFar)
 }
 
-/// `YYYY-MM-DD hh:mm:ss[.f]` in UTC, `T` or a space between: how nearly all traces write it, and many times faster than the
-/// general way. Anything else is `None`.
+/// Parses `YYYY-MM-DD hh:mm:ss[.f]` in UTC, with `T` or a space between: the form of nearly all
+/// traces, and many times faster than the general parser. `None` for any other form.
 fn plain_date_time(bytes: &[u8]) -> Option<i64> {
     let (fixed, rest) = bytes.split_at_checked(19)?;
     for (at, wanted) in [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')] {
@@ -90,7 +93,8 @@ fn plain_date_time(bytes: &[u8]) -> Option<i64> {
         digits(&fixed[14..16])?,
         digits(&fixed[17..])?,
     ];
-    // Years that fit into 64 bits of nanoseconds, and no leap seconds: the general way decides about the others.
+    // Years that fit into 64 bits of nanoseconds, without leap seconds: the general parser handles
+    // the others.
     if !(1678..2262).contains(&year) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -113,7 +117,7 @@ fn digits(bytes: &[u8]) -> Option<i64> {
     })
 }
 
-/// Days of the Gregorian calendar, by counting the days of whole years and months.
+/// Returns the days of the Gregorian calendar, by counting the days of whole years and months.
 fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
     const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
     const LENGTH: [i64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -152,11 +156,12 @@ mod tests {
         ] {
             assert_eq!(instant(text, unit), Ok(nanos), "{text}");
         }
-        assert_eq!(instant("1e10", TimeUnit::Seconds), Err(NotTime::TooFar));
-        assert_eq!(instant("soon", TimeUnit::Seconds), Err(NotTime::NotNumber));
+        assert_eq!(instant("1e10", TimeUnit::Seconds), Err(TimeError::TooFar));
+        assert_eq!(instant("soon", TimeUnit::Seconds), Err(TimeError::NotNumber));
     }
 
-    /// 2023-11-16 is 19,677 days after 1970-01-01: 53 years of 365 days, 13 leap days (1972 to 2020), and 319 days.
+    /// 2023-11-16 is 19,677 days after 1970-01-01: 53 years of 365 days, 13 leap days (1972 to
+    /// 2020), and 319 days.
     #[test]
     fn dates() {
         let midnight = (53 * 365 + 13 + 319) * 86_400_000_000_000i64;
@@ -180,16 +185,20 @@ mod tests {
             "2023-11-16 25:00:00",
             "16/11/2023 18:17:03",
         ] {
-            assert_eq!(instant(text, TimeUnit::DateTime), Err(NotTime::NotDate), "{text}");
+            assert_eq!(
+                instant(text, TimeUnit::DateTime),
+                Err(TimeError::NotDate),
+                "{text}"
+            );
         }
         assert_eq!(
             instant("2300-01-01 00:00:00", TimeUnit::DateTime),
-            Err(NotTime::TooFar)
+            Err(TimeError::TooFar)
         );
     }
 
     proptest! {
-        /// The short way must agree with the general one wherever it has an opinion.
+        /// The short path must agree with the general one wherever it returns a value.
         #[test]
         fn the_short_way_of_numbers_agrees(text in "[0-9]{0,10}(\\.[0-9]{0,10})?", shift in prop::sample::select(vec![0u32, 3, 6, 9])) {
             if let Some(nanos) = plain_number(text.as_bytes(), shift) {
@@ -199,7 +208,7 @@ mod tests {
             }
         }
 
-        /// The short way must agree with the calendar library wherever it has an opinion.
+        /// The short path must agree with the calendar library wherever it returns a value.
         #[test]
         fn the_short_way_agrees_with_jiff(
             year in 1600i64..2400, month in 0i64..14, day in 0i64..33, hour in 0i64..25, minute in 0i64..61, second in 0i64..60,

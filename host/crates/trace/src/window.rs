@@ -3,10 +3,11 @@
 use crate::error::TraceError;
 use crate::store::{Store, unreadable};
 
-/// Bytes read at once. Tests make it tiny, so that every boundary falls everywhere.
+/// Bytes per read. Tests make it tiny, so that every boundary occurs everywhere.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// A view into a file of a trace. What has been read and not yet [consumed](Window::consume) is in [`Window::rest`].
+/// A view into a file of a trace. [`Window::rest`] contains what has been read but not
+/// [consumed](Window::consume).
 pub(crate) struct Window<'s> {
     store: &'s Store,
     region: usize,
@@ -14,13 +15,13 @@ pub(crate) struct Window<'s> {
     buffer: Vec<u8>,
     from: usize,
     to: usize,
-    /// Where `buffer[to]` would stand in the file.
+    /// File offset of `buffer[to]`.
     next: u64,
     ended: bool,
 }
 
 impl<'s> Window<'s> {
-    /// A view that begins at `at`.
+    /// Creates a view that begins at `at`.
     pub(crate) fn new(store: &'s Store, region: usize, at: u64, chunk: usize) -> Self {
         Window {
             store,
@@ -34,27 +35,28 @@ impl<'s> Window<'s> {
         }
     }
 
-    /// What is there.
+    /// Returns the available bytes.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
     }
 
-    /// Where [`Window::rest`] begins in the file.
+    /// Returns the file offset of [`Window::rest`].
     pub(crate) fn offset(&self) -> u64 {
         self.next - (self.to - self.from) as u64
     }
 
-    /// Whether [`Window::rest`] reaches to the end of the file.
+    /// Returns true if [`Window::rest`] reaches the end of the file.
     pub(crate) fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Leaves the first bytes behind.
+    /// Discards the first bytes.
     pub(crate) fn consume(&mut self, bytes: usize) {
         self.from = (self.from + bytes).min(self.to);
     }
 
-    /// Reads on; false at the end of the file. The buffer holds at most twice what is not consumed, and a chunk.
+    /// Reads more; returns false at the end of the file. The buffer holds at most twice what is not
+    /// consumed, and a chunk.
     pub(crate) fn more(&mut self) -> Result<bool, TraceError> {
         if self.ended {
             return Ok(false);
@@ -62,8 +64,8 @@ impl<'s> Window<'s> {
         self.buffer.copy_within(self.from..self.to, 0);
         self.to -= self.from;
         self.from = 0;
-        // A row longer than the window makes the window grow with it, so that scanning it again and again costs no more
-        // than twice its length.
+        // For a row longer than the window, the window grows with it, so that repeated scanning
+        // costs no more than twice its length.
         let wanted = self.to + self.chunk.max(self.to);
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted, 0);

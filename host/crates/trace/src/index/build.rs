@@ -1,7 +1,7 @@
-//! One pass over all files: each row checked, its place and its keys written down.
+//! One pass over all files that checks each row and stores its position and keys.
 //!
-//! Peak memory is 52 bytes a row and a table of hashes of 5 to 11 bytes a row (trees, which have two hashes); what stays is
-//! 12 to 32 bytes.
+//! Peak memory is 52 bytes per row and a table of hashes of 5 to 11 bytes per row (trees, which
+//! have two hashes); 12 to 32 bytes per row remain.
 
 use std::ops::ControlFlow;
 
@@ -20,20 +20,20 @@ use crate::row::{Header, Row, RowReader};
 use crate::rows::{Limits, RawRow, detect, each_row};
 use crate::store::Store;
 
-/// What the pass gives.
+/// Result of the pass.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub(crate) struct IndexedRows {
     pub(crate) rows: Rows,
     pub(crate) groups: Groups,
-    /// How the cells of each file are told apart.
+    /// Cell positions of each file.
     pub(crate) headers: Vec<Header>,
-    /// Rows that were left out.
+    /// Rows that were skipped.
     pub(crate) skipped: Skipped,
-    /// Where only frequent values are kept: the rank of the value of each row, the most frequent first.
+    /// With kept values: the rank of each row's value, the most frequent first.
     pub(crate) kept: Option<Vec<u32>>,
 }
 
-/// What is collected while reading.
+/// State of the pass.
 struct Pass<'a> {
     store: &'a Store,
     columns: &'a Columns,
@@ -41,19 +41,19 @@ struct Pass<'a> {
     reader: RowReader,
     headers: Vec<Header>,
     rows: Rows,
-    /// The hash of the grouping column, or of the tree's id.
+    /// Hash of the grouping column, or of the tree's id.
     keys: Vec<u128>,
     parents: Vec<u128>,
     keep: Vec<u128>,
-    /// Rows met, good or bad.
+    /// Rows read, good or bad.
     met: u64,
     skipped: Skipped,
 }
 
-/// Rows from which the number of groups is estimated.
+/// Number of rows from which the number of groups is estimated.
 const SAMPLE: usize = 1 << 16;
 
-/// What is written down of a row beside its place.
+/// Data stored for a row in addition to its position.
 struct Entry {
     arrival: i64,
     key: u128,
@@ -61,10 +61,10 @@ struct Entry {
     keep: u128,
 }
 
-/// Checks a row and takes what is written down of it.
+/// Checks a row and extracts its entry.
 fn entry(columns: &Columns, row: &Row<'_>) -> Result<Entry, RowProblem> {
     row.check()?;
-    // 0 stands for an absent key.
+    // 0 represents an absent key.
     let hash = |slot: Option<usize>| match slot.map(|slot| row.key(slot)).transpose()?.flatten() {
         Some(key) => Ok::<u128, RowProblem>(xxh3_128(key.as_bytes()).max(1)),
         None => Ok(0),
@@ -89,7 +89,7 @@ pub(crate) fn build(
     columns: &Columns,
     on_bad_row: OnBadRow,
     limits: Limits,
-) -> Result<Built, TraceError> {
+) -> Result<IndexedRows, TraceError> {
     let mut pass = Pass {
         store,
         columns,
@@ -185,7 +185,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// A row that cannot be used: the end, or one left out.
+    /// Handles an unusable row: fails, or skips it.
     fn bad(
         &mut self,
         file: usize,
@@ -204,7 +204,7 @@ impl Pass<'_> {
         match self.on_bad_row {
             OnBadRow::Refuse => Err(bad.into()),
             OnBadRow::Skip => {
-                // From here on the numbers of rows are not their indices.
+                // From here on row numbers differ from indices.
                 self.rows.fix_numbers();
                 self.skipped.add(bad);
                 Ok(())
@@ -212,7 +212,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Each rename must be of a column that the trace has.
+    /// Checks that each renamed column exists in the trace.
     fn renames_met(&self, in_headers: &[bool], layout: &Layout, limits: Limits) -> Result<(), TraceError> {
         let seen = self.reader.seen();
         for (at, name) in self.columns.names.iter().enumerate() {
@@ -241,7 +241,7 @@ impl Pass<'_> {
         }
     }
 
-    fn finish(mut self, layout: &Layout) -> Result<Built, TraceError> {
+    fn finish(mut self, layout: &Layout) -> Result<IndexedRows, TraceError> {
         let kept = layout.keep.as_ref().map(|keep| self.keep_frequent(keep.count));
         if kept.as_ref().is_some_and(Vec::is_empty) {
             return Err(TraceError::NoRows {
@@ -258,14 +258,15 @@ impl Pass<'_> {
         self.some_rows()?;
         let mut kept = kept;
         if let (Grouping::Tree { .. }, Some(_)) = (&layout.grouping, &kept) {
-            // Rows may have been left out of the tree since; only layouts with both need the ranks again.
+            // The tree may have dropped rows since; only layouts with both a tree and kept values
+            // need the ranks again.
             kept = layout.keep.as_ref().map(|keep| self.keep_frequent(keep.count));
         }
         self.rows.rebase_arrivals();
         self.rows.offsets.shrink_to_fit();
         self.rows.lens.shrink_to_fit();
         self.rows.arrivals.shrink_to_fit();
-        Ok(Built {
+        Ok(IndexedRows {
             rows: self.rows,
             groups,
             headers: self.headers,
@@ -274,12 +275,13 @@ impl Pass<'_> {
         })
     }
 
-    /// Leaves out all rows but those with the most frequent values; gives the rank of the value of each row that is left.
+    /// Drops all rows except those with the most frequent values; returns the rank of each
+    /// remaining row's value.
     fn keep_frequent(&mut self, count: u32) -> Vec<u32> {
         let hashes = &self.keep;
         let mut table = Interner::with_capacity(0);
         let present = |row: &u32| hashes[*row as usize] != 0;
-        // The value of each row, numbered as they appear, and how often each occurs.
+        // The value of each row, numbered by first appearance, and its number of occurrences.
         let mut values: Vec<u32> = vec![NONE; hashes.len()];
         let mut occurrences: Vec<u32> = Vec::new();
         for row in (0..hashes.len() as u32).filter(present) {
@@ -294,7 +296,7 @@ impl Pass<'_> {
         }
         drop(table);
         let mut order: Vec<u32> = (0..occurrences.len() as u32).collect();
-        // A stable sort: values that are equally frequent stay in the order of their first appearance.
+        // A stable sort: equally frequent values stay in the order of their first appearance.
         order.sort_by_key(|value| std::cmp::Reverse(occurrences[*value as usize]));
         let mut ranks = vec![NONE; occurrences.len()];
         for (rank, value) in order.iter().take(count as usize).enumerate() {
@@ -316,14 +318,14 @@ impl Pass<'_> {
         let mut stands_for: Vec<u32> = Vec::with_capacity(keys.len());
         for (row, key) in keys.iter().enumerate() {
             if row == SAMPLE {
-                // As many groups as the first rows have, in proportion.
+                // Estimate the number of groups from the first rows.
                 table.reserve(table.len() * (keys.len() / SAMPLE), &keys);
             }
             if row % 32 == 0 {
                 table.touch(row as u32..keys.len().min(row + 32) as u32, &keys);
             }
             let same = match row.checked_sub(1) {
-                // Rows of a group often follow one another.
+                // Rows of a group are often adjacent.
                 Some(last) if keys[last] == *key && *key != 0 => stands_for[last],
                 _ if *key == 0 => row as u32,
                 _ => table.insert(row as u32, &keys),
@@ -334,8 +336,8 @@ impl Pass<'_> {
         Groups::of(stands_for)
     }
 
-    /// Trees, after what is wrong with them has been refused or left out. Rows that continue a row that is left out become
-    /// roots: the trace does not have their parents.
+    /// Groups rows by tree after refusing or skipping faulty ones. Rows that continue a skipped row
+    /// become roots, because the trace lacks their parents.
     fn by_tree(&mut self, id: &str, parent: &str) -> Result<Groups, TraceError> {
         loop {
             let roots = parents_of(&self.keys, &self.parents).and_then(|parents| roots_of(&parents));
@@ -391,7 +393,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The id of a row, for a message.
+    /// Returns the id of a row, for a message.
     fn id_of(&self, row: u32) -> Option<String> {
         let (slot, _) = self.columns.tree?;
         let file = self.rows.file_of(row);

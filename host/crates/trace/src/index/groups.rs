@@ -1,29 +1,30 @@
-//! Which rows are one session.
+//! Assignment of rows to groups, each of which becomes a session.
 
 use crate::index::NONE;
 
 /// The groups of a trace.
 #[derive(Debug)]
 pub(crate) enum Groups {
-    /// Each row is one.
+    /// Each row is a group.
     Rows {
-        /// How many.
+        /// Number of groups.
         count: u32,
     },
-    /// Group `g` has the rows `rows[starts[g]..starts[g + 1]]`. 4 bytes a row and 4 a group.
+    /// Group `g` has the rows `rows[starts[g]..starts[g + 1]]`. 4 bytes per row and per group.
     Listed {
-        /// Where each begins, and where the last ends.
+        /// First row of each group, and the end of the last.
         starts: Vec<u32>,
-        /// The rows of the first group, of the second, ...
+        /// Rows of the first group, of the second, ...
         rows: Vec<u32>,
     },
 }
 
 impl Groups {
-    /// Groups from what each row belongs to: a row that stands for all rows of its group. Groups are numbered as they appear.
+    /// Builds groups from the representative row of each row. Groups are numbered by first
+    /// appearance.
     pub(crate) fn of(mut stands_for: Vec<u32>) -> Self {
-        // The number of the group of each standing row; a row's group is that of the row that stands for it. A number is
-        // given when the first row of a group is met, which need not be the one that stands for it.
+        // Number of the group of each representative. A number is assigned when the first row of a
+        // group is met, which is not necessarily the representative.
         let mut number = vec![NONE; stands_for.len()];
         let mut groups = 0;
         for entry in &mut stands_for {
@@ -52,7 +53,7 @@ impl Groups {
         Groups::Listed { starts, rows }
     }
 
-    /// How many.
+    /// Returns the number of groups.
     pub(crate) fn len(&self) -> u32 {
         match self {
             Groups::Rows { count } => *count,
@@ -60,7 +61,7 @@ impl Groups {
         }
     }
 
-    /// The rows of a group, in the order of the trace.
+    /// Returns the rows of a group, in the order of the trace.
     pub(crate) fn rows(&self, group: u32) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
         let (list, range) = match self {
             Groups::Rows { .. } => (&[][..], group..group + 1),
@@ -71,7 +72,7 @@ impl Groups {
         range.map(move |at| list.get(at as usize).copied().unwrap_or(at))
     }
 
-    /// How many rows all groups have.
+    /// Returns the number of rows in all groups.
     pub(crate) fn total(&self) -> u64 {
         match self {
             Groups::Rows { count } => u64::from(*count),
@@ -79,7 +80,7 @@ impl Groups {
         }
     }
 
-    /// The groups without those that are dropped; the others are numbered anew, in the same order.
+    /// Returns the groups that are not dropped, renumbered in the same order.
     pub(crate) fn without(&self, dropped: impl Fn(u32) -> bool) -> Groups {
         let mut starts = vec![0];
         let mut rows = Vec::new();
@@ -102,8 +103,8 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_numbered_as_they_appear() {
-        // Rows 0, 3, 4 belong together under row 3; rows 1 and 5 under row 1.
+    fn groups_are_numbered_by_first_appearance() {
+        // Row 3 represents rows 0, 3, 4; row 1 represents rows 1 and 5.
         let groups = Groups::of(vec![3, 1, 2, 3, 3, 1]);
         assert_eq!(lists(&groups), [vec![0, 3, 4], vec![1, 5], vec![2]]);
         assert_eq!(groups.total(), 6);

@@ -1,15 +1,15 @@
-//! Equal keys without the keys: rows stand for the hash of their key.
+//! Deduplication of keys by their hashes: a row represents each hash.
 
 use crate::index::NONE;
 
-/// A table of rows with different hashes. It holds 4 bytes for a slot; the hashes stay where they are.
+/// A table of rows with distinct hashes. It holds 4 bytes per slot; the hashes stay where they are.
 pub(crate) struct Interner {
     slots: Vec<u32>,
     taken: usize,
 }
 
 impl Interner {
-    /// Room for so many before it grows.
+    /// Creates a table with capacity for this number of keys.
     pub(crate) fn with_capacity(keys: usize) -> Self {
         let slots = (keys + keys / 3 + 2).max(16);
         Interner {
@@ -18,7 +18,7 @@ impl Interner {
         }
     }
 
-    /// The row that was inserted with this row's hash; the row itself if it is the first.
+    /// Returns the row inserted first with this row's hash, which may be the row itself.
     pub(crate) fn insert(&mut self, row: u32, hashes: &[u128]) -> u32 {
         if (self.taken + 1) * 4 > self.slots.len() * 3 {
             self.resize(self.slots.len() * 2, hashes);
@@ -31,12 +31,12 @@ impl Interner {
         self.slots[slot]
     }
 
-    /// How many different keys there are.
+    /// Returns the number of distinct keys.
     pub(crate) fn len(&self) -> usize {
         self.taken
     }
 
-    /// Makes room for so many keys in all.
+    /// Grows the table to hold this number of keys.
     pub(crate) fn reserve(&mut self, keys: usize, hashes: &[u128]) {
         let slots = keys + keys / 3 + 2;
         if slots > self.slots.len() {
@@ -44,8 +44,9 @@ impl Interner {
         }
     }
 
-    /// Brings what these rows will need into the processor's cache. The loads do not wait for one another, as those of
-    /// insertions one by one do; in a table larger than the cache that halves the time.
+    /// Prefetches what these rows will need into the processor's cache. The loads do not wait for
+    /// one another, unlike those of insertions one by one; in a table larger than the cache that
+    /// halves the time.
     pub(crate) fn touch(&self, rows: std::ops::Range<u32>, hashes: &[u128]) {
         let touched = rows.fold(0, |touched, row| {
             let first = self.slots[self.home(hashes[row as usize])];
@@ -54,7 +55,7 @@ impl Interner {
         std::hint::black_box(touched);
     }
 
-    /// The row that was inserted with this hash.
+    /// Returns the row that was inserted with this hash.
     pub(crate) fn get(&self, hash: u128, hashes: &[u128]) -> Option<u32> {
         Some(self.slots[self.slot(hash, hashes)]).filter(|row| *row != NONE)
     }
@@ -71,7 +72,8 @@ impl Interner {
         }
     }
 
-    /// Where the search for a hash begins, for any number of slots: the hash as a fraction of all hashes, times the slots.
+    /// Returns the first slot to probe for a hash, for any number of slots: the hash as a fraction
+    /// of all hashes, times the slots.
     fn home(&self, hash: u128) -> usize {
         ((u128::from(hash as u64) * self.slots.len() as u128) >> 64) as usize
     }

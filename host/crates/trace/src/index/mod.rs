@@ -1,62 +1,64 @@
-//! Where the rows of a trace are, and which of them are one session.
+//! Positions of the rows of a trace, and their groups.
 
 mod build;
 mod groups;
 mod intern;
 mod tree;
 
-pub(crate) use build::{Built, build};
+pub(crate) use build::{IndexedRows, build};
 pub(crate) use groups::Groups;
 
 use veeksha_model::Nanos;
 
-/// No row.
+/// Marker for the absence of a row.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// How many rows can be indexed.
+/// Maximum number of rows in an index.
 pub(crate) const MAX_ROWS: usize = (u32::MAX - 1) as usize;
 
-/// The rows that are used, in the order of the trace. 12 bytes a row, 8 more with arrivals, 4 more where rows were left out.
+/// The rows in use, in the order of the trace. 12 bytes per row, 8 more with arrivals, 4 more if
+/// rows were skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    /// Where each begins in its file.
+    /// Offset of each row in its file.
     pub(crate) offsets: Vec<u64>,
-    /// Its bytes.
+    /// Length of each row in bytes.
     pub(crate) lens: Vec<u32>,
-    /// Its arrival; [`NO_ARRIVAL`] where it has none. Empty if the layout has no arrivals.
+    /// Arrival of each row; [`NO_ARRIVAL`] if it has none. Empty if the layout has no arrivals.
     pub(crate) arrivals: Vec<i64>,
-    /// Its number in the trace; `None`: its index and 1.
+    /// Number of each row in the trace; `None`: index + 1.
     pub(crate) numbers: Option<Vec<u32>>,
-    /// The index of the first row of each file.
+    /// Index of the first row of each file.
     pub(crate) first_of_file: Vec<u32>,
 }
 
-/// Times stay below this, so that every guest language can carry them: 104 days.
+/// Exclusive upper bound of times, so that every guest language can represent them: 104 days.
 pub(crate) const TIME_END: Nanos = 1 << 53;
 
-/// An arrival that is absent. No recorded one has this value: it would be 292 years before the first.
+/// Marker for an absent arrival. No recorded arrival has this value: it would be 292 years before
+/// the first.
 pub(crate) const NO_ARRIVAL: i64 = i64::MIN;
 
 impl Rows {
-    /// How many.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len()
     }
 
-    /// The file of a row.
+    /// Returns the file of a row.
     pub(crate) fn file_of(&self, row: u32) -> usize {
         self.first_of_file
             .partition_point(|first| *first <= row)
             .saturating_sub(1)
     }
 
-    /// The rows of a file.
+    /// Returns the rows of a file.
     pub(crate) fn of_file(&self, file: usize) -> std::ops::Range<u32> {
         let end = self.first_of_file.get(file + 1).copied();
         self.first_of_file[file]..end.unwrap_or(self.len() as u32)
     }
 
-    /// A row's number in the trace, from 1.
+    /// Returns a row's number in the trace, from 1.
     pub(crate) fn number(&self, row: u32) -> u64 {
         match self
             .numbers
@@ -68,7 +70,7 @@ impl Rows {
         }
     }
 
-    /// A row's arrival; one beyond [`TIME_END`] cannot be told, and is none.
+    /// Returns a row's arrival; `None` beyond [`TIME_END`].
     pub(crate) fn arrival(&self, row: u32) -> Option<Nanos> {
         match self.arrivals.get(row as usize) {
             None | Some(&NO_ARRIVAL) => None,
@@ -76,14 +78,14 @@ impl Rows {
         }
     }
 
-    /// Writes down the row's numbers, before they stop being the indices.
+    /// Stores the row numbers before they stop matching the indices.
     pub(crate) fn fix_numbers(&mut self) {
         if self.numbers.is_none() {
             self.numbers = Some((1..=self.len() as u32).collect());
         }
     }
 
-    /// Leaves out the rows that are not wanted.
+    /// Drops the rows that are not wanted.
     pub(crate) fn retain(&mut self, wanted: impl Fn(usize) -> bool) {
         self.fix_numbers();
         let mut kept = 0;
@@ -112,7 +114,7 @@ impl Rows {
         let earliest = self.arrivals.iter().copied().filter(|at| *at != NO_ARRIVAL).min();
         if let Some(earliest) = earliest {
             for at in self.arrivals.iter_mut().filter(|at| **at != NO_ARRIVAL) {
-                // Beyond 292 years apart, none of them can be replayed.
+                // Arrivals more than 292 years apart saturate; they cannot be replayed anyway.
                 *at = at.saturating_sub(earliest);
             }
         }

@@ -1,9 +1,9 @@
-//! Trees of rows: each names the row that it continues.
+//! Trees of rows: each row names the row that it continues.
 
 use crate::index::NONE;
 use crate::index::intern::Interner;
 
-/// What is wrong with the ids of a tree.
+/// A fault in the ids of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeFault {
     /// Two rows have the same id.
@@ -13,11 +13,11 @@ pub(crate) enum TreeFault {
         /// The earlier one.
         first: u32,
     },
-    /// These rows continue one another in a circle; the one met first in the trace stands first.
+    /// Rows that continue one another in a cycle, beginning with the first of the trace.
     Cycle(Vec<u32>),
 }
 
-/// The row that each row continues: [`NONE`] for a root. A hash of 0 is an absent id.
+/// Returns the row that each row continues, or [`NONE`] for a root. A hash of 0 is an absent id.
 pub(crate) fn parents_of(ids: &[u128], parents: &[u128]) -> Result<Vec<u32>, Vec<TreeFault>> {
     let mut table = Interner::with_capacity(ids.len());
     let mut duplicates = Vec::new();
@@ -40,7 +40,8 @@ pub(crate) fn parents_of(ids: &[u128], parents: &[u128]) -> Result<Vec<u32>, Vec
     Ok(parents.iter().map(parent).collect())
 }
 
-/// The root of each row, from the row that each continues. Rows in a circle have none: all circles are named.
+/// Returns the root of each row, given the row that each one continues. Fails with all cycles,
+/// whose rows have no root.
 pub(crate) fn roots_of(parents: &[u32]) -> Result<Vec<u32>, Vec<TreeFault>> {
     const OPEN: u32 = NONE;
     const ON_PATH: u32 = NONE - 1;
@@ -87,8 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn children_may_stand_before_their_parents() {
-        // 30 continues 20, 20 continues 10; 40 continues an unknown row; a row without id continues 10.
+    fn children_may_precede_their_parents() {
+        // 30 continues 20, 20 continues 10; 40 continues an unknown row; a row without id continues
+        // 10.
         assert_eq!(
             roots(&[30, 10, 20, 40, 0], &[20, 0, 10, 99, 10]),
             Ok(vec![1, 1, 1, 3, 1])
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_duplicates_are_named() {
+    fn reports_cycles_and_duplicates() {
         assert_eq!(
             roots(&[1, 2, 3, 4], &[4, 3, 2, 2]),
             Err(vec![TreeFault::Cycle(vec![1, 2])])
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_needs_no_stack() {
+    fn long_chain_does_not_recurse() {
         let n = 1_000_000u32;
         let parents: Vec<u32> = (0..n)
             .map(|row| if row + 1 == n { NONE } else { row + 1 })
@@ -118,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// The judge walks up from each row.
+        /// The reference implementation walks up from each row.
         #[test]
         fn roots_are_where_the_walk_ends(parents in prop::collection::vec(prop::option::of(0u32..30), 30)) {
             let parents: Vec<u32> = parents.into_iter().map(|parent| parent.unwrap_or(NONE)).collect();
@@ -139,7 +141,7 @@ mod tests {
                     prop_assert_eq!(None, judge);
                     for cycle in cycles {
                         let TreeFault::Cycle(rows) = cycle else { panic!("no ids here") };
-                        // Each row's parent is in the circle, and no row twice.
+                        // Each row's parent is in the cycle, and no row appears twice.
                         for row in &rows {
                             prop_assert!(rows.contains(&parents[*row as usize]));
                         }

@@ -1,28 +1,28 @@
-//! Checks a JSON value and says where it ends.
+//! Validation of a JSON value, and the position of its end.
 
-/// How deep values may be nested: the limit of `serde_json`, with which flavors read rows.
+/// Maximum nesting depth: the limit of `serde_json`, with which flavors parse rows.
 const DEPTH: u32 = 127;
 
-/// Why a value cannot be read.
+/// A value that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The bytes end within it.
+pub(crate) enum ScanFault {
+    /// The input ends within it.
     Early,
     /// A syntax error.
     At {
-        /// Where.
+        /// Position of the error.
         at: usize,
-        /// What was met or missed.
+        /// Description of the error.
         why: &'static str,
     },
 }
 
-/// What a value is.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A string; its bounds include the quotes.
     Text {
-        /// Whether it holds a backslash.
+        /// True if it contains a backslash.
         escaped: bool,
     },
     Number,
@@ -33,24 +33,24 @@ pub(crate) enum Kind {
     Members,
 }
 
-/// A member of an object; all positions are in the bytes that were scanned.
+/// A member of an object; all positions refer to the scanned bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    /// Where the key's text begins, after its quote.
+    /// Start of the key's text, after its quote.
     pub(crate) key: usize,
-    /// Where the key's text ends, before its quote.
+    /// End of the key's text, before its quote.
     pub(crate) key_end: usize,
-    /// Whether the key holds a backslash.
+    /// True if the key contains a backslash.
     pub(crate) key_escaped: bool,
-    /// What its value is.
+    /// Type of the value.
     pub(crate) kind: Kind,
-    /// Where its value begins.
+    /// Start of the value.
     pub(crate) start: usize,
-    /// Where its value ends.
+    /// End of the value.
     pub(crate) end: usize,
 }
 
-/// The position of the first byte from `at` on that is no space.
+/// Returns the position of the first byte from `at` on that is not white space.
 #[inline]
 pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
@@ -59,11 +59,12 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Scans the value that begins at `at`, which is no space; gives what it is and where it ends.
+/// Scans the value that begins at `at`, which must not be white space; returns its type and its
+/// end.
 #[inline]
-pub(crate) fn scan_value(bytes: &[u8], at: usize) -> Result<(Kind, usize), Fault> {
+pub(crate) fn scan_value(bytes: &[u8], at: usize) -> Result<(Kind, usize), ScanFault> {
     match bytes.get(at) {
-        None => Err(Fault::Early),
+        None => Err(ScanFault::Early),
         Some(b'"') => string(bytes, at + 1).map(|(end, escaped)| (Kind::Text { escaped }, end)),
         Some(b'-' | b'0'..=b'9') => number(bytes, at).map(|end| (Kind::Number, end)),
         Some(b'{') => container(bytes, at).map(|end| (Kind::Members, end)),
@@ -72,8 +73,9 @@ pub(crate) fn scan_value(bytes: &[u8], at: usize) -> Result<(Kind, usize), Fault
     }
 }
 
-/// Scans the object that begins at `at` and hands over its members in order; gives where it ends.
-pub(crate) fn members(bytes: &[u8], at: usize, mut each: impl FnMut(Member)) -> Result<usize, Fault> {
+/// Scans the object that begins at `at` and calls `each` with its members in order; returns its
+/// end.
+pub(crate) fn members(bytes: &[u8], at: usize, mut each: impl FnMut(Member)) -> Result<usize, ScanFault> {
     let mut at = skip_space(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
@@ -95,44 +97,45 @@ pub(crate) fn members(bytes: &[u8], at: usize, mut each: impl FnMut(Member)) -> 
         match bytes.get(at) {
             Some(b',') => at = skip_space(bytes, at + 1),
             Some(b'}') => return Ok(at + 1),
-            other => return Err(missed(other, at, "a comma or `}` is missing")),
+            other => return Err(missed(other, at, "expected a comma or `}`")),
         }
     }
 }
 
-fn missed(found: Option<&u8>, at: usize, why: &'static str) -> Fault {
+fn missed(found: Option<&u8>, at: usize, why: &'static str) -> ScanFault {
     match found {
-        None => Fault::Early,
-        Some(_) => Fault::At { at, why },
+        None => ScanFault::Early,
+        Some(_) => ScanFault::At { at, why },
     }
 }
 
-fn key_at(bytes: &[u8], at: usize) -> Result<(usize, bool), Fault> {
+fn key_at(bytes: &[u8], at: usize) -> Result<(usize, bool), ScanFault> {
     match bytes.get(at) {
         Some(b'"') => string(bytes, at + 1),
-        other => Err(missed(other, at, "a key in double quotes is missing")),
+        other => Err(missed(other, at, "expected a key in double quotes")),
     }
 }
 
-fn value_after_key(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+fn value_after_key(bytes: &[u8], at: usize) -> Result<usize, ScanFault> {
     let at = skip_space(bytes, at);
     match bytes.get(at) {
         Some(b':') => Ok(skip_space(bytes, at + 1)),
-        other => Err(missed(other, at, "a colon is missing")),
+        other => Err(missed(other, at, "expected a colon")),
     }
 }
 
-/// Scans an array or an object without recursion. `kinds` has one bit for each open level: 1 for an object.
-fn container(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
+/// Scans an array or an object without recursion. `kinds` has one bit for each open level: 1 for an
+/// object.
+fn container(bytes: &[u8], mut at: usize) -> Result<usize, ScanFault> {
     let mut kinds: u128 = 0;
     let mut depth = 0;
     loop {
         // Here a container opens at `at`.
         depth += 1;
         if depth > DEPTH {
-            return Err(Fault::At {
+            return Err(ScanFault::At {
                 at,
-                why: "values are nested deeper than 127 levels",
+                why: "nested deeper than 127 levels",
             });
         }
         let object = bytes[at] == b'{';
@@ -144,7 +147,7 @@ fn container(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
             let object = kinds & 1 == 1;
             let close = if object { b'}' } else { b']' };
             match bytes.get(at) {
-                None => return Err(Fault::Early),
+                None => return Err(ScanFault::Early),
                 Some(&b) if b == close => {
                     at += 1;
                     depth -= 1;
@@ -159,11 +162,11 @@ fn container(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
                 Some(b',') if !first => at = skip_space(bytes, at + 1),
                 Some(_) if !first => {
                     let why = if object {
-                        "a comma or `}` is missing"
+                        "expected a comma or `}`"
                     } else {
-                        "a comma or `]` is missing"
+                        "expected a comma or `]`"
                     };
-                    return Err(Fault::At { at, why });
+                    return Err(ScanFault::At { at, why });
                 }
                 Some(_) => {}
             }
@@ -183,8 +186,8 @@ fn container(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
 const ONES: u64 = u64::MAX / 255;
 const HIGHS: u64 = ONES << 7;
 
-/// A word whose bytes' high bits are set where a byte of `word` ends a run of plain text: a quote, a backslash or a control
-/// character. A byte after such a byte may be marked too, never one before it.
+/// Sets the high bit of each byte of `word` that ends a run of plain text: a quote, a backslash or
+/// a control character. A byte after such a byte may be marked too, never one before it.
 #[inline]
 fn marks(word: u64) -> u64 {
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
@@ -194,9 +197,10 @@ fn marks(word: u64) -> u64 {
     (quote | backslash | control) & HIGHS
 }
 
-/// Scans a string from after its opening quote; gives where it ends and whether it holds a backslash.
+/// Scans a string from after its opening quote; returns its end, and true if it contains a
+/// backslash.
 #[inline]
-fn string(bytes: &[u8], mut at: usize) -> Result<(usize, bool), Fault> {
+fn string(bytes: &[u8], mut at: usize) -> Result<(usize, bool), ScanFault> {
     let mut escaped = false;
     loop {
         while let Some(Ok(eight)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
@@ -208,16 +212,16 @@ fn string(bytes: &[u8], mut at: usize) -> Result<(usize, bool), Fault> {
             at += 8;
         }
         match bytes.get(at) {
-            None => return Err(Fault::Early),
+            None => return Err(ScanFault::Early),
             Some(b'"') => return Ok((at + 1, escaped)),
             Some(b'\\') => {
                 escaped = true;
                 at = escape(bytes, at + 1)?;
             }
             Some(0..0x20) => {
-                return Err(Fault::At {
+                return Err(ScanFault::At {
                     at,
-                    why: "a control character stands in a string",
+                    why: "control character in a string",
                 });
             }
             Some(_) => at += 1,
@@ -225,20 +229,20 @@ fn string(bytes: &[u8], mut at: usize) -> Result<(usize, bool), Fault> {
     }
 }
 
-/// Scans an escape from after its backslash; gives where it ends.
-fn escape(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+/// Scans an escape from after its backslash; returns its end.
+fn escape(bytes: &[u8], at: usize) -> Result<usize, ScanFault> {
     match bytes.get(at) {
-        None => Err(Fault::Early),
+        None => Err(ScanFault::Early),
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
         Some(b'u') => match four_digits(bytes, at + 1)? {
             0xd800..0xdc00 => {
-                let lone = Fault::At {
+                let lone = ScanFault::At {
                     at,
-                    why: "half of a surrogate pair stands in a string",
+                    why: "lone surrogate in a string",
                 };
                 for (next, wanted) in [(at + 5, b'\\'), (at + 6, b'u')] {
                     match bytes.get(next) {
-                        None => return Err(Fault::Early),
+                        None => return Err(ScanFault::Early),
                         Some(&found) if found == wanted => {}
                         Some(_) => return Err(lone),
                     }
@@ -248,26 +252,26 @@ fn escape(bytes: &[u8], at: usize) -> Result<usize, Fault> {
                     _ => Err(lone),
                 }
             }
-            0xdc00..0xe000 => Err(Fault::At {
+            0xdc00..0xe000 => Err(ScanFault::At {
                 at,
-                why: "half of a surrogate pair stands in a string",
+                why: "lone surrogate in a string",
             }),
             _ => Ok(at + 5),
         },
-        Some(_) => Err(Fault::At {
+        Some(_) => Err(ScanFault::At {
             at,
-            why: "an unknown escape stands in a string",
+            why: "unknown escape in a string",
         }),
     }
 }
 
-fn four_digits(bytes: &[u8], at: usize) -> Result<u32, Fault> {
+fn four_digits(bytes: &[u8], at: usize) -> Result<u32, ScanFault> {
     let mut code = 0;
     for at in at..at + 4 {
-        let digit = bytes.get(at).ok_or(Fault::Early)?;
-        let digit = char::from(*digit).to_digit(16).ok_or(Fault::At {
+        let digit = bytes.get(at).ok_or(ScanFault::Early)?;
+        let digit = char::from(*digit).to_digit(16).ok_or(ScanFault::At {
             at,
-            why: "an escape needs four hexadecimal digits",
+            why: "expected four hexadecimal digits",
         })?;
         code = code * 16 + digit;
     }
@@ -276,23 +280,23 @@ fn four_digits(bytes: &[u8], at: usize) -> Result<u32, Fault> {
 
 /// Scans a number; it ends before the first byte that cannot belong to it.
 #[inline]
-fn number(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
+fn number(bytes: &[u8], mut at: usize) -> Result<usize, ScanFault> {
     if bytes[at] == b'-' {
         at += 1;
-        // What Python and JavaScript write where no number is.
+        // Python and JavaScript write `NaN` and `Infinity`.
         if bytes.get(at) == Some(&b'I') {
-            return Err(Fault::At {
+            return Err(ScanFault::At {
                 at: at - 1,
-                why: "-Infinity is no number",
+                why: "-Infinity is not a JSON number",
             });
         }
     }
     let whole = at;
     at = digits(bytes, at)?;
     if bytes[whole] == b'0' && at > whole + 1 {
-        return Err(Fault::At {
+        return Err(ScanFault::At {
             at: whole,
-            why: "a number begins with 0",
+            why: "number with a leading 0",
         });
     }
     if bytes.get(at) == Some(&b'.') {
@@ -309,18 +313,18 @@ fn number(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
 }
 
 #[inline]
-fn digits(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
+fn digits(bytes: &[u8], mut at: usize) -> Result<usize, ScanFault> {
     let start = at;
     while let Some(b'0'..=b'9') = bytes.get(at) {
         at += 1;
     }
     if at == start {
-        return Err(missed(bytes.get(at), at, "a digit is missing"));
+        return Err(missed(bytes.get(at), at, "expected a digit"));
     }
     Ok(at)
 }
 
-fn word(bytes: &[u8], at: usize) -> Result<(Kind, usize), Fault> {
+fn word(bytes: &[u8], at: usize) -> Result<(Kind, usize), ScanFault> {
     let rest = &bytes[at..];
     for (word, kind) in [
         (&b"true"[..], Some(Kind::True)),
@@ -330,23 +334,23 @@ fn word(bytes: &[u8], at: usize) -> Result<(Kind, usize), Fault> {
         (b"Infinity", None),
     ] {
         match kind {
-            _ if rest.len() < word.len() && word.starts_with(rest) => return Err(Fault::Early),
+            _ if rest.len() < word.len() && word.starts_with(rest) => return Err(ScanFault::Early),
             Some(kind) if rest.starts_with(word) => return Ok((kind, at + word.len())),
             None if rest.starts_with(word) => {
-                return Err(Fault::At {
+                return Err(ScanFault::At {
                     at,
-                    why: "NaN and Infinity are no numbers",
+                    why: "NaN and Infinity are not JSON numbers",
                 });
             }
             _ => {}
         }
     }
     let why = match bytes[at] {
-        b'\'' => "JSON has double quotes only",
-        b',' | b'}' | b']' | b':' => "a value is missing",
-        _ => "no value begins like this",
+        b'\'' => "JSON strings need double quotes",
+        b',' | b'}' | b']' | b':' => "expected a value",
+        _ => "expected a value",
     };
-    Err(Fault::At { at, why })
+    Err(ScanFault::At { at, why })
 }
 
 #[cfg(test)]
@@ -355,16 +359,17 @@ mod tests {
 
     use super::*;
 
-    fn whole(text: &str) -> Result<Kind, Fault> {
+    fn whole(text: &str) -> Result<Kind, ScanFault> {
         let bytes = text.as_bytes();
         let (kind, end) = scan_value(bytes, skip_space(bytes, 0))?;
         match skip_space(bytes, end) {
             end if end == bytes.len() => Ok(kind),
-            at => Err(Fault::At { at, why: "more" }),
+            at => Err(ScanFault::At { at, why: "more" }),
         }
     }
 
-    /// `serde_json` is the judge; it also refuses numbers beyond the range of `f64`, which are left out here.
+    /// `serde_json` is the reference; it also refuses numbers beyond the range of `f64`, which are
+    /// excluded here.
     fn agrees(text: &str) {
         let judge = serde_json::from_str::<serde_json::Value>(text);
         if judge
@@ -380,12 +385,12 @@ mod tests {
             whole(text)
         );
         if judge.as_ref().is_err_and(serde_json::Error::is_eof) {
-            assert_eq!(whole(text), Err(Fault::Early), "{text:?}");
+            assert_eq!(whole(text), Err(ScanFault::Early), "{text:?}");
         }
     }
 
     #[test]
-    fn what_is_json_is_what_serde_json_takes() {
+    fn accepts_exactly_what_serde_json_accepts() {
         for text in [
             "",
             " ",
@@ -445,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_ends_where_that_of_serde_json_does() {
+    fn nesting_limit_equals_serde_jsons() {
         for depth in [126, 127, 128, 129] {
             agrees(&format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
             agrees(&format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth)));
@@ -453,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_handed_over() {
+    fn reports_members_in_order() {
         let text = br#"{ "a" : 1 , "b\n":"x\"y" ,"c":[1, {"d":2}],"e":null}rest"#;
         let mut seen = Vec::new();
         let end = members(text, 0, |m| {

@@ -1,21 +1,21 @@
 //! Reads a JSON document that may be larger than memory, value by value.
 
 use crate::error::TraceError;
-use crate::json::scan::{Fault, Kind, scan_value, skip_space};
+use crate::json::scan::{Kind, ScanFault, scan_value, skip_space};
 use crate::problem::RowProblem;
 use crate::text::shortened;
 use crate::window::Window;
 
-/// Why a document cannot be read on.
+/// A document that cannot be read further.
 #[derive(Debug)]
 pub(crate) enum StreamFault {
     /// The file cannot be read.
     Trace(TraceError),
-    /// The document is broken at a line.
+    /// The document is malformed.
     Broken {
-        /// The line, from 1.
+        /// Line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The problem.
         problem: RowProblem,
     },
 }
@@ -26,7 +26,7 @@ impl From<TraceError> for StreamFault {
     }
 }
 
-/// A place in a JSON document.
+/// A position in a JSON document.
 pub(crate) struct Stream<'s> {
     window: Window<'s>,
     limit: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Stream<'s> {
 }
 
 impl<'s> Stream<'s> {
-    /// A stream over a window; values may have `limit` bytes.
+    /// Creates a stream over a window; a value may have up to `limit` bytes.
     pub(crate) fn new(window: Window<'s>, limit: usize) -> Self {
         Stream {
             window,
@@ -43,17 +43,17 @@ impl<'s> Stream<'s> {
         }
     }
 
-    /// The line of the next byte, from 1.
+    /// Returns the line of the next byte, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.line
     }
 
-    /// Where the next byte stands in the file.
+    /// Returns the offset of the next byte in the file.
     pub(crate) fn offset(&self) -> u64 {
         self.window.offset()
     }
 
-    /// Steps over space and shows the next byte; `None` at the end of the file.
+    /// Skips white space and returns the next byte; `None` at the end of the file.
     pub(crate) fn peek(&mut self) -> Result<Option<u8>, StreamFault> {
         loop {
             let space = skip_space(self.window.rest(), 0);
@@ -67,7 +67,7 @@ impl<'s> Stream<'s> {
         }
     }
 
-    /// Steps over `byte`, which must come next.
+    /// Consumes `byte`, which must be next.
     pub(crate) fn expect(&mut self, byte: u8, why: &'static str) -> Result<(), StreamFault> {
         match self.peek()? {
             Some(found) if found == byte => {
@@ -79,8 +79,8 @@ impl<'s> Stream<'s> {
         }
     }
 
-    /// The value that comes next, which the stream still stands before: what it is and its length. Its bytes are the
-    /// beginning of [`Stream::rest`].
+    /// Returns type and length of the next value without consuming it. Its bytes are the beginning
+    /// of [`Stream::rest`].
     pub(crate) fn value(&mut self) -> Result<(Kind, usize), StreamFault> {
         if self.peek()?.is_none() {
             return Err(self.cut_off());
@@ -88,34 +88,34 @@ impl<'s> Stream<'s> {
         loop {
             let rest = self.window.rest();
             match scan_value(rest, 0) {
-                // A number at the edge of the window may go on behind it.
+                // A number at the end of the window may continue behind it.
                 Ok((kind, end)) if end < rest.len() || self.window.ended() => {
                     if end > self.limit {
                         return Err(self.broken(RowProblem::TooLong { limit: self.limit }));
                     }
                     return Ok((kind, end));
                 }
-                Err(Fault::At { at, why }) if at <= self.limit => return Err(self.not_json(at, why)),
-                Err(Fault::At { .. }) => {
+                Err(ScanFault::At { at, why }) if at <= self.limit => return Err(self.not_json(at, why)),
+                Err(ScanFault::At { .. }) => {
                     return Err(self.broken(RowProblem::TooLong { limit: self.limit }));
                 }
-                Err(Fault::Early) if self.window.ended() => return Err(self.cut_off()),
-                Ok(_) | Err(Fault::Early) if rest.len() > self.limit => {
+                Err(ScanFault::Early) if self.window.ended() => return Err(self.cut_off()),
+                Ok(_) | Err(ScanFault::Early) if rest.len() > self.limit => {
                     return Err(self.broken(RowProblem::TooLong { limit: self.limit }));
                 }
-                Ok(_) | Err(Fault::Early) => {
+                Ok(_) | Err(ScanFault::Early) => {
                     self.window.more()?;
                 }
             }
         }
     }
 
-    /// What has been read from here on.
+    /// Returns what has been read from here on.
     pub(crate) fn rest(&self) -> &[u8] {
         self.window.rest()
     }
 
-    /// Steps forward.
+    /// Consumes bytes.
     pub(crate) fn step(&mut self, bytes: usize) {
         let rest = self.window.rest();
         let bytes = bytes.min(rest.len());
@@ -123,7 +123,7 @@ impl<'s> Stream<'s> {
         self.window.consume(bytes);
     }
 
-    /// The end of the file, where none may be.
+    /// Returns the error for an unexpected end of the file.
     fn cut_off(&self) -> StreamFault {
         let held = memchr::memchr_iter(b'\n', self.window.rest()).count() as u64;
         StreamFault::Broken {
@@ -139,9 +139,9 @@ impl<'s> Stream<'s> {
         }
     }
 
-    /// A syntax error at a place of [`Stream::rest`].
+    /// Returns the error for a syntax error at a position of [`Stream::rest`].
     pub(crate) fn not_json(&mut self, at: usize, why: &'static str) -> StreamFault {
-        // What the message shows does not depend on where the window ends.
+        // The message must not depend on where the window ends.
         while self.window.rest().len() < at + SHOWN_BEHIND {
             match self.window.more() {
                 Ok(true) => {}
@@ -158,11 +158,11 @@ impl<'s> Stream<'s> {
     }
 }
 
-/// Bytes around a syntax error that its message shows.
+/// Number of bytes around a syntax error in its message.
 const SHOWN_BEFORE: usize = 12;
 const SHOWN_BEHIND: usize = 20;
 
-/// A syntax error, with the text around it.
+/// Returns a syntax error with the text around it.
 pub(crate) fn not_json(bytes: &[u8], at: usize, why: &'static str) -> RowProblem {
     let from = at.saturating_sub(SHOWN_BEFORE);
     let to = (at + SHOWN_BEHIND).min(bytes.len());

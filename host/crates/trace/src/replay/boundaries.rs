@@ -1,4 +1,4 @@
-//! Whatever falls on the edge of a buffer, the rows are the same.
+//! Rows are the same wherever the edges of buffers fall.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Flavor for Instance {
 /// Number and fields.
 type Rows = Vec<(u64, String)>;
 
-/// All rows and all that was skipped, or the error.
+/// Returns all rows and all skipped ones, or the error.
 fn read(bytes: &[u8], chunk: usize, row: usize) -> Result<(Rows, Vec<String>), String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
@@ -124,7 +124,7 @@ fn every_chunk_size_gives_the_same_rows() {
 }
 
 #[test]
-fn rows_are_what_a_reader_would_say() {
+fn rows_equal_a_reference_reader() {
     let rows = |text: &str| {
         let (rows, skipped) = read(text.as_bytes(), 7, 1 << 20).unwrap();
         (
@@ -140,7 +140,7 @@ fn rows_are_what_a_reader_would_say() {
     assert_eq!(lines[3], "5 {\"a\":\"\u{e9}\u{1F600}\"}");
     assert_eq!(
         bad,
-        ["/trace, row 4 (line 5): not JSON: no value begins like this at byte 0, near `bad`"]
+        ["/trace, row 4 (line 5): not JSON: expected a value at byte 0, near `bad`"]
     );
     let (records, bad) = rows(FILES[1]);
     let expected = [
@@ -151,12 +151,12 @@ fn rows_are_what_a_reader_would_say() {
     assert_eq!(records[..3], expected);
     assert_eq!(records[3], "5 {\"a\":\"y\",\"n\":5,\"l\":[\n]}");
     // The second record has two lines, a blank line follows the third.
-    assert_eq!(bad, ["/trace, row 4 (line 7): it has 4 cells, the header has 3"]);
+    assert_eq!(bad, ["/trace, row 4 (line 7): 4 cells, but the header has 3"]);
     assert_eq!(rows(FILES[3]).0, ["1 {\"n\":10}", "2 {\"n\":20}"]);
 }
 
 proptest! {
-    /// Also of broken files, and with rows too long to be held, the answer does not depend on the buffer.
+    /// With broken files and overlong rows too, the result does not depend on the buffer.
     #[test]
     fn broken_files_too(
         file in 0usize..5,

@@ -9,11 +9,12 @@ use crate::options::OnBadRow;
 use crate::replay::source::{Source, refused};
 use crate::replay::trace::Inner;
 
-/// Groups of one call.
+/// Groups per call.
 const BATCH: u64 = 64;
 
-/// Places of the first epoch whose groups the flavor refuses, in order, each with its failure. A failure that is not about a
-/// group, and with [`OnBadRow::Refuse`] the first of any kind, ends it.
+/// Returns the places of the first epoch whose groups the flavor refuses, in order, each with its
+/// failure. A failure that does not concern a group, and with [`OnBadRow::Refuse`] the first one of
+/// any kind, ends the search.
 pub(crate) fn refusals(
     trace: &Arc<Inner>,
     on_bad_row: OnBadRow,
@@ -23,7 +24,7 @@ pub(crate) fn refusals(
     let threads = threads.min(usize::try_from(places.div_ceil(BATCH)).unwrap_or(usize::MAX));
     let work = Work {
         next: AtomicU64::new(0),
-        // Nothing beyond this place needs to be looked at.
+        // Nothing beyond this place needs to be checked.
         end: AtomicU64::new(places),
         found: Mutex::default(),
     };
@@ -52,7 +53,8 @@ impl Work {
     fn run(&self, trace: &Arc<Inner>, on_bad_row: OnBadRow) {
         let mut instance = Instance { trace, source: None };
         loop {
-            // Batches are taken in order, so all before the first failure are looked at, whichever thread meets it.
+            // Batches are taken in order, so everything before the first failure is checked,
+            // whichever thread finds it.
             let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
             let end = self.end.load(Ordering::Relaxed);
             if first >= end {
@@ -66,7 +68,7 @@ impl Work {
         let Err(whole) = instance.places(first, count) else {
             return;
         };
-        // One by one, to learn which.
+        // One by one, to find the refused one.
         let mut failed = false;
         for place in first..first + count {
             if place >= self.end.load(Ordering::Relaxed) {
@@ -81,7 +83,7 @@ impl Work {
             }
         }
         if !failed {
-            // They are too much only together.
+            // They are too large only together.
             self.fatal(first, whole);
         }
     }
@@ -99,7 +101,7 @@ impl Work {
     }
 }
 
-/// An instance of the flavor, opened anew after it broke.
+/// An instance of the flavor, replaced after a failure.
 struct Instance<'a> {
     trace: &'a Arc<Inner>,
     source: Option<Source>,

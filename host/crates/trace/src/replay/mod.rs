@@ -1,4 +1,4 @@
-//! From rows to sessions: the order of groups, the flavor, and the workload that the pipeline sees.
+//! From rows to sessions: the order of groups, the flavor, and the workload for the pipeline.
 
 #[cfg(test)]
 mod boundaries;

@@ -1,4 +1,4 @@
-//! Opens a trace: reads it, orders it, and tries the flavor on it.
+//! Opening of a trace: reads it, orders it, and tries the flavor on it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use veeksha_ports::{FlavorFactory, Grouping, TraceFacts};
 
 use crate::columns::Columns;
 use crate::error::{BadRow, TraceError};
-use crate::index::{Built, Groups, Rows, build};
+use crate::index::{Groups, IndexedRows, Rows, build};
 use crate::options::{Check, OnBadRow, Order, TraceOptions};
 use crate::problem::RowProblem;
 use crate::replay::check::refusals;
@@ -14,22 +14,23 @@ use crate::replay::read::GroupReader;
 use crate::replay::sequence::{Sequence, sequence, without_arrival};
 use crate::replay::trace::{Inner, Pool, Trace, place};
 use crate::rows::{Limits, check_beginning};
-use crate::store::{Look, Store};
+use crate::store::{BeginningCheck, Store};
 
-/// Traces up to this size are tried whole, unless told otherwise.
+/// Traces up to this size are checked completely by default.
 const WHOLE_UP_TO: u64 = 256 << 20;
 
-/// Opens a trace for a flavor: every row is checked and indexed; with [`Check::Whole`] the flavor has also made every session
-/// of the first epoch once.
+/// Opens a trace for a flavor. Every row is checked and indexed; with [`Check::Whole`] the flavor
+/// has also made every session of the first epoch once.
 ///
 /// # Errors
-/// See [`TraceError`]. With [`OnBadRow::Skip`], rows that cannot be used are no error as long as any can.
+/// Returns a [`TraceError`]. With [`OnBadRow::Skip`], unusable rows are errors only if no usable
+/// one is left.
 pub fn open(options: TraceOptions, flavor: Arc<dyn FlavorFactory>) -> Result<Trace, TraceError> {
     let limits = Limits::rows_of(options.max_row_bytes);
     open_within(options, flavor, limits)
 }
 
-/// As [`open`], with bounds of its own.
+/// Opens a trace like [`open`], with explicit limits.
 pub(crate) fn open_within(
     options: TraceOptions,
     flavor: Arc<dyn FlavorFactory>,
@@ -44,12 +45,12 @@ pub(crate) fn open_within(
         return Err(TraceError::NoArrivals);
     }
     let columns = Columns::new(&layout, &options.columns, &flavor.info().name)?;
-    let look = Look {
+    let look = BeginningCheck {
         after: (limits.row as u64).saturating_add(2 * limits.chunk as u64),
         check: &|beginning| check_beginning(beginning, layout.rows_in.as_deref(), options.on_bad_row, limits),
     };
     let store = Store::open(&options.path, options.scratch.as_deref(), look)?;
-    let Built {
+    let IndexedRows {
         rows,
         groups,
         headers,
@@ -85,7 +86,7 @@ pub(crate) fn open_within(
     Ok(Trace(Arc::new(inner)))
 }
 
-/// Settles which groups are replayed in which order.
+/// Determines the groups to replay and their order.
 fn put_in_order(trace: &mut Inner, options: &TraceOptions) -> Result<(), TraceError> {
     if trace.draws() {
         trace.pools = pools(&trace.store, &trace.rows, &trace.groups);
@@ -118,7 +119,7 @@ fn put_in_order(trace: &mut Inner, options: &TraceOptions) -> Result<(), TraceEr
     Ok(())
 }
 
-/// Leaves out whole groups: each of their rows is counted and listed.
+/// Skips whole groups: each of their rows is counted and listed.
 fn leave_out(trace: &mut Inner, bad: impl IntoIterator<Item = (u32, RowProblem)>) -> Result<(), TraceError> {
     let mut dropped = vec![false; trace.groups.len() as usize];
     for (group, problem) in bad {
@@ -156,7 +157,7 @@ fn pools(store: &Store, rows: &Rows, groups: &Groups) -> Vec<Pool> {
     pools
 }
 
-/// Settles what flavors are told of the trace.
+/// Computes the facts about the trace that flavors receive.
 fn describe(trace: &mut Inner) -> Result<(), TraceError> {
     let first = trace.groups.rows(0).next().unwrap_or_default();
     let first_row = GroupReader::new(trace).group(trace, 0, [first])?.rows;
@@ -175,7 +176,7 @@ fn describe(trace: &mut Inner) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// Makes every session of the first epoch once. Groups that the flavor refuses are left out, or the end.
+/// Makes every session of the first epoch once. Refused groups are skipped or end the opening.
 fn try_flavor(trace: Inner, options: &TraceOptions) -> Result<Inner, TraceError> {
     let trace = Arc::new(trace);
     let refused = refusals(&trace, options.on_bad_row);
@@ -193,7 +194,7 @@ fn try_flavor(trace: Inner, options: &TraceOptions) -> Result<Inner, TraceError>
             [] => epoch.group(at),
             // A row of the only pool is a group by itself.
             [only] => only.rows[at as usize],
-            // Which of the rows is to blame cannot be known.
+            // The faulty row cannot be determined.
             _ => return Err(failure.into()),
         };
         let message = failure.message;

@@ -1,9 +1,10 @@
-//! Shuffles without a list: any place of any epoch's order, at once and in no memory.
+//! Shuffles without a list: any place of any epoch's order, in constant time and memory.
 //!
-//! A Feistel network permutes the numbers of an even count of bits (Luby and Rackoff, "How to construct pseudorandom
-//! permutations from pseudorandom functions", 1988; four rounds are enough for independence, eight are used because the halves
-//! of small traces are small). Numbers beyond the trace are walked over (Black and Rogaway, "Ciphers with arbitrary finite
-//! domains", 2002): the domain is less than four times too large, so that takes less than four steps on average.
+//! A Feistel network permutes the numbers of an even count of bits (Luby and Rackoff, "How to
+//! construct pseudorandom permutations from pseudorandom functions", 1988; four rounds are enough
+//! for independence, eight are used because the halves of small traces are small). Numbers beyond
+//! the trace are walked over (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002):
+//! the domain is less than four times too large, so that takes less than four steps on average.
 
 use veeksha_stats::RandomStream;
 
@@ -18,7 +19,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// The order of an epoch.
+    /// Creates the order of an epoch.
     pub(crate) fn new(len: u64, seed: u64, epoch: u64) -> Self {
         let bits = u64::BITS - len.saturating_sub(1).leading_zeros();
         let mut draws = RandomStream::new(seed, epoch, "trace order").draws();
@@ -29,7 +30,7 @@ impl Permutation {
         }
     }
 
-    /// The number that stands at a place. Both are below `len`.
+    /// Returns the number at a place. Both are below `len`.
     pub(crate) fn at(&self, place: u64) -> u64 {
         let mut number = place;
         loop {
@@ -50,7 +51,7 @@ impl Permutation {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -89,10 +90,10 @@ mod tests {
         }
     }
 
-    /// Each number stands at each place equally often: chi-square over 6 × 6 cells of 60,000 orders. With 25 degrees of
-    /// freedom, 60 is exceeded once in 10,000 times; the seeds are fixed.
+    /// Each number is at each place equally often: chi-square over 6 × 6 cells of 60,000 orders.
+    /// With 25 degrees of freedom, 60 is exceeded once in 10,000 times; the seeds are fixed.
     #[test]
-    fn small_orders_are_fair() {
+    fn small_permutations_are_uniform() {
         let (n, orders) = (6, 60_000);
         let mut cells = [[0u32; 6]; 6];
         for epoch in 0..orders {

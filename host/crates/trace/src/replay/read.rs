@@ -1,4 +1,4 @@
-//! Rows and groups, read again when they are needed.
+//! Repeated reads of rows and groups.
 
 use veeksha_ports::{Grouping, PluginFailure, PluginFailureKind, TraceGroup, TraceRow};
 
@@ -6,23 +6,23 @@ use crate::problem::RowProblem;
 use crate::replay::trace::Inner;
 use crate::row::{Row, RowReader};
 
-/// Bytes that are read at least, and at most where rows are read one after the other: each read that goes on where the last
-/// one ended is twice as long.
+/// Minimum read size, and maximum for sequential reads: each read that continues the previous one
+/// is twice as long.
 const AHEAD: std::ops::RangeInclusive<usize> = 1 << 10..=1 << 17;
 
 /// Reads rows of a trace. Each thread has its own.
 pub(crate) struct GroupReader {
     reader: RowReader,
     buffer: Vec<u8>,
-    /// The file and the offset of the buffer's first byte.
+    /// File and offset of the buffer's first byte.
     file: usize,
     offset: u64,
-    /// Bytes that the next read fetches.
+    /// Size of the next read in bytes.
     ahead: usize,
 }
 
 impl GroupReader {
-    /// For a trace.
+    /// Creates a reader for a trace.
     pub(crate) fn new(trace: &Inner) -> Self {
         GroupReader {
             reader: RowReader::new(&trace.columns),
@@ -75,7 +75,7 @@ impl GroupReader {
         Ok(group)
     }
 
-    /// The text of one column of a row.
+    /// Returns the text of one column of a row.
     pub(crate) fn key(&mut self, trace: &Inner, row: u32, slot: usize) -> Result<String, PluginFailure> {
         let key = self.row(trace, row, |cells| {
             Ok(cells.key(slot)?.map(std::borrow::Cow::into_owned))
@@ -111,7 +111,7 @@ impl GroupReader {
             .map_err(|problem| changed(&problem))
     }
 
-    /// Brings a row into the buffer; gives its bounds there.
+    /// Loads a row into the buffer; returns its bounds there.
     fn load(&mut self, trace: &Inner, file: usize, row: u32) -> std::io::Result<(usize, usize)> {
         let (at, len) = (
             trace.rows.offsets[row as usize],
@@ -122,7 +122,7 @@ impl GroupReader {
             let from = (at - self.offset) as usize;
             return Ok((from, from + len));
         }
-        // A row that stands just behind what was read last is likely to be followed by the next.
+        // A row directly behind the last read is likely to be followed by the next one.
         self.ahead = match file == self.file && at >= self.offset && at <= end + 4096 {
             true => (self.ahead * 2).min(*AHEAD.end()),
             false => *AHEAD.start(),
@@ -143,7 +143,7 @@ impl GroupReader {
     }
 }
 
-/// The id of the row whose parent is none of the others.
+/// Returns the id of the row whose parent is not among the others.
 fn root(ids: &[(Option<String>, Option<String>)]) -> Option<String> {
     let known: std::collections::HashSet<&str> = ids.iter().filter_map(|(id, _)| id.as_deref()).collect();
     let is_root = |parent: &Option<String>| match parent.as_deref() {

@@ -1,4 +1,4 @@
-//! Which group a session is made of, and in which epoch.
+//! Order of the groups, and their mapping to sessions and epochs.
 
 use veeksha_model::Nanos;
 
@@ -15,7 +15,7 @@ const DAY: Nanos = 86_400 * SECOND;
 pub(crate) enum Sequence {
     /// As in the file.
     File { groups: u64 },
-    /// Shuffled, in each epoch anew.
+    /// Shuffled differently in each epoch.
     Shuffled {
         groups: u64,
         seed: u64,
@@ -23,19 +23,19 @@ pub(crate) enum Sequence {
     },
     /// By arrival.
     Arrivals {
-        /// The groups of the window, the earliest first.
+        /// Groups of the window, the earliest first.
         groups: Vec<u32>,
-        /// The first arrival.
+        /// First arrival.
         first: Nanos,
-        /// The last.
+        /// Last arrival.
         last: Nanos,
-        /// From the first arrival of an epoch to that of the next.
+        /// Time from the first arrival of an epoch to that of the next.
         period: Nanos,
     },
 }
 
 impl Sequence {
-    /// Sessions of one epoch.
+    /// Returns the number of sessions per epoch.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Sequence::File { groups } | Sequence::Shuffled { groups, .. } => *groups,
@@ -43,7 +43,7 @@ impl Sequence {
         }
     }
 
-    /// The places of one epoch: a function from place to group.
+    /// Returns the order of an epoch.
     pub(crate) fn epoch(&self, epoch: u64) -> Epoch<'_> {
         match self {
             Sequence::Shuffled {
@@ -65,7 +65,7 @@ pub(crate) enum Epoch<'a> {
 }
 
 impl Epoch<'_> {
-    /// The group at a place.
+    /// Returns the group at a place.
     pub(crate) fn group(&self, place: u64) -> u32 {
         match self {
             // Groups are counted with 32 bits.
@@ -76,12 +76,12 @@ impl Epoch<'_> {
     }
 }
 
-/// The earliest arrival of a group's rows.
+/// Returns the earliest arrival of a group's rows.
 pub(crate) fn arrival_of(rows: &Rows, groups: &Groups, group: u32) -> Option<Nanos> {
     groups.rows(group).filter_map(|row| rows.arrival(row)).min()
 }
 
-/// The groups of which no row has an arrival.
+/// Returns the groups without any arrival.
 pub(crate) fn without_arrival(rows: &Rows, groups: &Groups) -> Vec<u32> {
     let absent = |row: u32| rows.arrivals.get(row as usize).is_none_or(|at| *at == NO_ARRIVAL);
     (0..groups.len())
@@ -89,7 +89,7 @@ pub(crate) fn without_arrival(rows: &Rows, groups: &Groups) -> Vec<u32> {
         .collect()
 }
 
-/// The order that the user chose.
+/// Builds the order that the user selected.
 pub(crate) fn sequence(
     order: Order,
     seed: u64,
@@ -118,7 +118,7 @@ fn by_arrival(
     groups: &Groups,
     place: &dyn Fn(u32) -> Place,
 ) -> Result<Sequence, TraceError> {
-    // The arrivals as they are, also those that are too late to be replayed: a window may leave them out.
+    // Raw arrivals, including those too late to be replayed: a window may exclude them.
     let raw = |row: u32| {
         let at = rows.arrivals.get(row as usize).filter(|at| **at != NO_ARRIVAL)?;
         u64::try_from(*at).ok()
@@ -144,7 +144,7 @@ fn by_arrival(
             window.push((at, group));
         }
     }
-    // Groups that arrived at once stay in the order of the file.
+    // Groups with equal arrivals stay in the order of the file.
     window.sort_unstable();
     let (Some((first, _)), Some((last, _))) = (window.first().copied(), window.last().copied()) else {
         return Err(TraceError::EmptyWindow {
@@ -156,7 +156,7 @@ fn by_arrival(
     let gaps = window.len() as u64 - 1;
     let period = match span {
         0 => SECOND,
-        // There is a gap, for two arrivals differ.
+        // The gap count is not 0, because two arrivals differ.
         span => span + span / gaps,
     };
     Ok(Sequence::Arrivals {

@@ -13,7 +13,7 @@ use crate::replay::read::GroupReader;
 use crate::replay::sequence::Sequence;
 use crate::replay::trace::Inner;
 
-/// Opens the workload that a trace is.
+/// Factory of a trace's workload.
 pub(crate) struct Factory(pub(crate) Arc<Inner>);
 
 impl WorkloadFactory for Factory {
@@ -42,7 +42,7 @@ impl Source {
         })
     }
 
-    /// The sessions of some places of an epoch.
+    /// Makes the sessions at some places of an epoch.
     pub(crate) fn of_epoch(
         &mut self,
         epoch: u64,
@@ -61,8 +61,8 @@ impl Source {
         self.of_groups(epoch, &groups)
     }
 
-    /// Makes the sessions of some places of the first epoch and forgets them. Of pools, session `k` takes row `k` of each, from
-    /// the beginning again where a pool is shorter than the longest.
+    /// Makes the sessions at some places of the first epoch and discards them. With pools, session
+    /// `k` takes row `k` of each, wrapping around in pools shorter than the longest.
     pub(crate) fn check_places(&mut self, first: u64, count: u64) -> Result<(), PluginFailure> {
         if !self.trace.draws() {
             return self.of_epoch(0, first, count).map(drop);
@@ -74,7 +74,7 @@ impl Source {
         self.of_groups(0, &groups).map(drop)
     }
 
-    /// Sessions of a trace of pools.
+    /// Makes sessions of a trace of pools.
     pub(crate) fn of_draws(&mut self, first: u64, count: u64) -> Result<Vec<Session>, PluginFailure> {
         let trace = Arc::clone(&self.trace);
         let groups = (first..first + count)
@@ -83,7 +83,7 @@ impl Source {
         self.of_groups(0, &groups)
     }
 
-    /// One session for each group.
+    /// Makes one session for each group.
     pub(crate) fn of_groups(
         &mut self,
         epoch: u64,
@@ -100,7 +100,7 @@ impl Source {
         };
         let mut sessions = match self.flavor.sessions(&trace.facts, epoch, groups) {
             Ok(sessions) => sessions,
-            // The flavor is well and does not like a group: which?
+            // The flavor works but refuses a group: find out which.
             Err(failure) if refused(&failure) && groups.len() > 1 => {
                 for group in groups {
                     let one = std::slice::from_ref(group);
@@ -117,7 +117,7 @@ impl Source {
                 trace.flavor.info().name.clone(),
                 "flavor.sessions",
                 PluginFailureKind::Result,
-                format!("gave {} sessions for {} groups", sessions.len(), groups.len()),
+                format!("returned {} sessions for {} groups", sessions.len(), groups.len()),
             );
             return Err(name(failure, groups));
         }
@@ -131,7 +131,7 @@ impl Source {
     }
 }
 
-/// Whether a failure is about the rows and not about the plugin.
+/// Returns true if a failure concerns the rows and not the plugin.
 pub(crate) fn refused(failure: &PluginFailure) -> bool {
     matches!(
         failure.kind,
@@ -139,7 +139,8 @@ pub(crate) fn refused(failure: &PluginFailure) -> bool {
     )
 }
 
-/// Where arrivals are replayed, moves those of a session: the first replayed one is at 0, and each epoch follows the last.
+/// With replayed arrivals, shifts those of a session: the first one is at 0, and each epoch follows
+/// the last.
 fn rebase(trace: &Inner, session: &mut Session, epoch: u64) -> Result<(), PluginFailure> {
     let Sequence::Arrivals { first, period, .. } = trace.sequence else {
         return Ok(());
@@ -165,9 +166,7 @@ fn rebase(trace: &Inner, session: &mut Session, epoch: u64) -> Result<(), Plugin
             trace.flavor.info().name.clone(),
             "flavor.sessions",
             PluginFailureKind::Result,
-            format!(
-                "epoch {epoch} would arrive more than 104 days after the first; no run replays that long"
-            ),
+            format!("epoch {epoch} would arrive more than 104 days after the first, the limit of a replay"),
         ));
     }
     Ok(())

@@ -22,7 +22,7 @@ use crate::text::numbers;
 #[derive(Clone)]
 pub struct Trace(pub(crate) Arc<Inner>);
 
-/// What all clones, instances and threads share.
+/// Shared by all clones, instances and threads.
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) layout: Layout,
@@ -30,7 +30,7 @@ pub(crate) struct Inner {
     pub(crate) headers: Vec<Header>,
     pub(crate) rows: Rows,
     pub(crate) groups: Groups,
-    /// Where only frequent values are kept: the rank of each row's value.
+    /// With kept values: the rank of each row's value.
     pub(crate) kept: Option<Vec<u32>>,
     pub(crate) sequence: Sequence,
     pub(crate) facts: TraceFacts,
@@ -38,41 +38,41 @@ pub(crate) struct Inner {
     pub(crate) flavor: Arc<dyn FlavorFactory>,
     pub(crate) seed: u64,
     pub(crate) wrap: bool,
-    /// The rows of each file that may be drawn, where files are pools.
+    /// Rows that may be drawn from each file, where files are pools.
     pub(crate) pools: Vec<Pool>,
 }
 
 /// The rows of one file of a trace of pools.
 pub(crate) struct Pool {
-    /// The name of its stream of random numbers.
+    /// Name of its stream of random numbers.
     pub(crate) stream: String,
     /// The file's rows.
     pub(crate) rows: Vec<u32>,
 }
 
 impl Trace {
-    /// What is known of the whole trace: the rows and groups in use.
+    /// Returns facts about the rows and groups in use.
     pub fn facts(&self) -> &TraceFacts {
         &self.0.facts
     }
 
-    /// What the flavor wants of the trace.
+    /// Returns the flavor's layout.
     pub fn layout(&self) -> &Layout {
         &self.0.layout
     }
 
-    /// The rows that were left out.
+    /// Returns the skipped rows.
     pub fn skipped(&self) -> &Skipped {
         &self.0.skipped
     }
 
-    /// Bytes of all files, unpacked.
+    /// Returns the size of all files, decompressed, in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.store.bytes()
     }
 
-    /// From the earliest to the latest arrival of the groups that are replayed; a group arrives with its earliest row. `None`
-    /// without arrivals.
+    /// Returns the time from the earliest to the latest arrival of the replayed groups; a group
+    /// arrives with its earliest row. `None` without arrivals.
     pub fn span(&self) -> Option<Nanos> {
         if let Sequence::Arrivals { first, last, .. } = self.0.sequence {
             return Some(last - first);
@@ -83,21 +83,23 @@ impl Trace {
         last.checked_sub(first)
     }
 
-    /// Sessions of one pass over the trace. Of pools, which have no end: the rows of the longest.
+    /// Returns the number of sessions in one pass over the trace; for pools, which have no end, the
+    /// rows of the longest.
     pub fn sessions_per_epoch(&self) -> u64 {
         self.0.sequence.len()
     }
 
-    /// The workload that the trace is, under the flavor's name.
+    /// Returns the workload of the trace, under the flavor's name.
     pub fn factory(&self) -> Arc<dyn WorkloadFactory> {
         Arc::new(Factory(Arc::clone(&self.0)))
     }
 
-    /// What is sent before the run begins; nothing if the flavor does not warm up. With kept values, the flavor is given one
-    /// group for each, of its first row, the most frequent value first; else one group, of the trace's first row.
+    /// Returns the sessions to send before the run; none if the flavor does not warm up. With kept
+    /// values, one group per value, consisting of its first row, the most frequent value first;
+    /// else one group, consisting of the trace's first row.
     ///
     /// # Errors
-    /// The flavor's, or the file has changed since.
+    /// Returns the flavor's failure, or an error if the file has changed.
     pub fn warmup(&self) -> Result<Vec<Session>, PluginFailure> {
         let trace = &*self.0;
         if !trace.layout.warms_up {
@@ -128,22 +130,22 @@ impl std::fmt::Debug for Trace {
 }
 
 impl Inner {
-    /// Whether sessions are drawn from pools.
+    /// Returns true if sessions are drawn from pools.
     pub(crate) fn draws(&self) -> bool {
         self.layout.grouping == Grouping::Pools
     }
 
-    /// How many sessions there are; `None`: endless.
+    /// Returns the number of sessions; `None`: endless.
     pub(crate) fn length(&self) -> Option<u64> {
         (!self.wrap && !self.draws()).then(|| self.sequence.len())
     }
 
-    /// Where a row stands. Its line is not remembered.
+    /// Returns the position of a row, without its line, which is not stored.
     pub(crate) fn place(&self, row: u32) -> Place {
         place(&self.store, &self.rows, row)
     }
 
-    /// The rows of a session that is drawn: one of each pool.
+    /// Returns the rows of a drawn session: one of each pool.
     pub(crate) fn draw(&self, session: u64) -> impl Iterator<Item = u32> + '_ {
         self.pools.iter().map(move |pool| {
             let mut draws = RandomStream::new(self.seed, session, &pool.stream).draws();
@@ -151,14 +153,14 @@ impl Inner {
         })
     }
 
-    /// Row `place` of each pool, from the beginning again where it is shorter.
+    /// Returns row `place` of each pool, wrapping around in shorter pools.
     pub(crate) fn abreast(&self, place: u64) -> impl Iterator<Item = u32> + '_ {
         self.pools
             .iter()
             .map(move |pool| pool.rows[(place % pool.rows.len() as u64) as usize])
     }
 
-    /// The rows of some groups, for a message.
+    /// Describes the rows of some groups, for a message.
     pub(crate) fn described(&self, epoch: u64, groups: &[TraceGroup]) -> String {
         let rows: Vec<u64> = groups
             .iter()

@@ -1,5 +1,6 @@
-//! The first row of a packed file, looked at before the whole is unpacked: a few packed kilobytes may be a row of many
-//! gigabytes, and nobody needs those on a disk to refuse it.
+//! Check of a compressed file's first row before the whole file is decompressed: a few compressed
+//! kilobytes may hold a row of many gigabytes, which should be refused without writing them to
+//! disk.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +13,8 @@ use crate::rows::format::first_of;
 use crate::rows::{Limits, RawRow, each_row};
 use crate::store::Store;
 
-/// Refuses a file whose beginning, longer than any row, shows that its first row is too long. What the whole file would
-/// decide is left to it.
+/// Refuses a file whose beginning, longer than any row, proves that its first row is too long. All
+/// other decisions are left to reading the whole file.
 pub(crate) fn check_beginning(
     store: &Store,
     rows_in: Option<&str>,
@@ -46,18 +47,18 @@ pub(crate) fn check_beginning(
             problem: RowProblem::TooLong { .. },
             ..
         }) => result,
-        // The beginning ends somewhere, which says nothing about the file.
+        // The beginning is truncated, which is not a property of the file.
         Err(TraceError::Frame { .. }) | Ok(()) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// What the beginning of a file says of its shape.
+/// Shape of a file, judged by its beginning.
 pub(crate) enum First {
-    /// It has this shape, however it goes on.
+    /// It has this shape, whatever follows.
     Shape(Shape),
-    /// It is one object, longer than a row may be.
+    /// It is one object that exceeds the row limit.
     TooLong { line: u64 },
-    /// It may go on either way.
+    /// It depends on what follows.
     Unknown,
 }

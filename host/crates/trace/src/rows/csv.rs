@@ -1,7 +1,8 @@
-//! CSV as of RFC 4180: a header, cells between commas, quotes around cells with commas, quotes and ends of line.
+//! CSV by RFC 4180: a header, cells between commas, quotes around cells with commas, quotes and
+//! line ends.
 //!
-//! Most lines of traces have no quote; they are split here, at the speed of memory. Records with quotes go through
-//! `csv-core`, which knows the rest of the rules.
+//! Most lines of traces have no quote; they are split here, at the speed of memory. Records with
+//! quotes go through `csv-core`, which implements the other rules.
 
 use std::ops::ControlFlow;
 
@@ -10,12 +11,12 @@ use csv_core::ReadRecordResult;
 use crate::error::TraceError;
 use crate::problem::RowProblem;
 use crate::rows::lines::{blank, skip_line};
-use crate::rows::{Each, Limits, RawRow};
+use crate::rows::{Limits, RawRow, RowVisitor};
 use crate::store::Store;
 use crate::window::Window;
 
-/// Hands over the records after the header.
-pub(crate) fn each(window: Window<'_>, limit: usize, each: &mut impl Each) -> Result<(), TraceError> {
+/// Calls `each` with the records after the header.
+pub(crate) fn each(window: Window<'_>, limit: usize, each: &mut impl RowVisitor) -> Result<(), TraceError> {
     let mut header = true;
     each_record(window, limit, &mut |row: RawRow<'_>| {
         if std::mem::take(&mut header) {
@@ -25,7 +26,7 @@ pub(crate) fn each(window: Window<'_>, limit: usize, each: &mut impl Each) -> Re
     })
 }
 
-/// The cells of the header, which is the first record.
+/// Returns the cells of the header, which is the first record.
 pub(crate) fn header_of(
     store: &Store,
     file: usize,
@@ -58,11 +59,11 @@ fn cell_text(text: &[u8], start: usize, end: usize) -> Result<String, RowProblem
     }
 }
 
-/// Hands over all records, the header too.
+/// Calls `each` with all records, including the header.
 pub(crate) fn each_record(
     mut window: Window<'_>,
     limit: usize,
-    each: &mut impl Each,
+    each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let mut reader = csv_core::Reader::new();
     let mut line = 1;
@@ -117,7 +118,8 @@ pub(crate) fn each_record(
         if go_on.is_break() {
             return Ok(());
         }
-        // On to the next line, also after a record that does not end: then only its first line is lost.
+        // Continue at the next line even after a record that does not end: then only its first line
+        // is lost.
         match end {
             Some(end) => window.consume(end + 1),
             None if skip_line(&mut window)? => {}
@@ -127,7 +129,7 @@ pub(crate) fn each_record(
     }
 }
 
-/// The length of the record that the window stands before, with its end of line.
+/// Returns the length of the record at the start of the window, with its line end.
 fn quoted_record(
     window: &mut Window<'_>,
     reader: &mut csv_core::Reader,
@@ -176,7 +178,7 @@ fn quoted_record(
 #[derive(Debug)]
 pub(crate) struct Record {
     reader: csv_core::Reader,
-    /// Where each cell ends: in the record itself if it has no quotes, else in `text`.
+    /// End of each cell: in the record itself if it has no quotes, else in `text`.
     ends: Vec<usize>,
     text: Vec<u8>,
     plain: bool,
@@ -228,7 +230,7 @@ fn unquote(record: &[u8], into: &mut Record) {
 }
 
 impl Record {
-    /// Of no record yet.
+    /// Creates an empty record.
     pub(crate) fn new() -> Self {
         Record {
             reader: csv_core::Reader::new(),
@@ -238,12 +240,12 @@ impl Record {
         }
     }
 
-    /// The text in which the cells stand, where that is not the record itself.
+    /// Returns the text that contains the cells if it is not the record itself.
     pub(crate) fn unquoted(&self) -> Option<&[u8]> {
         (!self.plain).then_some(self.text.as_slice())
     }
 
-    /// The bounds of each cell in that text.
+    /// Returns the bounds of each cell in that text.
     pub(crate) fn cells(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + '_ {
         // A plain record has a comma between two cells.
         let gap = usize::from(self.plain);

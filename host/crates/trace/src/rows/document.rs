@@ -1,17 +1,18 @@
-//! Rows in a JSON document: the items of an array, the items of an array that is a member of an object, or one object.
+//! Rows in a JSON document: the items of an array, the items of an array that is a member of an
+//! object, or one object.
 //!
-//! What breaks the frame (a syntax error, a row too long to be held) ends the reading, whatever is done with bad rows: where
-//! the next row begins cannot be known.
+//! An error in the outer structure (a syntax error, an overlong row) ends the reading, whatever the
+//! treatment of bad rows: the start of the next row cannot be determined.
 
 use std::ops::ControlFlow;
 
 use crate::error::TraceError;
 use crate::json::{Kind, Stream, StreamFault};
-use crate::rows::{Each, RawRow};
+use crate::rows::{RawRow, RowVisitor};
 use crate::store::Store;
 use crate::window::Window;
 
-/// What a fault of the document's frame is to the user.
+/// Converts a fault of the outer structure into an error.
 fn frame(store: &Store, region: usize) -> impl Fn(StreamFault) -> TraceError {
     move |fault| match fault {
         StreamFault::Trace(error) => error,
@@ -29,7 +30,7 @@ pub(crate) fn each_item(
     region: usize,
     window: Window<'_>,
     limit: usize,
-    each: &mut impl Each,
+    each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let mut stream = Stream::new(window, limit);
     if items(&mut stream, &frame(store, region), each)?.is_break() {
@@ -38,18 +39,18 @@ pub(crate) fn each_item(
     nothing_more(&mut stream).map_err(frame(store, region))
 }
 
-/// The document is an object of which the member `name` is an array.
+/// The document is an object whose member `name` is an array.
 pub(crate) fn each_item_of(
     store: &Store,
     region: usize,
     window: Window<'_>,
     name: &str,
     limit: usize,
-    each: &mut impl Each,
+    each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let frame = frame(store, region);
     let mut stream = Stream::new(window, limit);
-    stream.expect(b'{', "an object is missing").map_err(&frame)?;
+    stream.expect(b'{', "expected an object").map_err(&frame)?;
     let mut found = false;
     while let Some(key) = next_key(&mut stream).map_err(&frame)? {
         let array = stream.peek().map_err(&frame)? == Some(b'[');
@@ -62,9 +63,9 @@ pub(crate) fn each_item_of(
             let (_, len) = stream.value().map_err(&frame)?;
             stream.step(len);
         }
-        after_item(&mut stream, b'}', "a comma or `}` is missing").map_err(&frame)?;
+        after_item(&mut stream, b'}', "expected a comma or `}`").map_err(&frame)?;
     }
-    stream.expect(b'}', "a comma or `}` is missing").map_err(&frame)?;
+    stream.expect(b'}', "expected a comma or `}`").map_err(&frame)?;
     nothing_more(&mut stream).map_err(frame)
 }
 
@@ -74,7 +75,7 @@ pub(crate) fn one(
     region: usize,
     window: Window<'_>,
     limit: usize,
-    each: &mut impl Each,
+    each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let frame = frame(store, region);
     let mut stream = Stream::new(window, limit);
@@ -87,23 +88,23 @@ pub(crate) fn one(
 fn items(
     stream: &mut Stream<'_>,
     frame: &impl Fn(StreamFault) -> TraceError,
-    each: &mut impl Each,
+    each: &mut impl RowVisitor,
 ) -> Result<ControlFlow<()>, TraceError> {
-    stream.expect(b'[', "an array is missing").map_err(frame)?;
+    stream.expect(b'[', "expected an array").map_err(frame)?;
     while stream.peek().map_err(frame)? != Some(b']') {
         if row(stream, frame, each)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        after_item(stream, b']', "a comma or `]` is missing").map_err(frame)?;
+        after_item(stream, b']', "expected a comma or `]`").map_err(frame)?;
     }
-    stream.expect(b']', "a comma or `]` is missing").map_err(frame)?;
+    stream.expect(b']', "expected a comma or `]`").map_err(frame)?;
     Ok(ControlFlow::Continue(()))
 }
 
 fn row(
     stream: &mut Stream<'_>,
     frame: &impl Fn(StreamFault) -> TraceError,
-    each: &mut impl Each,
+    each: &mut impl RowVisitor,
 ) -> Result<ControlFlow<()>, TraceError> {
     let (_, len) = stream.value().map_err(frame)?;
     let go_on = each(RawRow {
@@ -116,14 +117,14 @@ fn row(
     Ok(go_on)
 }
 
-/// Steps over the comma after an item, if another item follows.
+/// Consumes the comma after an item; returns false after the last item.
 fn after_item(stream: &mut Stream<'_>, close: u8, why: &'static str) -> Result<(), StreamFault> {
     if stream.peek()? == Some(close) {
         return Ok(());
     }
     stream.expect(b',', why)?;
     match stream.peek()? {
-        Some(byte) if byte == close => Err(stream.not_json(0, "a value is missing")),
+        Some(byte) if byte == close => Err(stream.not_json(0, "expected a value")),
         _ => Ok(()),
     }
 }
@@ -133,35 +134,36 @@ pub(crate) fn next_key(stream: &mut Stream<'_>) -> Result<Option<String>, Stream
     match stream.peek()? {
         Some(b'}') => return Ok(None),
         Some(b'"') | None => {}
-        Some(_) => return Err(stream.not_json(0, "a key in double quotes is missing")),
+        Some(_) => return Err(stream.not_json(0, "expected a key in double quotes")),
     }
     let (kind, len) = stream.value()?;
     let key = match kind {
         Kind::Text { .. } => text_of(&stream.rest()[..len]).unwrap_or_default(),
-        _ => return Err(stream.not_json(0, "a key in double quotes is missing")),
+        _ => return Err(stream.not_json(0, "expected a key in double quotes")),
     };
     stream.step(len);
-    stream.expect(b':', "a colon is missing")?;
+    stream.expect(b':', "expected a colon")?;
     Ok(Some(key))
 }
 
-/// The text of a JSON string with its quotes; `None` where it is not UTF-8.
+/// Returns the text of a JSON string with its quotes; `None` if it is not UTF-8.
 pub(crate) fn text_of(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).ok()
 }
 
-/// Hands over the keys of an object that is a document, as far as it can be read and is wanted.
+/// Calls `each` with the keys of an object that is a document, until it breaks or the object cannot
+/// be read.
 pub(crate) fn keys_of(mut stream: Stream<'_>, each: &mut impl FnMut(String) -> ControlFlow<()>) {
-    // Where the object is broken, or a value too long to be held, the keys before it count.
+    // If the object is broken or a value is too long, the keys before it count.
     let mut read = || {
-        stream.expect(b'{', "an object is missing")?;
+        stream.expect(b'{', "expected an object")?;
         while let Some(key) = next_key(&mut stream)? {
             if each(key).is_break() {
                 break;
             }
             let (_, len) = stream.value()?;
             stream.step(len);
-            after_item(&mut stream, b'}', "a comma or `}` is missing")?;
+            after_item(&mut stream, b'}', "expected a comma or `}`")?;
         }
         Ok::<(), StreamFault>(())
     };
@@ -171,6 +173,6 @@ pub(crate) fn keys_of(mut stream: Stream<'_>, each: &mut impl FnMut(String) -> C
 fn nothing_more(stream: &mut Stream<'_>) -> Result<(), StreamFault> {
     match stream.peek()? {
         None => Ok(()),
-        Some(_) => Err(stream.not_json(0, "text stands after the end of the document")),
+        Some(_) => Err(stream.not_json(0, "unexpected text after the end of the document")),
     }
 }

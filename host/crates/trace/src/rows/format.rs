@@ -1,7 +1,7 @@
-//! What a file is, by what stands in it.
+//! Detection of a file's format from its content.
 
 use crate::error::TraceError;
-use crate::json::{Fault, Stream, StreamFault, scan_value, skip_space};
+use crate::json::{ScanFault, Stream, StreamFault, scan_value, skip_space};
 use crate::problem::RowProblem;
 use crate::rows::Limits;
 use crate::rows::beginning::First;
@@ -9,7 +9,7 @@ use crate::rows::document::next_key;
 use crate::store::Store;
 use crate::window::{CHUNK, Window};
 
-/// How the rows of a file stand in it. `at` is where it begins, after a byte order mark.
+/// Arrangement of the rows in a file. `at` is its start, after a byte order mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// No rows.
@@ -18,7 +18,7 @@ pub(crate) enum Shape {
     Lines { at: u64 },
     /// One JSON array.
     Array { at: u64 },
-    /// One JSON object, whose member is the array of rows.
+    /// One JSON object with a member that is the array of rows.
     Member { at: u64, name: String },
     /// One JSON object, over several lines, which is one row.
     Object { at: u64 },
@@ -26,15 +26,15 @@ pub(crate) enum Shape {
     Csv { at: u64 },
 }
 
-/// What a look at an object finds.
-pub(crate) struct Sniffed {
+/// Result of sniffing an object.
+pub(crate) struct DetectedShape {
     /// The shape.
     pub(crate) shape: Shape,
-    /// Of an object that is the whole file: the first member that is an array of objects.
+    /// For an object that is the whole file: its first member that is an array of objects.
     pub(crate) rows_in: Option<String>,
 }
 
-/// The shape of a file, for a flavor that looks for rows in the member `rows_in`.
+/// Detects the shape of a file, for a flavor that expects rows in the member `rows_in`.
 pub(crate) fn detect(
     store: &Store,
     region: usize,
@@ -44,8 +44,8 @@ pub(crate) fn detect(
     look(store, region, Some(rows_in), limits).map(|sniffed| sniffed.shape)
 }
 
-/// The shape of a file, for nobody in particular.
-pub(crate) fn sniff_shape(store: &Store, region: usize, limits: Limits) -> Result<Sniffed, TraceError> {
+/// Detects the shape of a file without a flavor.
+pub(crate) fn sniff_shape(store: &Store, region: usize, limits: Limits) -> Result<DetectedShape, TraceError> {
     look(store, region, None, limits)
 }
 
@@ -54,7 +54,7 @@ fn look(
     region: usize,
     rows_in: Option<Option<&str>>,
     limits: Limits,
-) -> Result<Sniffed, TraceError> {
+) -> Result<DetectedShape, TraceError> {
     let at = after_mark(store, region);
     let stream = || Stream::new(Window::new(store, region, at, limits.chunk), limits.row);
     let first = match stream().peek() {
@@ -68,10 +68,10 @@ fn look(
         Some(b'{') => return object(store, region, at, rows_in, limits, stream()),
         Some(_) => Shape::Csv { at },
     };
-    Ok(Sniffed { shape, rows_in: None })
+    Ok(DetectedShape { shape, rows_in: None })
 }
 
-/// Where the text of a file begins: after its byte order mark, if it has one.
+/// Returns the start of a file's text: after its byte order mark, if it has one.
 fn after_mark(store: &Store, region: usize) -> u64 {
     let mut mark = [0; 3];
     let marked = store.regions[region].len >= 3
@@ -80,7 +80,7 @@ fn after_mark(store: &Store, region: usize) -> u64 {
     if marked { 3 } else { 0 }
 }
 
-/// What the beginning of the only file of a store says of its shape, whatever follows.
+/// Detects the shape of the only file of a store from its beginning, whatever follows.
 pub(crate) fn first_of(store: &Store, rows_in: Option<&str>, limits: Limits) -> Result<First, TraceError> {
     let at = after_mark(store, 0);
     let mut stream = Stream::new(Window::new(store, 0, at, limits.chunk), limits.row);
@@ -98,23 +98,23 @@ pub(crate) fn first_of(store: &Store, rows_in: Option<&str>, limits: Limits) -> 
         Some(_) => return Ok(First::Shape(Shape::Csv { at })),
     }
     match walk(&mut stream, Some(rows_in)) {
-        Ok(Walk::Found(name)) => Ok(First::Shape(Shape::Member { at, name })),
-        Ok(Walk::Followed) => Ok(First::Shape(Shape::Lines { at })),
+        Ok(ObjectScan::Rows(name)) => Ok(First::Shape(Shape::Member { at, name })),
+        Ok(ObjectScan::Followed) => Ok(First::Shape(Shape::Lines { at })),
         Err(StreamFault::Trace(error)) => Err(error),
         Err(StreamFault::Broken {
             problem: RowProblem::TooLong { .. },
             ..
         }) => Ok(First::TooLong { line }),
-        // It does not end within what is held, and no rows are looked for in it.
+        // It does not end within the available bytes, and it is not expected to contain rows.
         Err(StreamFault::Broken {
             problem: RowProblem::CutOff,
             ..
         }) if rows_in.is_none() && held > limits.row as u64 => Ok(First::TooLong { line }),
-        Ok(Walk::Whole { .. }) | Err(StreamFault::Broken { .. }) => Ok(First::Unknown),
+        Ok(ObjectScan::Whole { .. }) | Err(StreamFault::Broken { .. }) => Ok(First::Unknown),
     }
 }
 
-/// What the first object of a file is: a line, a whole document, or a frame around the rows.
+/// Classifies the first object of a file: a line, a whole document, or a frame around the rows.
 fn object(
     store: &Store,
     region: usize,
@@ -122,48 +122,48 @@ fn object(
     rows_in: Option<Option<&str>>,
     limits: Limits,
     mut stream: Stream<'_>,
-) -> Result<Sniffed, TraceError> {
-    let lines = || Sniffed {
+) -> Result<DetectedShape, TraceError> {
+    let lines = || DetectedShape {
         shape: Shape::Lines { at },
         rows_in: None,
     };
-    let whole = |rows_in| Sniffed {
+    let whole = |rows_in| DetectedShape {
         shape: Shape::Object { at },
         rows_in,
     };
     match walk(&mut stream, rows_in) {
-        Ok(Walk::Found(name)) => Ok(Sniffed {
+        Ok(ObjectScan::Rows(name)) => Ok(DetectedShape {
             shape: Shape::Member { at, name },
             rows_in: None,
         }),
-        // One object alone on one line may be either; as a line it can be skipped when it is bad.
-        Ok(Walk::Whole { rows_in, lines: 1 }) => Ok(Sniffed { rows_in, ..lines() }),
-        Ok(Walk::Whole { rows_in, .. }) => Ok(whole(rows_in)),
-        Ok(Walk::Followed) => Ok(lines()),
+        // One object alone on one line may be either; as a line it can be skipped if it is bad.
+        Ok(ObjectScan::Whole { rows_in, lines: 1 }) => Ok(DetectedShape { rows_in, ..lines() }),
+        Ok(ObjectScan::Whole { rows_in, .. }) => Ok(whole(rows_in)),
+        Ok(ObjectScan::Followed) => Ok(lines()),
         Err(StreamFault::Trace(error)) => Err(error),
         Err(StreamFault::Broken { .. }) if spread_over_lines(store, region, at, limits)? => Ok(whole(None)),
         Err(StreamFault::Broken { .. }) => Ok(lines()),
     }
 }
 
-enum Walk {
+enum ObjectScan {
     /// The member with the rows was found.
-    Found(String),
-    /// The object is all there is.
+    Rows(String),
+    /// The object is the whole file.
     Whole { rows_in: Option<String>, lines: u64 },
-    /// Something stands behind the object.
+    /// Something follows the object.
     Followed,
 }
 
-fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<Walk, StreamFault> {
+fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<ObjectScan, StreamFault> {
     stream.peek()?;
     let first_line = stream.line();
-    stream.expect(b'{', "an object is missing")?;
+    stream.expect(b'{', "expected an object")?;
     let mut array_of_objects = None;
     while let Some(key) = next_key(stream)? {
         let array = stream.peek()? == Some(b'[');
         if array && wanted == Some(Some(&key)) {
-            return Ok(Walk::Found(key));
+            return Ok(ObjectScan::Rows(key));
         }
         if array && wanted.is_none() && array_of_objects.is_none() && opens_with_object(stream)? {
             array_of_objects = Some(key);
@@ -172,7 +172,7 @@ fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<Walk, S
             Ok(value) => value,
             // An array of rows may be longer than any row.
             Err(StreamFault::Broken { .. }) if array_of_objects.is_some() => {
-                return Ok(Walk::Whole {
+                return Ok(ObjectScan::Whole {
                     rows_in: array_of_objects,
                     lines: 2,
                 });
@@ -181,29 +181,30 @@ fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<Walk, S
         };
         stream.step(len);
         if stream.peek()? != Some(b'}') {
-            stream.expect(b',', "a comma or `}` is missing")?;
+            stream.expect(b',', "expected a comma or `}`")?;
         }
     }
-    stream.expect(b'}', "a comma or `}` is missing")?;
+    stream.expect(b'}', "expected a comma or `}`")?;
     let lines = stream.line() - first_line + 1;
     match stream.peek()? {
-        None => Ok(Walk::Whole {
+        None => Ok(ObjectScan::Whole {
             rows_in: array_of_objects,
             lines,
         }),
-        Some(_) => Ok(Walk::Followed),
+        Some(_) => Ok(ObjectScan::Followed),
     }
 }
 
-/// Whether the array that comes next begins with an object, as far as can be seen.
+/// Returns true if the next array begins with an object, as far as it is available.
 fn opens_with_object(stream: &Stream<'_>) -> Result<bool, StreamFault> {
     let rest = stream.rest();
     let item = skip_space(rest, 1);
     Ok(rest.get(item) == Some(&b'{'))
 }
 
-/// Whether a broken file looks like one object over several lines rather than like JSON Lines with a bad first line: its first
-/// line opens an object and does not close it, and the second does not begin another.
+/// Returns true if a broken file looks like one object over several lines rather than like JSON
+/// Lines with a bad first line: its first line opens an object without closing it, and the second
+/// does not begin another.
 fn spread_over_lines(store: &Store, region: usize, at: u64, limits: Limits) -> Result<bool, TraceError> {
     let mut window = Window::new(store, region, at, limits.chunk);
     loop {
@@ -215,10 +216,10 @@ fn spread_over_lines(store: &Store, region: usize, at: u64, limits: Limits) -> R
         let second = end.map(|end| (end, skip_space(rest, end)));
         match second {
             Some((end, second)) if second < rest.len() => {
-                let open = scan_value(&rest[..end], skip_space(rest, 0)) == Err(Fault::Early);
+                let open = scan_value(&rest[..end], skip_space(rest, 0)) == Err(ScanFault::Early);
                 return Ok(open && rest[second] != b'{');
             }
-            // What follows may be a long blank.
+            // A long blank may follow.
             _ if rest.len() <= limits.row.saturating_add(CHUNK) && window.more()? => {}
             _ => return Ok(false),
         }

@@ -2,10 +2,14 @@
 
 use crate::error::TraceError;
 use crate::problem::RowProblem;
-use crate::rows::{Each, RawRow};
+use crate::rows::{RawRow, RowVisitor};
 use crate::window::Window;
 
-pub(crate) fn each(mut window: Window<'_>, limit: usize, each: &mut impl Each) -> Result<(), TraceError> {
+pub(crate) fn each(
+    mut window: Window<'_>,
+    limit: usize,
+    each: &mut impl RowVisitor,
+) -> Result<(), TraceError> {
     let mut line = 1;
     let mut searched = 0;
     loop {
@@ -48,7 +52,7 @@ pub(crate) fn blank(row: &[u8]) -> bool {
     row.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Leaves the current line behind without holding it; false at the end of the file.
+/// Skips the current line without holding it; returns false at the end of the file.
 pub(crate) fn skip_line(window: &mut Window<'_>) -> Result<bool, TraceError> {
     loop {
         let rest = window.rest();

@@ -1,4 +1,4 @@
-//! Finds the rows of a file, of whatever format, one after the other, in bounded memory.
+//! Iteration over the rows of a file of any format, in bounded memory.
 
 mod beginning;
 mod csv;
@@ -18,17 +18,17 @@ use crate::problem::RowProblem;
 use crate::store::Store;
 use crate::window::{CHUNK, Window};
 
-/// Bounds of reading.
+/// Limits of reading.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes read at once.
+    /// Bytes per read.
     pub(crate) chunk: usize,
-    /// The longest row.
+    /// Maximum length of a row.
     pub(crate) row: usize,
 }
 
 impl Limits {
-    /// The bounds for rows of up to so many bytes. An index entry holds 32 bits of length.
+    /// Returns the limits for rows of up to `bytes`. An index entry holds 32 bits of length.
     pub(crate) fn rows_of(bytes: usize) -> Self {
         Limits {
             chunk: CHUNK,
@@ -37,30 +37,30 @@ impl Limits {
     }
 }
 
-/// A row as it stands in its file.
+/// A row as it is in its file.
 pub(crate) struct RawRow<'a> {
-    /// Where it begins in the file.
+    /// Offset in the file.
     pub(crate) offset: u64,
-    /// The line on which it begins, from 1.
+    /// Line on which it begins, from 1.
     pub(crate) line: u64,
-    /// Its bytes, not yet looked at; or why there are none.
+    /// Its unchecked bytes, or the reason why they are missing.
     pub(crate) bytes: Result<&'a [u8], RowProblem>,
-    /// Whether the file ends with it, without an end of line.
+    /// True if the file ends with it, without a line end.
     pub(crate) last: bool,
 }
 
-/// What is done with each row, and whether the next is wanted.
-pub(crate) trait Each: FnMut(RawRow<'_>) -> Result<ControlFlow<()>, TraceError> {}
+/// Consumer of rows, which decides if the next one is wanted.
+pub(crate) trait RowVisitor: FnMut(RawRow<'_>) -> Result<ControlFlow<()>, TraceError> {}
 
-impl<F: FnMut(RawRow<'_>) -> Result<ControlFlow<()>, TraceError>> Each for F {}
+impl<F: FnMut(RawRow<'_>) -> Result<ControlFlow<()>, TraceError>> RowVisitor for F {}
 
-/// Hands over all rows of a file, in order. The first record of a CSV file is its header, and no row.
+/// Calls `each` with all rows of a file, in order. The header of a CSV file is not a row.
 pub(crate) fn each_row(
     store: &Store,
     region: usize,
     shape: &Shape,
     limits: Limits,
-    each: &mut impl Each,
+    each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let window = |at: u64| Window::new(store, region, at, limits.chunk);
     match shape {

@@ -1,4 +1,4 @@
-//! Each kind of bad input: its whole message, and what is left when bad rows are skipped.
+//! Each kind of bad input: its whole message, and what remains if bad rows are skipped.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn lengths() -> veeksha_ports::Layout {
 }
 
 #[test]
-fn cells_of_another_type() {
+fn rejects_cells_of_another_type() {
     let folder = Folder::new();
     let refusal = |row: &str| folder.refusal(format!("{{\"input_length\":1}}\n\n{row}\n"), lengths());
     for (row, message) in [
@@ -33,7 +33,7 @@ fn cells_of_another_type() {
         ),
         (
             r#"{"input_length":-5}"#,
-            "column `input_length`: -5 is negative, a count is 0 or more",
+            "column `input_length`: -5 must be 0 or more",
         ),
         (
             r#"{"input_length":1e300}"#,
@@ -56,37 +56,34 @@ fn cells_of_another_type() {
             "column `b`: 0 is not true or false",
         ),
         (r#"{"input_length":1,"name":[]}"#, "column `name`: [] is not text"),
-        (r#"{"input_length":null}"#, "the column `input_length` is missing"),
+        (r#"{"input_length":null}"#, "missing column `input_length`"),
         (
             r#"{"Input Length":1}"#,
-            "the column `input_length` is missing; the row has `Input Length`: `columns` can rename it",
+            "missing column `input_length`; the row has `Input Length`: `columns` can rename it",
         ),
-        (r#"[1]"#, "a row is a JSON object, this one is an array"),
-        (r#""text""#, "a row is a JSON object, this one is a string"),
+        (r#"[1]"#, "a row must be a JSON object, got an array"),
+        (r#""text""#, "a row must be a JSON object, got a string"),
         (
             r#"{"input_length":10,"input_length":20}"#,
-            "`input_length` stands twice",
+            "duplicate column `input_length`",
         ),
         (
             r#"{"input_length":10,"input_tokens":null,"input_tok\u0065ns":20}"#,
-            "`input_tokens` stands twice",
+            "duplicate column `input_tokens`",
         ),
         (
             r#"{"input_length":1,}"#,
-            "not JSON: a key in double quotes is missing at byte 18, near `t_length\":1,}`",
+            "not JSON: expected a key in double quotes at byte 18, near `t_length\":1,}`",
         ),
         (
             r#"{"input_length":NaN}"#,
-            "not JSON: NaN and Infinity are no numbers at byte 16, near `put_length\":NaN}`",
+            "not JSON: NaN and Infinity are not JSON numbers at byte 16, near `put_length\":NaN}`",
         ),
         (
             r#"{"input_length":1} {}"#,
-            "not JSON: text stands after the object at byte 19, near `_length\":1} {}`",
+            "not JSON: unexpected text after the object at byte 19, near `_length\":1} {}`",
         ),
-        (
-            r#"{"input_length":1"#,
-            "not JSON: it ends in the middle of a value",
-        ),
+        (r#"{"input_length":1"#, "not JSON: ends in the middle of a value"),
     ] {
         assert_eq!(refusal(row), format!("trace, row 2 (line 3): {message}"), "{row}");
     }
@@ -99,14 +96,14 @@ fn cells_of_another_type() {
 }
 
 #[test]
-fn half_a_line_at_the_end() {
+fn rejects_truncated_last_line() {
     let folder = Folder::new();
     let cut = "{\"input_length\":1}\n{\"input_length\":2,\"na";
     assert_eq!(
         folder.refusal(cut, lengths()),
-        "trace, row 2: ends in the middle of a JSON value; the file seems to be cut off"
+        "trace, row 2: ends in the middle of a JSON value; the file seems to be truncated"
     );
-    // A whole last line needs no end of line.
+    // A complete last line needs no line end.
     assert_eq!(
         folder
             .open("{\"input_length\":1}", lengths())
@@ -122,40 +119,40 @@ fn half_a_line_at_the_end() {
     ] {
         assert_eq!(
             folder.refusal(document, lengths()),
-            format!("trace, line {line}: ends in the middle of a JSON value; the file seems to be cut off")
+            format!("trace, line {line}: ends in the middle of a JSON value; the file seems to be truncated")
         );
     }
     assert_eq!(
         folder.refusal("{\n \"input_length\": 1,\n", lengths()),
-        "trace, line 3: ends in the middle of a JSON value; the file seems to be cut off"
+        "trace, line 3: ends in the middle of a JSON value; the file seems to be truncated"
     );
 }
 
 #[test]
-fn documents_with_a_broken_frame() {
+fn rejects_documents_with_a_broken_frame() {
     let folder = Folder::new();
     let mut in_data = lengths();
     in_data.rows_in = Some("data".into());
     for (document, message) in [
         (
             "[{\"input_length\":1}\n{\"input_length\":2}]",
-            "line 2: not JSON: a comma or `]` is missing at byte 0, near `{\"input_length\":2}]`",
+            "line 2: not JSON: expected a comma or `]` at byte 0, near `{\"input_length\":2}]`",
         ),
         (
             "[{\"input_length\":1},]",
-            "line 1: not JSON: a value is missing at byte 0, near `]`",
+            "line 1: not JSON: expected a value at byte 0, near `]`",
         ),
         (
             "[] []",
-            "line 1: not JSON: text stands after the end of the document at byte 0, near `[]`",
+            "line 1: not JSON: unexpected text after the end of the document at byte 0, near `[]`",
         ),
         (
             "{\"data\":[],\n}",
-            "line 2: not JSON: a value is missing at byte 0, near `}`",
+            "line 2: not JSON: expected a value at byte 0, near `}`",
         ),
         (
             "{\"data\":[{\"input_length\":1}\n\n;]}",
-            "line 3: not JSON: a comma or `]` is missing at byte 0, near `;]}`",
+            "line 3: not JSON: expected a comma or `]` at byte 0, near `;]}`",
         ),
     ] {
         assert_eq!(
@@ -167,12 +164,12 @@ fn documents_with_a_broken_frame() {
     let rows = "[\n{\"input_length\":1},\n{\"input_length\":-1}]";
     assert_eq!(
         folder.refusal(rows, in_data),
-        "trace, row 2 (line 3): column `input_length`: -1 is negative, a count is 0 or more"
+        "trace, row 2 (line 3): column `input_length`: -1 must be 0 or more"
     );
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn rejects_bytes_that_are_not_utf8() {
     let folder = Folder::new();
     assert_eq!(
         folder.refusal(
@@ -187,16 +184,16 @@ fn bytes_that_are_no_text() {
     );
     assert_eq!(
         folder.refusal(b"input_\xff,name\n1,2\n", lengths()),
-        "trace, line 1: the header cannot be used: not UTF-8 at byte 6 of the row"
+        "trace, line 1: invalid header:  not UTF-8 at byte 6 of the row"
     );
     assert_eq!(
         folder.refusal(b"\xff\xfei\0n\0", lengths()),
-        "trace: this is UTF-16 text; traces are JSON Lines, JSON or CSV, plain or packed with gzip or Zstandard"
+        "trace: this is UTF-16 text; traces are JSON Lines, JSON or CSV, optionally compressed with gzip or Zstandard"
     );
 }
 
 #[test]
-fn gigantic_rows() {
+fn rejects_overlong_rows() {
     let folder = Folder::new();
     let long = "x".repeat(200);
     let lines = format!(
@@ -215,7 +212,7 @@ fn gigantic_rows() {
     };
     let refusal =
         |bytes: &str| folder.without_path(&within(bytes, OnBadRow::Refuse).unwrap_err().to_string());
-    let problem = "longer than the 100 bytes that a row may have (`max_row_mib`)";
+    let problem = "longer than the limit of 100 bytes per row (`max_row_mib`)";
     assert_eq!(refusal(&lines), format!("trace, row 2: {problem}"));
     assert_eq!(refusal(&csv), format!("trace, row 2 (line 3): {problem}"));
     assert_eq!(refusal(&endless), format!("trace, row 2 (line 3): {problem}"));
@@ -230,21 +227,21 @@ fn gigantic_rows() {
     };
     assert_eq!(left(&lines), (vec![1, 3], 1));
     assert_eq!(left(&csv), (vec![1, 4], 2));
-    // Of a record that does not end, the first line is lost, and reading goes on behind it.
+    // A record without an end loses its first line, and reading continues behind it.
     assert_eq!(left(&endless), (vec![1, 3], 2));
 }
 
 #[test]
-fn csv_of_another_shape() {
+fn rejects_malformed_csv() {
     let folder = Folder::new();
     for (csv, message) in [
         (
             "input_length,name\n1,a\n2\n",
-            "trace, row 2 (line 3): it has 1 cells, the header has 2",
+            "trace, row 2 (line 3): 1 cells, but the header has 2",
         ),
         (
             "input_length,name\n1,a,b\n",
-            "trace, row 1 (line 2): it has 3 cells, the header has 2",
+            "trace, row 1 (line 2): 3 cells, but the header has 2",
         ),
         (
             "input_length,name\n1,\"a\nb\"\n2,\"c\n",
@@ -252,27 +249,27 @@ fn csv_of_another_shape() {
         ),
         (
             "input_length,name,name\n",
-            "trace, line 1: the header names the column `name` twice",
+            "trace, line 1: duplicate column `name` in the header",
         ),
         (
             "input_length,,name\n1,2,3\n",
-            "trace, line 1: the header cannot be used: column 2 has no name",
+            "trace, line 1: invalid header:  column 2 has no name",
         ),
         (
             "name,Input Length\na,1\n",
-            "trace, line 1: the header has no column `input_length` (is it `Input Length`? `columns` can rename it); it has `name`, `Input Length`",
+            "trace, line 1: the header has no column `input_length` (is it `Input Length`? `columns` can rename it); its columns are `name`, `Input Length`",
         ),
         (
             "name;input_length\na;1\n",
-            "trace, line 1: the header has no column `input_length` (its cells seem to be separated by `;`; they must be by commas); it has `name;input_length`",
+            "trace, line 1: the header has no column `input_length` (its cells seem to be separated by `;`; use commas); its columns are `name;input_length`",
         ),
         (
             "name\tinput_length\na\t1\n",
-            "trace, line 1: the header has no column `input_length` (its cells seem to be separated by tabs; they must be by commas); it has `name input_length`",
+            "trace, line 1: the header has no column `input_length` (its cells seem to be separated by tabs; use commas); its columns are `name input_length`",
         ),
         (
             "x\n1\n",
-            "trace, line 1: the header has no column `input_length`; it has `x`",
+            "trace, line 1: the header has no column `input_length`; its columns are `x`",
         ),
         (
             "input_length,f\n1,inf\n",
@@ -280,7 +277,7 @@ fn csv_of_another_shape() {
         ),
         (
             "input_length,name\n,a\n",
-            "trace, row 1 (line 2): the column `input_length` is missing",
+            "trace, row 1 (line 2): missing column `input_length`",
         ),
         ("input_length,name\n", "trace: no rows"),
     ] {
@@ -289,7 +286,7 @@ fn csv_of_another_shape() {
 }
 
 #[test]
-fn nothing_in_it() {
+fn rejects_empty_traces() {
     let folder = Folder::new();
     for empty in ["", "\n \n", "\u{feff}", "[]", "[\n]\n"] {
         assert_eq!(folder.refusal(empty, lengths()), "trace: no rows", "{empty:?}");
@@ -300,10 +297,7 @@ fn nothing_in_it() {
             .to_string()
             .replace(&folder.path().display().to_string(), "F")
     };
-    assert_eq!(
-        message(folder.path().join("x")),
-        "F/x: there is no such file or folder"
-    );
+    assert_eq!(message(folder.path().join("x")), "F/x: file or folder not found");
     let other = Folder::new();
     let error = open(options(other.path()), Echo::of(lengths()))
         .unwrap_err()
@@ -312,12 +306,12 @@ fn nothing_in_it() {
 }
 
 #[test]
-fn dates_and_times() {
+fn rejects_malformed_dates() {
     let folder = Folder::new();
     let refusal = |text: &str, unit| folder.refusal(text, layout(&["t:anything"]).arrivals("t", unit));
     assert_eq!(
         refusal("t\n2023-11-16 18:15:46.68059\nlast week\n", TimeUnit::DateTime),
-        "trace, row 2 (line 3): column `t`: last week is not a date; written as 2023-11-16T18:15:46.68Z or 2023-11-16 18:15:46.6805900 it is"
+        "trace, row 2 (line 3): column `t`: last week is not a date; use 2023-11-16T18:15:46.68Z or 2023-11-16 18:15:46.6805900"
     );
     assert_eq!(
         refusal("{\"t\":1}\n{\"t\":\"noon\"}", TimeUnit::Seconds),
@@ -325,12 +319,12 @@ fn dates_and_times() {
     );
     assert_eq!(
         refusal("{\"t\":1e30}", TimeUnit::Seconds),
-        "trace, row 1: column `t`: 1e30 is too far away to be a time"
+        "trace, row 1: column `t`: 1e30 is out of range for a time"
     );
 }
 
 #[test]
-fn renames_that_mean_nothing() {
+fn rejects_useless_renames() {
     let folder = Folder::new();
     let refusal = |text: &str, from: &str, to: &str| {
         let options = TraceOptions {
@@ -347,28 +341,28 @@ fn renames_that_mean_nothing() {
     for text in [json, "a,x,y\n1,2,3\n"] {
         assert_eq!(
             refusal(text, "z", "c"),
-            "trace: `columns` renames `z`, which the trace does not have (the name in the file comes first); it has `a`, `x`, `y`"
+            "trace: `columns` renames `z`, which the trace does not have (expected NAME_IN_FILE: NAME); its columns are `a`, `x`, `y`"
         );
         assert_eq!(
             refusal(text, "x", "d"),
-            "`columns` renames `x` to `d`, which the flavor does not read; it reads `a`, `c`"
+            "`columns` renames `x` to `d`, which the flavor does not read; its columns are `a`, `c`"
         );
     }
 }
 
 #[test]
-fn trees_that_are_none() {
+fn rejects_duplicate_ids_and_cycles() {
     let folder = Folder::new();
     let tree = || layout(&["id:integer", "up:integer"]).tree("id", "up");
     let text = "id,up\n1,-1\n2,4\n3,2\n4,3\n5,1\n1,\n6,4\n";
     assert_eq!(
         folder.refusal(text, tree()),
-        "trace, row 6: column `id`: the id 1 is already that of row 1"
+        "trace, row 6: column `id`: the id 1 is also that of row 1"
     );
     let circle = text.replace("1,\n", "7,\n");
     assert_eq!(
         folder.refusal(&circle, tree()),
-        "trace, row 2: column `up`: the rows 2, 3, 4 continue one another in a circle"
+        "trace, row 2: column `up`: the rows 2, 3, 4 continue one another in a cycle"
     );
     let skipping = TraceOptions {
         on_bad_row: OnBadRow::Skip,
@@ -381,12 +375,12 @@ fn trees_that_are_none() {
         .into_iter()
         .map(|session| (session.key, session.rows.iter().map(|row| row.0).collect()))
         .collect();
-    // Row 7 continued row 4, which is left out: it is a root.
+    // Row 7 continued row 4, which is skipped: it becomes a root.
     assert_eq!(groups, [("1".to_owned(), vec![1, 5]), ("6".to_owned(), vec![7])]);
 }
 
 #[test]
-fn orders_that_cannot_be() {
+fn rejects_impossible_orders() {
     let folder = Folder::new();
     let text = "{\"t\":1}\n{\"t\":3}\n{}\n";
     let path = folder.file("trace", text);
@@ -399,17 +393,17 @@ fn orders_that_cannot_be() {
         |options, layout| folder.without_path(&open(options, Echo::of(layout)).unwrap_err().to_string());
     assert_eq!(
         message(by_arrival(None, None), layout(&["t:number"])),
-        "recorded arrivals are to be replayed, and this flavor reads none from its trace"
+        "recorded arrivals cannot be replayed: this flavor reads none from its trace"
     );
     let mut pools = timed();
     pools.grouping = Grouping::Pools;
     assert_eq!(
         message(by_arrival(None, None), pools),
-        "recorded arrivals are to be replayed, and this flavor draws its sessions at random"
+        "recorded arrivals cannot be replayed: this flavor draws its sessions at random"
     );
     assert_eq!(
         message(by_arrival(None, None), timed()),
-        "trace, row 3: no row of its session has an arrival (column `t`), and arrivals are to be replayed"
+        "trace, row 3: arrivals cannot be replayed: no row of its session has one (column `t`)"
     );
     let skip = |options| TraceOptions {
         on_bad_row: OnBadRow::Skip,
@@ -433,7 +427,7 @@ fn orders_that_cannot_be() {
         message(by_arrival(None, None), timed()),
         "trace, row 2: it arrived 115 days after the first; arrivals up to 104 days apart can be replayed"
     );
-    // A window without the late row can be replayed, and other orders do without its arrival.
+    // A window without the late row can be replayed, and other orders do not need its arrival.
     let early = open(by_arrival(None, Some(1)), Echo::of(timed())).unwrap();
     assert_eq!(early.sessions_per_epoch(), 1);
     let trace = open(options(&path), Echo::of(timed())).unwrap();
@@ -441,7 +435,7 @@ fn orders_that_cannot_be() {
 }
 
 #[test]
-fn pools_with_no_rows() {
+fn rejects_pools_without_rows() {
     let folder = Folder::new();
     folder.file("a", "{\"a\":1}");
     folder.file("b", "\n");
@@ -452,12 +446,12 @@ fn pools_with_no_rows() {
         .to_string();
     assert_eq!(
         folder.without_path(&error),
-        "b: no rows; each file of this trace is a pool, of which every session takes a row"
+        "b: no rows; each file of this trace is a pool and must have at least one row"
     );
 }
 
 #[test]
-fn bad_rows_are_skipped_counted_and_listed() {
+fn skips_counts_and_lists_bad_rows() {
     let folder = Folder::new();
     let mut text = String::new();
     for i in 1..=300 {
@@ -486,9 +480,9 @@ fn bad_rows_are_skipped_counted_and_listed() {
     assert_eq!(
         listed,
         [
-            "trace.jsonl, row 1: the column `input_length` is missing",
-            "trace.jsonl, row 2: not JSON: no value begins like this at byte 0, near `half {`",
-            "trace.jsonl, row 4: column `input_length`: -3 is negative, a count is 0 or more",
+            "trace.jsonl, row 1: missing column `input_length`",
+            "trace.jsonl, row 2: not JSON: expected a value at byte 0, near `half {`",
+            "trace.jsonl, row 4: column `input_length`: -3 must be 0 or more",
         ]
     );
     // Rows keep their numbers.
@@ -498,7 +492,7 @@ fn bad_rows_are_skipped_counted_and_listed() {
     );
     assert_eq!(
         folder.without_path(&skipping("{}\n{}\n").unwrap_err().to_string()),
-        "trace.jsonl: none of its 2 rows can be used; the first is the column `input_length` is missing"
+        "trace.jsonl: none of its 2 rows can be used; the first is missing column `input_length`"
             .replace(
                 "the first is ",
                 &format!("the first is {}/trace.jsonl, row 1: ", folder.path().display())
@@ -508,7 +502,7 @@ fn bad_rows_are_skipped_counted_and_listed() {
 }
 
 #[test]
-fn rows_that_the_flavor_refuses() {
+fn reports_rows_that_the_flavor_refuses() {
     let folder = Folder::new();
     let rows = |bad: &[usize], word: &str| -> String {
         (0..500)
@@ -531,7 +525,7 @@ fn rows_that_the_flavor_refuses() {
         open(options, Echo::of(layout(&["a:text"])))
     };
     let text = rows(&[450, 70, 200], "refuse");
-    // The first by order, however many threads look.
+    // The first in order, whatever the number of threads.
     for _ in 0..10 {
         let error = checked(text.clone(), Check::Auto, OnBadRow::Refuse, Order::File).unwrap_err();
         assert_eq!(
@@ -566,7 +560,7 @@ fn rows_that_the_flavor_refuses() {
         assert_eq!(left.len(), 497);
         assert!(!left.iter().any(|row| row.contains("refuse")));
     }
-    // A flavor that breaks is not a bad row.
+    // A trap in the flavor is not a bad row.
     let text = rows(&[300, 90], "trap");
     for on_bad_row in [OnBadRow::Refuse, OnBadRow::Skip] {
         let error = checked(text.clone(), Check::Whole, on_bad_row, Order::File).unwrap_err();
@@ -586,14 +580,14 @@ fn rows_that_the_flavor_refuses() {
 }
 
 #[test]
-fn a_layout_that_names_a_column_twice() {
+fn rejects_layout_with_duplicate_column() {
     let folder = Folder::new();
     let mut twice = layout(&["a:text"]);
     twice.columns.push(twice.columns[0].clone());
     twice.columns[1].cell = Cell::Count;
     assert_eq!(
         folder.refusal("{\"a\":1}", twice),
-        "plugin `echo` failed in `flavor.layout`: its layout names the column `a` twice"
+        "plugin `echo` failed in `flavor.layout`: duplicate column `a` in its layout"
     );
     // Values that no row has cannot be kept.
     let mut keep = layout(&["a:text"]);
@@ -605,7 +599,7 @@ fn a_layout_that_names_a_column_twice() {
 }
 
 #[test]
-fn members_that_no_column_takes_may_stand_twice() {
+fn accepts_duplicate_members_that_are_not_read() {
     let folder = Folder::new();
     let rows = "{\"input_length\":1,\"x\":1,\"x\":2,\"input_tokens\":3}\n{\"input_length\":2}\n";
     let trace = folder.open(rows, lengths()).unwrap();
@@ -613,8 +607,8 @@ fn members_that_no_column_takes_may_stand_twice() {
 }
 
 #[test]
-fn very_many_columns_take_no_more_than_their_share_of_time() {
-    // Comparing each with each would be 10^11 comparisons, which is minutes.
+fn many_columns_take_linear_time() {
+    // Comparing each with each would be 10^11 comparisons, which takes minutes.
     let folder = Folder::new();
     let header: String = (0..300_000).map(|i| format!(",c{i}")).collect();
     let path = folder.file("csv", format!("input_length{header}\n1{}\n", ",".repeat(300_000)));
@@ -634,7 +628,7 @@ fn very_many_columns_take_no_more_than_their_share_of_time() {
     assert_eq!(sniff(&path).unwrap().columns.len(), 4096);
 }
 
-/// A packed file whose end is broken: who unpacks it whole says so.
+/// A compressed file with a broken end, which only a complete decompression detects.
 fn packed_and_cut(text: &str) -> Vec<u8> {
     let mut frame = zstd::encode_all(text.as_bytes(), 1).unwrap();
     frame.truncate(frame.len() - 3);
@@ -642,7 +636,7 @@ fn packed_and_cut(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_first_row_that_is_too_long_is_not_unpacked_to_its_end() {
+fn overlong_first_row_is_not_decompressed_completely() {
     let folder = Folder::new();
     let far = 8 << 20;
     let x = "x".repeat(far);
@@ -656,7 +650,7 @@ fn a_first_row_that_is_too_long_is_not_unpacked_to_its_end() {
         };
         folder.without_path(&open(options, Echo::of(layout)).unwrap_err().to_string())
     };
-    let problem = "longer than the 1000 bytes that a row may have (`max_row_mib`)";
+    let problem = "longer than the limit of 1000 bytes per row (`max_row_mib`)";
     let line = |line: u32| format!("trace, line {line}: {problem}");
     let members = format!("{{{}\"input_length\":1}}\n", "\"a\":1,".repeat(far / 6));
     for (text, rows_in, message) in [
@@ -672,13 +666,14 @@ fn a_first_row_that_is_too_long_is_not_unpacked_to_its_end() {
         (
             "\0".repeat(far),
             None,
-            format!("trace, line 1: the header cannot be used: {problem}"),
+            format!("trace, line 1: invalid header:  {problem}"),
         ),
     ] {
         assert_eq!(refusal(&text, rows_in, OnBadRow::Refuse), message);
     }
-    // Where bad rows are left out, a long first row is no reason; nor is a row further down, or a document whose rows come late.
-    let whole = "trace: cannot be unpacked (Zstandard): ";
+    // Where bad rows are skipped, a long first row is not an error; nor is a row further down, or a
+    // document whose rows come late.
+    let whole = "trace: cannot be decompressed (Zstandard): ";
     let lines = "{\"input_length\":1}\n".repeat(far / 20);
     for (text, rows_in, on_bad_row) in [
         (format!("{{\"name\":\"{x}\"}}\n"), None, OnBadRow::Skip),

@@ -1,4 +1,4 @@
-//! Which rows are one session.
+//! Grouping of rows into sessions.
 
 use proptest::prelude::*;
 use veeksha_ports::{Grouping, MostFrequent};
@@ -6,7 +6,7 @@ use veeksha_trace::{OnBadRow, Trace, TraceOptions, open};
 
 use crate::support::{Echo, Folder, LayoutExt, layout, options, seen, sessions};
 
-/// Key and row numbers of each group, in the order of the trace.
+/// Returns key and row numbers of each group, in the order of the trace.
 fn groups(trace: &Trace) -> Vec<(String, Vec<u64>)> {
     let all = sessions(trace, 0, trace.sessions_per_epoch() as u32);
     for (index, session) in all.iter().enumerate() {
@@ -25,7 +25,7 @@ fn named(groups: &[(&str, &[u64])]) -> Vec<(String, Vec<u64>)> {
 }
 
 #[test]
-fn by_a_column() {
+fn groups_by_a_column() {
     let folder = Folder::new();
     let text =
         "{\"s\":\"b\"}\n{\"s\":7}\n{}\n{\"s\":\"b\"}\n{\"s\":null}\n{\"s\":\"7\"}\n{\"s\":\"\\u0062\"}\n";
@@ -36,7 +36,7 @@ fn by_a_column() {
 }
 
 #[test]
-fn by_a_column_of_numbers() {
+fn groups_by_a_numeric_column() {
     let folder = Folder::new();
     let trace = folder
         .open("s\n1\n1.0\n2\n\"1\"\n", layout(&["s:count"]).grouped("s"))
@@ -46,7 +46,7 @@ fn by_a_column_of_numbers() {
 
 /// The shape of Bailian's traces: `parent_chat_id` is -1 for a root, children may fork.
 #[test]
-fn by_trees() {
+fn groups_by_trees() {
     let folder = Folder::new();
     let text = "chat_id,parent_chat_id\n3,1\n1,-1\n2,-1\n4,1\n5,4\n6,99\n,1\n7,\n";
     let layout = layout(&["chat_id:integer", "parent_chat_id:integer"]).tree("chat_id", "parent_chat_id");
@@ -56,7 +56,7 @@ fn by_trees() {
 }
 
 #[test]
-fn the_most_frequent_values_are_kept() {
+fn keeps_the_most_frequent_values() {
     let folder = Folder::new();
     // b and c occur twice, b appears first; a and d once.
     let text = "{\"d\":\"a\"}\n{\"d\":\"b\"}\n{\"d\":\"c\"}\n{}\n{\"d\":\"c\"}\n{\"d\":\"b\"}\n{\"d\":\"d\"}\n{\"d\":\"e\"}\n{\"d\":\"e\"}\n{\"d\":\"e\"}\n";
@@ -149,7 +149,7 @@ fn pools_give_one_row_of_each_file() {
         assert!(count.abs_diff(expected) < tolerance, "{fields}: {count}");
     }
     assert_eq!(counts.len(), 8);
-    // The pools are drawn from independently, and the seed counts.
+    // The pools are drawn from independently, and the draws depend on the seed.
     let pairs: std::collections::BTreeSet<_> = drawn
         .iter()
         .map(|session| (session.rows[0].0, session.rows[1].0))
@@ -160,7 +160,7 @@ fn pools_give_one_row_of_each_file() {
 }
 
 #[test]
-fn a_pool_without_the_rows_that_the_flavor_refuses() {
+fn refused_rows_are_removed_from_a_pool() {
     let folder = Folder::new();
     let path = folder.file("trace", "{\"v\":\"a\"}\n{\"v\":\"refuse\"}\n{\"v\":\"c\"}\n");
     let mut layout = layout(&["v:text"]);
@@ -180,7 +180,7 @@ fn a_pool_without_the_rows_that_the_flavor_refuses() {
 }
 
 proptest! {
-    /// The judge groups by a map of lists.
+    /// The reference implementation groups by a map of lists.
     #[test]
     fn groups_are_those_of_a_map(keys in prop::collection::vec(prop::option::of(0u8..6), 1..60)) {
         let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Traces from outside: files in, sessions out.
+//! Traces through the public API: files in, sessions out.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

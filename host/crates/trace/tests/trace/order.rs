@@ -51,7 +51,7 @@ fn each_epoch_has_every_group_once() {
 }
 
 #[test]
-fn without_wrapping_the_trace_ends() {
+fn trace_ends_without_wrap() {
     let folder = Folder::new();
     let once = numbered(&folder, 10, Order::ShuffledAfterFirst, false, 1);
     let mut once = source(&once);
@@ -84,11 +84,12 @@ fn arrivals(sessions: &[Seen]) -> Vec<(&str, u64)> {
         .collect()
 }
 
-/// Sessions arrive at 10 (c), 12 (a; its second row stands first and has no time), 12 (b), 20 (d) seconds.
+/// Sessions arrive at 10 (c), 12 (a; its second row comes first and has no time), 12 (b), 20 (d)
+/// seconds.
 const TIMED: &str = "s,t\na,\na,112\nb,112\nc,110\nd,120\nb,113\nc,118.5\n";
 
 #[test]
-fn by_arrival_in_every_epoch() {
+fn order_by_arrival_repeats_in_every_epoch() {
     let folder = Folder::new();
     let trace = timed(&folder, TIMED, None, None);
     assert_eq!(trace.span(), Some(10 * SECOND));
@@ -105,9 +106,10 @@ fn by_arrival_in_every_epoch() {
 }
 
 #[test]
-fn a_window_of_arrivals() {
+fn replays_a_window_of_arrivals() {
     let folder = Folder::new();
-    // Relative to the earliest: a and b at 2 s, d at 10 s. The start is in the window, the end is not.
+    // Relative to the earliest: a and b at 2 s, d at 10 s. The start is in the window, the end is
+    // not.
     let trace = timed(&folder, TIMED, Some(2 * SECOND), Some(10 * SECOND));
     assert_eq!(arrivals(&sessions(&trace, 0, 2)), [("a", 0), ("b", 0)]);
     assert_eq!(trace.sessions_per_epoch(), 2);
@@ -127,7 +129,7 @@ fn a_window_of_arrivals() {
 }
 
 #[test]
-fn other_orders_keep_arrivals_as_they_are() {
+fn other_orders_keep_recorded_arrivals() {
     let folder = Folder::new();
     let options = TraceOptions {
         wrap: true,
@@ -144,7 +146,7 @@ fn other_orders_keep_arrivals_as_they_are() {
 }
 
 #[test]
-fn no_epoch_arrives_after_the_end_of_time() {
+fn epoch_beyond_the_time_limit_fails() {
     let folder = Folder::new();
     let trace = timed(&folder, TIMED, Some(10 * SECOND), None);
     // One session a second: the 2^53 ns end within session 9,007,199.

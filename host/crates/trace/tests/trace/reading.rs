@@ -24,7 +24,7 @@ fn lengths() -> Layout {
 }
 
 #[test]
-fn rows_are_projected_to_the_layout() {
+fn projects_rows_to_the_layout() {
     let folder = Folder::new();
     let text = concat!(
         r#"{"hash_ids": [1, 2], "extra": {"a": [1]}, "input_length": 12.0}"#,
@@ -46,7 +46,7 @@ fn rows_are_projected_to_the_layout() {
 }
 
 #[test]
-fn the_same_rows_in_every_format() {
+fn every_format_gives_the_same_rows() {
     let folder = Folder::new();
     let expected = [
         r#"{"input_length":3,"hash_ids":[1,2],"session_id":"a"}"#,
@@ -95,7 +95,7 @@ fn the_same_rows_in_every_format() {
 }
 
 #[test]
-fn a_folder_is_read_in_the_order_of_names_whatever_its_files_are() {
+fn reads_a_mixed_folder_in_name_order() {
     let folder = Folder::new();
     folder.file("b.csv", "input_length\n3\n");
     folder.file("a.txt", gzip(br#"{"input_length": 1}"#));
@@ -115,7 +115,7 @@ fn a_folder_is_read_in_the_order_of_names_whatever_its_files_are() {
 }
 
 #[test]
-fn renames_win_over_names_and_aliases() {
+fn renames_take_precedence_over_names_and_aliases() {
     let folder = Folder::new();
     let renamed = |from: &str, to: &str| TraceOptions {
         columns: [(from.to_owned(), to.to_owned())].into(),
@@ -127,7 +127,7 @@ fn renames_win_over_names_and_aliases() {
         read(renamed("prompt", "input_length")),
         [r#"{"input_length":1}"#, r#"{"input_length":5}"#]
     );
-    // To an alias is to its column; and a renamed name means nothing else any more.
+    // An alias renames its column, and a renamed name has no other meaning.
     assert_eq!(
         read(renamed("prompt", "input_tokens")),
         [r#"{"input_length":1}"#, r#"{"input_length":5}"#]
@@ -171,7 +171,7 @@ fn arrivals_are_relative_to_the_earliest() {
 }
 
 #[test]
-fn columns_of_the_layout_only_may_be_named_by_its_other_parts() {
+fn grouping_and_arrival_columns_need_not_be_listed() {
     let folder = Folder::new();
     let text = "a,g,t\n1,x,5\n2,y,6\n3,x,7\n";
     let grouped = layout(&["a:count"]).grouped("g").arrivals("t", TimeUnit::Seconds);

@@ -1,4 +1,4 @@
-//! Whatever the bytes are, there is an answer: rows, or an error that says where.
+//! Any bytes give rows or an error with a position.
 
 use std::io::Write as _;
 
@@ -34,7 +34,7 @@ fn layouts() -> Vec<Layout> {
     vec![columns().arrivals("a", TimeUnit::DateTime), pools, kept, timed]
 }
 
-/// Opens whatever it is, and reads all of it.
+/// Opens any input and reads all of it.
 fn survive(bytes: &[u8], on_bad_row: OnBadRow, by_arrival: bool, max_row_bytes: usize) {
     let folder = Folder::new();
     let path = folder.file("trace", bytes);
@@ -94,7 +94,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_seeds_are_good() {
+fn seed_corpus_opens() {
     let folder = Folder::new();
     for seed in seeds() {
         let trace = folder.open(seed, layouts().remove(3)).unwrap();
@@ -103,7 +103,7 @@ fn the_seeds_are_good() {
 }
 
 #[test]
-fn every_beginning_of_a_file_is_survived() {
+fn any_truncated_file_is_handled() {
     for seed in &seeds()[..5] {
         for end in 0..seed.len() {
             survive(&seed[..end], OnBadRow::Skip, end % 2 == 0, 1 << 20);
@@ -142,7 +142,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_that_changes_during_the_run_is_an_error() {
+fn changed_file_is_an_error() {
     let folder = Folder::new();
     let rows: String = (0..5000)
         .map(|i| format!("{{\"id\":\"{i}\",\"n\":{i}}}\n"))
@@ -153,7 +153,7 @@ fn a_file_that_changes_during_the_run_is_an_error() {
     let trace = open(options(&path), Echo::of(n)).unwrap();
     let mut source = source(&trace);
     assert_eq!(source.sessions(0, 2).unwrap().len(), 2);
-    // Cut short in place.
+    // Truncated in place.
     std::fs::OpenOptions::new()
         .write(true)
         .open(&path)
@@ -163,7 +163,7 @@ fn a_file_that_changes_during_the_run_is_an_error() {
     let error = source.sessions(4000, 2).unwrap_err();
     assert_eq!(
         folder.without_path(&error.to_string()),
-        "plugin `echo` failed in `reading rows`: trace, row 4001: the file has become shorter; the file has changed since it was opened"
+        "plugin `echo` failed in `reading rows`: trace, row 4001: the file was truncated; the file has changed since it was opened"
     );
     // Other bytes in the same places.
     std::fs::write(&path, rows.replace('"', "'")).unwrap();
@@ -176,7 +176,7 @@ fn a_file_that_changes_during_the_run_is_an_error() {
     std::fs::write(&path, rows.replace("\"n\":", "\"n\":-").replace("-0}", "0}")).unwrap();
     let _ = source.sessions(4000, 64);
     let _ = trace.warmup();
-    // A file that is put in its place does not matter: the one that was opened is still read.
+    // Replacing the file does not matter: the opened one is still read.
     std::fs::write(&path, &rows).unwrap();
     std::fs::remove_file(&path).unwrap();
     folder.file("trace", "other");

@@ -1,4 +1,4 @@
-//! Session `i` is the same whoever asks, and whatever was asked before.
+//! Session `i` is independent of caller and history.
 
 use proptest::prelude::*;
 use veeksha_ports::TimeUnit;
@@ -46,7 +46,7 @@ proptest! {
             let expected = &all[first as usize..first as usize + count as usize];
             let again: Vec<_> = one.sessions(first, count).unwrap().iter().map(seen).collect();
             prop_assert_eq!(&again[..], expected);
-            // Another instance, asked for the first time.
+            // A fresh instance.
             prop_assert_eq!(&sessions(&trace, first, count)[..], expected);
         }
     }
@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn threads_see_the_same() {
+fn sessions_do_not_depend_on_threads() {
     let folder = Folder::new();
     let trace = trace(&folder, Order::Shuffled);
     let all = sessions(&trace, 0, 130);
@@ -81,7 +81,7 @@ fn threads_see_the_same() {
 }
 
 #[test]
-fn facts_reach_the_flavor() {
+fn flavor_receives_the_facts() {
     let folder = Folder::new();
     let trace = trace(&folder, Order::File);
     let session = &source(&trace).sessions(0, 1).unwrap()[0];
@@ -91,7 +91,7 @@ fn facts_reach_the_flavor() {
 }
 
 #[test]
-fn a_refusal_in_the_run_names_the_rows() {
+fn refusal_during_the_run_names_the_rows() {
     let folder = Folder::new();
     let text = "{\"s\":\"a\"}\n{\"s\":\"b\"}\n{\"s\":\"refuse\"}\n{\"s\":\"c\"}\n{\"s\":\"refuse\"}\n";
     let options = TraceOptions {

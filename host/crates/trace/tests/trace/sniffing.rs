@@ -1,4 +1,4 @@
-//! A first look at a trace.
+//! Sniffing a trace.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ fn look(bytes: impl AsRef<[u8]>) -> Sniffed {
 }
 
 #[test]
-fn formats_and_columns() {
+fn detects_formats_and_columns() {
     let lines = look("{\"a\":1,\"b\":[1]}\n{\"b\":2,\"c\\n\":3}\nnonsense\n");
     assert_eq!(lines.format, Format::JsonLines);
     assert_eq!(lines.columns, ["a", "b", "c\n"]);
@@ -45,7 +45,7 @@ fn formats_and_columns() {
 }
 
 #[test]
-fn packed_files_and_folders() {
+fn sniffs_compressed_files_and_folders() {
     let folder = Folder::new();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(b"{\"a\":1}\n").unwrap();
@@ -61,13 +61,13 @@ fn packed_files_and_folders() {
             .to_string()
             .ends_with("d: no rows")
     );
-    // What is broken further down is no matter.
+    // Errors further down do not matter.
     assert_eq!(look("[{\"a\":1},{\"b\":").columns, ["a"]);
 }
 
 #[test]
-fn the_beginning_of_a_large_packed_file_is_enough() {
-    // 24 MiB of rows in a member, of which 16 MiB are unpacked.
+fn sniffs_large_compressed_file_by_its_beginning() {
+    // 24 MiB of rows in a member, of which 16 MiB are decompressed.
     let row = format!("{{\"a\":\"{}\"}},", "x".repeat(1 << 20));
     let document = format!("{{\"data\":[{}{{}}],\"more\":1}}", row.repeat(24));
     let found = look(zstd::encode_all(document.as_bytes(), 1).unwrap());
@@ -84,7 +84,7 @@ fn the_beginning_of_a_large_packed_file_is_enough() {
 }
 
 #[test]
-fn a_first_row_beyond_the_limit_is_named() {
+fn rejects_first_row_beyond_the_limit() {
     let folder = Folder::new();
     let path = folder.file(
         "trace",
@@ -92,6 +92,6 @@ fn a_first_row_beyond_the_limit_is_named() {
     );
     assert_eq!(
         folder.without_path(&sniff(&path).unwrap_err().to_string()),
-        "trace, row 1: longer than the 67108864 bytes that a row may have (`max_row_mib`)"
+        "trace, row 1: longer than the limit of 67108864 bytes per row (`max_row_mib`)"
     );
 }

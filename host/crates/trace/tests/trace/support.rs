@@ -1,4 +1,4 @@
-//! A flavor that says what it was given, and traces written on the spot.
+//! A flavor that echoes its input, and traces written by the tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use veeksha_ports::{
 };
 use veeksha_trace::{Check, OnBadRow, Order, Trace, TraceError, TraceOptions, open};
 
-/// Gives one request for each row, whose text is the row's fields. Refuses rows that hold `"refuse"`, breaks on `"trap"`.
+/// Makes one request for each row, whose text is the row's fields. Refuses rows that contain
+/// `"refuse"`, traps on `"trap"`.
 pub(crate) struct Echo {
     info: WorkloadInfo,
     layout: Layout,
@@ -133,7 +134,8 @@ impl Flavor for Instance {
     }
 }
 
-/// Columns `name:cell`; a `!` behind the cell makes it required, further names follow after `|`.
+/// Returns columns from `name:cell`; a `!` behind the cell makes it required, aliases follow after
+/// `|`.
 pub(crate) fn layout(columns: &[&str]) -> Layout {
     let columns = columns.iter().map(|text| {
         let mut names = text.split('|');
@@ -210,7 +212,7 @@ pub(crate) fn options(path: impl Into<PathBuf>) -> TraceOptions {
     }
 }
 
-/// A folder that is gone after the test, and files in it.
+/// A temporary folder with files.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -228,12 +230,12 @@ impl Folder {
         path
     }
 
-    /// Opens a file of this content.
+    /// Opens a file with this content.
     pub(crate) fn open(&self, bytes: impl AsRef<[u8]>, layout: Layout) -> Result<Trace, TraceError> {
         open(options(self.file("trace", bytes)), Echo::of(layout))
     }
 
-    /// The message with which a file of this content is refused, without the folder.
+    /// Returns the message that refuses a file with this content, without the folder.
     pub(crate) fn refusal(&self, bytes: impl AsRef<[u8]>, layout: Layout) -> String {
         match self.open(bytes, layout) {
             Ok(trace) => panic!("accepted: {trace:?}"),
@@ -246,7 +248,7 @@ impl Folder {
     }
 }
 
-/// What a session was made of.
+/// Content of a session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Seen {
     pub(crate) key: String,
@@ -288,7 +290,7 @@ pub(crate) fn source(trace: &Trace) -> Box<dyn SessionSource> {
     }
 }
 
-/// Sessions `first .. first + count`.
+/// Returns the sessions `first .. first + count`.
 pub(crate) fn sessions(trace: &Trace, first: u64, count: u32) -> Vec<Seen> {
     source(trace)
         .sessions(first, count)
@@ -298,7 +300,7 @@ pub(crate) fn sessions(trace: &Trace, first: u64, count: u32) -> Vec<Seen> {
         .collect()
 }
 
-/// The fields of all rows of the first epoch, in the order of the sessions.
+/// Returns the fields of all rows of the first epoch, in the order of the sessions.
 pub(crate) fn fields(trace: &Trace) -> Vec<String> {
     let all = sessions(trace, 0, trace.sessions_per_epoch() as u32);
     all.into_iter()
