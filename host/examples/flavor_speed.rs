@@ -16,7 +16,7 @@ use veeksha_clock::RunClock;
 use veeksha_lua::{LuaLimits, LuaScenario};
 use veeksha_model::{Segment, Session};
 use veeksha_ports::{FlavorFactory, Workload};
-use veeksha_prompt::{Materialiser, MediaStore, Tokenizer};
+use veeksha_prompt::{Materializer, MediaStore, Tokenizer};
 use veeksha_scenario::{Flavor, Generator, Shipped, Trace as TraceKeys};
 use veeksha_trace::{Check, OnBadRow, Order, TraceOptions};
 use veeksha_wasm::{EngineOptions, Grants, Limits, NoLog, PluginEngine, TokenCounter};
@@ -88,15 +88,15 @@ fn measure(path: &Path) {
     }
     let generation = seconds(began);
 
-    let mut materialiser = Materialiser::new(tokenizer).expect("words");
+    let mut materializer = Materializer::new(tokenizer).expect("words");
     if let Some(media) = &trace_keys.media_folder {
         let store = MediaStore::default().with_folder(folder.join(media));
-        materialiser = materialiser.with_media(store.expect("the media"));
+        materializer = materializer.with_media(store.expect("the media"));
     }
     let (began, mut tokens) = (clock.now(), 0u64);
     'measured: loop {
         for request in sample.iter().flat_map(|session| &session.requests) {
-            let prepared = materialiser.prepare(request.clone()).expect("a prompt");
+            let prepared = materializer.prepare(request.clone()).expect("a prompt");
             tokens += u64::from(prepared.prompt_tokens);
             if seconds(began) >= SECONDS {
                 break 'measured;

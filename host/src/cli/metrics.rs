@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use veeksha_metrics::{Catalogue, FigureInfo, MetricInfo, Scope};
 use veeksha_model::MetricDefinition;
-use veeksha_report::{Colour, Row, Section, summary_table};
+use veeksha_report::{ColorMode, Row, Section, summary_table};
 
 use crate::cli::args::MetricsArgs;
 use veeksha_app::Failure;
@@ -101,7 +101,7 @@ fn list(catalogue: &Catalogue) -> String {
     if !of_plugins.rows.is_empty() {
         sections.push(of_plugins);
     }
-    let table = summary_table(&sections, WIDTH, Colour::of_stdout());
+    let table = summary_table(&sections, WIDTH, ColorMode::from_stdout());
     format!(
         "{table}\n`veeksha-host metrics NAME` explains one. Plugins define further metrics: --plugin FILE or --scenario FILE shows them too."
     )

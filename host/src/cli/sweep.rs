@@ -2,7 +2,7 @@
 
 use veeksha_clock::RunClock;
 use veeksha_experiments::{CellOutcome, Sweep};
-use veeksha_report::{Colour, summary_table};
+use veeksha_report::{ColorMode, summary_table};
 
 use crate::cli::output::Printed;
 use crate::interrupt::Interrupts;
@@ -51,7 +51,7 @@ pub(crate) fn each(
     if !quiet {
         let mut sections = vec![sweep.table()];
         sections.extend(sweep.health());
-        terminal::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
+        terminal::out(summary_table(&sections, WIDTH, ColorMode::from_stdout()));
     }
     for group in sweep.groups() {
         if let Some(folder) = &group.folder {

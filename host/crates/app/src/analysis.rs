@@ -14,7 +14,7 @@ use veeksha_model::ErrorClass;
 use veeksha_page::{PageData, RequestSample, RunState};
 use veeksha_ports::WorkloadInfo;
 use veeksha_present::{FailureClass, RunAnalysis, RunDescription, page};
-use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressFigures, RunFolder};
+use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressStats, RunFolder};
 use veeksha_scenario::{Scenario, Traffic};
 
 use crate::compat_output::{CompatOptions, Exporting};
@@ -194,7 +194,7 @@ impl Analysis {
     }
 
     /// Where the run stands, for the progress line.
-    pub(crate) fn progress(&self, elapsed: f64, sessions_planned: Option<u64>) -> ProgressFigures {
+    pub(crate) fn progress(&self, elapsed: f64, sessions_planned: Option<u64>) -> ProgressStats {
         builtin_evaluator::progress(&self.evaluator.live(), elapsed, sessions_planned)
     }
 

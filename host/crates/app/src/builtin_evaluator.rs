@@ -5,7 +5,7 @@ use veeksha_metrics::{
     WholeAnswers, WindowAnchor, WindowSelection,
 };
 use veeksha_model::{MetricDefinition, Nanos};
-use veeksha_report::ProgressFigures;
+use veeksha_report::ProgressStats;
 use veeksha_scenario::{
     DecodeWindowConfig as Written, Evaluator, Generator, MinActiveRequests as AtLeast, Performance, Scenario,
     Traffic, WindowSelection as Selection,
@@ -130,8 +130,8 @@ pub(crate) fn fidelity(scenario: &Scenario) -> Option<Option<FidelitySchedule>> 
 }
 
 /// Where a run stands, for the progress line.
-pub(crate) fn progress(live: &Live, elapsed: f64, sessions_planned: Option<u64>) -> ProgressFigures {
-    ProgressFigures {
+pub(crate) fn progress(live: &Live, elapsed: f64, sessions_planned: Option<u64>) -> ProgressStats {
+    ProgressStats {
         elapsed,
         sessions: live.sessions_started,
         sessions_planned,

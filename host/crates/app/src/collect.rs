@@ -12,7 +12,7 @@ use veeksha_page::{Live, RunState};
 use veeksha_pipeline::Entry;
 use veeksha_ports::PluginFailure;
 use veeksha_present::RunAnalysis;
-use veeksha_report::{Progress, ProgressFigures, RecordWriter, RunFolder, Trace, stream_line};
+use veeksha_report::{Progress, ProgressStats, RecordWriter, RunFolder, Trace, stream_line};
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario};
 
 use crate::analysis::{Analysis, Setup};
@@ -266,7 +266,7 @@ impl<P: RequestPlugins> Collector<P> {
         }
     }
 
-    fn progress(&self, elapsed: f64, sessions_planned: Option<u64>) -> ProgressFigures {
+    fn progress(&self, elapsed: f64, sessions_planned: Option<u64>) -> ProgressStats {
         self.analysis.progress(elapsed, sessions_planned)
     }
 }
@@ -315,7 +315,7 @@ fn collect(
         }
         if elapsed - printed >= interval {
             printed = elapsed;
-            progress.say(&stream_line(
+            progress.print_line(&stream_line(
                 &collector.progress(elapsed, output.sessions_planned),
             ));
         }
@@ -326,7 +326,7 @@ fn collect(
         }
         if !disk_failure_reported && let Some(failure) = collector.disk_failure() {
             disk_failure_reported = true;
-            progress.say(&format!(
+            progress.print_line(&format!(
                 "warning: {failure}; the run continues, its record is incomplete"
             ));
         }

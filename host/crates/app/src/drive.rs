@@ -54,7 +54,7 @@ pub(crate) fn drive(
         &wired.plan,
         &wired.factory,
         &wired.tokenizer,
-        wired.materialiser.clone(),
+        wired.materializer.clone(),
         start_transport,
         events,
         control,

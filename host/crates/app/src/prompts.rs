@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use veeksha_model::Role;
-use veeksha_prompt::{ChatTemplate, Materialiser, MediaStore, PromptTarget};
+use veeksha_prompt::{ChatTemplate, Materializer, MediaStore, PromptTarget};
 use veeksha_scenario::{Flavor, Generator, PromptLength};
 
 use crate::failure::Failure;
@@ -12,11 +12,11 @@ use crate::source::Loaded;
 use crate::tokenizers::Found;
 use veeksha_present::terminal;
 
-/// The materialiser of a run.
-pub fn materialiser(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result<Materialiser, Failure> {
+/// The materializer of a run.
+pub fn materializer(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result<Materializer, Failure> {
     let tokenizer = found.tokenizer.clone();
     let name = tokenizer.name().to_owned();
-    let mut materialiser = Materialiser::new(tokenizer)
+    let mut materializer = Materializer::new(tokenizer)
         .map_err(|error| Failure::usage(format!("the tokenizer {name}: {error}")))?
         .salted(salt);
     if let Some(template) = found.chat_template(loaded)? {
@@ -25,9 +25,9 @@ pub fn materialiser(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result
             PromptLength::Wrapped => PromptTarget::Wrapped,
         };
         says_what_it_is_given(&template)?;
-        materialiser = materialiser.with_template(template, target);
+        materializer = materializer.with_template(template, target);
     }
-    Ok(materialiser.with_media(media(loaded)?))
+    Ok(materializer.with_media(media(loaded)?))
 }
 
 /// A template that drops or doubles what a user says would be measured as something else.
@@ -50,8 +50,8 @@ fn says_what_it_is_given(template: &ChatTemplate) -> Result<(), Failure> {
 }
 
 /// Says of which requests the chat template could not do what was asked.
-pub(crate) fn report(materialiser: &Materialiser) {
-    let notes = materialiser.template_notes();
+pub(crate) fn report(materializer: &Materializer) {
+    let notes = materializer.template_notes();
     for (count, what) in [
         (
             notes.refused,

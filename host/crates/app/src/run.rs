@@ -66,7 +66,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     if let Some(server) = simulator {
         server.stop();
     }
-    prompts::report(&wired.materialiser);
+    prompts::report(&wired.materializer);
     let end = ended?;
     let test = if self_test {
         SelfTestResult::measure(&scenario, &collected.analysis, options, control)
@@ -165,7 +165,7 @@ pub fn simulate(
         &target,
         &wired.factory,
         &wired.tokenizer,
-        &wired.materialiser,
+        &wired.materializer,
         &mut |entry| collector.take(entry),
         control,
     )?;

@@ -44,9 +44,9 @@ pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option
 /// that knows the interface.
 pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
     if loaded.scenario.client.apply_chat_template {
-        let materialiser = wired.materialiser.clone();
+        let materializer = wired.materializer.clone();
         target.api.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
-            materialiser
+            materializer
                 .render_conversation(messages)
                 .map_err(|error| error.to_string())
         }));

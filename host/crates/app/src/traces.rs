@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_ports::{PluginFailure, PluginFailureKind};
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::{
     FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys, Traffic,
 };
@@ -25,11 +25,11 @@ pub fn open(
     loaded: &Loaded,
     trace: &veeksha_scenario::Trace,
     tokenizer: &Tokenizer,
-    materialiser: &Arc<Materialiser>,
+    materializer: &Arc<Materializer>,
     notes: &mut Vec<String>,
 ) -> Result<Trace, Failure> {
     let flavor = flavors::factory(loaded, &trace.flavor, tokenizer)?;
-    let flavor = validated_flavor::checked(flavor, materialiser.clone());
+    let flavor = validated_flavor::checked(flavor, materializer.clone());
     let opened = veeksha_trace::open(options(loaded, &trace.keys), flavor).map_err(failure)?;
     let skipped = opened.skipped();
     if skipped.total > 0 {

@@ -7,22 +7,22 @@ use veeksha_model::Session;
 use veeksha_ports::{
     Flavor, FlavorFactory, Layout, PluginFailure, PluginFailureKind, TraceFacts, TraceGroup, WorkloadInfo,
 };
-use veeksha_prompt::Materialiser;
+use veeksha_prompt::Materializer;
 
 /// A factory whose flavors check what they make.
 pub(crate) fn checked(
     factory: Arc<dyn FlavorFactory>,
-    materialiser: Arc<Materialiser>,
+    materializer: Arc<Materializer>,
 ) -> Arc<dyn FlavorFactory> {
     Arc::new(Checked {
         factory,
-        materialiser,
+        materializer,
     })
 }
 
 struct Checked {
     factory: Arc<dyn FlavorFactory>,
-    materialiser: Arc<Materialiser>,
+    materializer: Arc<Materializer>,
 }
 
 impl FlavorFactory for Checked {
@@ -34,7 +34,7 @@ impl FlavorFactory for Checked {
         Ok(Box::new(CheckedFlavor {
             plugin: self.info().name.clone(),
             flavor: self.factory.open()?,
-            materialiser: self.materialiser.clone(),
+            materializer: self.materializer.clone(),
         }))
     }
 }
@@ -42,13 +42,13 @@ impl FlavorFactory for Checked {
 struct CheckedFlavor {
     plugin: String,
     flavor: Box<dyn Flavor>,
-    materialiser: Arc<Materialiser>,
+    materializer: Arc<Materializer>,
 }
 
 impl CheckedFlavor {
     fn check(&self, session: &Session, group: &TraceGroup) -> Result<(), PluginFailure> {
         for request in &session.requests {
-            if let Err(error) = self.materialiser.check(request) {
+            if let Err(error) = self.materializer.check(request) {
                 let rows = group.rows.iter().map(|row| row.number.to_string());
                 let rows = rows.take(8).collect::<Vec<_>>().join(", ");
                 return Err(PluginFailure::new(

@@ -7,7 +7,7 @@ use veeksha_metrics::Objectives;
 use veeksha_model::MetricDefinition;
 use veeksha_pipeline::Plan;
 use veeksha_ports::WorkloadFactory;
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::{Generator, LuaKind};
 
 use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario};
@@ -24,7 +24,7 @@ pub struct Wired {
     /// Counts tokens.
     pub tokenizer: Tokenizer,
     /// Makes prompts.
-    pub(crate) materialiser: Arc<Materialiser>,
+    pub(crate) materializer: Arc<Materializer>,
     /// Traffic and threads.
     pub(crate) plan: Plan,
     /// The plugins that measure and check the run.
@@ -43,14 +43,14 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
     found.note_in(&mut loaded.scenario);
     let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
-    let materialiser = Arc::new(prompts::materialiser(loaded, &found, salt)?);
+    let materializer = Arc::new(prompts::materializer(loaded, &found, salt)?);
     let tokenizer = found.tokenizer;
     let trace = match &loaded.scenario.session_generator {
         Generator::Trace(trace) => Some(traces::open(
             loaded,
             trace,
             &tokenizer,
-            &materialiser,
+            &materializer,
             &mut notes,
         )?),
         _ => None,
@@ -74,7 +74,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     Ok(Wired {
         factory,
         tokenizer,
-        materialiser,
+        materializer,
         plan,
         evaluators,
         definitions,

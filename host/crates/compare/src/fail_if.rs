@@ -69,7 +69,7 @@ impl Measured {
     fn quantity(&self) -> Quantity {
         let name = self.name.name.clone();
         match self.aggregate {
-            None => Quantity::Figure(name),
+            None => Quantity::RunMetric(name),
             Some(aggregate) => Quantity::Samples {
                 aggregate,
                 metric: name,

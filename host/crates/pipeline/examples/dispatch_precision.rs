@@ -19,7 +19,7 @@ use veeksha_ports::{
     ConnectionUse, Job, Outcome, PluginFailure, SessionSource, Sinks, Timings, Transport, Workload,
     WorkloadFactory, WorkloadInfo,
 };
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
 
 struct OneTurn(WorkloadInfo);
@@ -153,7 +153,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .and_then(|rounds| rounds.parse().ok())
         .unwrap_or(10);
     let tokenizer = Tokenizer::embedded()?;
-    let materialiser = Arc::new(Materialiser::new(tokenizer.clone())?);
+    let materializer = Arc::new(Materializer::new(tokenizer.clone())?);
     let factory: Arc<dyn WorkloadFactory> = Arc::new(OneTurn(WorkloadInfo {
         name: "one turn".into(),
         version: "1".into(),
@@ -180,7 +180,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 &plan(*spin),
                 &factory,
                 &tokenizer,
-                materialiser.clone(),
+                materializer.clone(),
                 start,
                 &events,
                 &Control::default(),

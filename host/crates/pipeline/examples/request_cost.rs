@@ -22,7 +22,7 @@ use veeksha_ports::{
     ConnectionUse, Job, Outcome, PluginFailure, SessionSource, Sinks, Timings, Transport, Workload,
     WorkloadFactory, WorkloadInfo,
 };
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Grace, Limits, SchedulerConfig, Shard, Traffic};
 
 struct OneTurn(WorkloadInfo);
@@ -174,7 +174,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .and_then(|requests| requests.parse().ok())
         .unwrap_or(50_000);
     let tokenizer = Tokenizer::embedded()?;
-    let materialiser = Arc::new(Materialiser::new(tokenizer.clone())?);
+    let materializer = Arc::new(Materializer::new(tokenizer.clone())?);
     let factory: Arc<dyn WorkloadFactory> = Arc::new(OneTurn(WorkloadInfo {
         name: "one turn".into(),
         version: "1".into(),
@@ -207,7 +207,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         &plan,
         &factory,
         &tokenizer,
-        materialiser,
+        materializer,
         start,
         &events,
         &Control::default(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veeksha_model::{Label, Prepared, Request, Segment, SessionId};
 use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind};
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::NodePlan;
 
 use crate::fallback::MinTokensPrompt;
@@ -18,7 +18,7 @@ const MAX_TEXT_BYTES: usize = 16 << 20;
 #[derive(Clone)]
 pub(crate) struct Preparer {
     pub(crate) plugin: String,
-    pub(crate) materialiser: Arc<Materialiser>,
+    pub(crate) materializer: Arc<Materializer>,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) min_tokens_prompt: Option<MinTokensPrompt>,
     pub(crate) timing: Timing,
@@ -73,7 +73,7 @@ impl Preparer {
             )));
         }
         let node = request.node;
-        let mut prepared = self.materialiser.prepare(request).map_err(|error| {
+        let mut prepared = self.materializer.prepare(request).map_err(|error| {
             self.refused(format!(
                 "the prompt of {session}, node {node} cannot be made: {error}"
             ))

@@ -8,7 +8,7 @@ use veeksha_clock::RunClock;
 use veeksha_events::{Event, PluginCall, RunInfo};
 use veeksha_model::{Nanos, Prepared, SessionId};
 use veeksha_ports::{PluginFailure, Returned, Sinks, Transport, WorkloadFactory};
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Action, Input, Scheduler, SchedulerConfig};
 
 use crate::completion::{Completion, TargetWatch, complete};
@@ -55,7 +55,7 @@ pub fn run(
     plan: &Plan,
     factory: &Arc<dyn WorkloadFactory>,
     tokenizer: &Tokenizer,
-    materialiser: Arc<Materialiser>,
+    materializer: Arc<Materializer>,
     start_transport: impl FnOnce(RunClock, Sinks) -> Result<Arc<dyn Transport>, PipelineError>,
     events: &Sender<Entry>,
     control: &Control,
@@ -63,7 +63,7 @@ pub fn run(
     let part = Part::of(plan)?;
     let preparer = Preparer {
         plugin: factory.info().name.clone(),
-        materialiser,
+        materializer,
         tokenizer: tokenizer.clone(),
         min_tokens_prompt: plan.min_tokens_prompt.clone(),
         timing: Timing::of(plan),

@@ -1,7 +1,7 @@
 //! The closing table of a run, as text for the terminal.
 
 use veeksha_certificate::Certificate;
-use veeksha_report::{Colour, summary_table};
+use veeksha_report::{ColorMode, summary_table};
 
 use crate::accuracy::AccuracyContext;
 use crate::run_analysis::RunAnalysis;
@@ -15,7 +15,7 @@ pub fn summary(results: &RunAnalysis, certificate: &Certificate, accuracy: &Accu
     let mut sections = table::sections(&results.evaluation, certificate, accuracy);
     sections.extend(results.fidelity.as_ref().map(replay_section::section));
     sections.extend(table::health(&results.health));
-    let mut text = summary_table(&sections, WIDTH, Colour::of_stdout());
+    let mut text = summary_table(&sections, WIDTH, ColorMode::from_stdout());
     for view in &results.views {
         text.push_str(&format!("\n\n{}", view.text()));
     }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_wanted_twice_is_kept() {
+    fn keeps_only_texts_requested_twice() {
         let mut cache = TextCache::new(1000);
         cache.offer(1, &text(10));
         assert!(cache.get(1).is_none());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first_and_bytes_stay_bounded() {
+    fn evicts_least_recently_used_within_the_byte_limit() {
         let mut cache = TextCache::new(1000);
         for round in 0..2 {
             for key in 0..4 {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_keys_is_bounded() {
+    fn bounds_the_remembered_keys() {
         let mut cache = TextCache::new(10);
         for key in 0..200_000 {
             cache.offer(key, &text(1));

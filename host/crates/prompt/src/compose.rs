@@ -2,22 +2,22 @@
 
 use veeksha_model::Seed;
 
-use crate::count::Built;
+use crate::count::BuiltText;
 use crate::error::PromptError;
-use crate::synthetic::Run;
+use crate::synthetic::SyntheticRun;
 use crate::words::Words;
 
 /// A piece of a message's text. Adjacent texts have been joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    Synthetic(Run),
+    Synthetic(SyntheticRun),
 }
 
 /// A finished text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Composed {
-    pub(crate) built: Built,
+    pub(crate) built: BuiltText,
     /// Requested tokens.
     pub(crate) target: u32,
     /// Tokens of the text.
@@ -31,7 +31,7 @@ const REPAIRS: u32 = 128;
 
 impl Piece {
     pub(crate) fn synthetic(seed: Seed, tokens: u32) -> Piece {
-        Piece::Synthetic(Run::new(seed, tokens))
+        Piece::Synthetic(SyntheticRun::new(seed, tokens))
     }
 }
 
@@ -46,9 +46,9 @@ impl Piece {
 pub(crate) fn repaired(
     pieces: &mut [Piece],
     target: u32,
-    mut build: impl FnMut(&[Piece]) -> Built,
-    mut measure: impl FnMut(&Built) -> Result<u32, PromptError>,
-) -> Result<(Built, u32), PromptError> {
+    mut build: impl FnMut(&[Piece]) -> BuiltText,
+    mut measure: impl FnMut(&BuiltText) -> Result<u32, PromptError>,
+) -> Result<(BuiltText, u32), PromptError> {
     let mut turn = 0;
     loop {
         let built = build(pieces);
@@ -98,7 +98,7 @@ pub(crate) fn shorten(pieces: &mut [Piece], mut words: u32) -> bool {
 }
 
 /// Concatenates the pieces.
-pub(crate) fn build(words: &Words, pieces: &[Piece]) -> Built {
+pub(crate) fn build(words: &Words, pieces: &[Piece]) -> BuiltText {
     let mut text = String::new();
     let mut stretches: Vec<(usize, usize)> = Vec::new();
     for piece in pieces {
@@ -115,7 +115,7 @@ pub(crate) fn build(words: &Words, pieces: &[Piece]) -> Built {
             }
         }
     }
-    Built {
+    BuiltText {
         text: text.into(),
         stretches,
     }

@@ -9,26 +9,26 @@ use crate::words::{Guarantee, Words};
 
 /// A text and its synthetic parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Built {
+pub(crate) struct BuiltText {
     pub(crate) text: Arc<str>,
     /// Byte ranges of synthetic text; adjacent ones are merged.
     pub(crate) stretches: Vec<(usize, usize)>,
 }
 
-impl Built {
+impl BuiltText {
     /// Wraps text that is synthetic as a whole.
-    pub(crate) fn synthetic(text: Arc<str>) -> Built {
+    pub(crate) fn synthetic(text: Arc<str>) -> BuiltText {
         let stretches = if text.is_empty() {
             Vec::new()
         } else {
             vec![(0, text.len())]
         };
-        Built { text, stretches }
+        BuiltText { text, stretches }
     }
 
     /// Wraps text that is not synthetic.
-    pub(crate) fn verbatim(text: String) -> Built {
-        Built {
+    pub(crate) fn verbatim(text: String) -> BuiltText {
+        BuiltText {
             text: text.into(),
             stretches: Vec::new(),
         }
@@ -47,35 +47,35 @@ const MARGIN: usize = 1;
 const PART_BYTES: usize = 4 << 10;
 /// Size of cached parts at which the cache is cleared. 8192 words before and after a template are
 /// about two mebibytes.
-const MEMO_BYTES: usize = 16 << 20;
+const COUNT_CACHE_BYTES: usize = 16 << 20;
 
 /// Cached token counts of short recurring texts.
 #[derive(Debug)]
-pub(crate) struct Counted {
-    memo: RwLock<Memo>,
+pub(crate) struct TokenCounter {
+    memo: RwLock<CountCache>,
     /// See [`Tokenizer::cuts`].
     cuts: Vec<String>,
 }
 
 #[derive(Debug, Default)]
-struct Memo {
+struct CountCache {
     bytes: usize,
     counts: HashMap<Box<str>, u32>,
 }
 
-impl Counted {
+impl TokenCounter {
     pub(crate) fn of(tokenizer: &Tokenizer) -> Self {
-        Counted {
+        TokenCounter {
             memo: RwLock::default(),
             cuts: tokenizer.cuts(),
         }
     }
 
     /// Returns the effect of the following text on the word before it.
-    fn cut_at(&self, rest: &str) -> Behind {
+    fn cut_at(&self, rest: &str) -> FollowedBy {
         match rest.is_empty() || self.cuts.iter().any(|token| rest.starts_with(token.as_str())) {
-            true => Behind::Nothing,
-            false => Behind::Text,
+            true => FollowedBy::Nothing,
+            false => FollowedBy::Text,
         }
     }
 
@@ -96,8 +96,8 @@ impl Counted {
         }
         let tokens = tokenizer.try_count(text)?;
         let mut memo = self.memo.write().unwrap_or_else(PoisonError::into_inner);
-        if memo.bytes > MEMO_BYTES {
-            *memo = Memo::default();
+        if memo.bytes > COUNT_CACHE_BYTES {
+            *memo = CountCache::default();
         }
         memo.bytes += text.len() + 64;
         memo.counts.insert(text.into(), tokens);
@@ -114,8 +114,8 @@ impl Counted {
 pub(crate) fn count(
     tokenizer: &Tokenizer,
     words: &Words,
-    counted: &Counted,
-    built: &Built,
+    counted: &TokenCounter,
+    built: &BuiltText,
 ) -> Result<u32, PromptError> {
     let text = &*built.text;
     if words.guarantee == Guarantee::Checked {
@@ -143,14 +143,14 @@ pub(crate) fn count(
 
 /// The effect of the text after a stretch on its last word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behind {
+enum FollowedBy {
     Nothing,
     Text,
 }
 
 /// Returns the words of a stretch that are not adjacent to text: the offset of their beginning,
 /// their number, and the offset of their end. `None` if there are none.
-fn inner_words(text: &str, start: usize, end: usize, behind: Behind) -> Option<(usize, u32, usize)> {
+fn inner_words(text: &str, start: usize, end: usize, behind: FollowedBy) -> Option<(usize, u32, usize)> {
     let stretch = &text[start..end];
     // The space after the last word of the margin; the first word may have a space before it.
     let left = match start {
@@ -164,8 +164,8 @@ fn inner_words(text: &str, start: usize, end: usize, behind: Behind) -> Option<(
         }
     };
     let right = match behind {
-        Behind::Nothing => end,
-        Behind::Text => start + stretch.rmatch_indices(' ').nth(MARGIN - 1)?.0,
+        FollowedBy::Nothing => end,
+        FollowedBy::Text => start + stretch.rmatch_indices(' ').nth(MARGIN - 1)?.0,
     };
     let inner = text.get(left..right).filter(|inner| !inner.is_empty())?;
     let spaces = inner.bytes().filter(|byte| *byte == b' ').count();
@@ -182,16 +182,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_on_either_side_belongs_to_the_text_beside_it() {
+    fn encodes_one_word_on_either_side_with_the_text() {
         //          0123456789012345678901
         let text = "T: one two three four.";
         // After a text, with and without a space before the first word.
-        let inner_words = |text, start, end| inner_words(text, start, end, Behind::Text);
+        let inner_words = |text, start, end| inner_words(text, start, end, FollowedBy::Text);
         assert_eq!(inner_words(text, 2, 21), Some((6, 2, 16)));
         assert_eq!(inner_words(text, 3, 21), Some((6, 2, 16)));
         // At the very beginning and end there is no adjacent text.
         assert_eq!(inner_words("one two.", 0, 7), Some((0, 1, 3)));
-        let at_the_end = |text, start, end| super::inner_words(text, start, end, Behind::Nothing);
+        let at_the_end = |text, start, end| super::inner_words(text, start, end, FollowedBy::Nothing);
         assert_eq!(at_the_end("T: one two", 3, 10), Some((6, 1, 10)));
         assert_eq!(at_the_end("one two", 0, 7), Some((0, 2, 7)));
         assert_eq!(at_the_end("T: one two<|end|>", 3, 10), Some((6, 1, 10)));

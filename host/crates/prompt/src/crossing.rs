@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_without_a_space_inside_change_nothing() {
+    fn ignores_tokens_without_inner_space() {
         let words = ["one", "two"];
         assert_eq!(
             left_over(&["▁one", "▁▁", "▁", ".▁", "É▁one", "two!"], &words),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smaller_side_is_left_out() {
+    fn excludes_the_smaller_side() {
         // `e▁t` occurs in `one two` and `one ten`; one word ends with e, two begin with t.
         assert_eq!(left_over(&["e▁t"], &["one", "two", "ten"]), ["two", "ten"]);
         // Two words end with e, one begins with t.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_words_are_told_from_parts() {
+    fn distinguishes_whole_words_from_parts() {
         // Only the word `of` itself is possible before `the...`.
         assert_eq!(
             left_over(&["▁of▁th"], &["of", "roof", "there", "three"]),

@@ -32,7 +32,7 @@ mod tests {
     /// With `UPDATE_WORDS` set, the file is written instead, for use after the tokenizer was
     /// regenerated.
     #[test]
-    fn the_words_are_those_that_are_found() {
+    fn stored_words_match_the_tokenizer() {
         let found = Words::find(&Tokenizer::embedded().unwrap()).unwrap();
         if std::env::var_os("UPDATE_WORDS").is_some() {
             let mut text = String::new();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_from_paths() {
+    fn distinguishes_names_from_paths() {
         for name in [
             "gpt2",
             "meta-llama/Llama-3.1-8B-Instruct",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_follow_the_hub() {
+    fn builds_hub_urls() {
         assert_eq!(
             url("Qwen/Qwen3-8B"),
             "https://huggingface.co/Qwen/Qwen3-8B/resolve/main/tokenizer.json"
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn both_caches_are_searched_ours_first() {
+    fn searches_host_cache_first() {
         let root = tempfile::tempdir().unwrap();
         let (own, theirs) = (root.path().join("own"), root.path().join("hub"));
         let find = || cached_in("org/model", &own, Some(&theirs));

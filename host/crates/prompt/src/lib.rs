@@ -2,7 +2,7 @@
 //!
 //! * [`Tokenizer`] is a Hugging Face `tokenizer.json`: a file, a model folder, or the small one
 //!   inside the binary.
-//! * [`Materialiser`] writes synthetic text with it, from words that are one token each at any
+//! * [`Materializer`] writes synthetic text with it, from words that are one token each at any
 //!   position, and joins segments to messages. Lengths are exact: as far as possible by a proof
 //!   when the tokenizer is loaded, otherwise by encoding again and repairing. See the module
 //!   `words`.
@@ -30,7 +30,7 @@ mod embedded;
 mod error;
 mod file;
 pub mod hub;
-mod materialiser;
+mod materializer;
 mod media;
 mod meter;
 mod salt;
@@ -43,7 +43,7 @@ mod wrapping;
 mod writer;
 
 pub use error::PromptError;
-pub use materialiser::{MAX_TOKENS, Materialiser};
+pub use materializer::{MAX_TOKENS, Materializer};
 pub use media::{MAX_MEDIA_BYTES, MediaError, MediaStore};
 pub use template::{ChatTemplate, SpecialTokens};
 pub use tokenizer::Tokenizer;

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use veeksha_model::Role;
 
-use crate::count::Built;
+use crate::count::BuiltText;
 use crate::error::PromptError;
 use crate::skeleton::Skeleton;
 use crate::template::ChatTemplate;
@@ -47,7 +47,7 @@ struct Shape {
 
 /// Position of a request in its conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Position {
     First,
     Later,
 }
@@ -66,9 +66,9 @@ impl TemplateMeter {
     pub(crate) fn tokens(
         &self,
         writer: &Writer,
-        place: Place,
+        place: Position,
         roles: &[Role],
-        messages: &[&Built],
+        messages: &[&BuiltText],
     ) -> Result<u32, PromptError> {
         let shape = self.shape(writer, place, roles)?;
         let whole = match &shape.skeleton {
@@ -89,7 +89,7 @@ impl TemplateMeter {
                     .filter(|_| synthetic)
                     .map(|skeleton| skeleton.assemble(messages))
                     .filter(|assembled| *assembled.text == *rendered);
-                writer.count(&assembled.unwrap_or_else(|| Built::verbatim(rendered)))?
+                writer.count(&assembled.unwrap_or_else(|| BuiltText::verbatim(rendered)))?
             }
         };
         Ok(whole.saturating_sub(self.before(writer, place)?))
@@ -97,11 +97,11 @@ impl TemplateMeter {
 
     /// Returns the number of tokens that the template adds to short messages with these roles,
     /// which is close to that of others.
-    pub(crate) fn adds(&self, writer: &Writer, place: Place, roles: &[Role]) -> Result<u32, PromptError> {
+    pub(crate) fn adds(&self, writer: &Writer, place: Position, roles: &[Role]) -> Result<u32, PromptError> {
         Ok(self.shape(writer, place, roles)?.adds)
     }
 
-    fn shape(&self, writer: &Writer, place: Place, roles: &[Role]) -> Result<Shape, PromptError> {
+    fn shape(&self, writer: &Writer, place: Position, roles: &[Role]) -> Result<Shape, PromptError> {
         let slot = place as usize;
         // A panic with the lock held leaves at worst incomplete shapes.
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
@@ -109,15 +109,19 @@ impl TemplateMeter {
             return Ok(shape);
         }
         drop(shapes);
-        let stand_in = self.stand_in();
-        let history = if place == Place::Later { &stand_in[..] } else { &[] };
+        let previous_turn = self.previous_turn();
+        let history = if place == Position::Later {
+            &previous_turn[..]
+        } else {
+            &[]
+        };
         let skeleton = Skeleton::of(&self.template, history, roles, &self.word).map(Arc::new);
         // Three words: one on either side of the template's text, and one between them.
         let sample = [self.word.as_str(); 3].join(" ");
         let rendered = self.render(place, roles.iter().map(|role| (*role, sample.as_str())))?;
         let content = 3 * roles.len() as u32;
         let whole = writer
-            .count(&Built::verbatim(rendered))?
+            .count(&BuiltText::verbatim(rendered))?
             .saturating_sub(self.before(writer, place)?);
         let shape = Shape {
             skeleton,
@@ -132,7 +136,7 @@ impl TemplateMeter {
     }
 
     /// Returns the substitute for the previous conversation.
-    fn stand_in(&self) -> [(Role, &str); 2] {
+    fn previous_turn(&self) -> [(Role, &str); 2] {
         [
             (Role::User, self.word.as_str()),
             (Role::Assistant, self.word.as_str()),
@@ -141,13 +145,13 @@ impl TemplateMeter {
 
     fn render<'a>(
         &'a self,
-        place: Place,
+        place: Position,
         new: impl Iterator<Item = (Role, &'a str)>,
     ) -> Result<String, PromptError> {
-        let stand_in = self.stand_in();
+        let previous_turn = self.previous_turn();
         let before = match place {
-            Place::First => &[],
-            Place::Later => &stand_in[..],
+            Position::First => &[],
+            Position::Later => &previous_turn[..],
         };
         let messages: Vec<(Role, &str)> = before.iter().copied().chain(new).collect();
         self.template.render(&messages, true)
@@ -155,14 +159,14 @@ impl TemplateMeter {
 
     /// Returns the tokens of the previous conversation as the server left it: its prompt, followed
     /// by the answer.
-    fn before(&self, writer: &Writer, place: Place) -> Result<u32, PromptError> {
-        if place == Place::First {
+    fn before(&self, writer: &Writer, place: Position) -> Result<u32, PromptError> {
+        if place == Position::First {
             return Ok(0);
         }
         let tokens = self.before.get_or_init(|| {
-            let [asked, (_, answer)] = self.stand_in();
+            let [asked, (_, answer)] = self.previous_turn();
             let left = self.template.render(&[asked], true).map(|prompt| prompt + answer);
-            left.and_then(|text| writer.count(&Built::verbatim(text)))
+            left.and_then(|text| writer.count(&BuiltText::verbatim(text)))
                 .map_err(|error| error.to_string())
         });
         tokens.clone().map_err(|reason| PromptError::Template {

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mixer_is_splitmix64() {
+    fn mixer_matches_splitmix64() {
         // The first words of the reference implementation for the state 1234567
         // (prng.di.unimi.it/splitmix64.c).
         let golden = 0x9e37_79b9_7f4a_7c15u64;
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_stay_apart_and_salts_differ() {
+    fn salted_seeds_stay_distinct() {
         let seeds: Vec<Seed> = (0..1000u64)
             .chain((0..1000).map(|seed| seed << 40 | 1))
             .map(Seed::from)

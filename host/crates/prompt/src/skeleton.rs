@@ -7,7 +7,7 @@
 
 use veeksha_model::Role;
 
-use crate::count::Built;
+use crate::count::BuiltText;
 use crate::template::ChatTemplate;
 
 /// The texts before, between and after the messages.
@@ -67,18 +67,18 @@ impl Skeleton {
             let contents: Vec<String> = (0..roles.len())
                 .map(|message| vec![word; length + message % 3].join(" "))
                 .collect();
-            let built: Vec<Built> = contents
+            let built: Vec<BuiltText> = contents
                 .iter()
-                .map(|text| Built::synthetic(text.as_str().into()))
+                .map(|text| BuiltText::synthetic(text.as_str().into()))
                 .collect();
-            let built: Vec<&Built> = built.iter().collect();
+            let built: Vec<&BuiltText> = built.iter().collect();
             render(&contents).as_deref() == Some(&*skeleton.assemble(&built).text)
         });
         holds.then_some(skeleton)
     }
 
     /// Returns the whole text for these messages.
-    pub(crate) fn assemble(&self, messages: &[&Built]) -> Built {
+    pub(crate) fn assemble(&self, messages: &[&BuiltText]) -> BuiltText {
         let around: usize = self.before.iter().map(String::len).sum();
         let inside: usize = messages.iter().map(|message| message.text.len()).sum();
         let mut text = String::with_capacity(around + inside + self.behind.len());
@@ -96,7 +96,7 @@ impl Skeleton {
             text.push_str(&message.text);
         }
         text.push_str(&self.behind);
-        Built {
+        BuiltText {
             text: text.into(),
             stretches,
         }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_around_the_messages_is_found() {
+    fn finds_the_text_around_messages() {
         let template = template(
             "<s>{% for m in messages %}[{{ m.role }}] {{ m.content | trim }}\n{% endfor %}{% if add_generation_prompt %}[go]{% endif %}",
         );
@@ -141,8 +141,8 @@ mod tests {
             (skeleton.order.as_slice(), skeleton.behind.as_str()),
             (&[0, 1][..], "\n[go]")
         );
-        let one = Built::synthetic("a b".into());
-        let two = Built {
+        let one = BuiltText::synthetic("a b".into());
+        let two = BuiltText {
             text: "see: c".into(),
             stretches: vec![(4, 6)],
         };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_may_be_written_in_another_order() {
+    fn supports_reordered_messages() {
         // Mistral's template does this with the system message.
         let template = template("{{ messages[1].content }}|{{ messages[0].content }}");
         let skeleton = Skeleton::of(&template, &[], &[Role::System, Role::User], "word").unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_that_look_at_what_is_said_have_none() {
+    fn refuses_templates_that_depend_on_contents() {
         let of = |text: &str| Skeleton::of(&template(text), &[], &[Role::User], "word");
         assert_eq!(of("{{ messages[0].content }} {{ messages[0].content }}"), None);
         assert_eq!(of("nothing"), None);

@@ -12,17 +12,17 @@ const ALTERNATIVES: u64 = 1 << 33;
 /// Text of a number of words. Word `k` depends on the seed and `k` alone, so a shorter text is a
 /// prefix of a longer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct SyntheticRun {
     pub(crate) seed: Seed,
     pub(crate) words: u32,
     /// 0: the last word is determined by its position; otherwise the number of its alternative.
     pub(crate) alternative: u32,
 }
 
-impl Run {
+impl SyntheticRun {
     /// Creates the run of a synthetic segment.
-    pub(crate) fn new(seed: Seed, words: u32) -> Run {
-        Run {
+    pub(crate) fn new(seed: Seed, words: u32) -> SyntheticRun {
+        SyntheticRun {
             seed,
             words,
             alternative: 0,

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tokenizer_that_is_read_as_bpe_is_the_one_that_the_library_reads() {
+    fn direct_bpe_parsing_matches_the_library() {
         let of_the_library = tokenizers::Tokenizer::from_bytes(embedded::TOKENIZER).unwrap();
         let parsed = parse(embedded::TOKENIZER).unwrap();
         assert_eq!(
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_was_added_is_counted_once() {
+    fn counts_added_tokens_once() {
         let mut tokenizer = parse(embedded::TOKENIZER).unwrap();
         let before = vocabulary(&tokenizer);
         // The first one is in the model.
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_of_another_kind_is_refused_in_the_words_of_the_library() {
+    fn refuses_unknown_models_with_the_library_message() {
         let text = r#"{"version":"1.0","model":{"type":"WordLevel","vocab":{"a":"b"}}}"#;
         let of_the_library = tokenizers::Tokenizer::from_bytes(text).unwrap_err().to_string();
         assert_eq!(parse(text.as_bytes()).unwrap_err(), of_the_library);

@@ -33,12 +33,12 @@ use crate::tokenizer::Origin;
 use crate::tokenizer::Tokenizer;
 
 /// Minimum number of words, so that the beginnings of texts do not collide by chance.
-const NEEDED: usize = 32;
+const MIN_WORDS: usize = 32;
 /// Number of words that suffices to exclude others.
-const ENOUGH: usize = 256;
+const SUFFICIENT_WORDS: usize = 256;
 /// Maximum number of words used: the lowest ids, which are the most frequent words of the language
 /// the tokenizer was trained on.
-const MOST: usize = 8192;
+const MAX_WORDS: usize = 8192;
 /// Maximum number of words that are tested as first words.
 const STARTS_TRIED: usize = 1024;
 /// The representations of a space in vocabularies.
@@ -96,7 +96,7 @@ impl Words {
         let few = |found| PromptError::FewWords {
             name: tokenizer.name().to_string(),
             found,
-            needed: NEEDED,
+            needed: MIN_WORDS,
         };
         let Some(anchor) = candidates.first().map(|first| first.word.clone()) else {
             return Err(few(0));
@@ -111,12 +111,12 @@ impl Words {
         for chunk in candidates.chunks(256) {
             probe.keep_single_tokens(chunk, &mut words)?;
         }
-        if words.len() < NEEDED {
+        if words.len() < MIN_WORDS {
             return Err(few(words.len()));
         }
         let pairs = probe.holds(&letter_pairs(&words))?;
         let (lead, starts) = starts(tokenizer, &words)?;
-        let proven = pairs && uncrossed && starts.len() >= NEEDED;
+        let proven = pairs && uncrossed && starts.len() >= MIN_WORDS;
 
         let starts = if starts.is_empty() {
             (0..words.len() as u32).collect()
@@ -235,10 +235,10 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
     // pieces.
     let marked = (0..3)
         .max_by_key(|list| lists[*list].len())
-        .filter(|list| lists[*list].len() >= NEEDED);
-    let list = natural(std::mem::take(&mut lists[marked.unwrap_or(3)]));
+        .filter(|list| lists[*list].len() >= MIN_WORDS);
+    let list = preferred(std::mem::take(&mut lists[marked.unwrap_or(3)]));
     let apart = crossings.avoid(&list, |candidate| &candidate.word);
-    if apart.len() >= ENOUGH || apart.len() == list.len() {
+    if apart.len() >= SUFFICIENT_WORDS || apart.len() == list.len() {
         (apart, true)
     } else {
         (list, false)
@@ -247,14 +247,18 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
 
 /// Returns the words of at least three letters if there are enough of them, else all; at most the
 /// maximum number.
-fn natural(words: Vec<Candidate>) -> Vec<Candidate> {
-    let natural: Vec<Candidate> = words
+fn preferred(words: Vec<Candidate>) -> Vec<Candidate> {
+    let preferred: Vec<Candidate> = words
         .iter()
         .filter(|candidate| candidate.word.len() >= 3)
         .cloned()
         .collect();
-    let mut words = if natural.len() >= ENOUGH { natural } else { words };
-    words.truncate(MOST);
+    let mut words = if preferred.len() >= SUFFICIENT_WORDS {
+        preferred
+    } else {
+        words
+    };
+    words.truncate(MAX_WORDS);
     words
 }
 
@@ -325,7 +329,7 @@ fn starts(tokenizer: &Tokenizer, words: &[Candidate]) -> Result<(Lead, Vec<u32>)
                 starts.push(index as u32);
             }
         }
-        if starts.len() >= NEEDED {
+        if starts.len() >= MIN_WORDS {
             return Ok((lead, starts));
         }
     }

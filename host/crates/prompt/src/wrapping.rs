@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use veeksha_model::{NodeId, Role};
 
 use crate::compose::{Composed, Piece, repaired, shorten};
-use crate::count::Built;
+use crate::count::BuiltText;
 use crate::error::PromptError;
-use crate::meter::{Place, TemplateMeter};
+use crate::meter::{Position, TemplateMeter};
 use crate::template::ChatTemplate;
 use crate::writer::Writer;
 
@@ -60,15 +60,15 @@ impl Texts {
 
 /// A chat template with its caches.
 #[derive(Debug)]
-pub(crate) struct Wrapping {
+pub(crate) struct TemplateWrapper {
     pub(crate) meter: TemplateMeter,
     target: PromptTarget,
     notes: Mutex<TemplateNotes>,
 }
 
-impl Wrapping {
+impl TemplateWrapper {
     pub(crate) fn new(template: ChatTemplate, target: PromptTarget, word: String) -> Self {
-        Wrapping {
+        TemplateWrapper {
             meter: TemplateMeter::new(template, word),
             target,
             notes: Mutex::default(),
@@ -84,13 +84,13 @@ impl Wrapping {
     pub(crate) fn texts(
         &self,
         writer: &Writer,
-        place: Place,
+        place: Position,
         roles: &[Role],
         pieces: Vec<Vec<Piece>>,
         node: NodeId,
     ) -> Result<Texts, PromptError> {
         if self.target == PromptTarget::Wrapped {
-            match self.fitted(writer, place, roles, &pieces) {
+            match self.fit(writer, place, roles, &pieces) {
                 Ok(Some(texts)) => return Ok(texts),
                 Ok(None) => {
                     let mut notes = self.locked_notes();
@@ -101,13 +101,13 @@ impl Wrapping {
                         )
                     });
                 }
-                // Counted below, where the template refuses again.
+                // TokenCounter below, where the template refuses again.
                 Err(PromptError::Template { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         let messages = writer.compose_all(pieces)?;
-        let built: Vec<&Built> = messages.iter().map(|message| &message.built).collect();
+        let built: Vec<&BuiltText> = messages.iter().map(|message| &message.built).collect();
         let whole = match self.meter.tokens(writer, place, roles, &built) {
             Ok(whole) => Some(whole),
             Err(error @ PromptError::Template { .. }) => {
@@ -125,10 +125,10 @@ impl Wrapping {
     /// template does not fit.
     ///
     /// Words are removed from the end of the last user message; everything else is unchanged.
-    fn fitted(
+    fn fit(
         &self,
         writer: &Writer,
-        place: Place,
+        place: Position,
         roles: &[Role],
         pieces: &[Vec<Piece>],
     ) -> Result<Option<Texts>, PromptError> {
@@ -150,8 +150,8 @@ impl Wrapping {
         for other in others.iter().flatten() {
             target = target.saturating_add(other.target);
         }
-        let whole = |built: &Built| {
-            let messages: Vec<&Built> = others
+        let whole = |built: &BuiltText| {
+            let messages: Vec<&BuiltText> = others
                 .iter()
                 .map(|other| other.as_ref().map_or(built, |other| &other.built))
                 .collect();

@@ -6,9 +6,9 @@ use veeksha_model::Seed;
 
 use crate::cache::TextCache;
 use crate::compose::{Composed, Piece, build, repaired};
-use crate::count::{Built, Counted, count};
+use crate::count::{BuiltText, TokenCounter, count};
 use crate::error::PromptError;
-use crate::synthetic::Run;
+use crate::synthetic::SyntheticRun;
 use crate::tokenizer::Tokenizer;
 use crate::words::{Guarantee, Lead, Words};
 
@@ -20,7 +20,7 @@ const CACHE_BYTES: usize = 64 << 20;
 pub(crate) struct Writer {
     pub(crate) tokenizer: Tokenizer,
     pub(crate) words: Words,
-    counted: Counted,
+    counted: TokenCounter,
     /// Synthetic text by (seed, tokens), as at the beginning of a message.
     texts: Mutex<TextCache<(Seed, u32)>>,
 }
@@ -29,7 +29,7 @@ impl Writer {
     pub(crate) fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
         Ok(Writer {
             words: Words::of(&tokenizer)?,
-            counted: Counted::of(&tokenizer),
+            counted: TokenCounter::of(&tokenizer),
             tokenizer,
             texts: Mutex::new(TextCache::new(CACHE_BYTES)),
         })
@@ -88,32 +88,32 @@ impl Writer {
         Ok(asked)
     }
 
-    pub(crate) fn count(&self, built: &Built) -> Result<u32, PromptError> {
+    pub(crate) fn count(&self, built: &BuiltText) -> Result<u32, PromptError> {
         count(&self.tokenizer, &self.words, &self.counted, built)
     }
 
-    pub(crate) fn build(&self, pieces: &[Piece]) -> Built {
+    pub(crate) fn build(&self, pieces: &[Piece]) -> BuiltText {
         self.proven(pieces).unwrap_or_else(|| build(&self.words, pieces))
     }
 
     /// Returns entirely synthetic, unrepaired pieces from the cache; they have as many tokens as
     /// words.
-    fn proven(&self, pieces: &[Piece]) -> Option<Built> {
+    fn proven(&self, pieces: &[Piece]) -> Option<BuiltText> {
         if !self.is_proven() {
             return None;
         }
-        let runs: Option<Vec<Run>> = pieces
+        let runs: Option<Vec<SyntheticRun>> = pieces
             .iter()
             .map(|piece| match piece {
                 Piece::Synthetic(run) => Some(*run).filter(|run| run.alternative == 0),
                 Piece::Text(_) => None,
             })
             .collect();
-        Some(Built::synthetic(self.joined(&runs?)))
+        Some(BuiltText::synthetic(self.joined(&runs?)))
     }
 
     /// Concatenates synthetic texts.
-    fn joined(&self, runs: &[Run]) -> Arc<str> {
+    fn joined(&self, runs: &[SyntheticRun]) -> Arc<str> {
         match runs {
             [] => Arc::from(""),
             [run] => self.shared(run.seed, run.words),
@@ -138,7 +138,7 @@ impl Writer {
             return text;
         }
         let mut text = String::new();
-        Run::new(seed, tokens).write(&self.words, &mut text);
+        SyntheticRun::new(seed, tokens).write(&self.words, &mut text);
         let text: Arc<str> = text.into();
         self.texts
             .lock()

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use base64::Engine;
 use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Segment};
-use veeksha_prompt::{MAX_MEDIA_BYTES, Materialiser, MediaStore, PromptError, Tokenizer};
+use veeksha_prompt::{MAX_MEDIA_BYTES, Materializer, MediaStore, PromptError, Tokenizer};
 
-fn materialiser(store: MediaStore) -> Materialiser {
-    Materialiser::new(Tokenizer::embedded().unwrap())
+fn materializer(store: MediaStore) -> Materializer {
+    Materializer::new(Tokenizer::embedded().unwrap())
         .unwrap()
         .with_media(store)
 }
@@ -38,9 +38,9 @@ fn request(kind: MediaKind, source: &str) -> Request {
     }
 }
 
-fn url(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {
-    materialiser.check(&request(kind, source)).unwrap();
-    let prepared = materialiser.prepare(request(kind, source)).unwrap();
+fn url(materializer: &Materializer, kind: MediaKind, source: &str) -> String {
+    materializer.check(&request(kind, source)).unwrap();
+    let prepared = materializer.prepare(request(kind, source)).unwrap();
     let [(made, url)] = &prepared.messages[0].media[..] else {
         panic!("one medium expected")
     };
@@ -52,9 +52,9 @@ fn url(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {
     url.to_string()
 }
 
-fn refusal(materialiser: &Materialiser, kind: MediaKind, source: &str) -> String {
-    let checked = materialiser.check(&request(kind, source)).unwrap_err();
-    let error = materialiser.prepare(request(kind, source)).unwrap_err();
+fn refusal(materializer: &Materializer, kind: MediaKind, source: &str) -> String {
+    let checked = materializer.check(&request(kind, source)).unwrap_err();
+    let error = materializer.prepare(request(kind, source)).unwrap_err();
     assert_eq!(checked.to_string(), error.to_string());
     assert!(
         matches!(error, PromptError::Media { node: NodeId(3), .. }),
@@ -73,8 +73,8 @@ fn decoded(url: &str, mime: &str) -> Vec<u8> {
 use MediaKind::{Audio, Image, Video};
 
 #[test]
-fn urls_are_passed_on_as_they_are() {
-    let none = materialiser(MediaStore::default());
+fn passes_urls_unchanged() {
+    let none = materializer(MediaStore::default());
     for source in [
         "https://h/cat.png?x=1",
         "HTTP://h/a",
@@ -117,9 +117,9 @@ fn granted_files_become_data_urls() {
     for (name, _, _, bytes) in FILES {
         std::fs::write(folder.path().join("sub").join(name), bytes).unwrap();
     }
-    let by_folder = materialiser(MediaStore::default().with_folder(folder.path().into()).unwrap());
+    let by_folder = materializer(MediaStore::default().with_folder(folder.path().into()).unwrap());
     let granted = FILES.map(|(name, ..)| (name.to_string(), folder.path().join("sub").join(name)));
-    let by_name = materialiser(MediaStore::default().with_files(granted));
+    let by_name = materializer(MediaStore::default().with_files(granted));
     for (name, kind, mime, bytes) in FILES {
         for _ in 0..3 {
             assert_eq!(
@@ -134,12 +134,12 @@ fn granted_files_become_data_urls() {
     assert!(url(&by_name, Audio, "a.webm").starts_with("data:audio/webm;"));
 }
 
-fn outside_of(folder: &Path) -> Materialiser {
-    materialiser(MediaStore::default().with_folder(folder.into()).unwrap())
+fn outside_of(folder: &Path) -> Materializer {
+    materializer(MediaStore::default().with_folder(folder.into()).unwrap())
 }
 
 #[test]
-fn names_cannot_lead_out_of_the_folder() {
+fn names_cannot_escape_the_folder() {
     let all = tempfile::tempdir().unwrap();
     let folder = all.path().join("media");
     std::fs::create_dir(&folder).unwrap();
@@ -185,7 +185,7 @@ fn names_cannot_lead_out_of_the_folder() {
 }
 
 #[test]
-fn what_is_no_medium_is_refused() {
+fn refuses_non_media() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("a.png"), FILES[0].3).unwrap();
@@ -199,7 +199,7 @@ fn what_is_no_medium_is_refused() {
     let store = outside_of(folder.path());
     assert!(refusal(&store, Image, "notes.txt").contains("no known format"));
     assert!(refusal(&store, Image, "empty").contains("no known format"));
-    assert!(refusal(&store, Image, "dir.png").contains("is no file"));
+    assert!(refusal(&store, Image, "dir.png").contains("is not a file"));
     assert!(refusal(&store, Image, "large.png").contains("67108865 bytes"));
     let wrong = refusal(&store, Audio, "a.png");
     assert!(
@@ -220,9 +220,9 @@ fn what_is_no_medium_is_refused() {
             .status()
             .unwrap();
         assert!(made.success());
-        assert!(refusal(&store, Image, "pipe.png").contains("is no file"));
+        assert!(refusal(&store, Image, "pipe.png").contains("is not a file"));
     }
-    let none = materialiser(MediaStore::default().with_files([("cat.png".to_string(), at("a.png"))]));
+    let none = materializer(MediaStore::default().with_files([("cat.png".to_string(), at("a.png"))]));
     let message = refusal(&none, Image, "cats.png");
     assert!(
         message.contains("node 3") && message.contains("did you mean `cat.png`?"),
@@ -232,8 +232,8 @@ fn what_is_no_medium_is_refused() {
 }
 
 #[test]
-fn generated_pictures_are_pngs_of_the_asked_size() {
-    let store = materialiser(MediaStore::default());
+fn generates_pngs_of_the_requested_size() {
+    let store = materializer(MediaStore::default());
     let mut seen = HashSet::new();
     for (parameters, width, height) in [
         ("?width=1&height=1&seed=1", 1, 1),
@@ -258,7 +258,7 @@ fn generated_pictures_are_pngs_of_the_asked_size() {
         assert!(seen.insert(pixels), "{source}");
         // Equal on every machine.
         assert_eq!(
-            self::url(&materialiser(MediaStore::default()), Image, &source),
+            self::url(&materializer(MediaStore::default()), Image, &source),
             url
         );
     }
@@ -266,14 +266,14 @@ fn generated_pictures_are_pngs_of_the_asked_size() {
     let largest = seen.iter().max_by_key(|pixels| pixels.len()).unwrap();
     assert!(largest.chunks(3).collect::<HashSet<_>>().len() > 10_000);
     // A run's salt changes pictures as it changes text.
-    let salted = materialiser(MediaStore::default()).salted(Some(1));
+    let salted = materializer(MediaStore::default()).salted(Some(1));
     let source = "generated:image?width=8&height=8&seed=1";
     assert_ne!(url(&salted, Image, source), url(&store, Image, source));
 }
 
 #[test]
-fn generated_sounds_are_wavs_of_the_asked_length() {
-    let store = materialiser(MediaStore::default());
+fn generates_wavs_of_the_requested_length() {
+    let store = materializer(MediaStore::default());
     let make = |source: &str| decoded(&url(&store, Audio, source), "audio/wav");
     let bytes = make("generated:audio?seconds=2.5&rate=16000&seed=7");
     // RIFF WAVE (Microsoft and IBM, 1991): sizes, linear samples, channels, rate, bytes a second,
@@ -308,8 +308,8 @@ fn generated_sounds_are_wavs_of_the_asked_length() {
 }
 
 #[test]
-fn what_cannot_be_generated_is_named() {
-    let store = materialiser(MediaStore::default());
+fn names_invalid_generated_media() {
+    let store = materializer(MediaStore::default());
     for (kind, source, expected) in [
         (Image, "generated:imag", "did you mean `image`?"),
         (Video, "generated:video", "`generated:video` does not exist"),
@@ -349,7 +349,7 @@ fn what_cannot_be_generated_is_named() {
 }
 
 #[test]
-fn what_is_checked_is_not_made() {
+fn check_generates_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.png");
     std::fs::write(&file, FILES[0].3).unwrap();
@@ -370,10 +370,10 @@ fn what_is_checked_is_not_made() {
 }
 
 #[test]
-fn lengths_are_checked_as_they_are_prepared() {
+fn check_matches_prepare() {
     use veeksha_model::{Answer, Replay, Seed};
     use veeksha_prompt::MAX_TOKENS;
-    let store = materialiser(MediaStore::default());
+    let store = materializer(MediaStore::default());
     let synthetic = |tokens| Segment::Synthetic {
         seed: Seed::from(1u64),
         tokens,

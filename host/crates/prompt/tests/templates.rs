@@ -150,7 +150,7 @@ fn qwen3() {
 }
 
 #[test]
-fn macros_namespaces_controls_and_pythons_ways() {
+fn supports_macros_namespaces_loop_controls_and_python_methods() {
     assert_eq!(
         render(
             MACROS,
@@ -167,7 +167,7 @@ fn macros_namespaces_controls_and_pythons_ways() {
 }
 
 #[test]
-fn json_is_written_as_python_writes_it() {
+fn tojson_matches_python() {
     let json = |filter: &str| {
         let value = "{'b': [1, 2.5, {}], 'a': {'x': none, 'y': 'é<\\n\"'}, 'c': []}";
         render(&format!("{{{{ {value} | {filter} }}}}"), &[])
@@ -193,7 +193,7 @@ fn json_is_written_as_python_writes_it() {
 }
 
 #[test]
-fn a_broken_template_says_where() {
+fn broken_template_names_the_line() {
     let error = ChatTemplate::from_text(
         "models/x",
         "line one\n{% for m in messages %}{{ m }",
@@ -215,7 +215,7 @@ fn write(folder: &Path, name: &str, text: &str) {
 }
 
 #[test]
-fn templates_are_found_where_models_keep_them() {
+fn finds_templates_in_model_folders() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let rendered = |template: ChatTemplate| template.render(&[(User, "u")], true).unwrap();
@@ -276,7 +276,7 @@ fn templates_are_found_where_models_keep_them() {
 }
 
 #[test]
-fn files_without_a_usable_template_are_named() {
+fn names_files_without_usable_template() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let file = at.join("tokenizer_config.json");
@@ -310,7 +310,7 @@ fn files_without_a_usable_template_are_named() {
 }
 
 #[test]
-fn hostile_templates_come_to_an_end() {
+fn stops_hostile_templates() {
     let doubled = |step: &str| {
         format!("{{% set ns = namespace(s='x') %}}{{% for i in range(34) %}}{step}{{% endfor %}}")
     };
@@ -403,7 +403,7 @@ fn hostile_templates_come_to_an_end() {
 }
 
 #[test]
-fn long_conversations_and_large_messages_are_rendered() {
+fn renders_long_conversations_and_large_messages() {
     let turns: Vec<(Role, &str)> = (0..10_000)
         .map(|turn| {
             if turn % 2 == 0 {
@@ -428,7 +428,7 @@ fn long_conversations_and_large_messages_are_rendered() {
 
 #[cfg(unix)]
 #[test]
-fn only_files_of_a_sensible_size_are_read() {
+fn refuses_oversized_files() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let made = std::process::Command::new("mkfifo")

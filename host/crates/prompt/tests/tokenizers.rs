@@ -1,6 +1,6 @@
 //! Loading tokenizers: valid files, and error messages.
 
-use veeksha_prompt::{Materialiser, PromptError, Tokenizer};
+use veeksha_prompt::{Materializer, PromptError, Tokenizer};
 
 /// The smallest useful file: one token per word, words split at spaces.
 fn word_level(words: &[String]) -> String {
@@ -18,7 +18,7 @@ fn word_level(words: &[String]) -> String {
 }
 
 #[test]
-fn the_embedded_tokenizer_counts_as_its_library_does() {
+fn embedded_tokenizer_matches_the_library() {
     let tokenizer = Tokenizer::embedded().unwrap();
     assert_eq!((tokenizer.name(), tokenizer.vocabulary()), ("embedded", 9216));
     assert_eq!(tokenizer.count(""), 0);
@@ -30,7 +30,7 @@ fn the_embedded_tokenizer_counts_as_its_library_does() {
 }
 
 #[test]
-fn a_file_and_its_folder_are_the_same_tokenizer() {
+fn loads_file_or_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokenizer.json");
     std::fs::write(&file, word_level(&["one".into(), "two".into()])).unwrap();
@@ -47,7 +47,7 @@ fn a_file_and_its_folder_are_the_same_tokenizer() {
 }
 
 #[test]
-fn what_is_missing_or_broken_is_named() {
+fn names_missing_and_broken_files() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Tokenizer::load(folder.path()).unwrap_err();
     assert!(matches!(missing, PromptError::Missing { .. }));
@@ -87,12 +87,12 @@ fn what_is_missing_or_broken_is_named() {
 }
 
 #[test]
-fn a_vocabulary_without_words_is_refused_with_a_remedy() {
+fn refuses_vocabulary_without_words() {
     let words: Vec<String> = ('a'..='z')
         .map(|letter| format!("{letter}{letter}{letter}"))
         .collect();
     let tokenizer = Tokenizer::from_bytes(word_level(&words).as_bytes(), "alphabet").unwrap();
-    let error = Materialiser::new(tokenizer).unwrap_err();
+    let error = Materializer::new(tokenizer).unwrap_err();
     assert!(
         matches!(
             error,

@@ -274,10 +274,10 @@ fn main() {
     chrome_trace(&folder);
     for (name, plot) in plots() {
         let start = Instant::now();
-        let png = plot.figure.png().unwrap();
+        let png = plot.drawing.png().unwrap();
         let drawn = start.elapsed();
         let start = Instant::now();
-        let svg = plot.figure.svg().unwrap();
+        let svg = plot.drawing.svg().unwrap();
         let written = start.elapsed();
         println!(
             "{name:24} png {:6.1} ms {:4} KB   svg {:6.1} ms {:4} KB   csv {} lines",

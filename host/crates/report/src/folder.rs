@@ -24,7 +24,7 @@ pub struct RunFolder {
 
 /// Durability of a written file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lasting {
+enum Durability {
     /// Survives a crash of this process.
     AfterCrash,
     /// Survives a power loss: synced to disk, which costs milliseconds.
@@ -61,7 +61,7 @@ impl RunFolder {
         let digest = blake3::hash(config_yaml.as_bytes()).to_hex();
         let name = format!("{utc_stamp}-{}", &digest[..8]);
         let name = create_unique(output_dir, &name)?;
-        RunFolder::furnished(output_dir.join(name), config_yaml)
+        RunFolder::with_config(output_dir.join(name), config_yaml)
     }
 
     /// Creates exactly the folder `path`, which must not exist or be empty.
@@ -79,14 +79,14 @@ impl RunFolder {
                 path: path.to_owned(),
             });
         }
-        RunFolder::furnished(path.to_owned(), config_yaml)
+        RunFolder::with_config(path.to_owned(), config_yaml)
     }
 
-    fn furnished(path: PathBuf, config_yaml: &str) -> Result<Self, ReportError> {
+    fn with_config(path: PathBuf, config_yaml: &str) -> Result<Self, ReportError> {
         let folder = RunFolder { path };
         create_all(&folder.path.join("metrics"))?;
         // Nothing has been measured yet: syncing would only delay the run.
-        folder.write_whole("config.yml", config_yaml.as_bytes(), Lasting::AfterCrash)?;
+        folder.write_whole("config.yml", config_yaml.as_bytes(), Durability::AfterCrash)?;
         Ok(folder)
     }
 
@@ -104,8 +104,8 @@ impl RunFolder {
     /// # Errors
     /// [`ReportError::NoRun`] if it is not a folder, or contains none of a run's files.
     pub fn open(path: &Path) -> Result<Self, ReportError> {
-        const SIGNS: [&str; 4] = ["config.yml", "record", "metrics", "traces"];
-        if !path.is_dir() || !SIGNS.iter().any(|sign| path.join(sign).exists()) {
+        const RUN_ENTRIES: [&str; 4] = ["config.yml", "record", "metrics", "traces"];
+        if !path.is_dir() || !RUN_ENTRIES.iter().any(|sign| path.join(sign).exists()) {
             return Err(ReportError::NoRun {
                 path: path.to_owned(),
             });
@@ -134,12 +134,12 @@ impl RunFolder {
     /// Writes a text to `relative`. A reader sees the old file or the complete new one, even after
     /// a crash.
     pub fn write_text(&self, relative: &str, text: &str) -> Result<(), ReportError> {
-        self.write_whole(relative, text.as_bytes(), Lasting::AfterPowerLoss)
+        self.write_whole(relative, text.as_bytes(), Durability::AfterPowerLoss)
     }
 
     /// Writes bytes to `relative`, as [`RunFolder::write_text`] does.
     pub fn write_bytes(&self, relative: &str, bytes: &[u8]) -> Result<(), ReportError> {
-        self.write_whole(relative, bytes, Lasting::AfterPowerLoss)
+        self.write_whole(relative, bytes, Durability::AfterPowerLoss)
     }
 
     /// Streams the output of `write` to `relative`, for large files. A reader sees the old file or
@@ -163,7 +163,11 @@ impl RunFolder {
     /// recreates missing ones.
     pub fn write_plot(&self, stem: &str, plot: &Plot) -> Result<(), ReportError> {
         self.write_drawing(stem, plot)?;
-        self.write_whole(&format!("{stem}.csv"), plot.csv.as_bytes(), Lasting::AfterCrash)
+        self.write_whole(
+            &format!("{stem}.csv"),
+            plot.csv.as_bytes(),
+            Durability::AfterCrash,
+        )
     }
 
     /// Writes the distribution of a metric: `metrics/<metric>.csv`, `.png` and `.svg`, and
@@ -182,17 +186,21 @@ impl RunFolder {
     }
 
     fn write_drawing(&self, stem: &str, plot: &Plot) -> Result<(), ReportError> {
-        self.write_whole(&format!("{stem}.png"), &plot.figure.png()?, Lasting::AfterCrash)?;
-        let svg = plot.figure.svg()?;
-        self.write_whole(&format!("{stem}.svg"), svg.as_bytes(), Lasting::AfterCrash)
+        self.write_whole(
+            &format!("{stem}.png"),
+            &plot.drawing.png()?,
+            Durability::AfterCrash,
+        )?;
+        let svg = plot.drawing.svg()?;
+        self.write_whole(&format!("{stem}.svg"), svg.as_bytes(), Durability::AfterCrash)
     }
 
-    fn write_whole(&self, relative: &str, bytes: &[u8], lasting: Lasting) -> Result<(), ReportError> {
+    fn write_whole(&self, relative: &str, bytes: &[u8], durability: Durability) -> Result<(), ReportError> {
         self.replace(relative, |file| {
             file.write_all(bytes)?;
-            match lasting {
-                Lasting::AfterPowerLoss => file.sync_all(),
-                Lasting::AfterCrash => Ok(()),
+            match durability {
+                Durability::AfterPowerLoss => file.sync_all(),
+                Durability::AfterCrash => Ok(()),
             }
         })
     }

@@ -11,8 +11,8 @@
 #![forbid(unsafe_code)]
 
 mod chrome;
+mod drawing;
 mod error;
-mod figure;
 mod folder;
 mod line_file;
 mod plots;
@@ -21,8 +21,8 @@ mod record_writer;
 mod table;
 
 pub use chrome::{ChromeTrace, ChromeTraceLimits};
+pub use drawing::{Axis, BoxShape, Chart, Color, Dash, Drawing, Element, Fill, Marker, Scale, Shape, Span};
 pub use error::ReportError;
-pub use figure::{Axis, BoxShape, Chart, Dash, Element, Figure, Fill, Hue, Marker, Scale, Shape, Span};
 pub use folder::{RunFolder, write_named};
 pub use plots::{
     BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
@@ -30,7 +30,7 @@ pub use plots::{
     box_plot, cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups,
     portrait_svg, prefill_plot, slices_plot, throughput_plot, timeline_plot, wants_log_axis,
 };
-pub use progress::{Progress, ProgressFigures, stream_line};
+pub use progress::{Progress, ProgressStats, stream_line};
 pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};
-pub use table::{Colour, Mark, Row, Section, summary_table};
+pub use table::{ColorMode, Mark, Row, Section, summary_table};
 pub use veeksha_stats::{duration, number, share};

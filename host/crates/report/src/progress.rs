@@ -9,7 +9,7 @@ use veeksha_stats::{duration, number};
 
 /// Values shown in the progress line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ProgressFigures {
+pub struct ProgressStats {
     /// Seconds since the run's start.
     pub elapsed: f64,
     /// Sessions started.
@@ -75,14 +75,14 @@ impl Progress {
     }
 
     /// Updates the line.
-    pub fn show(&self, figures: &ProgressFigures) {
+    pub fn show(&self, drawings: &ProgressStats) {
         if !self.bar.is_hidden() {
-            self.bar.set_message(figures.to_string());
+            self.bar.set_message(drawings.to_string());
         }
     }
 
     /// Prints a line above the progress line.
-    pub fn say(&self, text: &str) {
+    pub fn print_line(&self, text: &str) {
         // If standard error is closed, the line is lost; that must not end the run as `eprintln`
         // would.
         let _ = self.bar.suspend(|| writeln!(io::stderr(), "{text}"));
@@ -97,19 +97,19 @@ impl Progress {
 /// Returns the line that a run prints every interval (`stream_metrics`): progress, rates, latencies
 /// so far. Its parts are always present, in this order and in columns of constant width, so that
 /// lines can be compared; unknown values are `-`.
-pub fn stream_line(figures: &ProgressFigures) -> String {
+pub fn stream_line(drawings: &ProgressStats) -> String {
     let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), show);
     let pair = |p50, p99| format!("{:>7} {:>7}", shown(p50, duration), shown(p99, duration));
     format!(
         "{} | done {:>6} | in flight {:>4} | failed {:>4} | {:>6} req/s | {:>7} tok/s | ttfc p50 p99 {} | tbc p50 p99 {}",
-        clock(figures.elapsed),
-        figures.completed,
-        figures.in_flight,
-        figures.failed,
-        shown(figures.requests_per_second, number),
-        shown(figures.output_tokens_per_second, number),
-        pair(figures.ttfc_p50, figures.ttfc_p99),
-        pair(figures.tbc_p50, figures.tbc_p99),
+        clock(drawings.elapsed),
+        drawings.completed,
+        drawings.in_flight,
+        drawings.failed,
+        shown(drawings.requests_per_second, number),
+        shown(drawings.output_tokens_per_second, number),
+        pair(drawings.ttfc_p50, drawings.ttfc_p99),
+        pair(drawings.tbc_p50, drawings.tbc_p99),
     )
 }
 
@@ -125,32 +125,32 @@ fn clock(elapsed: f64) -> String {
 }
 
 /// One line, with the parts separated by dots.
-impl fmt::Display for ProgressFigures {
+impl fmt::Display for ProgressStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let figures = self;
-        let sessions: Cow<'_, str> = match figures.sessions_planned {
-            Some(planned) => format!("{}/{planned}", figures.sessions).into(),
-            None => figures.sessions.to_string().into(),
+        let drawings = self;
+        let sessions: Cow<'_, str> = match drawings.sessions_planned {
+            Some(planned) => format!("{}/{planned}", drawings.sessions).into(),
+            None => drawings.sessions.to_string().into(),
         };
         let mut parts = vec![
-            clock(figures.elapsed),
+            clock(drawings.elapsed),
             format!("sessions {sessions}"),
-            format!("in flight {}", figures.in_flight),
-            format!("ok {}", figures.completed),
+            format!("in flight {}", drawings.in_flight),
+            format!("ok {}", drawings.completed),
         ];
-        if figures.failed > 0 {
-            parts.push(format!("failed {}", figures.failed));
+        if drawings.failed > 0 {
+            parts.push(format!("failed {}", drawings.failed));
         }
-        if let Some(ttfc) = figures.ttfc_p50 {
+        if let Some(ttfc) = drawings.ttfc_p50 {
             parts.push(format!("ttfc p50 {}", duration(ttfc)));
         }
-        if figures.elapsed > 0.0 && figures.output_tokens > 0 {
+        if drawings.elapsed > 0.0 && drawings.output_tokens > 0 {
             parts.push(format!(
                 "{} tok/s",
-                number(figures.output_tokens as f64 / figures.elapsed)
+                number(drawings.output_tokens as f64 / drawings.elapsed)
             ));
         }
-        if let Some(lag) = figures.client_lag_p99.filter(|lag| *lag >= NOTABLE_LAG) {
+        if let Some(lag) = drawings.client_lag_p99.filter(|lag| *lag >= NOTABLE_LAG) {
             parts.push(format!("client lag p99 {}", duration(lag)));
         }
         f.write_str(&parts.join(" · "))
@@ -162,12 +162,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_shows_what_is_known() {
+    fn progress_line_shows_known_values() {
         assert_eq!(
-            ProgressFigures::to_string(&ProgressFigures::default()),
+            ProgressStats::to_string(&ProgressStats::default()),
             "00:00:00 · sessions 0 · in flight 0 · ok 0"
         );
-        let figures = ProgressFigures {
+        let drawings = ProgressStats {
             elapsed: 3_725.5,
             sessions: 40,
             sessions_planned: Some(100),
@@ -177,25 +177,25 @@ mod tests {
             ttfc_p50: Some(0.1234),
             output_tokens: 74_510,
             client_lag_p99: Some(0.000_9),
-            ..ProgressFigures::default()
+            ..ProgressStats::default()
         };
         let expected =
             "01:02:05 · sessions 40/100 · in flight 7 · ok 120 · failed 3 · ttfc p50 123 ms · 20 tok/s";
-        assert_eq!(ProgressFigures::to_string(&figures), expected);
-        let lagging = ProgressFigures {
+        assert_eq!(ProgressStats::to_string(&drawings), expected);
+        let lagging = ProgressStats {
             client_lag_p99: Some(0.0032),
-            ..figures
+            ..drawings
         };
         assert_eq!(
-            ProgressFigures::to_string(&lagging),
+            ProgressStats::to_string(&lagging),
             format!("{expected} · client lag p99 3.2 ms")
         );
     }
 
     #[test]
-    fn streamed_lines_stand_in_columns() {
-        let nothing = stream_line(&ProgressFigures::default());
-        let figures = ProgressFigures {
+    fn stream_lines_are_aligned() {
+        let nothing = stream_line(&ProgressStats::default());
+        let drawings = ProgressStats {
             elapsed: 65.2,
             completed: 1234,
             in_flight: 32,
@@ -206,9 +206,9 @@ mod tests {
             tbc_p99: Some(0.05),
             requests_per_second: Some(18.94),
             output_tokens_per_second: Some(2345.6),
-            ..ProgressFigures::default()
+            ..ProgressStats::default()
         };
-        let line = stream_line(&figures);
+        let line = stream_line(&drawings);
         assert_eq!(
             line,
             "00:01:05 | done   1234 | in flight   32 | failed    2 |   18.9 req/s |    2346 tok/s | ttfc p50 p99  123 ms   1.5 s | tbc p50 p99 10.2 ms   50 ms"
@@ -219,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hidden_line_takes_figures_and_stays_hidden() {
+    fn hidden_line_accepts_updates() {
         let progress = Progress::hidden();
-        progress.show(&ProgressFigures::default());
+        progress.show(&ProgressStats::default());
         assert!(progress.is_hidden());
         progress.finish();
     }

@@ -46,28 +46,28 @@ pub enum Mark {
 
 /// Use of color in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub enum ColorMode {
     /// With ANSI escape sequences.
     Ansi,
     /// Without color.
     Plain,
 }
 
-impl Colour {
+impl ColorMode {
     /// Returns `Ansi` if standard output is a terminal and `NO_COLOR` (<https://no-color.org>) is
     /// not set.
-    pub fn of_stdout() -> Self {
+    pub fn from_stdout() -> Self {
         let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if std::io::stdout().is_terminal() && !refused {
-            Colour::Ansi
+            ColorMode::Ansi
         } else {
-            Colour::Plain
+            ColorMode::Plain
         }
     }
 
     fn paint(self, code: &str, text: &str) -> String {
         match self {
-            Colour::Ansi if !text.is_empty() && !code.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            ColorMode::Ansi if !text.is_empty() && !code.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
             _ => text.to_owned(),
         }
     }
@@ -104,20 +104,20 @@ const NARROWEST_TERMINAL: usize = 40;
 /// on separate lines. A row without cells is a sentence: it is wrapped, and does not widen the
 /// column of names. A section with more columns than fit is split into several blocks, each with
 /// the names; notes are in the last one.
-pub fn summary_table(sections: &[Section], width: usize, colour: Colour) -> String {
+pub fn summary_table(sections: &[Section], width: usize, color: ColorMode) -> String {
     let rendered: Vec<String> = sections
         .iter()
         .filter(|section| !section.rows.is_empty())
-        .map(harmless)
+        .map(sanitized)
         .flat_map(|section| blocks(&section, width))
-        .map(|block| render(&block, width, colour))
+        .map(|block| render(&block, width, color))
         .collect();
     rendered.join("\n")
 }
 
 /// Returns the section without control characters and line breaks: names and texts may come from
 /// plugins and servers.
-fn harmless(section: &Section) -> Section {
+fn sanitized(section: &Section) -> Section {
     let clean = |text: &String| printable(text);
     let row = |row: &Row| Row {
         name: clean(&row.name),
@@ -189,7 +189,7 @@ fn blocks(section: &Section, width: usize) -> Vec<Section> {
     ranges.iter().enumerate().map(block).collect()
 }
 
-fn render(section: &Section, width: usize, colour: Colour) -> String {
+fn render(section: &Section, width: usize, color: ColorMode) -> String {
     let widths = column_widths(section);
     let cells_width: usize = widths.iter().map(|width| width + 2).sum();
     let longest = section
@@ -207,15 +207,15 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
     let heading = aligned(&section.columns, &widths);
     push_line(
         &mut text,
-        &format!("{}{}", colour.paint("1", &title), colour.paint("2", &heading)),
+        &format!("{}{}", color.paint("1", &title), color.paint("2", &heading)),
     );
     for row in &section.rows {
-        let sign = colour.paint(row.mark.code(), row.mark.sign());
+        let sign = color.paint(row.mark.code(), row.mark.sign());
         if row.cells.is_empty() {
             let mut lines = broken(&row.name, width.saturating_sub(2)).into_iter();
             push_line(&mut text, &format!("{sign} {}", lines.next().unwrap_or_default()));
             lines.for_each(|line| push_line(&mut text, &format!("  {line}")));
-            push_note(&mut text, row.note.as_deref(), width, colour);
+            push_note(&mut text, row.note.as_deref(), width, color);
             continue;
         }
         // Names of objectives are not truncated.
@@ -229,16 +229,16 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
         }
         let name = if judged { "" } else { &row.name };
         let name = pad_right(&cut(name, name_width), name_width);
-        let cells = colour.paint(row.mark.code(), &aligned(&row.cells, &widths));
+        let cells = color.paint(row.mark.code(), &aligned(&row.cells, &widths));
         let line = format!("{sign} {name}{cells}");
         match &row.note {
             None => push_line(&mut text, &line),
             Some(note) if 2 + name_width + cells_width + 2 + length(note) <= width => {
-                push_line(&mut text, &format!("{line}  {}", colour.paint("2", note)));
+                push_line(&mut text, &format!("{line}  {}", color.paint("2", note)));
             }
             Some(note) => {
                 push_line(&mut text, &line);
-                push_note(&mut text, Some(note), width, colour);
+                push_note(&mut text, Some(note), width, color);
             }
         }
     }
@@ -246,12 +246,12 @@ fn render(section: &Section, width: usize, colour: Colour) -> String {
 }
 
 /// Appends a note on separate lines.
-fn push_note(text: &mut String, note: Option<&str>, width: usize, colour: Colour) {
+fn push_note(text: &mut String, note: Option<&str>, width: usize, color: ColorMode) {
     for line in note
         .map(|note| broken(note, width.saturating_sub(4)))
         .unwrap_or_default()
     {
-        push_line(text, &format!("    {}", colour.paint("2", &line)));
+        push_line(text, &format!("    {}", color.paint("2", &line)));
     }
 }
 

@@ -10,9 +10,9 @@ use crate::tree::{Node, Place, Value};
 use crate::{document, yaml};
 
 /// Maximum number of scenarios in one sweep.
-const MOST_CELLS: u64 = 10_000;
+const MAX_CELLS: u64 = 10_000;
 /// Maximum total weight of a sweep's scenarios (a value weighs one).
-const MOST_WEIGHT: u64 = 4_000_000;
+const MAX_WEIGHT: u64 = 4_000_000;
 
 /// The contents of a file, or the return value of a Lua scenario: one scenario or several, possibly
 /// with alternatives.
@@ -136,22 +136,22 @@ impl Documents {
     /// There are more than 10,000 scenarios, or more than four million values in them.
     pub fn cells(&self) -> Result<Vec<SweepCell>, ScenarioError> {
         let scenarios = self.count();
-        if scenarios > MOST_CELLS {
+        if scenarios > MAX_CELLS {
             return Err(ScenarioError::TooManyScenarios {
                 place: self.sweep_place(),
                 scenarios,
-                most: MOST_CELLS,
+                most: MAX_CELLS,
             });
         }
         let weights = self.roots.iter().map(|root| extent(root).weight);
         let values = weights.fold(0, u64::saturating_add);
         // A single scenario was already limited when it was read.
-        if scenarios > 1 && values > MOST_WEIGHT {
+        if scenarios > 1 && values > MAX_WEIGHT {
             return Err(ScenarioError::SweepTooLarge {
                 place: self.sweep_place(),
                 scenarios,
                 values,
-                most: MOST_WEIGHT,
+                most: MAX_WEIGHT,
             });
         }
         let trees: Vec<(usize, Node)> = self

@@ -11,9 +11,9 @@ use crate::tree::Node;
 use crate::yaml;
 
 /// Maximum nesting of included files, not counting the scenario itself.
-const DEEPEST: usize = 10;
+const MAX_DEPTH: usize = 10;
 /// Maximum number of distinct files in one scenario.
-const MOST_FILES: usize = 1_000;
+const MAX_FILES: usize = 1_000;
 
 /// Reads a file as text, or returns the reason why it cannot be read. The path is the name as
 /// written, joined to the folder of the including file.
@@ -61,14 +61,14 @@ impl<'f> Includes<'f> {
         if let Some(known) = self.known.get(&path) {
             return Ok(known.clone());
         }
-        if self.chain.len() > DEEPEST {
+        if self.chain.len() > MAX_DEPTH {
             return refuse(format!(
-                "more than {DEEPEST} files include each other: {}",
+                "more than {MAX_DEPTH} files include each other: {}",
                 self.shown_chain(&path)
             ));
         }
-        if self.known.len() >= MOST_FILES {
-            return refuse(format!("a scenario may include {MOST_FILES} files"));
+        if self.known.len() >= MAX_FILES {
+            return refuse(format!("a scenario may include {MAX_FILES} files"));
         }
         let text = match (self.read)(&path) {
             Ok(text) => text,

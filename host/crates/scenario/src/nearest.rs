@@ -35,7 +35,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn slips_of_the_finger_find_their_name() {
+    fn suggests_similar_names() {
         let names = ["arrival_rate", "cv", "type", "max_sessions", "seed"];
         assert_eq!(nearest("arival_rate", names).as_deref(), Some("arrival_rate"));
         assert_eq!(nearest("arrival-rate", names).as_deref(), Some("arrival_rate"));
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn unlike_names_find_nothing() {
+    fn suggests_nothing_for_unlike_names() {
         let names = ["arrival_rate", "cv", "type"];
         assert_eq!(nearest("colour", names), None);
         assert_eq!(nearest("", names), None);

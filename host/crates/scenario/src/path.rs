@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_paths_say_what_is_wrong() {
+    fn invalid_paths_name_their_problem() {
         assert_eq!(parse(""), Err("it is empty"));
         assert_eq!(parse(".a"), Err("a key is empty"));
         assert_eq!(parse("a..b"), Err("a key is empty"));

@@ -15,14 +15,14 @@ use crate::include::{Includes, Refusal};
 use crate::nearest::nearest;
 use crate::tree::{Node, Place, Value};
 
-const LARGEST_TEXT: usize = 10 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 10 * 1024 * 1024;
 /// Maximum weight of the finished tree, with aliases and included files expanded.
-const MOST_WEIGHT: usize = 1_000_000;
+const MAX_WEIGHT: usize = 1_000_000;
 /// A text weighs one more per this number of bytes, so that a tree's weight bounds its memory.
-const BYTES_OF_A_VALUE: usize = 64;
+const BYTES_PER_WEIGHT: usize = 64;
 /// Maximum nesting: more than any schema needs, and well within the stack of everything that walks
 /// a tree.
-const DEEPEST: usize = 96;
+const MAX_DEPTH: usize = 96;
 /// The tags defined by scenario files.
 const TAGS: [&str; 2] = ["!expand", "!include"];
 
@@ -30,7 +30,7 @@ const TAGS: [&str; 2] = ["!expand", "!include"];
 /// its path, which messages name.
 pub(crate) fn read(text: &str, file: &Path, includes: &mut Includes<'_>) -> Result<Node, ScenarioError> {
     let name = file.display().to_string();
-    if text.len() > LARGEST_TEXT {
+    if text.len() > MAX_TEXT_BYTES {
         return Err(ScenarioError::TooLarge {
             file: name,
             bytes: text.len(),
@@ -79,15 +79,15 @@ pub(crate) fn read_value(text: &str) -> Result<Node, String> {
         })?;
     }
     let mut node = reader.finished.unwrap_or_else(|| Node::new(Value::Null));
-    forget_places(&mut node);
+    clear_places(&mut node);
     Ok(node)
 }
 
-fn forget_places(node: &mut Node) {
+fn clear_places(node: &mut Node) {
     node.place = None;
     match &mut node.value {
-        Value::List(items) | Value::Expand(items) => items.iter_mut().for_each(forget_places),
-        Value::Map(entries) => entries.iter_mut().for_each(|(_, node)| forget_places(node)),
+        Value::List(items) | Value::Expand(items) => items.iter_mut().for_each(clear_places),
+        Value::Map(entries) => entries.iter_mut().for_each(|(_, node)| clear_places(node)),
         _ => {}
     }
 }
@@ -97,7 +97,7 @@ fn line(line: usize) -> u32 {
 }
 
 /// A collection that is still being read.
-struct Open {
+struct OpenCollection {
     anchor: usize,
     place: Place,
     content: Content,
@@ -125,7 +125,7 @@ enum Key {
 struct Reader<'r, 'f> {
     file: Arc<str>,
     includes: &'r mut Includes<'f>,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     anchors: HashMap<usize, (Node, usize)>,
     weight: usize,
     finished: Option<Node>,
@@ -171,7 +171,7 @@ impl<'r, 'f> Reader<'r, 'f> {
                     return Err(self.form(span, "this alias is inside the value that it refers to"));
                 };
                 self.count(weight, span)?;
-                if self.open.len() + depth(&node) > DEEPEST {
+                if self.open.len() + depth(&node) > MAX_DEPTH {
                     return Err(self.too_deep(span));
                 }
                 self.put(node, span)
@@ -243,7 +243,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         };
         let weight = weight(&node);
         self.count(weight, span)?;
-        if self.open.len() + depth(&node) > DEEPEST {
+        if self.open.len() + depth(&node) > MAX_DEPTH {
             return Err(self.too_deep(span));
         }
         if anchor > 0 {
@@ -256,7 +256,7 @@ impl<'r, 'f> Reader<'r, 'f> {
     fn awaits_key(&self) -> bool {
         matches!(
             self.open.last(),
-            Some(Open {
+            Some(OpenCollection {
                 content: Content::Map { key: None, .. },
                 ..
             })
@@ -274,7 +274,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         if matches!(value, Value::Null) {
             return Err(self.form(span, "a key is missing before the colon"));
         }
-        let Some(Open {
+        let Some(OpenCollection {
             content: Content::Map { key, seen, .. },
             ..
         }) = self.open.last_mut()
@@ -295,14 +295,14 @@ impl<'r, 'f> Reader<'r, 'f> {
 
     fn begin(&mut self, anchor: usize, content: Content, span: Span) -> Result<(), ScenarioError> {
         self.count(1, span)?;
-        if self.open.len() >= DEEPEST {
+        if self.open.len() >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
         if self.awaits_key() {
             return Err(self.form(span, "a key must be a single word, not a list or a table"));
         }
         let place = self.place(span);
-        self.open.push(Open {
+        self.open.push(OpenCollection {
             anchor,
             place,
             content,
@@ -311,7 +311,7 @@ impl<'r, 'f> Reader<'r, 'f> {
     }
 
     fn end(&mut self, span: Span) -> Result<(), ScenarioError> {
-        let Some(Open {
+        let Some(OpenCollection {
             anchor,
             place,
             content,
@@ -393,7 +393,7 @@ impl<'r, 'f> Reader<'r, 'f> {
 
     fn count(&mut self, weight: usize, span: Span) -> Result<(), ScenarioError> {
         self.weight = self.weight.saturating_add(weight);
-        if self.weight > MOST_WEIGHT {
+        if self.weight > MAX_WEIGHT {
             return Err(self.form(
                 span,
                 "the scenario has more than a million values, its aliases and included files expanded (a long text counts \
@@ -426,7 +426,7 @@ impl<'r, 'f> Reader<'r, 'f> {
     }
 
     fn too_deep(&self, span: Span) -> ScenarioError {
-        self.form(span, &format!("values are nested more than {DEEPEST} deep"))
+        self.form(span, &format!("values are nested more than {MAX_DEPTH} deep"))
     }
 
     fn form(&self, span: Span, message: &str) -> ScenarioError {
@@ -451,7 +451,7 @@ fn is(tag: &Tag, name: &str) -> bool {
 }
 
 fn text_weight(text: &str) -> usize {
-    1 + text.len() / BYTES_OF_A_VALUE
+    1 + text.len() / BYTES_PER_WEIGHT
 }
 
 /// Returns the weight of a tree: one per value, and more for long texts.

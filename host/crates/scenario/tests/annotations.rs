@@ -6,7 +6,7 @@ use std::path::Path;
 use veeksha_scenario::{Shipped, lua_annotations};
 
 #[test]
-fn the_committed_annotations_are_up_to_date() {
+fn committed_annotations_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let mut shipped = Shipped::default();
     for entry in std::fs::read_dir(root.join("plugins")).unwrap() {

@@ -10,7 +10,7 @@ fn split(line: &[&str]) -> (Vec<String>, Vec<(String, String)>) {
 }
 
 #[test]
-fn dotted_flags_are_told_from_the_programs_own() {
+fn distinguishes_dotted_flags_from_program_flags() {
     type Row = (
         &'static [&'static str],
         &'static [&'static str],
@@ -77,7 +77,7 @@ fn dotted_flags_are_told_from_the_programs_own() {
 }
 
 #[test]
-fn a_word_takes_the_type_of_its_key() {
+fn word_takes_the_type_of_its_key() {
     let scenario = with(
         "{}",
         &[
@@ -116,7 +116,7 @@ fn a_word_takes_the_type_of_its_key() {
 }
 
 #[test]
-fn an_override_wins_over_the_file_and_the_file_over_the_default() {
+fn override_takes_precedence_over_file_and_default() {
     let yaml = "traffic_scheduler: {interval_generator: {type: gamma, cv: 2}}";
     let scenario = with(
         yaml,
@@ -148,7 +148,7 @@ fn an_override_wins_over_the_file_and_the_file_over_the_default() {
 }
 
 #[test]
-fn tables_and_lists_on_the_way_are_made_and_their_type_is_that_of_the_default() {
+fn creates_missing_tables_and_lists() {
     let scenario = with(
         "{}",
         &[
@@ -185,7 +185,7 @@ fn tables_and_lists_on_the_way_are_made_and_their_type_is_that_of_the_default() 
 }
 
 #[test]
-fn lists_grow_by_one_and_an_item_can_be_changed() {
+fn lists_grow_by_one() {
     let yaml = "evaluators: [{slos: [{metric: ttfc, value: 1}]}]";
     let scenario = with(
         yaml,
@@ -207,7 +207,7 @@ fn lists_grow_by_one_and_an_item_can_be_changed() {
 }
 
 #[test]
-fn overrides_that_cannot_be_made_say_why() {
+fn invalid_overrides_name_their_problem() {
     let yaml = "runtime: {max_sessions: 5}\nevaluators: [{type: performance}]";
     for (path, value, message) in [
         (
@@ -258,7 +258,7 @@ fn overrides_that_cannot_be_made_say_why() {
 }
 
 #[test]
-fn a_wrong_override_is_a_problem_with_its_path() {
+fn invalid_override_is_reported_with_its_path() {
     for (path, value, line) in [
         (
             "runtime.max_sesions",
@@ -294,7 +294,7 @@ fn a_wrong_override_is_a_problem_with_its_path() {
 }
 
 #[test]
-fn a_type_is_found_whatever_its_case() {
+fn type_names_are_case_insensitive() {
     let scenario = with("{}", &[("traffic_scheduler.type", "Concurrent")]).unwrap();
     assert!(matches!(scenario.traffic_scheduler, Traffic::Concurrent(_)));
 }

@@ -6,7 +6,7 @@ use common::{bad, check};
 use veeksha_scenario::{Document, Node, Place, Value};
 
 #[test]
-fn unknown_keys_name_the_nearest_at_every_depth() {
+fn unknown_keys_suggest_the_nearest_name() {
     for (yaml, line) in [
         ("sed: 1", "s.yml:1: sed: unknown key; did you mean `seed`?"),
         (
@@ -35,7 +35,7 @@ fn unknown_keys_name_the_nearest_at_every_depth() {
 }
 
 #[test]
-fn a_key_of_another_variant_is_unknown_and_the_right_ones_are_listed() {
+fn key_of_another_variant_lists_the_valid_ones() {
     assert_eq!(
         bad("traffic_scheduler:\n  interval_generator:\n    type: gamma\n    interval: 3"),
         "s.yml:4: traffic_scheduler.interval_generator.interval: unknown key; valid keys: `arrival_rate`, `cv`, `type`"
@@ -43,7 +43,7 @@ fn a_key_of_another_variant_is_unknown_and_the_right_ones_are_listed() {
 }
 
 #[test]
-fn a_table_on_lines_of_its_own_is_placed_at_its_key() {
+fn table_is_placed_at_its_key() {
     assert_eq!(
         bad("seed: 1\nruntimes:\n  max_sessions: 5"),
         "s.yml:2: runtimes: unknown key; did you mean `runtime`?"
@@ -51,7 +51,7 @@ fn a_table_on_lines_of_its_own_is_placed_at_its_key() {
 }
 
 #[test]
-fn wrong_types_say_what_was_expected_and_what_came() {
+fn wrong_types_name_expected_and_actual() {
     for (yaml, line) in [
         (
             "seed: abc",
@@ -112,7 +112,7 @@ fn wrong_types_say_what_was_expected_and_what_came() {
 }
 
 #[test]
-fn impossible_values_name_their_bound() {
+fn values_out_of_range_name_their_bound() {
     for (yaml, line) in [
         ("seed: -1", "s.yml:1: seed: must be at least 0, got the number -1"),
         ("output_dir: ''", "s.yml:1: output_dir: must not be empty"),
@@ -163,7 +163,7 @@ fn impossible_values_name_their_bound() {
 }
 
 #[test]
-fn unknown_types_name_the_nearest_and_list_all() {
+fn unknown_types_suggest_the_nearest_and_list_all() {
     for (yaml, line) in [
         (
             "traffic_scheduler:\n  type: concurent",
@@ -191,7 +191,7 @@ fn unknown_types_name_the_nearest_and_list_all() {
 }
 
 #[test]
-fn what_veeksha_has_and_this_version_not_is_said() {
+fn unsupported_veeksha_features_are_named() {
     for (yaml, line) in [
         (
             "session_generator: {type: trace, trace_file: t.jsonl, flavor: {type: audio}}",
@@ -235,7 +235,7 @@ fn what_veeksha_has_and_this_version_not_is_said() {
 }
 
 #[test]
-fn what_is_switched_off_may_name_what_is_not_supported() {
+fn disabled_features_may_be_unsupported() {
     for yaml in [
         "server: null",
         "server:",
@@ -248,7 +248,7 @@ fn what_is_switched_off_may_name_what_is_not_supported() {
 }
 
 #[test]
-fn missing_keys_are_named() {
+fn names_missing_keys() {
     for (yaml, line) in [
         (
             "session_generator: {type: wasm}",
@@ -409,7 +409,7 @@ fn addresses() {
 }
 
 #[test]
-fn every_problem_is_reported_but_not_without_end() {
+fn reports_all_problems_up_to_a_limit() {
     assert_eq!(
         bad("sed: 1\nruntime:\n  max_sessions: x\n  num_client_threads: 0"),
         "s.yml:1: sed: unknown key; did you mean `seed`?\n\

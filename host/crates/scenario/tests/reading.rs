@@ -27,7 +27,7 @@ fn int(node: &Node, path: &[&str]) -> Option<i64> {
 }
 
 #[test]
-fn lines_are_those_of_the_keys() {
+fn values_have_the_lines_of_their_keys() {
     let root = read("a: 1\nb:\n  - x\n  -\n    c: 2\n");
     let line = |node: &Node| node.place.as_ref().unwrap().line;
     assert_eq!(line(root.get("a").unwrap()), 1);
@@ -62,7 +62,7 @@ fn anchors_and_merged_tables() {
 }
 
 #[test]
-fn forms_that_a_scenario_cannot_have() {
+fn refuses_unsupported_yaml() {
     for (yaml, message) in [
         (
             "a: 1\nb: 2\na: 3",
@@ -106,7 +106,7 @@ fn forms_that_a_scenario_cannot_have() {
 }
 
 #[test]
-fn broken_yaml_names_the_line() {
+fn invalid_yaml_names_the_line() {
     for (yaml, start) in [
         ("a: [1, 2\n", "s.yml:2: not valid YAML: "),
         ("a: 1\n b: 2", "s.yml:2: not valid YAML: "),
@@ -119,7 +119,7 @@ fn broken_yaml_names_the_line() {
 }
 
 #[test]
-fn bombs_are_defused() {
+fn limits_alias_expansion() {
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..20 {
         let before = format!("*a{}", level - 1);
@@ -153,7 +153,7 @@ fn bombs_are_defused() {
 }
 
 #[test]
-fn a_long_value_is_shortened_in_messages() {
+fn shortens_long_values_in_messages() {
     let yaml = format!("seed: '{}\\t'", "x".repeat(200));
     let problems = Document::from_yaml(&yaml, "s.yml")
         .unwrap()
@@ -172,26 +172,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_text_is_read_or_refused(text in any::<String>()) {
+    fn arbitrary_text_does_not_panic(text in any::<String>()) {
         check(&text)?;
     }
 
     /// Texts made of YAML's special characters reach deeper than random ones.
     #[test]
-    fn any_yaml_like_text_is_read_or_refused(
+    fn yaml_like_text_does_not_panic(
         text in "([ \n\t:,&*!|>'\"%@`{}\\[\\]?~#<=-]|a|type|lua|<<|\\.nan|&a |\\*a|!!|9{1,25}|- |: |\n  ){0,60}"
     ) {
         check(&text)?;
     }
 
     #[test]
-    fn any_bytes_that_are_text_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         check(&String::from_utf8_lossy(&bytes))?;
     }
 
     /// Setting any path to any value in any scenario succeeds or is refused, without a panic.
     #[test]
-    fn any_override_is_made_or_refused(
+    fn arbitrary_overrides_do_not_panic(
         path in "(seed|runtime|evaluators|client|headers|session_generator|channels|x|\\.|\\[|\\]|0|1|[ -~]){0,12}",
         value in "\\PC{0,20}|[\\[\\]{}'\":, a-z0-9]{0,20}",
     ) {

@@ -23,7 +23,7 @@ fn again(scenario: &Scenario) -> Scenario {
 }
 
 #[test]
-fn every_key_is_written_with_its_value() {
+fn writes_every_key_with_its_value() {
     let yaml = good("").to_yaml();
     for line in [
         "output_dir: benchmark_output\n",
@@ -40,7 +40,7 @@ fn every_key_is_written_with_its_value() {
 }
 
 #[test]
-fn what_was_written_gives_the_same_plan() {
+fn written_scenario_round_trips() {
     for yaml in [
         "",
         "traffic_scheduler: {type: concurrent, target_concurrent_sessions: 7, rampup_seconds: 0.25}",
@@ -60,7 +60,7 @@ fn what_was_written_gives_the_same_plan() {
 }
 
 #[test]
-fn no_secret_is_written_or_printed() {
+fn secrets_are_neither_written_nor_printed() {
     let scenario = good(
         "
 client:
@@ -101,7 +101,7 @@ session_generator: {type: wasm, path: a.wasm, config: {hf_token: SECRET9, user: 
 }
 
 #[test]
-fn a_removed_secret_is_not_sent_as_stars() {
+fn redacted_secret_is_not_sent() {
     let scenario = good("client: {api_base: 'http://h/v1?k=v', api_key: k, headers: {X-Run: r, Accept: a}}");
     let read = again(&scenario);
     assert_eq!(read.client.api_key, None);
@@ -126,7 +126,7 @@ fn a_removed_secret_is_not_sent_as_stars() {
 }
 
 #[test]
-fn a_function_is_a_note() {
+fn function_is_written_as_a_note() {
     let scenario = Scenario {
         session_generator: Generator::Lua {
             kind: veeksha_scenario::LuaKind::Agent,
@@ -162,7 +162,7 @@ fn a_function_is_a_note() {
 proptest! {
     /// Any text survives the file, including text that YAML could interpret otherwise.
     #[test]
-    fn any_text_survives(text in any_text(), key in any_text()) {
+    fn arbitrary_text_round_trips(text in any_text(), key in any_text()) {
         let mut scenario = good("");
         scenario.client.model = Some(text.clone());
         scenario.client.min_tokens_prompt = format!("{text}{{tokens}}");
@@ -176,7 +176,7 @@ proptest! {
 
     /// Any number survives the file to its last bit.
     #[test]
-    fn any_number_survives(float in 1e-300_f64..1e300, negative in any::<bool>(), whole in any::<i64>()) {
+    fn arbitrary_numbers_round_trip(float in 1e-300_f64..1e300, negative in any::<bool>(), whole in any::<i64>()) {
         let mut scenario = good("");
         let float = if negative { -float } else { float };
         scenario.client.additional_sampling_params =

@@ -56,7 +56,7 @@ fn visit(schema: &Json, found: &mut Vec<Json>) {
 }
 
 #[test]
-fn every_default_fits_its_own_schema() {
+fn defaults_match_their_schema() {
     let schema = json_schema(&generators());
     let mut all = Vec::new();
     visit(&schema, &mut all);
@@ -73,7 +73,7 @@ fn every_default_fits_its_own_schema() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_definition_is_used() {
+fn references_resolve_and_definitions_are_used() {
     let schema = json_schema(&generators());
     let mut all = Vec::new();
     visit(&schema, &mut all);
@@ -95,7 +95,7 @@ fn every_reference_leads_somewhere_and_every_definition_is_used() {
 }
 
 #[test]
-fn every_table_of_ours_is_closed_and_every_key_is_explained() {
+fn tables_are_closed_and_keys_documented() {
     let schema = json_schema(&Shipped::default());
     let mut all = Vec::new();
     visit(&schema, &mut all);
@@ -115,7 +115,7 @@ fn every_table_of_ours_is_closed_and_every_key_is_explained() {
 }
 
 #[test]
-fn the_schema_says_what_it_is() {
+fn schema_has_title_and_dialect() {
     let schema = json_schema(&generators());
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(
@@ -129,7 +129,7 @@ fn the_schema_says_what_it_is() {
 }
 
 #[test]
-fn a_shipped_generator_may_have_its_keys_behind_a_reference() {
+fn shipped_generator_may_use_references() {
     let schema = json!({
         "$ref": "#/$defs/Config",
         "$defs": {"Config": {"type": "object", "properties": {"m": {}, "n": {"type": "integer", "default": 3}}, "required": ["m"]}},
@@ -152,7 +152,7 @@ fn a_shipped_generator_may_have_its_keys_behind_a_reference() {
 }
 
 #[test]
-fn each_keyword_of_the_validator() {
+fn validates_each_keyword() {
     for (schema, value, expected) in [
         (json!({"type": "integer"}), json!(5.0), ""),
         (
@@ -269,7 +269,7 @@ fn each_keyword_of_the_validator() {
 }
 
 #[test]
-fn only_the_variant_that_was_meant_complains() {
+fn reports_problems_of_the_meant_variant_only() {
     let variant = |tag: &str, key: &str| {
         json!({"type": "object", "properties": {"kind": {"const": tag}, key: {"type": "integer"}},
                "required": ["kind", key], "additionalProperties": false})
@@ -296,7 +296,7 @@ fn only_the_variant_that_was_meant_complains() {
 }
 
 #[test]
-fn hostile_schemas_end() {
+fn terminates_on_hostile_schemas() {
     let circle = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]});
     let _ = problems(&circle, &json!(1));
     let tree = json!({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {
@@ -306,7 +306,7 @@ fn hostile_schemas_end() {
 }
 
 #[test]
-fn annotations_hold_every_key() {
+fn annotations_contain_every_key() {
     let annotations = lua_annotations(&generators());
     for line in [
         "---@class veeksha.Scenario",
@@ -345,14 +345,14 @@ fn annotations_hold_every_key() {
 proptest! {
     /// Checking any value against any schema built of the supported keywords does not panic.
     #[test]
-    fn any_value_against_any_schema(schema in any_schema(), value in any_json()) {
+    fn arbitrary_values_and_schemas_do_not_panic(schema in any_schema(), value in any_json()) {
         let found = check_value(&schema, &node(&value), "");
         prop_assert!(found.len() <= 21);
     }
 
     /// Checking any tree of a scenario's keys does not panic.
     #[test]
-    fn any_tree_is_a_scenario_or_has_problems(tree in any_tree()) {
+    fn arbitrary_trees_do_not_panic(tree in any_tree()) {
         match Document::new(tree).check(&generators()) {
             Ok(scenario) => prop_assert!(!scenario.to_yaml().is_empty()),
             Err(problems) => prop_assert!(!problems.0.is_empty()),

@@ -24,7 +24,7 @@ fn again(scenario: &Scenario) -> Scenario {
 }
 
 #[test]
-fn every_interface_has_its_path_and_its_limit_of_tokens() {
+fn every_api_has_its_path_and_max_tokens_param() {
     for (name, kind, path, limit) in [
         (
             "openai_chat_completions",
@@ -82,7 +82,7 @@ const TARGETS: &str = "client: {targets: [{api_base: 'http://a:1/v1', api_key: s
                        balance: least_in_flight, connections: per_session, connect_timeout: 3, source_addresses: [127.0.0.2, '::1']}";
 
 #[test]
-fn an_interface_can_be_described() {
+fn accepts_api_description() {
     let scenario = good(TEMPLATE);
     let template = scenario.client.template.clone().unwrap();
     assert_eq!(template.framing, TemplateFraming::Lines);
@@ -100,7 +100,7 @@ fn an_interface_can_be_described() {
 }
 
 #[test]
-fn servers_are_listed_with_what_is_their_own() {
+fn accepts_list_of_servers() {
     let scenario = good(TARGETS);
     let client = &scenario.client;
     assert_eq!(client.targets.len(), 2);
@@ -126,7 +126,7 @@ fn servers_are_listed_with_what_is_their_own() {
 }
 
 #[test]
-fn what_cannot_be_is_named() {
+fn names_invalid_combinations() {
     for (yaml, message) in [
         (
             "client: {api_base: 'http://h/v1', targets: [{api_base: 'http://i/v1'}]}",
@@ -195,7 +195,7 @@ fn what_cannot_be_is_named() {
 }
 
 #[test]
-fn limits_and_thresholds_have_their_places() {
+fn accepts_limits_and_thresholds() {
     let scenario = good(
         "traffic_scheduler: {type: concurrent, limits: {requests_in_prefill: 3}}\ncertificate: {degraded: 0.02, self_test: true}",
     );

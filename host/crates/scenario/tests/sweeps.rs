@@ -66,7 +66,7 @@ fn settings(cells: &[SweepCell]) -> Vec<String> {
 
 /// Veeksha's test of its tag (`test_expand_tag_cartesian_product`), with this program's order.
 #[test]
-fn two_tags_give_every_combination_the_first_changing_slowest() {
+fn two_tags_give_every_combination() {
     assert_eq!(
         values("a: !expand [1, 2]\nb: !expand [3, 4]\n"),
         [
@@ -80,7 +80,7 @@ fn two_tags_give_every_combination_the_first_changing_slowest() {
 
 /// Veeksha's `test_expand_tag_inside_nested_dict` and `test_list_without_expand_tag_kept_as_is`.
 #[test]
-fn tags_in_tables_are_expanded_and_plain_lists_are_not() {
+fn expands_tags_in_tables_but_not_plain_lists() {
     let expected: Vec<Json> = [(1, 3), (1, 4), (2, 3), (2, 4)]
         .iter()
         .map(|(a, x)| json!({"a": a, "opts": {"x": x}}))
@@ -95,7 +95,7 @@ fn tags_in_tables_are_expanded_and_plain_lists_are_not() {
 /// The prompt-length sweep of Veeksha's documentation. Veeksha's loader leaves the list in place of
 /// the value.
 #[test]
-fn tags_inside_lists_are_expanded() {
+fn expands_tags_inside_lists() {
     let yaml = "
 session_generator:
   type: synthetic
@@ -126,7 +126,7 @@ client: {api_base: http://localhost:8000/v1}
 }
 
 #[test]
-fn values_of_a_tag_are_expanded_themselves() {
+fn expands_nested_tags() {
     let yaml = "
 traffic: !expand
   - {type: rate, rate: !expand [1, 2]}
@@ -152,7 +152,7 @@ list: [!expand [a, b], c]
 }
 
 #[test]
-fn a_value_may_be_a_whole_list() {
+fn value_may_be_a_list() {
     assert_eq!(
         values("lengths: !expand [[1, 2], [3]]"),
         [json!({"lengths": [1, 2]}), json!({"lengths": [3]})]
@@ -160,7 +160,7 @@ fn a_value_may_be_a_whole_list() {
 }
 
 #[test]
-fn a_list_at_the_top_is_a_list_of_scenarios() {
+fn top_level_list_is_a_list_of_scenarios() {
     let yaml = "
 - {seed: 1, output_dir: a}
 - seed: !expand [2, 3]
@@ -188,7 +188,7 @@ fn a_list_at_the_top_is_a_list_of_scenarios() {
 
 /// JSON has no tags, but its lists are YAML's.
 #[test]
-fn a_list_of_scenarios_may_be_json() {
+fn list_of_scenarios_may_be_json() {
     assert_eq!(
         settings(&cells(r#"[{"seed": 1}, {"seed": 2}]"#)),
         ["seed=1", "seed=2"]
@@ -196,7 +196,7 @@ fn a_list_of_scenarios_may_be_json() {
 }
 
 #[test]
-fn a_table_may_be_swept_whole_and_merged_with_what_the_cells_share() {
+fn swept_table_merges_with_shared_keys() {
     let yaml = "
 base: &base {b: 1, c: 2}
 x: !expand
@@ -213,7 +213,7 @@ x: !expand
 }
 
 #[test]
-fn one_scenario_is_one_cell_without_settings() {
+fn single_scenario_has_no_settings() {
     for yaml in ["seed: 1", "", "- seed: 1", "seed: !expand [1]"] {
         let documents = read(&[("s.yml", yaml)]).unwrap();
         let cells = documents.cells().unwrap();
@@ -229,7 +229,7 @@ fn one_scenario_is_one_cell_without_settings() {
 }
 
 #[test]
-fn a_command_that_needs_one_scenario_says_so() {
+fn sweep_is_refused_where_one_scenario_is_required() {
     let sweep = "\nseed: !expand [1, 2]\noutput_dir: !expand [a, b, c]\n";
     let message = "s.yml:2: this is a sweep of 6 scenarios (`!expand`, or a list of scenarios); a single one is required here";
     assert_eq!(
@@ -243,7 +243,7 @@ fn a_command_that_needs_one_scenario_says_so() {
 
 /// The order of keys does not distinguish scenarios.
 #[test]
-fn scenarios_that_say_the_same_have_no_settings() {
+fn equal_scenarios_have_no_settings() {
     let cells = cells(
         "- {seed: 1, client: {model: m, headers: {a: b}}}\n- {client: {headers: {a: b}, model: m}, seed: 1}",
     );
@@ -252,7 +252,7 @@ fn scenarios_that_say_the_same_have_no_settings() {
 
 /// A hundred thousand keys in two orders are walked once, not once per key.
 #[test]
-fn large_tables_are_compared_in_one_pass() {
+fn compares_large_tables_in_one_pass() {
     let keys: Vec<String> = (0..100_000).map(|key| format!("k{key}: {key}")).collect();
     let backwards: Vec<String> = keys.iter().rev().cloned().collect();
     let yaml = format!(
@@ -316,7 +316,7 @@ fn overrides_apply_to_every_scenario() {
 }
 
 #[test]
-fn files_are_included_where_a_value_may_stand() {
+fn includes_files_in_place_of_values() {
     let documents = read(&[
         (
             "s.yml",
@@ -357,7 +357,7 @@ nothing: !include parts/empty.yml
 }
 
 #[test]
-fn a_file_may_be_the_whole_scenario_or_one_of_a_list() {
+fn includes_whole_scenarios() {
     let one = read(&[("s.yml", "!include base.yml"), ("base.yml", "seed: 5")]).unwrap();
     assert_eq!(one.single().unwrap().root.to_json(), json!({"seed": 5}));
     let list = read(&[
@@ -376,7 +376,7 @@ fn a_file_may_be_the_whole_scenario_or_one_of_a_list() {
 
 /// The helper returns each file once.
 #[test]
-fn a_file_is_read_once() {
+fn reads_each_file_once() {
     let twice = [
         (
             "s.yml",
@@ -391,7 +391,7 @@ fn a_file_is_read_once() {
 }
 
 #[test]
-fn errors_are_where_they_are() {
+fn errors_have_their_place() {
     for (files, message) in [
         (
             &[("s.yml", "\na: !include x.yml"), ("x.yml", "\n\nb: 1\nb: 2")][..],
@@ -453,7 +453,7 @@ fn errors_are_where_they_are() {
 
 /// A value with a problem is reported at its place: in the included file, or in the list of a tag.
 #[test]
-fn problems_of_a_cell_name_its_own_line() {
+fn problems_of_a_cell_name_their_line() {
     let documents = read(&[
         ("s.yml", "seed: !expand\n  - 1\n  - many\nruntime: !include r.yml"),
         ("r.yml", "\nmax_sessions: x"),
@@ -482,7 +482,7 @@ fn problems_of_a_cell_name_its_own_line() {
 }
 
 #[test]
-fn files_may_be_nested_ten_deep() {
+fn limits_nesting_of_includes() {
     let chain = |files: usize| -> Vec<(String, String)> {
         (0..=files)
             .map(|index| {
@@ -517,7 +517,7 @@ fn files_may_be_nested_ten_deep() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_before_it_is_made() {
+fn refuses_large_sweeps_before_expanding() {
     let ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]";
     let power = |exponent: usize| -> String {
         (0..exponent)
@@ -617,7 +617,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn the_number_of_scenarios_is_the_product(sizes in prop::collection::vec(1..5usize, 0..6)) {
+    fn count_is_the_product_of_alternatives(sizes in prop::collection::vec(1..5usize, 0..6)) {
         let yaml: String = sizes
             .iter()
             .enumerate()
@@ -640,7 +640,7 @@ proptest! {
     }
 
     #[test]
-    fn any_tree_gives_what_choosing_by_hand_gives(root in tree()) {
+    fn expansion_matches_reference_implementation(root in tree()) {
         let root = Node::new(Value::Map(vec![("root".to_owned(), root)]));
         let documents = Documents::new(root.clone());
         prop_assume!(documents.count() <= 2_000);
@@ -658,7 +658,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_with_tags_is_read_or_refused(
+    fn text_with_tags_does_not_panic(
         text in "([ \n:,&*\\[\\]{}]|a|<<|!expand |!include |x\\.yml|s\\.yml|1|&a |\\*a|- |: |\n  ){0,60}"
     ) {
         if let Ok(documents) = read(&[("s.yml", &text), ("x.yml", "- !expand [1, {a: 2}]")])
@@ -674,7 +674,7 @@ proptest! {
 
 /// Editors validate a file against this schema.
 #[test]
-fn the_schema_of_files_takes_a_scenario_or_a_list_of_them() {
+fn file_schema_accepts_a_scenario_or_a_list() {
     let schema = veeksha_scenario::file_schema(&generators());
     let problems = |yaml: &str| -> Vec<String> {
         let mut nothing = |_: &Path| Err(String::new());

@@ -22,7 +22,7 @@ fn trace(yaml: &str) -> Trace {
 
 /// A Veeksha user's trace: only file, wrap mode and flavor.
 #[test]
-fn veekshas_keys_are_taken_as_they_are() {
+fn accepts_veeksha_keys() {
     let trace = trace(
         "session_generator:\n  type: trace\n  trace_file: traces/log.jsonl\n  wrap_mode: false\n  flavor:\n    type: request_log\n",
     );
@@ -38,7 +38,7 @@ fn veekshas_keys_are_taken_as_they_are() {
 }
 
 #[test]
-fn everything_else_has_a_default() {
+fn all_other_keys_have_defaults() {
     let trace = trace("session_generator: {type: trace, trace_file: t.jsonl}");
     let keys = &trace.keys;
     assert_eq!((keys.wrap_mode, keys.shuffle), (None, Shuffle::Wrapped));
@@ -56,7 +56,7 @@ fn everything_else_has_a_default() {
 }
 
 #[test]
-fn a_salt_is_a_name_or_a_number() {
+fn salt_is_a_name_or_a_number() {
     for (typed, salt) in [
         ("off", Salt::Named(SaltName::Off)),
         ("run", Salt::Named(SaltName::Run)),
@@ -75,7 +75,7 @@ fn a_salt_is_a_name_or_a_number() {
 }
 
 #[test]
-fn a_lua_flavor_says_what_it_wants_of_the_file() {
+fn lua_flavor_declares_its_layout() {
     let yaml = "session_generator:\n  type: trace\n  trace_file: t.csv\n  flavor:\n    type: lua\n    session: 1\n    \
                 columns: {a: count, b: {cell: text, required: false, aliases: [bee]}}\n    group_by: b\n    \
                 arrival: {column: a, unit: milliseconds}\n    keep: {column: b, count: 3}\n";
@@ -119,7 +119,7 @@ fn a_lua_flavor_says_what_it_wants_of_the_file() {
 }
 
 #[test]
-fn a_schedule_has_an_offset_a_window_and_a_speed() {
+fn schedule_has_offset_window_and_speedup() {
     let scenario = good(
         "traffic_scheduler: {type: fixed_schedule, offset: 1.5, start: 60, end: 120, speedup: 4}\n\
          session_generator: {type: trace, trace_file: t}",
@@ -134,7 +134,7 @@ fn a_schedule_has_an_offset_a_window_and_a_speed() {
 
 /// Veeksha's limits of 25 sessions and 300 s apply to workloads without an end.
 #[test]
-fn a_trace_that_does_not_wrap_is_replayed_to_its_end() {
+fn trace_without_wrap_is_replayed_to_its_end() {
     let limits = |yaml: &str| {
         let runtime = good(yaml).runtime;
         (
@@ -158,7 +158,7 @@ fn a_trace_that_does_not_wrap_is_replayed_to_its_end() {
 }
 
 #[test]
-fn what_cannot_be_is_named() {
+fn names_invalid_combinations() {
     for (yaml, line) in [
         (
             "session_generator: {type: trace}",
@@ -202,7 +202,7 @@ fn what_cannot_be_is_named() {
 }
 
 #[test]
-fn the_resolved_scenario_reads_back_as_itself() {
+fn resolved_scenario_round_trips() {
     let read = |scenario: &Scenario| -> Scenario {
         Document::from_yaml(&scenario.to_yaml(), "config.yml")
             .unwrap()

@@ -142,7 +142,7 @@ trace_recorder:
 }
 
 #[test]
-fn defaults_are_veekshas_where_they_are_meant_to_be() {
+fn defaults_match_veeksha() {
     let scenario = good("");
     assert_eq!(scenario.seed, 42);
     assert_eq!(scenario.output_dir.to_str(), Some("benchmark_output"));
@@ -170,20 +170,20 @@ fn defaults_are_veekshas_where_they_are_meant_to_be() {
 }
 
 #[test]
-fn completions_have_defaults_of_their_own() {
+fn completions_have_separate_defaults() {
     let client = good("client: {type: openai_completions}").client;
     assert_eq!(client.max_tokens_param.as_deref(), Some("max_tokens"));
     assert_eq!(client.address_append_value, "completions");
 }
 
 #[test]
-fn null_omits_what_absence_leaves_at_its_default() {
+fn null_omits_parameters() {
     let client = good("client: {max_tokens_param: null, ignore_eos: null}").client;
     assert_eq!((client.max_tokens_param, client.ignore_eos), (None, None));
 }
 
 #[test]
-fn an_endpoint_takes_the_place_of_the_clients_server() {
+fn endpoint_replaces_the_client_server() {
     let yaml = "
 client: {api_base: 'http://a/v1', model: a, api_key: ka}
 endpoint: {api_base: 'http://b/v1', model: b}
@@ -198,12 +198,12 @@ endpoint: {api_base: 'http://b/v1', model: b}
 }
 
 #[test]
-fn whole_numbers_may_be_written_with_a_point() {
+fn accepts_integers_with_decimal_point() {
     assert_eq!(good("runtime: {max_sessions: 5.0}").runtime.max_sessions, 5);
 }
 
 #[test]
-fn sweeps_and_includes_are_answered() {
+fn sweeps_and_includes_are_refused_for_single_scenarios() {
     let error = |yaml: &str| {
         veeksha_scenario::Document::from_yaml(yaml, "s.yml")
             .unwrap_err()
@@ -228,7 +228,7 @@ fn sweeps_and_includes_are_answered() {
 }
 
 #[test]
-fn threads_by_the_load() {
+fn chooses_client_threads_by_load() {
     let rate = good("").traffic_scheduler;
     let runtime = good("").runtime;
     assert_eq!(

@@ -28,7 +28,7 @@ use veeksha_model::Nanos;
 pub use messages::{EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
 
 use crate::profile::Profile;
-use constant::Pace;
+use constant::ConstantTimes;
 use kv::Kv;
 use sequence::Sequence;
 
@@ -63,7 +63,7 @@ pub struct Engine {
     delayed: VecDeque<(Nanos, Sequence)>,
     kv: Kv,
     /// The answers with constant times, in place of steps.
-    pace: Option<Pace>,
+    pace: Option<ConstantTimes>,
     stats: EngineStats,
 }
 
@@ -97,7 +97,7 @@ impl Engine {
     /// with another one, requests may wait forever, but nothing panics.
     pub fn new(profile: Profile, seed: u64) -> Self {
         let kv = Kv::new(profile.kv_blocks());
-        let pace = profile.constant.map(|constant| Pace::new(&constant));
+        let pace = profile.constant.map(|constant| ConstantTimes::new(&constant));
         let stats = EngineStats {
             kv_capacity_tokens: profile.kv_blocks() * u64::from(profile.block_size),
             ..EngineStats::default()
@@ -132,7 +132,7 @@ impl Engine {
     /// With constant times, `now` may be slightly earlier than the latest time seen: the first
     /// token is still due relative to `now`.
     pub fn submit(&mut self, now: Nanos, request: EngineRequest, events: &mut Vec<EngineEvent>) {
-        let asked = now;
+        let request_head = now;
         let now = now.max(self.now);
         if let Some(before) = now.checked_sub(1) {
             self.run_until(before, events);
@@ -155,7 +155,7 @@ impl Engine {
                 });
             }
             Ok(Some(sequence)) if self.pace.is_some() => {
-                let arrival = asked.saturating_add(self.costs.start_delay);
+                let arrival = request_head.saturating_add(self.costs.start_delay);
                 self.pace_begin(now, arrival, sequence, events);
             }
             Ok(Some(sequence)) if self.costs.start_delay > 0 => {
@@ -219,9 +219,10 @@ impl Engine {
     /// Returns the current counters and levels.
     pub fn stats(&self) -> EngineStats {
         EngineStats {
-            running: (self.running.len() + self.pace.as_ref().map_or(0, Pace::running)) as u64,
-            waiting: (self.waiting.len() + self.delayed.len() + self.pace.as_ref().map_or(0, Pace::waiting))
-                as u64,
+            running: (self.running.len() + self.pace.as_ref().map_or(0, ConstantTimes::running)) as u64,
+            waiting: (self.waiting.len()
+                + self.delayed.len()
+                + self.pace.as_ref().map_or(0, ConstantTimes::waiting)) as u64,
             kv_used_tokens: self.kv.used() * u64::from(self.profile.block_size),
             ..self.stats
         }

@@ -14,15 +14,15 @@
 mod engine;
 mod profile;
 mod profile_check;
-mod profile_wire;
 mod server;
 pub mod text;
+mod wire_fault;
 
 pub use engine::{Engine, EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
 pub use profile::{Constant, Faults, Profile};
 pub use profile_check::ProfileError;
-pub use profile_wire::{WireFault, WireRule};
 pub use server::{
     Pacing, ServerStats, SimError, SimOptions, SimServer, Tokenize, TruthLineError, TruthOutcome,
     TruthRecord, truth_line,
 };
+pub use wire_fault::{WireFault, WireRule};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use veeksha_model::Nanos;
 
-use crate::profile_wire::WireRule;
+use crate::wire_fault::WireRule;
 
 /// A simulated engine. Every key has a default (that of the profile `default`); all times are in
 /// milliseconds.
@@ -181,7 +181,7 @@ impl Profile {
             },
             "faulty" => Profile {
                 model: "simulated-faulty".into(),
-                faults: Faults::now_and_then(),
+                faults: Faults::occasional(),
                 ..base
             },
             _ => return None,
@@ -223,7 +223,7 @@ impl Profile {
 }
 
 impl Faults {
-    fn now_and_then() -> Self {
+    fn occasional() -> Self {
         Faults {
             refuse_probability: 0.01,
             status_429_probability: 0.02,

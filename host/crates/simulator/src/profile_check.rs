@@ -3,7 +3,7 @@
 use crate::profile::{Faults, Profile};
 
 /// One hour: the maximum of any single time.
-const LONGEST_MS: f64 = 3_600_000.0;
+const MAX_TIME_MS: f64 = 3_600_000.0;
 
 /// An invalid profile: the key, its value and the valid values.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -166,7 +166,7 @@ impl Faults {
 }
 
 fn time(key: &'static str, value: f64) -> Result<(), ProfileError> {
-    if (0.0..=LONGEST_MS).contains(&value) {
+    if (0.0..=MAX_TIME_MS).contains(&value) {
         Ok(())
     } else {
         Err(ProfileError::Time { key, value })
@@ -247,7 +247,7 @@ mod tests {
     type Case = (fn(&mut Profile), &'static str);
 
     #[test]
-    fn each_bad_value_names_its_key() {
+    fn invalid_values_name_their_key() {
         let cases: [Case; 26] = [
             (|p| p.model.clear(), "model is empty"),
             (|p| p.prefill_base_ms = -1.0, "prefill_base_ms is -1"),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_refused_and_missing_ones_default() {
+    fn refuses_unknown_keys_and_defaults_missing_ones() {
         let profile: Profile =
             serde_json::from_str(r#"{"max_batch": 3, "faults": {"stall_ms": 2.5}}"#).unwrap();
         let mut expected = Profile {

@@ -17,11 +17,11 @@
 //! batch.
 
 mod answer;
+mod answer_writer;
 mod connection;
 mod driver;
 mod head;
 mod incoming;
-mod line;
 mod metrics;
 mod pacing;
 mod recorder;

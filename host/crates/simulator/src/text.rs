@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_agree_exactly_as_far_as_tokens_do() {
+    fn blocks_match_exactly_as_far_as_tokens() {
         let a: Vec<u64> = (0..100).collect();
         for differs_at in 0..100 {
             let mut b = a.clone();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn approximate_tokens_lose_nothing_and_keep_prefixes() {
+    fn approximate_tokens_preserve_text_and_prefixes() {
         let text = "The quick brown fox jumps over the lazy dog. Überraschungen überall; 東京 12345678!";
         let all = approximate_tokens(text);
         assert!(
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_tell_texts_apart() {
+    fn identities_distinguish_texts() {
         let texts = [
             "",
             "a",

@@ -30,7 +30,7 @@ fn run(profile: Profile, requests: &[(u64, EngineRequest)]) -> (Engine, Vec<Engi
 }
 
 #[test]
-fn load_and_length_change_nothing() {
+fn times_do_not_depend_on_load_and_length() {
     let requests: Vec<_> = (0..50)
         .map(|id| (ms(id * 3), ask(id, 1 + 1000 * id as u32, 20)))
         .collect();
@@ -59,7 +59,7 @@ fn load_and_length_change_nothing() {
 }
 
 #[test]
-fn who_is_too_many_begins_when_another_ends() {
+fn excess_request_begins_when_another_ends() {
     let (_, events) = run(
         Profile::twin(ms(10), ms(5), 2),
         &[(0, ask(0, 1, 3)), (ms(1), ask(1, 1, 3)), (ms(2), ask(2, 1, 1))],
@@ -71,7 +71,7 @@ fn who_is_too_many_begins_when_another_ends() {
 }
 
 #[test]
-fn a_withdrawn_request_gives_its_place_away() {
+fn cancelled_request_frees_its_slot() {
     let mut engine = Engine::new(Profile::twin(ms(10), ms(5), 1), 1);
     let mut events = Vec::new();
     for id in 0..3 {
@@ -104,7 +104,7 @@ fn a_late_submission_keeps_its_deadline() {
 }
 
 #[test]
-fn faults_happen_all_the_same() {
+fn faults_apply_to_constant_times() {
     let profile = Profile {
         faults: Faults {
             stall_probability: 1.0,
@@ -126,7 +126,7 @@ fn faults_happen_all_the_same() {
 }
 
 #[test]
-fn without_a_gap_all_tokens_come_at_once_and_time_goes_on() {
+fn zero_gap_emits_all_tokens_at_once() {
     let (_, events) = run(Profile::twin(ms(10), 0, 8), &[(0, ask(0, 1, 1000))]);
     assert_eq!(tokens(&events, 0), vec![ms(10); 1000]);
 }

@@ -16,7 +16,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn every_key_and_every_fault_of_the_wire_is_told() {
+fn documents_every_key_and_wire_fault() {
     let profile = serde_json::to_value(Profile::twin(1, 1, 1)).unwrap();
     let mut words = keys(&profile);
     words.extend(keys(&profile["constant"]));
@@ -30,7 +30,7 @@ fn every_key_and_every_fault_of_the_wire_is_told() {
 
 /// The profile in the documentation is valid.
 #[test]
-fn the_example_is_a_valid_profile() {
+fn documented_example_is_a_valid_profile() {
     let text = DOCUMENT
         .split("```yaml")
         .nth(1)

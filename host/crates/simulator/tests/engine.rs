@@ -6,7 +6,7 @@ use common::{drain, ms, plain, request, run, started, tokens};
 use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Fault, Faults, FinishReason, Profile};
 
 #[test]
-fn one_request_takes_its_prefill_and_its_decodes() {
+fn single_request_takes_prefill_and_decodes() {
     let (engine, events) = run(plain(), 1, &[(ms(3), request(7, 20, 4))]);
     // Prefill: 10 + 20. Then three decodes of 4 + 1.
     let first = ms(3 + 30);
@@ -40,7 +40,7 @@ fn one_request_takes_its_prefill_and_its_decodes() {
 }
 
 #[test]
-fn fractions_of_a_millisecond_are_kept() {
+fn keeps_fractions_of_a_millisecond() {
     let profile = Profile {
         prefill_base_ms: 0.25,
         prefill_ms_per_token: 0.0005,
@@ -51,7 +51,7 @@ fn fractions_of_a_millisecond_are_kept() {
 }
 
 #[test]
-fn two_at_once_share_every_step() {
+fn concurrent_requests_share_every_step() {
     let (_, events) = run(plain(), 1, &[(0, request(1, 20, 3)), (0, request(2, 30, 3))]);
     // One prefill of 50 tokens; then decodes of two sequences: 4 + 2.
     for id in [1, 2] {
@@ -60,7 +60,7 @@ fn two_at_once_share_every_step() {
 }
 
 #[test]
-fn a_newcomer_waits_for_the_step_and_slows_it() {
+fn new_request_waits_for_the_step_and_slows_the_next() {
     // Alone: prefill until 30, decodes end at 35, 40. The second arrives at 36 and begins at 40;
     // that step holds its prefill (10 + 10) and the first one's decode (4 + 1), so it ends at 65.
     // Then both decode: 71.
@@ -92,7 +92,7 @@ fn the_batch_limit_queues_first_come_first_served() {
 }
 
 #[test]
-fn a_long_prompt_is_computed_in_chunks_while_others_decode() {
+fn prefills_long_prompts_in_chunks() {
     let profile = Profile {
         max_prefill_tokens_per_step: 16,
         ..plain()
@@ -108,7 +108,7 @@ fn a_long_prompt_is_computed_in_chunks_while_others_decode() {
 }
 
 #[test]
-fn memory_holds_newcomers_back() {
+fn full_memory_delays_admission() {
     // 10 blocks of 4. The first takes 8 for its prompt of 32, a ninth for its second token. The
     // second needs 3.
     let profile = Profile {
@@ -124,7 +124,7 @@ fn memory_holds_newcomers_back() {
 }
 
 #[test]
-fn the_youngest_gives_way_and_is_computed_again() {
+fn preempts_and_recomputes_the_youngest() {
     // 6 blocks of 4: each prompt of 8 takes two, two are left. Both decode after 10 + 16 = 26 and
     // take their third block for their 9th entry; tokens 2 to 5 come at 32, 38, 44, 50. The 13th
     // entry needs a fourth block: the second one is preempted. The first decodes alone: 55, 60, 65
@@ -150,7 +150,7 @@ fn the_youngest_gives_way_and_is_computed_again() {
 }
 
 #[test]
-fn who_lost_its_memory_comes_before_who_waits() {
+fn preempted_requests_precede_waiting_ones() {
     // As above, with a third request that waits for the batch from the beginning. Its three blocks
     // do not fit next to the second's four.
     let profile = Profile {
@@ -171,7 +171,7 @@ fn who_lost_its_memory_comes_before_who_waits() {
 }
 
 #[test]
-fn a_known_prefix_saves_exactly_its_blocks() {
+fn cached_prefix_saves_exactly_its_blocks() {
     let profile = Profile {
         prefix_cache: true,
         ..plain()
@@ -220,7 +220,7 @@ fn a_known_prefix_saves_exactly_its_blocks() {
 }
 
 #[test]
-fn a_prefix_is_known_only_after_it_is_computed() {
+fn prefix_is_cached_only_after_it_is_computed() {
     let profile = Profile {
         prefix_cache: true,
         ..plain()
@@ -235,7 +235,7 @@ fn a_prefix_is_known_only_after_it_is_computed() {
 }
 
 #[test]
-fn old_prefixes_give_way_to_new_prompts() {
+fn evicts_old_prefixes_for_new_prompts() {
     let profile = Profile {
         prefix_cache: true,
         kv_capacity_tokens: 40,
@@ -294,7 +294,7 @@ fn cancelling_frees_the_slot_and_the_memory() {
 }
 
 #[test]
-fn impossible_requests_are_refused_in_words() {
+fn rejects_impossible_requests() {
     let cases = [
         (request(1, 0, 1), "the prompt is empty"),
         (request(1, 10, 0), "max_tokens must be at least 1"),
@@ -332,7 +332,7 @@ fn impossible_requests_are_refused_in_words() {
 }
 
 #[test]
-fn exact_without_a_limit_fills_the_context() {
+fn exact_length_without_limit_fills_the_context() {
     let (_, events) = run(
         plain(),
         1,
@@ -349,7 +349,7 @@ fn exact_without_a_limit_fills_the_context() {
 
 /// Lengths are ceil(mean * Gamma(2)/2): mean `mean + 1/2` (the rounding), variance `mean^2 / 2`.
 #[test]
-fn drawn_lengths_follow_their_distribution_and_the_limit() {
+fn drawn_lengths_follow_their_distribution() {
     let profile = Profile {
         mean_output_tokens: 100.0,
         max_batch: 20_000,
@@ -423,7 +423,7 @@ fn finished(events: &[EngineEvent]) -> Vec<(u32, FinishReason)> {
 
 /// Step times are multiplied by Gamma(1/cv^2) * cv^2: mean 1, deviation cv.
 #[test]
-fn noise_has_mean_one_and_its_coefficient_of_variation() {
+fn noise_has_mean_one_and_the_configured_variation() {
     let profile = Profile {
         noise_cv: 0.2,
         max_context: 4000,
@@ -448,7 +448,7 @@ fn with(faults: Faults) -> Profile {
 }
 
 #[test]
-fn faults_take_the_place_of_a_token() {
+fn faults_replace_a_token() {
     let cases = [
         (
             Faults {
@@ -502,7 +502,7 @@ fn faults_take_the_place_of_a_token() {
 }
 
 #[test]
-fn a_stalled_answer_pauses_and_goes_on() {
+fn stalled_answer_continues() {
     let faults = Faults {
         stall_probability: 1.0,
         stall_ms: 100.0,
@@ -527,7 +527,7 @@ fn a_stalled_answer_pauses_and_goes_on() {
 }
 
 #[test]
-fn an_engine_with_stalled_answers_only_wakes_for_the_first_to_go_on() {
+fn wakes_for_the_first_stalled_answer() {
     let faults = Faults {
         stall_probability: 1.0,
         stall_ms: 100.0,
@@ -545,7 +545,7 @@ fn an_engine_with_stalled_answers_only_wakes_for_the_first_to_go_on() {
 }
 
 #[test]
-fn cancelling_a_stalled_answer_lets_the_next_begin_at_once() {
+fn cancelling_a_stalled_answer_starts_the_next() {
     let faults = Faults {
         stall_probability: 1.0,
         stall_ms: 100.0,
@@ -594,7 +594,7 @@ fn a_slow_start_delays_every_request() {
 }
 
 #[test]
-fn faults_come_as_often_as_asked() {
+fn faults_occur_with_their_probability() {
     let faults = Faults {
         refuse_probability: 0.05,
         status_429_probability: 0.1,

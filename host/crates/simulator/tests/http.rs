@@ -100,7 +100,7 @@ fn a_chat_stream_has_the_shape_of_vllm() {
 }
 
 #[test]
-fn the_truth_is_monotone_and_never_after_what_arrives() {
+fn truth_is_monotone_and_never_later_than_arrival() {
     let sim = Sim::start(profile());
     let mut connection = sim.connect();
     for ordinal in 0..5 {
@@ -130,7 +130,7 @@ fn the_truth_is_monotone_and_never_after_what_arrives() {
 
 /// The requirements of a self-test: known times, for any request and any number of clients.
 #[test]
-fn a_twin_keeps_its_times_and_tells_of_each_request() {
+fn twin_keeps_its_times_and_records_each_request() {
     let clock = RunClock::starting_now();
     let (sender, over) = std::sync::mpsc::channel();
     let options = SimOptions {
@@ -175,7 +175,7 @@ fn a_twin_keeps_its_times_and_tells_of_each_request() {
 }
 
 #[test]
-fn the_head_does_not_wait_for_the_first_token() {
+fn head_does_not_wait_for_the_first_token() {
     let sim = Sim::start(Profile {
         prefill_base_ms: 2000.0,
         ..profile()
@@ -232,7 +232,7 @@ fn completions_stream_text_without_a_role() {
 }
 
 #[test]
-fn whole_answers_carry_the_same_counts() {
+fn whole_answers_have_the_same_counts() {
     let sim = Sim::start(profile());
     let mut connection = sim.connect();
     let chat = chat(5).replace("\"stream\":true", "\"stream\":false");
@@ -335,7 +335,7 @@ fn models_health_and_metrics() {
 }
 
 #[test]
-fn bad_requests_get_an_error_body_and_keep_the_connection() {
+fn invalid_requests_get_an_error_and_keep_the_connection() {
     let sim = Sim::start(profile());
     let mut connection = sim.connect();
     let cases = [
@@ -396,7 +396,7 @@ fn bad_requests_get_an_error_body_and_keep_the_connection() {
 }
 
 #[test]
-fn the_key_is_asked_for() {
+fn requires_the_api_key() {
     let sim = Sim::with(Faults {
         api_key: Some("secret".into()),
         ..Faults::default()
@@ -423,7 +423,7 @@ fn the_key_is_asked_for() {
 }
 
 #[test]
-fn statuses_say_when_to_come_again() {
+fn error_statuses_have_retry_after() {
     for (status, retry) in [(429, Some("1")), (500, None), (503, Some("1"))] {
         let mut faults = Faults::default();
         match status {
@@ -441,7 +441,7 @@ fn statuses_say_when_to_come_again() {
 }
 
 #[test]
-fn a_refused_connection_gets_no_byte() {
+fn refused_connection_gets_no_bytes() {
     let sim = Sim::with(Faults {
         refuse_probability: 1.0,
         ..Faults::default()
@@ -537,7 +537,7 @@ fn a_truncated_stream_ends_without_a_reason() {
 }
 
 #[test]
-fn a_stall_is_a_gap_that_both_sides_see() {
+fn stall_is_visible_on_both_sides() {
     let faults = Faults {
         stall_probability: 1.0,
         stall_ms: 150.0,
@@ -557,7 +557,7 @@ fn a_stall_is_a_gap_that_both_sides_see() {
 }
 
 #[test]
-fn a_slow_start_holds_the_first_token_back() {
+fn slow_start_delays_the_first_token() {
     let sim = Sim::with(Faults {
         start_delay_ms: 80.0,
         ..Faults::default()
@@ -569,7 +569,7 @@ fn a_slow_start_holds_the_first_token_back() {
 }
 
 #[test]
-fn a_client_that_goes_away_frees_the_engine() {
+fn disconnected_client_frees_the_engine() {
     let sim = Sim::start(Profile {
         max_batch: 1,
         ..profile()
@@ -644,7 +644,7 @@ fn stopping_closes_what_is_open_at_once() {
 
 /// After any input, the next connection is served.
 #[test]
-fn garbage_is_answered_or_dropped_and_harms_nobody() {
+fn garbage_does_not_affect_other_connections() {
     let sim = Sim::start(profile());
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 20));
     let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(5000));
@@ -676,7 +676,7 @@ fn garbage_is_answered_or_dropped_and_harms_nobody() {
 }
 
 #[test]
-fn a_body_that_is_too_long_is_refused_before_it_is_read() {
+fn refuses_too_long_body_before_reading_it() {
     let sim = Sim::start(profile());
     let mut connection = sim.connect();
     let head = b"POST /v1/completions HTTP/1.1\r\ncontent-length: 67108865\r\n\r\n";
@@ -690,7 +690,7 @@ fn a_body_that_is_too_long_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_body_in_pieces_arrives_when_it_is_whole() {
+fn request_arrives_when_its_body_is_complete() {
     let sim = Sim::start(profile());
     let mut connection = sim.connect();
     let body = r#"{"prompt":"x","max_tokens":1}"#;
@@ -709,7 +709,7 @@ fn a_body_in_pieces_arrives_when_it_is_whole() {
 
 /// A prompt above the limit of the network thread is tokenized elsewhere, with the same answer.
 #[test]
-fn a_long_prompt_is_counted_like_a_short_one() {
+fn long_prompt_is_counted_like_a_short_one() {
     let sim = Sim::start(profile());
     let mut connection = sim.connect();
     for length in [4096, 4097, 30_000] {
@@ -721,7 +721,7 @@ fn a_long_prompt_is_counted_like_a_short_one() {
 }
 
 #[test]
-fn a_taken_address_and_a_bad_profile_are_named() {
+fn names_taken_address_and_invalid_profile() {
     let sim = Sim::start(profile());
     let addr = sim.server.addr();
     let again = SimServer::start(addr, SimOptions::new(profile(), 1), sim.clock);

@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_request_is_told_its_story_once(profile in profiles(), calls in calls(), seed in 0u64..100) {
+    fn every_request_gets_consistent_events_and_one_end(profile in profiles(), calls in calls(), seed in 0u64..100) {
         prop_assert_eq!(profile.check(), Ok(()));
         let capacity = profile.kv_capacity_tokens / u64::from(profile.block_size) * u64::from(profile.block_size);
         let mut broken = None;
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_calls_give_the_same_events(profile in profiles(), calls in calls(), seed in 0u64..100) {
+    fn equal_calls_give_equal_events(profile in profiles(), calls in calls(), seed in 0u64..100) {
         let first = drive(&profile, seed, &calls, |_| ());
         let second = drive(&profile, seed, &calls, |_| ());
         prop_assert_eq!(first.events, second.events);
@@ -229,7 +229,7 @@ proptest! {
 
     /// Intermediate calls of `advance` at any times change nothing; only submissions do.
     #[test]
-    fn how_often_one_looks_does_not_matter(profile in profiles(), calls in calls(), seed in 0u64..100) {
+    fn intermediate_advances_do_not_matter(profile in profiles(), calls in calls(), seed in 0u64..100) {
         let submits: Vec<(u64, Call)> =
             calls.into_iter().map(|(gap, call)| (gap + 1, call)).filter(|(_, call)| !matches!(call, Call::Cancel(_))).collect();
         let looking = drive(&profile, seed, &submits, |_| ());
@@ -250,7 +250,7 @@ proptest! {
     /// Without noise, faults and other requests, a request takes exactly its prefill and decode
     /// steps.
     #[test]
-    fn alone_a_request_takes_what_the_formula_says(profile in profiles(), prompt in 1u32..49, output in 1u32..20) {
+    fn single_request_takes_the_documented_time(profile in profiles(), prompt in 1u32..49, output in 1u32..20) {
         let output = output.min(50 - prompt);
         let profile = Profile { noise_cv: 0.0, faults: Faults::default(), ..profile };
         let request = EngineRequest { id: 0, prompt_tokens: prompt, blocks: vec![], max_tokens: Some(output), exact: true };

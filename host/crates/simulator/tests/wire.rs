@@ -98,7 +98,7 @@ fn kinds(sim: &Sim, ordinal: usize) -> Vec<ChunkKind> {
 const FINISHED: TruthOutcome = TruthOutcome::Finished(FinishReason::Length);
 
 #[test]
-fn a_drip_is_one_byte_a_write_and_the_same_answer() {
+fn drip_writes_single_bytes() {
     let sim = sim(WireFault::Drip);
     let mut connection = sim.connect();
     let reply = connection.post(CHAT, "", &chat(2));
@@ -117,7 +117,7 @@ fn a_drip_is_one_byte_a_write_and_the_same_answer() {
 }
 
 #[test]
-fn a_huge_event_is_a_mebibyte() {
+fn huge_event_is_a_mebibyte() {
     let sim = sim(WireFault::HugeEvent);
     let reply = sim.connect().post(CHAT, "", &chat(3));
     let longest = reply.events().iter().map(|(_, data)| data.len()).max().unwrap();
@@ -133,7 +133,7 @@ fn a_huge_event_is_a_mebibyte() {
 }
 
 #[test]
-fn the_end_marker_can_be_missing_or_not_the_end() {
+fn end_marker_can_be_missing_or_followed_by_data() {
     let missing = sim(WireFault::MissingDone);
     let mut connection = missing.connect();
     let reply = connection.post(CHAT, "", &chat(2));
@@ -171,7 +171,7 @@ fn the_end_marker_can_be_missing_or_not_the_end() {
 }
 
 #[test]
-fn an_endless_body_goes_on_after_its_end_marker() {
+fn endless_body_continues_after_its_end_marker() {
     let sim = sim(WireFault::Endless);
     let mut connection = sim.connect();
     connection.send("POST", CHAT, "", &chat(2));
@@ -185,7 +185,7 @@ fn an_endless_body_goes_on_after_its_end_marker() {
 }
 
 #[test]
-fn chunks_can_have_trailers_upper_case_sizes_and_extensions() {
+fn supports_trailers_upper_case_sizes_and_extensions() {
     for (fault, head, last) in [
         (
             WireFault::Trailers,
@@ -234,7 +234,7 @@ fn chunks_can_have_trailers_upper_case_sizes_and_extensions() {
 }
 
 #[test]
-fn a_body_can_end_with_the_connection() {
+fn body_can_end_with_the_connection() {
     let sim = sim(WireFault::CloseDelimited);
     for body in [chat(2), whole(2)] {
         let mut connection = sim.connect();
@@ -252,7 +252,7 @@ fn a_body_can_end_with_the_connection() {
 
 /// An HTTP/1.0 client gets no chunks, even without a fault.
 #[test]
-fn an_old_client_gets_no_chunks() {
+fn http_1_0_client_gets_no_chunks() {
     let sim = faulty(Faults::default());
     let mut connection = sim.connect();
     let body = chat(2);
@@ -268,7 +268,7 @@ fn an_old_client_gets_no_chunks() {
 }
 
 #[test]
-fn a_compressed_body_is_flushed_with_every_write() {
+fn compressed_body_is_flushed_with_every_write() {
     let sim = sim(WireFault::Gzip);
     let mut connection = sim.connect();
     connection.send("POST", CHAT, "", &chat(3));
@@ -313,7 +313,7 @@ fn a_compressed_body_is_flushed_with_every_write() {
 }
 
 #[test]
-fn a_redirection_names_the_same_path() {
+fn redirection_has_the_same_path() {
     let sim = sim(WireFault::Redirect);
     let mut connection = sim.connect();
     for ordinal in 0..2 {
@@ -326,7 +326,7 @@ fn a_redirection_names_the_same_path() {
 }
 
 #[test]
-fn interim_answers_come_before_the_answer() {
+fn interim_answers_precede_the_answer() {
     let sim = sim(WireFault::Interim);
     for body in [chat(1), whole(1)] {
         let mut connection = sim.connect();
@@ -344,7 +344,7 @@ fn interim_answers_come_before_the_answer() {
 }
 
 #[test]
-fn a_reset_and_a_half_close_come_in_the_middle_of_an_event() {
+fn reset_and_half_close_are_in_the_middle_of_an_event() {
     for (fault, expected) in [
         (WireFault::Reset, End::Reset),
         (WireFault::HalfClose, End::Closed),
@@ -386,7 +386,7 @@ fn a_reset_and_a_half_close_come_in_the_middle_of_an_event() {
 
 /// A fault has a position in every answer, however short, and none in errors.
 #[test]
-fn short_answers_break_too_and_errors_do_not() {
+fn faults_apply_to_short_answers_but_not_to_errors() {
     let reset = sim(WireFault::Reset);
     let mut connection = reset.connect();
     connection.send("POST", CHAT, "", &chat(1));
@@ -416,7 +416,7 @@ fn short_answers_break_too_and_errors_do_not() {
 }
 
 #[test]
-fn a_stall_holds_back_the_head_or_half_an_event() {
+fn stall_delays_the_head_or_half_an_event() {
     let head = sim(WireFault::StallHead);
     for (ordinal, body) in [chat(2), whole(2)].into_iter().enumerate() {
         let reply = head.connect().post(CHAT, "", &body);
@@ -450,7 +450,7 @@ fn a_stall_holds_back_the_head_or_half_an_event() {
 }
 
 #[test]
-fn a_rule_takes_every_so_many_th_request() {
+fn rule_applies_to_every_nth_request() {
     let sim = faulty(Faults {
         wire: vec![WireRule::every(3, WireFault::Redirect)],
         ..Faults::default()
@@ -464,7 +464,7 @@ fn a_rule_takes_every_so_many_th_request() {
 }
 
 #[test]
-fn all_connections_are_cut_at_one_time_and_later_ones_live() {
+fn cut_closes_all_open_connections() {
     let sim = faulty(Faults {
         cut_at_ms: Some(400.0),
         ..Faults::default()
@@ -487,7 +487,7 @@ fn all_connections_are_cut_at_one_time_and_later_ones_live() {
 }
 
 #[test]
-fn connections_wait_for_a_slow_accept() {
+fn accept_delay_delays_connections() {
     let sim = faulty(Faults {
         accept_delay_ms: 60.0,
         ..Faults::default()

@@ -16,7 +16,7 @@ pub struct WrittenBound {
 }
 
 /// A number as it was read.
-pub(crate) struct Written {
+pub(crate) struct ParsedNumber {
     pub(crate) value: f64,
     pub(crate) unit: BoundUnit,
     pub(crate) sign: Option<char>,
@@ -36,7 +36,7 @@ const TIMES: [(&str, i64, f64); 8] = [
 ];
 
 /// Aliases of the units.
-const UNITS_ALSO_CALLED: [(&str, &str); 17] = [
+const UNIT_ALIASES: [(&str, &str); 17] = [
     ("sec", "s"),
     ("secs", "s"),
     ("second", "s"),
@@ -61,7 +61,7 @@ const COMPARISONS: &str = "a comparison (<, <=, >, >=)";
 impl Reader<'_> {
     /// Reads a comparison. `since` is the start of the compared quantity.
     pub fn comparison(&mut self, since: usize) -> Result<Comparison, ParseError> {
-        let wrong = |reader: &Self, hint: &str| {
+        let invalid = |reader: &Self, hint: &str| {
             let problem = format!("`{}` is not a comparison; {hint}", reader.peek_text());
             Err(reader.error(reader.peek().place.clone(), problem))
         };
@@ -73,10 +73,10 @@ impl Reader<'_> {
             "<=" | "≤" => Comparison::AtMost,
             ">" => Comparison::Above,
             ">=" | "≥" => Comparison::AtLeast,
-            "=<" => return wrong(self, "did you mean `<=`?"),
-            "=>" => return wrong(self, "did you mean `>=`?"),
+            "=<" => return invalid(self, "did you mean `<=`?"),
+            "=>" => return invalid(self, "did you mean `>=`?"),
             "=" | "==" | "!=" => {
-                return wrong(self, "measured values are never exactly equal: use <= or >=");
+                return invalid(self, "measured values are never exactly equal: use <= or >=");
             }
             _ => return Err(self.unexpected(COMPARISONS, since)),
         };
@@ -87,7 +87,7 @@ impl Reader<'_> {
     /// Reads a number with an optional sign and unit. `since` is the start of the part that it
     /// belongs to.
     pub fn bound(&mut self, since: usize) -> Result<WrittenBound, ParseError> {
-        let Written { value, unit, sign } = self.written(since, 0)?;
+        let ParsedNumber { value, unit, sign } = self.number(since, 0)?;
         Ok(WrittenBound {
             bound: Bound { value, unit },
             sign,
@@ -96,7 +96,7 @@ impl Reader<'_> {
 
     /// Reads a number with its sign and unit, times ten to the power of `scale` in addition to its
     /// unit.
-    pub(crate) fn written(&mut self, since: usize, scale: i64) -> Result<Written, ParseError> {
+    pub(crate) fn number(&mut self, since: usize, scale: i64) -> Result<ParsedNumber, ParseError> {
         let begin = self.at();
         let sign = ['+', '-']
             .into_iter()
@@ -111,11 +111,11 @@ impl Reader<'_> {
             .map(|size| size * factor)
             .filter(|size| size.is_finite())
             .ok_or_else(|| {
-                let place = begin..begin + self.passed(begin).len();
+                let place = begin..begin + self.consumed(begin).len();
                 self.error(place, "this number is out of range")
             })?;
         let value = if sign == Some('-') { -size } else { size };
-        Ok(Written { value, unit, sign })
+        Ok(ParsedNumber { value, unit, sign })
     }
 
     /// Reads an optional unit; returns it with the power of ten and the factor that convert it to
@@ -134,7 +134,7 @@ impl Reader<'_> {
             return Ok((BoundUnit::Time, *shift, *factor));
         }
         let lower = word.to_lowercase();
-        let meant = UNITS_ALSO_CALLED
+        let meant = UNIT_ALIASES
             .iter()
             .find(|(also, _)| *also == lower)
             .map(|(_, name)| *name)

@@ -68,7 +68,7 @@ fn aggregated(reader: &mut Reader<'_>) -> Result<Objective, ParseError> {
     let quantity = reader.quantity()?;
     if let Quantity::Samples { window: Some(_), .. } = quantity {
         let problem = "a condition applies to each request separately and cannot have a window";
-        let end = reader.passed(0).len();
+        let end = reader.consumed(0).len();
         return Err(reader.error(0..end, problem));
     }
     reader.objective_of(quantity)

@@ -1,7 +1,7 @@
 //! Decimal numbers, shifted by powers of ten without rounding.
 
 /// The largest exponent considered: far beyond the range of a double, and far from overflow.
-const FARTHEST: i64 = 100_000;
+const MAX_EXPONENT: i64 = 100_000;
 
 /// Returns the double nearest to the decimal number `digits` (with a fraction, an exponent and
 /// underscores, but without a sign) times ten to the power of `shift`; `None` if it is out of
@@ -12,14 +12,14 @@ pub(crate) fn decimal(digits: &str, shift: i64) -> Option<f64> {
         None => (plain.as_str(), 0),
         Some((mantissa, exponent)) => {
             let fallback = if exponent.starts_with('-') {
-                -FARTHEST
+                -MAX_EXPONENT
             } else {
-                FARTHEST
+                MAX_EXPONENT
             };
             (mantissa, exponent.parse::<i64>().unwrap_or(fallback))
         }
     };
-    let exponent = exponent.clamp(-FARTHEST, FARTHEST) + shift;
+    let exponent = exponent.clamp(-MAX_EXPONENT, MAX_EXPONENT) + shift;
     let value: f64 = format!("{mantissa}e{exponent}").parse().ok()?;
     let vanished = value == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     (value.is_finite() && !vanished).then_some(value)
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shift_is_exact_where_a_product_rounds() {
+    fn shift_is_exact_where_multiplication_rounds() {
         // 83.3 × 0.001 is 0.08329999999999999 in doubles.
         assert_eq!(decimal("83.3", -3), Some(0.0833));
         assert_eq!(decimal("1_000", -9), Some(1e-6));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_double_holds_is_no_number() {
+    fn refuses_numbers_out_of_range() {
         for beyond in [
             "1e309",
             "1e999999999999999999999",
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_worked_out_by_hand() {
+    fn formats_shifted_decimals() {
         let cases = [
             (0.0833, 3, "83.3"),
             (0.05, 0, "0.05"),

@@ -16,7 +16,7 @@ impl Display for Objective {
 impl Display for Quantity {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Quantity::Figure(name) => f.write_str(name),
+            Quantity::RunMetric(name) => f.write_str(name),
             Quantity::Samples {
                 aggregate,
                 metric,

@@ -27,7 +27,7 @@ pub struct ParseError {
 }
 
 /// Characters shown on each side of the place in a long text.
-const SHOWN: usize = 48;
+const CONTEXT_CHARS: usize = 48;
 
 impl ParseError {
     /// Creates an error for the bytes `place` of `text`.
@@ -46,12 +46,12 @@ impl ParseError {
 /// Returns the text around the place, and a line with carets below it.
 fn marked(text: &str, column: usize, width: usize) -> String {
     let at = column - 1;
-    let from = at.saturating_sub(SHOWN);
+    let from = at.saturating_sub(CONTEXT_CHARS);
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let mut shown: Vec<char> = text
         .chars()
         .skip(from)
-        .take(at - from + SHOWN)
+        .take(at - from + CONTEXT_CHARS)
         .map(visible)
         .collect();
     let cut = text.chars().nth(from + shown.len()).is_some();
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_marked_in_characters_not_bytes() {
+    fn marks_the_place_in_characters_not_bytes() {
         let error = ParseError::new("µ≤x y", 5..6, "no");
         assert_eq!(error.to_string(), "column 3: no\n  µ≤x y\n    ^");
         let at_the_end = ParseError::new("ab", 2..2, "no");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_around_the_place() {
+    fn truncates_long_text_around_the_place() {
         let text = "x".repeat(1000);
         let shown = ParseError::new(&text, 500..700, "no").to_string();
         let lines: Vec<&str> = shown.lines().collect();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_break_in_the_text_does_not_break_the_mark() {
+    fn line_breaks_do_not_break_the_mark() {
         let shown = ParseError::new("a\n\tb", 3..4, "no").to_string();
         assert_eq!(shown, "column 4: no\n  a  b\n     ^");
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::bound::Written;
+use crate::bound::ParsedNumber;
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
 use crate::objective::{Aggregate, BoundUnit, Objective, Quantity};
@@ -15,7 +15,7 @@ const AGGREGATES: [&str; 11] = [
 ];
 
 /// Aliases of the aggregates.
-const ALSO_CALLED: [(&str, &str); 16] = [
+const AGGREGATE_ALIASES: [(&str, &str); 16] = [
     ("average", "mean"),
     ("stddev", "std"),
     ("stdev", "std"),
@@ -50,7 +50,7 @@ impl Reader<'_> {
     /// Reads the rest of an objective on this quantity, to the end of the text.
     pub(crate) fn objective_of(&mut self, quantity: Quantity) -> Result<Objective, ParseError> {
         let comparison = self.comparison(0)?;
-        let written = self.bound(0)?;
+        let number = self.bound(0)?;
         if self.at_keyword("and") || self.at_keyword("or") || self.at_symbol("&&") || self.at_symbol(",") {
             let place = self.peek().place.clone();
             return Err(self.error(
@@ -63,7 +63,7 @@ impl Reader<'_> {
             name: None,
             quantity,
             comparison,
-            bound: written.bound,
+            bound: number.bound,
         })
     }
 
@@ -93,7 +93,7 @@ impl Reader<'_> {
         if self.aggregate_named(word.clone()).is_ok() {
             return Err(self.unexpected(&format!("`(` and a metric, as in {name}(ttfc),"), since));
         }
-        Ok(Quantity::Figure(self.name_at(word)?))
+        Ok(Quantity::RunMetric(self.name_at(word)?))
     }
 
     /// Reads the rest of an aggregate: `(METRIC [labels] [, window = time])`.
@@ -175,7 +175,7 @@ impl Reader<'_> {
             };
         }
         let leading = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        let meant = ALSO_CALLED
+        let meant = AGGREGATE_ALIASES
             .iter()
             .find(|(also, _)| *also == word)
             .map(|(_, name)| (*name).to_owned())
@@ -243,8 +243,8 @@ impl Reader<'_> {
         self.advance();
         self.expect_symbol("=", since)?;
         let begin = self.at();
-        let Written { value, unit, .. } = self.written(since, 9)?;
-        let place = begin..begin + self.passed(begin).len();
+        let ParsedNumber { value, unit, .. } = self.number(since, 9)?;
+        let place = begin..begin + self.consumed(begin).len();
         if unit != BoundUnit::Time {
             return Err(self.error(place, "a window must be a time with a unit, such as 10s"));
         }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_fall_into_their_pieces() {
+    fn splits_text_into_tokens() {
         assert_eq!(
             pieces("p99.9(ttfc{a=\"b c\"})<=1_0.5e-3ms"),
             [
@@ -199,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_resolved() {
+    fn resolves_escapes() {
         let of = |text: &str| tokens(text)[0].kind.clone();
         assert_eq!(
             of(r#""a\"\\\n\u{e9}'""#),
             TokenKind::Quoted("a\"\\\né'".to_owned())
         );
         assert_eq!(of(r"'it\'s'"), TokenKind::Quoted("it's".to_owned()));
-        for wrong in [
+        for invalid in [
             r#""\x""#,
             r#""\u{}""#,
             r#""\u{d800}""#,
@@ -214,7 +214,7 @@ mod tests {
             "\"open",
             r#""\"#,
         ] {
-            assert!(matches!(of(wrong), TokenKind::Bad(_)), "{wrong}");
+            assert!(matches!(of(invalid), TokenKind::Bad(_)), "{invalid}");
         }
     }
 }

@@ -33,7 +33,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn slips_of_the_finger_find_their_name_and_unlike_names_nothing() {
+    fn suggests_similar_names_only() {
         let names = ["ttfc", "tbc", "error_rate", "end_to_end_latency"];
         assert_eq!(nearest("error-rate", names), Some("error_rate"));
         assert_eq!(nearest("errorate", names), Some("error_rate"));

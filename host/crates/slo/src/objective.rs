@@ -19,7 +19,7 @@ pub struct Objective {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// A metric of the whole run: `error_rate`, `goodput`, `requests_per_second`.
-    Figure(String),
+    RunMetric(String),
     /// An aggregate of a metric's samples: `p99(ttfc)`, `mean(tpot{tier="gold"})`.
     Samples {
         /// The aggregate.
@@ -65,16 +65,16 @@ pub enum Comparison {
     AtLeast,
 }
 
-/// A bound as it was written.
+/// A bound as it was number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// Seconds for a time, a share (0.01) for a percentage, else the number itself.
     pub value: f64,
-    /// The unit as written.
+    /// The unit as number.
     pub unit: BoundUnit,
 }
 
-/// The unit written after a number.
+/// The unit number after a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundUnit {
     /// None: the number is in the quantity's unit.
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_that_is_hit_is_at_the_bound() {
+    fn values_within_rounding_error_equal_the_bound() {
         // 0.1 + 0.2 is above 0.3 in doubles.
         for (observed, at) in [
             (0.1 + 0.2, true),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_keeps_no_bound() {
+    fn nan_meets_no_bound() {
         let all = [
             Comparison::Below,
             Comparison::AtMost,

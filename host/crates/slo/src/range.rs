@@ -15,7 +15,7 @@ pub enum Range {
 
 /// A bound that no value meets, or that every value meets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TellsNothing {
+pub enum UninformativeBound {
     /// A bound on a share.
     #[error("{verdict}: `{quantity}` is a share, from 0 to 1; {remedy}")]
     Share {
@@ -57,22 +57,22 @@ impl Range {
         comparison: Comparison,
         bound: Bound,
         value: f64,
-    ) -> Result<(), TellsNothing> {
+    ) -> Result<(), UninformativeBound> {
         let (least, most) = match self {
             Range::Share => (0.0, 1.0),
             Range::NotNegative => (0.0, f64::INFINITY),
             Range::Any => return Ok(()),
         };
-        let Some(verdict) = comparison.tells_nothing(value, least, most) else {
+        let Some(verdict) = comparison.uninformative(value, least, most) else {
             return Ok(());
         };
         Err(match self {
-            Range::Share => TellsNothing::Share {
+            Range::Share => UninformativeBound::Share {
                 verdict,
                 quantity: quantity.to_string(),
                 remedy: remedy(quantity, comparison, bound),
             },
-            _ => TellsNothing::NotNegative {
+            _ => UninformativeBound::NotNegative {
                 verdict,
                 quantity: quantity.to_string(),
             },
@@ -83,7 +83,7 @@ impl Range {
 impl Comparison {
     /// Returns the clause that states that nothing or everything from `least` to `most` meets this
     /// bound; `None` if only some of it does.
-    pub fn tells_nothing(self, bound: f64, least: f64, most: f64) -> Option<&'static str> {
+    pub fn uninformative(self, bound: f64, least: f64, most: f64) -> Option<&'static str> {
         let (never, always) = match self {
             Comparison::Below => (bound <= least, bound > most),
             Comparison::AtMost => (bound < least, bound >= most),

@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the text from `since` to the last consumed token.
-    pub fn passed(&self, since: usize) -> &'a str {
+    pub fn consumed(&self, since: usize) -> &'a str {
         let end = self
             .next
             .checked_sub(1)
@@ -127,11 +127,11 @@ impl<'a> Reader<'a> {
         if let TokenKind::Bad(problem) = &self.peek().kind {
             return self.error(self.peek().place.clone(), problem.clone());
         }
-        let passed = self.passed(since);
-        let after = if passed.is_empty() {
+        let consumed = self.consumed(since);
+        let after = if consumed.is_empty() {
             String::new()
         } else {
-            format!(" after `{}`", brief(passed))
+            format!(" after `{}`", brief(consumed))
         };
         let found = match self.peek().kind {
             TokenKind::End if self.text.trim().is_empty() => ", found nothing".to_owned(),
@@ -173,10 +173,10 @@ impl<'a> Reader<'a> {
 
 /// Shortens a piece of text for use within a sentence.
 fn brief(text: &str) -> String {
-    const MOST: usize = 60;
+    const MAX_CHARS: usize = 60;
     let plain = |c: char| if c.is_control() { ' ' } else { c };
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MAX_CHARS) {
         None => text.chars().map(plain).collect(),
-        Some(_) => text.chars().take(MOST).map(plain).chain(['…']).collect(),
+        Some(_) => text.chars().take(MAX_CHARS).map(plain).chain(['…']).collect(),
     }
 }

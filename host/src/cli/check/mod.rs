@@ -6,7 +6,7 @@ mod sections;
 use std::collections::BTreeSet;
 
 use veeksha_experiments::Sweep;
-use veeksha_report::{Colour, Section, summary_table};
+use veeksha_report::{ColorMode, Section, summary_table};
 use veeksha_scenario::Scenario;
 
 use crate::cli::args::ScenarioArgs;
@@ -36,7 +36,7 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
         [one] => one.loaded.sections.clone(),
         several => overview(several),
     };
-    terminal::out(summary_table(&sections, WIDTH, Colour::of_stdout()));
+    terminal::out(summary_table(&sections, WIDTH, ColorMode::from_stdout()));
     let notes: BTreeSet<&String> = cells.iter().flat_map(|cell| &cell.loaded.notes).collect();
     for note in notes {
         terminal::err(format!("note: {note}"));

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use veeksha_compare::{Comparison, SideLabels, Table, TableRow, Verdict};
 use veeksha_metrics::Catalogue;
 use veeksha_model::printable;
-use veeksha_report::{Colour, Mark, Row, Section, summary_table};
+use veeksha_report::{ColorMode, Mark, Row, Section, summary_table};
 
 use super::letters::Letters;
 use crate::cli::args::CompareArgs;
@@ -47,7 +47,7 @@ pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
         if !table.rows.is_empty() {
             let section = figures(table, &sides, args);
             let width = width(&section);
-            terminal::out(summary_table(&[section], width, Colour::of_stdout()));
+            terminal::out(summary_table(&[section], width, ColorMode::from_stdout()));
         }
         lines("Settings that differ", &table.settings);
         lines("Remarks", &table.remarks);

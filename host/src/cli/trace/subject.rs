@@ -67,10 +67,10 @@ impl Subject {
         let trace = trace.clone();
         let mut notes = Vec::new();
         let found = tokenizers::tokenizer(&loaded, &mut notes)?;
-        let materialiser = Arc::new(prompts::materialiser(&loaded, &found, None)?);
+        let materializer = Arc::new(prompts::materializer(&loaded, &found, None)?);
         let tokenizer = found.tokenizer;
         let path = loaded.folder().join(&trace.keys.trace_file);
-        let opened = traces::open(&loaded, &trace, &tokenizer, &materialiser, &mut notes)?;
+        let opened = traces::open(&loaded, &trace, &tokenizer, &materializer, &mut notes)?;
         for note in notes {
             terminal::err(format!("note: {note}"));
         }

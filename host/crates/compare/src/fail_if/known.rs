@@ -156,7 +156,7 @@ impl Checker<'_> {
                     .error(measured.bound_place.clone(), mismatch.to_string()));
             }
         };
-        match tells_nothing(measured, range, bound) {
+        match uninformative(measured, range, bound) {
             Some(problem) => Err(self.reader.error(measured.bound_place.clone(), problem)),
             None => Ok(()),
         }
@@ -164,10 +164,10 @@ impl Checker<'_> {
 }
 
 /// What is wrong with a bound that nothing keeps, or everything does: such a gate never fails, or always.
-fn tells_nothing(measured: &Measured, range: Range, bound: f64) -> Option<String> {
+fn uninformative(measured: &Measured, range: Range, bound: f64) -> Option<String> {
     let quantity = measured.quantity();
     let change = |least: f64, most: f64, why: &str| {
-        let verdict = measured.comparison.tells_nothing(bound, least, most)?;
+        let verdict = measured.comparison.uninformative(bound, least, most)?;
         Some(format!("{verdict}: `{quantity}` {why}"))
     };
     match (measured.what, range) {

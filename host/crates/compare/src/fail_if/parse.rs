@@ -74,7 +74,7 @@ fn term(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> 
     let since = reader.at();
     if reader.take_keyword("not") {
         let within = Box::new(term(reader, depth + 1)?);
-        let place = since..since + reader.passed(since).len();
+        let place = since..since + reader.consumed(since).len();
         return Ok(Condition::Not { within, place });
     }
     if reader.take_symbol("(") {
@@ -126,7 +126,7 @@ fn judged(reader: &mut Reader<'_>, verdict: Verdict) -> Result<Condition, ParseE
             let (quantity, name) = quantity(reader)?;
             match quantity {
                 Quantity::Samples { aggregate, .. } => Judged::Statistic(aggregate, name),
-                Quantity::Figure(_) => Judged::Name(name),
+                Quantity::RunMetric(_) => Judged::Name(name),
             }
         } else {
             let name = reader.metric(since)?;
@@ -149,11 +149,11 @@ fn measured(reader: &mut Reader<'_>) -> Result<Measured, ParseError> {
         (Some(_), BoundUnit::Percent) => What::Relative,
         (Some(_), _) => What::Difference,
     };
-    let length = |from: usize| from..from + reader.passed(from).len();
+    let length = |from: usize| from..from + reader.consumed(from).len();
     Ok(Measured {
         aggregate: match quantity {
             Quantity::Samples { aggregate, .. } => Some(aggregate),
-            Quantity::Figure(_) => None,
+            Quantity::RunMetric(_) => None,
         },
         name,
         what,
@@ -171,10 +171,10 @@ fn quantity(reader: &mut Reader<'_>) -> Result<(Quantity, Name), ParseError> {
     let mut ahead = reader.clone();
     let quantity = reader.quantity()?;
     let place = match &quantity {
-        Quantity::Figure(_) => ahead.advance(),
+        Quantity::RunMetric(_) => ahead.advance(),
         Quantity::Samples { filter, window, .. } => {
             if !filter.is_empty() || window.is_some() {
-                let end = since + reader.passed(since).len();
+                let end = since + reader.consumed(since).len();
                 return Err(reader.error(
                     since..end,
                     "runs are compared as wholes: without labels and windows",

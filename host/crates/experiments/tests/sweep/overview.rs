@@ -1,6 +1,6 @@
 //! The overview on the terminal.
 
-use veeksha_report::{Colour, summary_table};
+use veeksha_report::{ColorMode, summary_table};
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn the_table_has_a_line_for_each_run() {
     };
     sweep.record(1, degraded).unwrap();
     sweep.record(2, interrupted()).unwrap();
-    insta::assert_snapshot!(summary_table(&[sweep.table()], 140, Colour::Plain), @r"
+    insta::assert_snapshot!(summary_table(&[sweep.table()], 140, ColorMode::Plain), @r"
     Sweep    body_length  target_concurrent_sessions  ttfc P50  ttfc P99  tpot P50  e2e P99  tok/s  goodput
       run 1          128                           4   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
     ! run 2          128                           8   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %  DEGRADED
@@ -44,7 +44,7 @@ traffic_scheduler: !expand
     for index in 0..2 {
         sweep.record(index, good(Path::new("x"))).unwrap();
     }
-    insta::assert_snapshot!(summary_table(&[sweep.table()], 160, Colour::Plain), @r"
+    insta::assert_snapshot!(summary_table(&[sweep.table()], 160, ColorMode::Plain), @r"
     Sweep    seed  traffic_scheduler.type  interval.type  interval.interval  ttfc P50  ttfc P99  tpot P50  e2e P99  tok/s  goodput
       run 1     1                    rate          fixed                  2   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
       run 2     1              concurrent              -                  -   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
@@ -96,7 +96,7 @@ fn failed_health_checks_are_told_once_with_the_runs_that_they_failed_in() {
     }
     sweep.record(3, interrupted()).unwrap();
     let sections = [sweep.table(), sweep.health().unwrap()];
-    insta::assert_snapshot!(summary_table(&sections, 140, Colour::Plain), @r"
+    insta::assert_snapshot!(summary_table(&sections, 140, ColorMode::Plain), @r"
     Sweep    body_length  target_concurrent_sessions  ttfc P50  ttfc P99  tpot P50  e2e P99  tok/s  goodput
       run 1          128                           4   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
     ! run 2          128                           8   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %

@@ -226,7 +226,7 @@ fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
         Stated::Expression(objective) => objective,
     };
     let (target, unit) = match &objective.quantity {
-        Quantity::Figure(name) => figure(name, catalogue)?,
+        Quantity::RunMetric(name) => figure(name, catalogue)?,
         Quantity::Samples {
             aggregate,
             metric,
@@ -335,7 +335,7 @@ fn limit(objective: &Objective, target: &Target, unit: &str) -> Result<Limit, Pr
 
 fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, Problem> {
     let (name, window) = match &objective.quantity {
-        Quantity::Figure(name) => (name, &None),
+        Quantity::RunMetric(name) => (name, &None),
         Quantity::Samples { metric, window, .. } => (metric, window),
     };
     if window.is_some() {

@@ -1,6 +1,6 @@
 //! Why an objective is refused before the run.
 
-use veeksha_slo::{TellsNothing, UnitMismatch};
+use veeksha_slo::{UninformativeBound, UnitMismatch};
 
 /// An objective that cannot be answered, whatever the run does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +80,7 @@ pub enum ObjectiveProblem {
     Bound,
     /// A bound that no value can keep, or all do.
     #[error(transparent)]
-    TellsNothing(#[from] TellsNothing),
+    UninformativeBound(#[from] UninformativeBound),
     /// A percentile beyond 0 to 100.
     #[error("a percentile lies between 0 and 100")]
     Percentile,

@@ -53,7 +53,7 @@ impl PluginVerdict {
 /// The unit of what is written as objectives write it; `None` of any other text.
 fn unit_of(name: &str, catalogue: &Catalogue) -> Option<String> {
     match Objective::parse(&format!("{name} < 0")).ok()?.quantity {
-        Quantity::Figure(name) => {
+        Quantity::RunMetric(name) => {
             let figure = catalogue.figure(&name).map(|info| info.unit.to_owned());
             figure.or_else(|| catalogue.get(&name).map(|info| info.unit.clone()))
         }

@@ -1,6 +1,6 @@
 //! Bounds that tell nothing, because what they bound cannot reach them: which values it can have.
 
-use veeksha_slo::{Objective, Quantity, Range, TellsNothing};
+use veeksha_slo::{Objective, Quantity, Range, UninformativeBound};
 
 use super::ask::Limit;
 use super::check::Target;
@@ -12,7 +12,7 @@ pub(super) fn fits(
     target: &Target,
     limit: Limit,
     catalogue: &Catalogue,
-) -> Result<(), TellsNothing> {
+) -> Result<(), UninformativeBound> {
     let values = match target {
         Target::Figure(figure) => figure.range(),
         Target::Samples { samples, .. } => catalogue
@@ -21,7 +21,7 @@ pub(super) fn fits(
     };
     let range = match &objective.quantity {
         Quantity::Samples { aggregate, .. } => values.of(*aggregate),
-        Quantity::Figure(_) => values,
+        Quantity::RunMetric(_) => values,
     };
     range.fits(
         &objective.quantity,

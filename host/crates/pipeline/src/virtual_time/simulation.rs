@@ -8,7 +8,7 @@ use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, Response, Seed, Usage,
 };
 use veeksha_ports::{Workload, WorkloadFactory};
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Action, Input, Scheduler};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile};
 
@@ -47,7 +47,7 @@ pub fn simulate(
     target: &SimulatedTarget,
     factory: &Arc<dyn WorkloadFactory>,
     tokenizer: &Tokenizer,
-    materialiser: &Materialiser,
+    materializer: &Materializer,
     record: &mut dyn FnMut(Entry),
     control: &Control,
 ) -> Result<RunEnd, PipelineError> {
@@ -80,7 +80,7 @@ pub fn simulate(
     let mut simulation = Simulation {
         plan,
         target,
-        materialiser,
+        materializer,
         record,
         control,
         writer: &writer,
@@ -119,7 +119,7 @@ pub fn simulate(
 struct Simulation<'a> {
     plan: &'a Plan,
     target: &'a SimulatedTarget,
-    materialiser: &'a Materialiser,
+    materializer: &'a Materializer,
     record: &'a mut dyn FnMut(Entry),
     control: &'a Control,
     writer: &'a Writer<'a>,
@@ -415,7 +415,7 @@ impl Simulation<'_> {
             Workload::Planned(_) => String::new(),
             Workload::Reactive(_) => {
                 let seed = Seed::from(answer_identity(flight.id.session, flight.id.node));
-                self.materialiser.text(seed, usage.completion).to_string()
+                self.materializer.text(seed, usage.completion).to_string()
             }
         };
         let response = Response {

@@ -66,14 +66,14 @@ fn first_dispatch(plan: &Plan) -> (bool, u64) {
         std::thread::sleep(Duration::from_millis(60));
         echo(Server::Up, &Arc::default())(clock, sinks)
     };
-    let (tokenizer, materialiser) = words();
+    let (tokenizer, materializer) = words();
     let (events, entries) = crossbeam_channel::unbounded();
     let control = Control::default();
     run(
         plan,
         &factory(ENDLESS),
         tokenizer,
-        materialiser.clone(),
+        materializer.clone(),
         start,
         &events,
         &control,
@@ -137,14 +137,14 @@ fn a_codec_that_fails_is_reported_and_the_run_goes_on() {
             unanswered: Mutex::default(),
         })) as Arc<dyn Transport>)
     };
-    let (tokenizer, materialiser) = words();
+    let (tokenizer, materializer) = words();
     let (events, entries) = crossbeam_channel::unbounded();
     let control = Control::default();
     let end = run(
         &plan(),
         &factory(ENDLESS),
         tokenizer,
-        materialiser.clone(),
+        materializer.clone(),
         start,
         &events,
         &control,

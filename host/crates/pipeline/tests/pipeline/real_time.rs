@@ -55,13 +55,13 @@ fn drive_keeping(
     kind: Kind,
     control: &Control,
 ) -> Result<Ran, PipelineError> {
-    let (tokenizer, materialiser) = words();
+    let (tokenizer, materializer) = words();
     let (sender, receiver) = unbounded();
     let end = run(
         plan,
         &factory(kind),
         tokenizer,
-        materialiser.clone(),
+        materializer.clone(),
         echo(server, jobs),
         &sender,
         control,

@@ -144,7 +144,7 @@ fn client(clock: RunClock, sinks: &Sinks, told: &Receiver<Told>, in_flight: &Ato
 }
 
 fn soak(plan: &Plan) {
-    let (tokenizer, materialiser) = words();
+    let (tokenizer, materializer) = words();
     let submitted = Arc::<Mutex<Vec<RequestId>>>::default();
     let (events, entries) = unbounded();
     let kind = Kind::Made {
@@ -179,7 +179,7 @@ fn soak(plan: &Plan) {
         plan,
         &factory(kind),
         tokenizer,
-        materialiser.clone(),
+        materializer.clone(),
         start,
         &events,
         &control,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ErrorClass, HistoryMode, RequestId, Segment, Session};
 use veeksha_pipeline::{Control, Entry, Plan, RunEnd, Schedule, SimulatedTarget};
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::Traffic;
 use veeksha_simulator::Profile;
 
@@ -42,14 +42,14 @@ impl Simulated {
 }
 
 /// Made once for all tests.
-pub(crate) fn words() -> (&'static Tokenizer, &'static Arc<Materialiser>) {
-    static WORDS: OnceLock<(Tokenizer, Arc<Materialiser>)> = OnceLock::new();
-    let (tokenizer, materialiser) = WORDS.get_or_init(|| {
+pub(crate) fn words() -> (&'static Tokenizer, &'static Arc<Materializer>) {
+    static WORDS: OnceLock<(Tokenizer, Arc<Materializer>)> = OnceLock::new();
+    let (tokenizer, materializer) = WORDS.get_or_init(|| {
         let tokenizer = Tokenizer::embedded().unwrap();
-        let materialiser = Materialiser::new(tokenizer.clone()).unwrap();
-        (tokenizer, Arc::new(materialiser))
+        let materializer = Materializer::new(tokenizer.clone()).unwrap();
+        (tokenizer, Arc::new(materializer))
     });
-    (tokenizer, materialiser)
+    (tokenizer, materializer)
 }
 
 pub(crate) fn simulate(plan: &Plan, target: &SimulatedTarget, kind: Kind) -> Simulated {
@@ -59,7 +59,7 @@ pub(crate) fn simulate(plan: &Plan, target: &SimulatedTarget, kind: Kind) -> Sim
 /// Requests a stop after the given number of events.
 fn simulate_until(plan: &Plan, target: &SimulatedTarget, kind: Kind, most: usize) -> Simulated {
     let control = Control::default();
-    let (tokenizer, materialiser) = words();
+    let (tokenizer, materializer) = words();
     let mut entries = Vec::new();
     let mut record = |entry| {
         entries.push(entry);
@@ -73,7 +73,7 @@ fn simulate_until(plan: &Plan, target: &SimulatedTarget, kind: Kind, most: usize
         target,
         &factory,
         tokenizer,
-        materialiser,
+        materializer,
         &mut record,
         &control,
     );

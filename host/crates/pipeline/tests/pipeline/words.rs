@@ -7,14 +7,14 @@ use crossbeam_channel::unbounded;
 use veeksha_events::Event;
 use veeksha_model::{History, Role};
 use veeksha_pipeline::{Content, Control, MinTokensPrompt, run};
-use veeksha_prompt::{ChatTemplate, Materialiser, PromptTarget, SpecialTokens};
+use veeksha_prompt::{ChatTemplate, Materializer, PromptTarget, SpecialTokens};
 
 use crate::fakes::{Kind, Server, echo, factory, plan};
 use crate::real_time::ENDLESS;
 use crate::virtual_time::words;
 
 fn first_prompt(template: &str) -> (String, u32) {
-    let (tokenizer, materialiser) = words();
+    let (tokenizer, materializer) = words();
     let mut plan = plan();
     plan.scheduler.max_sessions = Some(1);
     plan.include_content = true;
@@ -27,7 +27,7 @@ fn first_prompt(template: &str) -> (String, u32) {
         &plan,
         &workload,
         tokenizer,
-        materialiser.clone(),
+        materializer.clone(),
         echo(Server::Up, &Arc::default()),
         &sender,
         &Control::default(),
@@ -69,8 +69,8 @@ const CHATML: &str = "{% for message in messages %}<{{ message.role }}>\n{{ mess
 fn template_tokens_are_part_of_the_prompt_that_was_sent() {
     let (tokenizer, _) = words();
     let template = ChatTemplate::from_text("chatml", CHATML, SpecialTokens::new()).unwrap();
-    let materialiser = Materialiser::new(tokenizer.clone()).unwrap();
-    let materialiser = Arc::new(materialiser.with_template(template.clone(), PromptTarget::Content));
+    let materializer = Materializer::new(tokenizer.clone()).unwrap();
+    let materializer = Arc::new(materializer.with_template(template.clone(), PromptTarget::Content));
     let mut plan = plan();
     plan.include_content = true;
     let (sender, receiver) = unbounded();
@@ -80,7 +80,7 @@ fn template_tokens_are_part_of_the_prompt_that_was_sent() {
         &plan,
         &chains,
         tokenizer,
-        materialiser,
+        materializer,
         echo(Server::Up, &jobs),
         &sender,
         &Control::default(),

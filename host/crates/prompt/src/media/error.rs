@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// The file is not granted.
-    #[error("the media file `{name}` is not granted{}: put it into the trace's `media_folder`, or add it to `files` of the session generator", meant(.nearest))]
+    #[error("the media file `{name}` is not granted{}: put it into the trace's `media_folder`, or add it to `files` of the session generator", did_you_mean(.nearest))]
     NotGranted {
         /// The name that was given.
         name: String,
@@ -38,7 +38,7 @@ pub enum MediaError {
         source: std::io::Error,
     },
     /// Not a regular file, or not a folder.
-    #[error("{} is no {expected}", path.display())]
+    #[error("{} is not a {expected}", path.display())]
     NotA {
         /// The path.
         path: PathBuf,
@@ -74,7 +74,7 @@ pub enum MediaError {
         expected: &'static str,
     },
     /// Media of this kind cannot be generated.
-    #[error("`generated:{kind}` does not exist{}: `generated:image` and `generated:audio` do", meant(.nearest))]
+    #[error("`generated:{kind}` does not exist{}: `generated:image` and `generated:audio` do", did_you_mean(.nearest))]
     CannotGenerate {
         /// The requested kind.
         kind: String,
@@ -82,7 +82,7 @@ pub enum MediaError {
         nearest: Option<String>,
     },
     /// A parameter is unknown or given twice.
-    #[error("`generated:{kind}` has no {unknown}parameter `{name}`{}; it has {known}", meant(.nearest), unknown = if *.twice { "second " } else { "" })]
+    #[error("`generated:{kind}` has no {unknown}parameter `{name}`{}; it has {known}", did_you_mean(.nearest), unknown = if *.twice { "second " } else { "" })]
     UnknownParameter {
         /// `image` or `audio`.
         kind: &'static str,
@@ -117,7 +117,7 @@ pub enum MediaError {
     },
 }
 
-fn meant(nearest: &Option<String>) -> String {
+fn did_you_mean(nearest: &Option<String>) -> String {
     nearest
         .as_ref()
         .map(|nearest| format!(" (did you mean `{nearest}`?)"))

@@ -10,13 +10,13 @@ use crate::media::error::MediaError;
 use crate::salt::Salt;
 
 /// Maximum width and height of a generated picture in pixels.
-const MOST_PIXELS: u32 = 8192;
+const MAX_SIDE_PIXELS: u32 = 8192;
 /// Maximum area of a generated picture in pixels: at three bytes each it must stay below the limit
 /// of a medium.
-const MOST_AREA: u64 = MAX_MEDIA_BYTES / 4;
+const MAX_AREA: u64 = MAX_MEDIA_BYTES / 4;
 
 /// A valid request for a generated medium.
-enum Wanted {
+enum MediaSpec {
     Picture { width: u32, height: u32, seed: Seed },
     Sound { samples: u32, rate: u32, seed: Seed },
 }
@@ -25,14 +25,14 @@ enum Wanted {
 /// result as it changes text.
 pub(super) fn make(part: MediaKind, wanted: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
     match read(part, wanted)? {
-        Wanted::Picture { width, height, seed } => {
+        MediaSpec::Picture { width, height, seed } => {
             let bytes = image::png(width, height, salt.apply(seed)).map_err(|error| MediaError::Encode {
                 kind: "image",
                 reason: error.to_string(),
             })?;
             Ok(("image/png", bytes))
         }
-        Wanted::Sound { samples, rate, seed } => {
+        MediaSpec::Sound { samples, rate, seed } => {
             Ok(("audio/wav", audio::wav(samples, rate, salt.apply(seed))))
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn check(part: MediaKind, wanted: &str) -> Result<(), MediaError> {
     read(part, wanted).map(|_| ())
 }
 
-fn read(part: MediaKind, wanted: &str) -> Result<Wanted, MediaError> {
+fn read(part: MediaKind, wanted: &str) -> Result<MediaSpec, MediaError> {
     let (kind, parameters) = wanted.split_once('?').unwrap_or((wanted, ""));
     let made = match kind {
         "image" => MediaKind::Image,
@@ -68,10 +68,10 @@ fn read(part: MediaKind, wanted: &str) -> Result<Wanted, MediaError> {
     }
 }
 
-fn picture(parameters: &str) -> Result<Wanted, MediaError> {
+fn picture(parameters: &str) -> Result<MediaSpec, MediaError> {
     let given = Parameters::read("image", parameters, &["width", "height", "seed", "format"])?;
-    let side = format!("a whole number from 1 to {MOST_PIXELS}");
-    let fits = |pixels: &u32| (1..=MOST_PIXELS).contains(pixels);
+    let side = format!("a whole number from 1 to {MAX_SIDE_PIXELS}");
+    let fits = |pixels: &u32| (1..=MAX_SIDE_PIXELS).contains(pixels);
     let width = given.value("width", 512, &side, fits)?;
     let height = given.value("height", 512, &side, fits)?;
     let format: String = given.value(
@@ -82,18 +82,18 @@ fn picture(parameters: &str) -> Result<Wanted, MediaError> {
     )?;
     debug_assert_eq!(format, "png");
     let area = u64::from(width) * u64::from(height);
-    if area > MOST_AREA {
-        return Err(given.bad(
+    if area > MAX_AREA {
+        return Err(given.bad_value(
             "height",
             &height.to_string(),
-            &format!("at most {} with this width", MOST_AREA / u64::from(width)),
+            &format!("at most {} with this width", MAX_AREA / u64::from(width)),
         ));
     }
     let seed = given.seed()?;
-    Ok(Wanted::Picture { width, height, seed })
+    Ok(MediaSpec::Picture { width, height, seed })
 }
 
-fn sound(parameters: &str) -> Result<Wanted, MediaError> {
+fn sound(parameters: &str) -> Result<MediaSpec, MediaError> {
     let given = Parameters::read("audio", parameters, &["seconds", "rate", "seed", "format"])?;
     let seconds = given.value(
         "seconds",
@@ -116,14 +116,14 @@ fn sound(parameters: &str) -> Result<Wanted, MediaError> {
     let samples = (seconds * f64::from(rate)).round().max(1.0) as u32;
     if audio::bytes(samples) > MAX_MEDIA_BYTES {
         let most = (MAX_MEDIA_BYTES - audio::bytes(0)) / 2 / u64::from(rate);
-        return Err(given.bad(
+        return Err(given.bad_value(
             "seconds",
             &seconds.to_string(),
             &format!("at most {most} at this rate"),
         ));
     }
     let seed = given.seed()?;
-    Ok(Wanted::Sound { samples, rate, seed })
+    Ok(MediaSpec::Sound { samples, rate, seed })
 }
 
 /// The parameters of one source.
@@ -166,7 +166,7 @@ impl<'a> Parameters<'a> {
                 .parse()
                 .ok()
                 .filter(holds)
-                .ok_or_else(|| self.bad(name, text, expected)),
+                .ok_or_else(|| self.bad_value(name, text, expected)),
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Parameters<'a> {
         Ok(Seed::from(seed))
     }
 
-    fn bad(&self, name: &'static str, value: &str, expected: &str) -> MediaError {
+    fn bad_value(&self, name: &'static str, value: &str, expected: &str) -> MediaError {
         MediaError::BadValue {
             kind: self.kind,
             name,

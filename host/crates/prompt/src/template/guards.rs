@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_guarded_and_all_else_stays() {
+    fn guards_every_assigned_name() {
         let same = "{# {% set a = 1 %} #}{{ '{% set a = 1 %}' }}{% raw %}{% set a = 1 %}{% endraw %}{ {% if a == 1 -%} x {%- endif %}";
         assert_eq!(guarded(same), same);
         for (text, expected) in [

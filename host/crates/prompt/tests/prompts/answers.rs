@@ -3,7 +3,7 @@
 use veeksha_model::{
     Answer, MediaKind, Message, NodeId, OutputSpec, Replay, Request, Role, Seed, Segment, ToolCall,
 };
-use veeksha_prompt::{MAX_TOKENS, Materialiser, PromptError};
+use veeksha_prompt::{MAX_TOKENS, Materializer, PromptError};
 
 use crate::kinds::{Kind, kinds};
 
@@ -14,8 +14,8 @@ fn synthetic(seed: u64, tokens: u32) -> Segment {
     }
 }
 
-fn materialiser(kind: &Kind) -> Materialiser {
-    Materialiser::new(kind.tokenizer.clone()).unwrap()
+fn materializer(kind: &Kind) -> Materializer {
+    Materializer::new(kind.tokenizer.clone()).unwrap()
 }
 
 fn ids(kind: &Kind, text: &str) -> Vec<u32> {
@@ -34,14 +34,14 @@ fn answer(content: Vec<Segment>) -> Answer {
 }
 
 #[test]
-fn a_recorded_answer_becomes_a_response() {
+fn converts_recorded_answer_to_response() {
     for kind in kinds() {
         let recorded = answer(vec![
             Segment::Text("It is:\n".into()),
             synthetic(4, 40),
             Segment::Text(".".into()),
         ]);
-        let response = materialiser(kind).answer(&recorded).unwrap();
+        let response = materializer(kind).answer(&recorded).unwrap();
         assert!(response.text.starts_with("It is:\n") && response.text.ends_with('.'));
         assert_eq!(
             response.output_tokens as usize,
@@ -59,8 +59,8 @@ fn a_recorded_answer_becomes_a_response() {
 }
 
 #[test]
-fn a_request_carries_its_recorded_answer_as_text() {
-    let materialiser = materialiser(&kinds()[0]);
+fn request_contains_its_recorded_answer_as_text() {
+    let materializer = materializer(&kinds()[0]);
     let request = |replay| Request {
         node: NodeId(0),
         parents: Vec::new(),
@@ -81,29 +81,29 @@ fn a_request_carries_its_recorded_answer_as_text() {
         answer: Some(recorded.clone()),
         ..Replay::default()
     };
-    let prepared = materialiser.prepare(request(Some(Box::new(replay)))).unwrap();
+    let prepared = materializer.prepare(request(Some(Box::new(replay)))).unwrap();
     assert_eq!(
         prepared.recorded_answer.as_deref(),
-        Some(&materialiser.answer(&recorded).unwrap())
+        Some(&materializer.answer(&recorded).unwrap())
     );
     assert_eq!(
         prepared.recorded_answer.unwrap().text,
-        *materialiser.text(Seed::from(2), 9)
+        *materializer.text(Seed::from(2), 9)
     );
     for replay in [None, Some(Box::default())] {
         assert_eq!(
-            materialiser.prepare(request(replay)).unwrap().recorded_answer,
+            materializer.prepare(request(replay)).unwrap().recorded_answer,
             None
         );
     }
 }
 
 #[test]
-fn answers_that_cannot_be_are_refused_by_name() {
-    let materialiser = materialiser(&kinds()[0]);
+fn refuses_impossible_answers() {
+    let materializer = materializer(&kinds()[0]);
     let long = answer(vec![synthetic(1, MAX_TOKENS), synthetic(2, 1)]);
     assert!(matches!(
-        materialiser.answer(&long),
+        materializer.answer(&long),
         Err(PromptError::AnswerTooLong {
             tokens: 16_777_217,
             ..
@@ -113,27 +113,27 @@ fn answers_that_cannot_be_are_refused_by_name() {
         kind: MediaKind::Image,
         source: "https://h/a.png".into(),
     }]);
-    let error = materialiser.answer(&picture).unwrap_err();
+    let error = materializer.answer(&picture).unwrap_err();
     assert!(error.to_string().contains("kind image"), "{error}");
 }
 
 #[test]
-fn a_salt_changes_every_text_and_no_relation_between_texts() {
+fn salt_changes_texts_but_keeps_their_relations() {
     for kind in kinds() {
-        let plain = materialiser(kind);
-        let unsalted = materialiser(kind).salted(None);
+        let plain = materializer(kind);
+        let unsalted = materializer(kind).salted(None);
         let (one, again) = (
-            materialiser(kind).salted(Some(1)),
-            materialiser(kind).salted(Some(1)),
+            materializer(kind).salted(Some(1)),
+            materializer(kind).salted(Some(1)),
         );
-        let other = materialiser(kind).salted(Some(2));
+        let other = materializer(kind).salted(Some(2));
         for seed in (0..200).map(Seed::from) {
             let text = one.text(seed, 60);
             assert_eq!(plain.text(seed, 60), unsalted.text(seed, 60));
             assert_eq!(text, again.text(seed, 60));
             assert_eq!(ids(kind, &text).len(), 60, "{}", kind.name);
             // No cached block of the first page occurs again.
-            let page = |of: &Materialiser| ids(kind, &of.text(seed, 16));
+            let page = |of: &Materializer| ids(kind, &of.text(seed, 16));
             assert_ne!(page(&one), page(&plain), "{}", kind.name);
             assert_ne!(page(&one), page(&other), "{}", kind.name);
             if kind.proven {
@@ -144,9 +144,9 @@ fn a_salt_changes_every_text_and_no_relation_between_texts() {
 }
 
 #[test]
-fn a_salt_reaches_every_way_in_which_text_is_made() {
-    let plain = materialiser(&kinds()[0]);
-    let salted = materialiser(&kinds()[0]).salted(Some(77));
+fn salt_applies_to_every_source_of_text() {
+    let plain = materializer(&kinds()[0]);
+    let salted = materializer(&kinds()[0]).salted(Some(77));
     let mixed = answer(vec![Segment::Text("x: ".into()), synthetic(5, 30)]);
     let joined = answer(vec![synthetic(5, 30), synthetic(6, 30)]);
     for recorded in [mixed, joined] {

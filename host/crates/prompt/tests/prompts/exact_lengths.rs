@@ -4,15 +4,15 @@
 use std::collections::HashSet;
 
 use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Seed, Segment};
-use veeksha_prompt::{MAX_TOKENS, Materialiser, PromptError, Tokenizer};
+use veeksha_prompt::{MAX_TOKENS, Materializer, PromptError, Tokenizer};
 use veeksha_stats::RandomStream;
 
 use crate::kinds::{Kind, kinds};
 
-fn materialiser(kind: &Kind) -> Materialiser {
-    let materialiser = Materialiser::new(kind.tokenizer.clone()).unwrap();
-    assert_eq!(materialiser.is_proven(), kind.proven, "{}", kind.name);
-    materialiser
+fn materializer(kind: &Kind) -> Materializer {
+    let materializer = Materializer::new(kind.tokenizer.clone()).unwrap();
+    assert_eq!(materializer.is_proven(), kind.proven, "{}", kind.name);
+    materializer
 }
 
 /// Returns the library's result, without this crate's code.
@@ -47,16 +47,16 @@ fn synthetic(seed: u64, tokens: u32) -> Segment {
 }
 
 #[test]
-fn synthetic_text_encodes_to_its_length() {
+fn synthetic_text_has_its_length() {
     for kind in kinds() {
-        let materialiser = materialiser(kind);
+        let materializer = materializer(kind);
         let mut draws = RandomStream::new(1, 0, "lengths").draws();
         for seed in 0..400u64 {
             let tokens = if seed < 64 { seed as u32 } else { draws.below(900) };
-            let text = materialiser.text(Seed::from(draws.next_u64()), tokens);
+            let text = materializer.text(Seed::from(draws.next_u64()), tokens);
             assert_eq!(ids(kind, &text).len(), tokens as usize, "{}: {text:?}", kind.name);
         }
-        let text = materialiser.text(Seed::from(7), 50_000);
+        let text = materializer.text(Seed::from(7), 50_000);
         assert_eq!(ids(kind, &text).len(), 50_000, "{}", kind.name);
     }
 }
@@ -83,9 +83,9 @@ const TEXTS: [&str; 16] = [
 ];
 
 #[test]
-fn mixed_messages_encode_to_their_target() {
+fn mixed_messages_have_their_target_length() {
     for kind in kinds() {
-        let materialiser = materialiser(kind);
+        let materializer = materializer(kind);
         let mut draws = RandomStream::new(2, 0, "mixes").draws();
         for _ in 0..1200 {
             let pieces = 1 + draws.below(5);
@@ -105,7 +105,7 @@ fn mixed_messages_encode_to_their_target() {
             if draws.below(2) == 0 {
                 content.push(Segment::Text(TEXTS[draws.below(16) as usize].to_string()));
             }
-            let prepared = materialiser.prepare(request(vec![content.clone()])).unwrap();
+            let prepared = materializer.prepare(request(vec![content.clone()])).unwrap();
             let text = &prepared.messages[0].text;
             let counted = ids(kind, text).len() as u32;
             assert_eq!(
@@ -123,16 +123,16 @@ fn mixed_messages_encode_to_their_target() {
 }
 
 #[test]
-fn the_target_is_what_was_asked_for_and_messages_add_up() {
+fn target_is_the_requested_length() {
     for kind in kinds() {
-        let materialiser = materialiser(kind);
+        let materializer = materializer(kind);
         let system = "You are a careful assistant.";
         let messages = vec![
             vec![Segment::Text(system.into())],
             vec![synthetic(1, 100), synthetic(2, 50)],
             vec![Segment::Text("Summarise:\n".into()), synthetic(3, 1000)],
         ];
-        let prepared = materialiser.prepare(request(messages)).unwrap();
+        let prepared = materializer.prepare(request(messages)).unwrap();
         let texts = ids(kind, system).len() + ids(kind, "Summarise:\n").len();
         assert_eq!(prepared.target_tokens as usize, texts + 1150, "{}", kind.name);
         let counted: usize = prepared
@@ -147,12 +147,12 @@ fn the_target_is_what_was_asked_for_and_messages_add_up() {
 }
 
 #[test]
-fn shorter_texts_are_beginnings_of_longer_ones() {
+fn shorter_texts_are_prefixes_of_longer_ones() {
     for kind in kinds().iter().filter(|kind| kind.proven) {
-        let materialiser = materialiser(kind);
-        let long = materialiser.text(Seed::from(5), 2000);
+        let materializer = materializer(kind);
+        let long = materializer.text(Seed::from(5), 2000);
         for tokens in [0, 1, 2, 255, 256, 257, 1024, 1999] {
-            let short = materialiser.text(Seed::from(5), tokens);
+            let short = materializer.text(Seed::from(5), tokens);
             assert!(long.starts_with(&*short), "{}: {tokens}", kind.name);
             assert_eq!(
                 ids(kind, &long)[..tokens as usize],
@@ -167,7 +167,7 @@ fn shorter_texts_are_beginnings_of_longer_ones() {
 #[test]
 fn seeds_differ_in_their_first_sixteen_tokens() {
     for kind in kinds() {
-        let materialiser = materialiser(kind);
+        let materializer = materializer(kind);
         let seeds = (0..2000u64)
             .chain((0..2000).map(|seed| seed << 32))
             .filter(|seed| *seed != 0);
@@ -175,17 +175,17 @@ fn seeds_differ_in_their_first_sixteen_tokens() {
         let mut seen = 0;
         for seed in seeds {
             seen += 1;
-            beginnings.insert(ids(kind, &materialiser.text(Seed::from(seed), 16)));
+            beginnings.insert(ids(kind, &materializer.text(Seed::from(seed), 16)));
         }
         assert_eq!(beginnings.len(), seen, "{}", kind.name);
     }
 }
 
 #[test]
-fn text_is_made_of_many_words_and_no_control_token() {
+fn text_has_many_words_and_no_control_tokens() {
     for kind in kinds() {
-        let materialiser = materialiser(kind);
-        let text = materialiser.text(Seed::from(11), 20_000);
+        let materializer = materializer(kind);
+        let text = materializer.text(Seed::from(11), 20_000);
         assert!(
             text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '),
             "{}",
@@ -203,7 +203,7 @@ fn text_is_made_of_many_words_and_no_control_token() {
         let distinct: HashSet<u32> = ids.into_iter().collect();
         assert!(distinct.len() > 1000, "{}: {}", kind.name, distinct.len());
         assert!(
-            materialiser.words() >= distinct.len() - usize::from(!kind.proven) * distinct.len(),
+            materializer.words() >= distinct.len() - usize::from(!kind.proven) * distinct.len(),
             "{}",
             kind.name
         );
@@ -213,7 +213,7 @@ fn text_is_made_of_many_words_and_no_control_token() {
 #[test]
 fn instances_threads_and_caches_agree() {
     for kind in kinds() {
-        let (one, two) = (materialiser(kind), materialiser(kind));
+        let (one, two) = (materializer(kind), materializer(kind));
         let content = vec![
             Segment::Text("Read:\n".into()),
             synthetic(9, 300),
@@ -238,9 +238,9 @@ fn instances_threads_and_caches_agree() {
 
 #[test]
 fn shared_text_is_made_once() {
-    let materialiser = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
+    let materializer = Materializer::new(Tokenizer::embedded().unwrap()).unwrap();
     let text = |_| {
-        materialiser
+        materializer
             .prepare(request(vec![vec![synthetic(1, 500)]]))
             .unwrap()
             .messages[0]
@@ -254,12 +254,12 @@ fn shared_text_is_made_once() {
 
 #[test]
 fn media_are_not_counted() {
-    let materialiser = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
+    let materializer = Materializer::new(Tokenizer::embedded().unwrap()).unwrap();
     let image = Segment::Media {
         kind: MediaKind::Image,
         source: "https://h/cat.png".into(),
     };
-    let prepared = materialiser
+    let prepared = materializer
         .prepare(request(vec![vec![synthetic(1, 10), image, synthetic(2, 10)]]))
         .unwrap();
     assert_eq!(
@@ -270,9 +270,9 @@ fn media_are_not_counted() {
 }
 
 #[test]
-fn a_prompt_beyond_all_contexts_is_refused() {
-    let materialiser = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
-    let error = materialiser
+fn refuses_prompts_above_the_limit() {
+    let materializer = Materializer::new(Tokenizer::embedded().unwrap()).unwrap();
+    let error = materializer
         .prepare(request(vec![vec![synthetic(1, u32::MAX)], vec![synthetic(2, 1)]]))
         .unwrap_err();
     assert!(matches!(
@@ -287,7 +287,7 @@ fn a_prompt_beyond_all_contexts_is_refused() {
 
 /// The fixture has words that become one token when they meet, and they are not used together.
 #[test]
-fn words_that_join_are_kept_apart() {
+fn joining_words_are_not_adjacent() {
     let kind = kinds()
         .iter()
         .find(|kind| kind.name.contains("SuperBPE"))
@@ -305,6 +305,6 @@ fn words_that_join_are_kept_apart() {
         .map(|token| token.replace('▁', " ").trim_start().to_string())
         .collect();
     assert!(texts.iter().all(|text| ids(kind, text).len() == 1));
-    let synthetic = format!(" {} ", materialiser(kind).text(Seed::from(1), 100_000));
+    let synthetic = format!(" {} ", materializer(kind).text(Seed::from(1), 100_000));
     assert!(!texts.iter().any(|text| synthetic.contains(&format!(" {text} "))));
 }

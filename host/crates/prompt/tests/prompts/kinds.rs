@@ -13,7 +13,7 @@ use tokenizers::{
     TokenizerBuilder, Trainer,
 };
 use veeksha_model::Seed;
-use veeksha_prompt::{Materialiser, Tokenizer};
+use veeksha_prompt::{Materializer, Tokenizer};
 
 /// A tokenizer and its expected properties.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ pub(crate) fn kinds() -> &'static [Kind] {
 /// English-like sentences of the embedded vocabulary's words, with punctuation, line ends, capitals
 /// and numbers.
 fn corpus() -> Vec<String> {
-    let words = Materialiser::new(Tokenizer::embedded().unwrap()).unwrap();
+    let words = Materializer::new(Tokenizer::embedded().unwrap()).unwrap();
     let sentence = |seed: u64| {
         let text = words.text(Seed::from(seed), 12);
         match seed % 4 {

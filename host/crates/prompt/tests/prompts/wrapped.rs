@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use veeksha_model::Role::{self, Assistant, System, Tool, User};
 use veeksha_model::{HistoryMode, Message, NodeId, OutputSpec, Prepared, Replay, Request, Seed, Segment};
-use veeksha_prompt::{ChatTemplate, Materialiser, PromptTarget};
+use veeksha_prompt::{ChatTemplate, Materializer, PromptTarget};
 use veeksha_stats::RandomStream;
 
 use crate::kinds::{Kind, kinds};
@@ -192,17 +192,17 @@ fn asked(kind: &Kind, messages: &[(Role, Vec<Segment>)], texts: &[&str]) -> u32 
 }
 
 #[test]
-fn a_wrapped_prompt_has_the_asked_length() {
+fn wrapped_prompt_has_the_requested_length() {
     let mut draws = RandomStream::new(3, 0, "wrapped").draws();
     for kind in both() {
         for (name, template) in templates() {
-            let materialiser = Materialiser::new(kind.tokenizer.clone())
+            let materializer = Materializer::new(kind.tokenizer.clone())
                 .unwrap()
                 .with_template(template.clone(), PromptTarget::Wrapped);
             for round in 0..2 {
                 for (messages, texts) in forms(draws.next_u64(), 1 + draws.below(120), name != "Gemma 2") {
                     let asked = asked(kind, &messages, &texts);
-                    let prepared = materialiser.prepare(request(messages.clone(), false)).unwrap();
+                    let prepared = materializer.prepare(request(messages.clone(), false)).unwrap();
                     let place = format!("{}, {name}, {round}: {messages:?}", kind.name);
                     assert_eq!(whole(kind, &template, &[], &prepared), asked, "{place}");
                     assert_eq!(prepared.target_tokens, asked, "{place}");
@@ -215,7 +215,7 @@ fn a_wrapped_prompt_has_the_asked_length() {
                 }
             }
             assert_eq!(
-                materialiser.template_notes(),
+                materializer.template_notes(),
                 Default::default(),
                 "{}, {name}",
                 kind.name
@@ -226,7 +226,7 @@ fn a_wrapped_prompt_has_the_asked_length() {
 
 /// Texts that meet synthetic ones and a template's marks in every way that changes tokens.
 #[test]
-fn mixtures_inside_a_template_have_the_asked_length() {
+fn mixed_content_inside_a_template_has_the_requested_length() {
     const TEXTS: [&str; 10] = [
         "",
         " ",
@@ -242,7 +242,7 @@ fn mixtures_inside_a_template_have_the_asked_length() {
     let mut draws = RandomStream::new(4, 0, "mixtures").draws();
     for kind in both() {
         for (name, template) in templates().filter(|(name, _)| ["Qwen 2.5", "Llama 3.1"].contains(name)) {
-            let materialiser = Materialiser::new(kind.tokenizer.clone())
+            let materializer = Materializer::new(kind.tokenizer.clone())
                 .unwrap()
                 .with_template(template.clone(), PromptTarget::Wrapped);
             for _ in 0..20 {
@@ -256,7 +256,7 @@ fn mixtures_inside_a_template_have_the_asked_length() {
                 }
                 messages[3].1.push(synthetic(draws.next_u64(), 700));
                 messages[3].1.push(text(TEXTS[draws.below(10) as usize]));
-                let prepared = materialiser.prepare(request(messages.clone(), false)).unwrap();
+                let prepared = materializer.prepare(request(messages.clone(), false)).unwrap();
                 let place = format!("{}, {name}: {messages:?}", kind.name);
                 assert_eq!(
                     whole(kind, &template, &[], &prepared),
@@ -274,11 +274,11 @@ fn mixtures_inside_a_template_have_the_asked_length() {
 }
 
 #[test]
-fn unwrapped_lengths_stay_and_what_the_template_adds_is_told() {
+fn unwrapped_lengths_are_kept_and_template_tokens_reported() {
     for kind in both() {
         for (name, template) in templates() {
-            let plain = Materialiser::new(kind.tokenizer.clone()).unwrap();
-            let wrapping = Materialiser::new(kind.tokenizer.clone())
+            let plain = Materializer::new(kind.tokenizer.clone()).unwrap();
+            let wrapping = Materializer::new(kind.tokenizer.clone())
                 .unwrap()
                 .with_template(template.clone(), PromptTarget::Content);
             for (messages, _) in forms(77, 40, name != "Gemma 2") {
@@ -302,17 +302,17 @@ fn unwrapped_lengths_stay_and_what_the_template_adds_is_told() {
 /// The tokens that a later turn adds to the conversation, as a server counts them: the tokens of
 /// its prompt minus those of the previous prompt and of its answer, for any conversation.
 #[test]
-fn a_later_turn_adds_the_asked_length_to_any_conversation() {
+fn later_turn_adds_the_requested_length() {
     for kind in kinds() {
         let kind = kind.with_control_tokens(&CONTROL);
         // Without the marks of `macros`, whose text contains a list of all the roles so far.
         for (name, template) in templates().filter(|(name, _)| *name != "macros") {
-            let materialiser = Materialiser::new(kind.tokenizer.clone())
+            let materializer = Materializer::new(kind.tokenizer.clone())
                 .unwrap()
                 .with_template(template.clone(), PromptTarget::Wrapped);
             // Mistral's template puts a space before an answer that the model gave without one.
             // That costs nothing if the answer begins with a word that is one token either way.
-            let word = materialiser.text(Seed::from(9), 4);
+            let word = materializer.text(Seed::from(9), 4);
             let histories = match name {
                 "Mistral v0.3" => [("Why?", &*word), ("x", &word[..])],
                 _ => [
@@ -322,7 +322,7 @@ fn a_later_turn_adds_the_asked_length_to_any_conversation() {
             };
             for (messages, texts) in forms(500, 50, false) {
                 let asked = asked(&kind, &messages, &texts);
-                let prepared = materialiser.prepare(request(messages.clone(), true)).unwrap();
+                let prepared = materializer.prepare(request(messages.clone(), true)).unwrap();
                 let place = format!("{}, {name}: {messages:?}", kind.name);
                 assert_eq!(
                     prepared.prompt_tokens + prepared.template_tokens,
@@ -341,10 +341,10 @@ fn a_later_turn_adds_the_asked_length_to_any_conversation() {
 }
 
 #[test]
-fn an_edge_that_only_orders_begins_a_conversation() {
+fn ordering_edge_begins_a_conversation() {
     let (_, template) = templates().next().unwrap();
     let kind = &kinds()[0];
-    let materialiser = Materialiser::new(kind.tokenizer.clone())
+    let materializer = Materializer::new(kind.tokenizer.clone())
         .unwrap()
         .with_template(template.clone(), PromptTarget::Wrapped);
     let messages = || vec![(User, vec![synthetic(1, 300)])];
@@ -354,30 +354,30 @@ fn an_edge_that_only_orders_begins_a_conversation() {
             history,
             ..Replay::default()
         }));
-        materialiser.prepare(request).unwrap()
+        materializer.prepare(request).unwrap()
     };
-    let first = materialiser.prepare(request(messages(), false)).unwrap();
+    let first = materializer.prepare(request(messages(), false)).unwrap();
     assert_eq!(of(HistoryMode::Fresh).messages, first.messages);
     assert_eq!(of(HistoryMode::Live).messages, of(HistoryMode::Recorded).messages);
     assert_ne!(of(HistoryMode::Live).messages, first.messages);
     // The wrapped text is a prefix of the requested one.
     assert!(
-        materialiser
+        materializer
             .text(Seed::from(1), 300)
             .starts_with(&*first.messages[0].text)
     );
 }
 
 #[test]
-fn what_cannot_be_wrapped_is_kept_and_noted() {
+fn unwrappable_requests_are_kept_and_counted() {
     let kind = &kinds()[0];
     let prepare = |name: &str, messages: Vec<(Role, Vec<Segment>)>| {
         let (_, template) = templates().find(|(found, _)| *found == name).unwrap();
-        let materialiser = Materialiser::new(kind.tokenizer.clone())
+        let materializer = Materializer::new(kind.tokenizer.clone())
             .unwrap()
             .with_template(template, PromptTarget::Wrapped);
-        let prepared = materialiser.prepare(request(messages, false)).unwrap();
-        (prepared, materialiser.template_notes())
+        let prepared = materializer.prepare(request(messages, false)).unwrap();
+        (prepared, materializer.template_notes())
     };
     // Too short, nothing synthetic, no user message: the template comes on top, and is counted.
     for messages in [
@@ -411,10 +411,10 @@ fn what_cannot_be_wrapped_is_kept_and_noted() {
 }
 
 #[test]
-fn a_conversation_becomes_the_text_that_the_model_sees() {
+fn renders_conversation_as_model_text() {
     let of = |kind: &Kind, name: &str| {
         let (_, template) = templates().find(|(found, _)| *found == name).unwrap();
-        Materialiser::new(kind.tokenizer.clone())
+        Materializer::new(kind.tokenizer.clone())
             .unwrap()
             .with_template(template, PromptTarget::Content)
     };
@@ -430,7 +430,7 @@ fn a_conversation_becomes_the_text_that_the_model_sees() {
     let tokens = [("bos_token".to_string(), "<|begin_of_text|>".to_string())];
     let template =
         ChatTemplate::from_text("bos", "{{ bos_token }}{{ messages[0].content }}", tokens.into()).unwrap();
-    let adding = Materialiser::new(llama.tokenizer.clone())
+    let adding = Materializer::new(llama.tokenizer.clone())
         .unwrap()
         .with_template(template, PromptTarget::Content);
     assert_eq!(adding.render_conversation(&messages).unwrap(), "one");
@@ -438,7 +438,7 @@ fn a_conversation_becomes_the_text_that_the_model_sees() {
         llama.raw.encode("one", true).unwrap().get_ids(),
         llama.raw.encode("<|begin_of_text|>one", false).unwrap().get_ids()
     );
-    let none = Materialiser::new(llama.tokenizer.clone()).unwrap();
+    let none = Materializer::new(llama.tokenizer.clone()).unwrap();
     assert!(
         none.render_conversation(&messages)
             .unwrap_err()
@@ -455,14 +455,14 @@ fn a_conversation_becomes_the_text_that_the_model_sees() {
 /// Counting by the margins of synthetic text, with cached counts, equals counting the whole: for
 /// short and long texts, with every word of the vocabulary next to the template's text.
 #[test]
-fn many_prompts_of_one_shape_are_all_exact() {
+fn cached_counts_are_exact_for_many_prompts() {
     for kind in both().iter().filter(|kind| kind.proven) {
         for (name, template) in templates().filter(|(name, _)| ["Llama 3.1", "macros"].contains(name)) {
-            let materialiser = Materialiser::new(kind.tokenizer.clone())
+            let materializer = Materializer::new(kind.tokenizer.clone())
                 .unwrap()
                 .with_template(template.clone(), PromptTarget::Wrapped);
             for seed in 0..100 {
-                let prepared = materialiser
+                let prepared = materializer
                     .prepare(request(
                         vec![(User, vec![synthetic(seed, 600 + seed as u32 % 7)])],
                         false,

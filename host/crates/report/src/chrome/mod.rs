@@ -50,12 +50,12 @@ pub struct ChromeTrace {
     plugins: Vec<PluginCall>,
     marks: Vec<RunMark>,
     last: Nanos,
-    left_out: LeftOut,
+    omitted: Omitted,
 }
 
 /// Number of omitted entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LeftOut {
+struct Omitted {
     requests: u64,
     requests_without_chunks: u64,
     sessions: u64,
@@ -180,7 +180,7 @@ impl ChromeTrace {
                 if self.plugins.len() < self.limits.entries {
                     self.plugins.push(call.clone());
                 } else {
-                    self.left_out.plugin_calls += 1;
+                    self.omitted.plugin_calls += 1;
                 }
             }
             Event::NeverSent { request, reason, at } => {
@@ -247,13 +247,13 @@ impl ChromeTrace {
         if self.marks.len() < self.limits.entries {
             self.marks.push(RunMark { at, what, session });
         } else {
-            self.left_out.marks += 1;
+            self.omitted.marks += 1;
         }
     }
 
     fn keep_request(&mut self, record: &RequestRecord) {
         if self.requests.len() >= self.limits.entries {
-            self.left_out.requests += 1;
+            self.omitted.requests += 1;
             return;
         }
         let mut arrivals = record.generated_at();
@@ -264,7 +264,7 @@ impl ChromeTrace {
             self.chunks += gaps;
             Some(arrivals.collect())
         } else {
-            self.left_out.requests_without_chunks += 1;
+            self.omitted.requests_without_chunks += 1;
             None
         };
         self.requests.push(Lane {
@@ -316,7 +316,7 @@ impl ChromeTrace {
         if self.sessions.len() < self.limits.entries {
             self.sessions.push(lane);
         } else {
-            self.left_out.sessions += 1;
+            self.omitted.sessions += 1;
         }
     }
 }

@@ -235,18 +235,18 @@ pub(super) fn write(trace: &ChromeTrace, writer: &mut dyn io::Write) -> io::Resu
 
 /// Ignored by viewers: the numbers of kept and omitted entries.
 fn metadata(trace: &ChromeTrace) -> Value {
-    let left_out = trace.left_out;
+    let omitted = trace.omitted;
     json!({
         "name": "veeksha_host", "ph": "M", "pid": RUN,
         "args": {
             "zero": "start of the run",
             "limit_entries": trace.limits.entries,
             "limit_chunks": trace.limits.chunks,
-            "requests_left_out": left_out.requests,
-            "requests_without_chunks": left_out.requests_without_chunks,
-            "sessions_left_out": left_out.sessions,
-            "plugin_calls_left_out": left_out.plugin_calls,
-            "marks_left_out": left_out.marks,
+            "requests_left_out": omitted.requests,
+            "requests_without_chunks": omitted.requests_without_chunks,
+            "sessions_left_out": omitted.sessions,
+            "plugin_calls_left_out": omitted.plugin_calls,
+            "marks_left_out": omitted.marks,
         },
     })
 }

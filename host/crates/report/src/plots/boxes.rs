@@ -6,7 +6,7 @@ use super::Plot;
 use super::cdf::{grouped, samples};
 use super::scale;
 use super::table::{cell, csv, heading};
-use crate::figure::{Axis, BoxShape, Chart, Element, Figure, Hue, Span};
+use crate::drawing::{Axis, BoxShape, Chart, Color, Drawing, Element, Span};
 
 /// The statistics of a box by Tukey's convention: whiskers extend to the last samples within 1.5
 /// times the interquartile range.
@@ -68,13 +68,13 @@ impl BoxStats {
             lower_quartile,
             upper_quartile,
             beyond: beyond.len() as u64,
-            outliers: picked(&beyond, OUTLIERS),
+            outliers: select_evenly(&beyond, OUTLIERS),
         })
     }
 }
 
 /// Selects at most `most` of the values, at even distances, including the first and the last.
-pub(super) fn picked<T: Copy>(values: &[T], most: usize) -> Vec<T> {
+pub(super) fn select_evenly<T: Copy>(values: &[T], most: usize) -> Vec<T> {
     if values.len() <= most || most < 2 {
         return values.to_vec();
     }
@@ -161,7 +161,7 @@ pub fn box_plot(data: &BoxPlotData) -> Plot {
         .map(|stats| stats.lower_quartile)
         .fold(f64::INFINITY, f64::min);
     let most = stats().map(|stats| stats.max).fold(0.0, f64::max);
-    let scale = scale::suiting_quartile(count, lowest, most);
+    let scale = scale::scale_for_quartile(count, lowest, most);
     let several = data.groups.len() > 1;
     let title = if several {
         format!("{} by {}", data.display, data.grouped_by)
@@ -185,7 +185,7 @@ pub fn box_plot(data: &BoxPlotData) -> Plot {
     });
     let names = data.groups.iter().map(|group| group.label.clone()).collect();
     let x = Axis::new(&data.grouped_by, "").named(names);
-    let figure = Figure {
+    let drawing = Drawing {
         title,
         subtitle: format!(
             "{} · box: quartiles and median, whiskers: 1.5 × box, dot: mean",
@@ -198,13 +198,13 @@ pub fn box_plot(data: &BoxPlotData) -> Plot {
                 .spanning(Span::FromZero),
             marks: vec![Element::Boxes {
                 boxes: boxes.collect(),
-                hue: Hue::Blue,
+                color: Color::Blue,
             }],
             empty: "no samples".into(),
         }],
     };
     Plot {
-        figure,
+        drawing,
         csv: table(data),
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_worked_out_by_hand() {
+    fn computes_box_statistics() {
         // 1..=9 and 30. Quartiles of ten values: ranks 2.25 and 6.75, so 3.25 and 7.75; the box is
         // 4.5 high and whiskers extend up to 6.75 further: from -3.5 to 14.5. 30 is an outlier.
         // Mean 75 / 10.
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn whiskers_do_not_end_inside_the_box() {
+    fn whiskers_never_end_inside_the_box() {
         // 0, 10, 10, 10, 100: quartiles 10 and 10, so both ends are outliers and the whiskers have
         // no length.
         let seen = BoxStats::of(&[0.0, 10.0, 10.0, 10.0, 100.0]).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn few_lengths_stay_and_many_become_ranges() {
+    fn merges_many_lengths_into_ranges() {
         let of = |lengths: &[u32]| -> Vec<(String, u64)> {
             let samples = [0.1, 0.2];
             length_groups(lengths.iter().map(|length| (*length, samples.as_slice())))
@@ -306,10 +306,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_picked_keeps_the_extremes() {
+    fn selection_keeps_the_extremes() {
         let values: Vec<u32> = (0..1000).collect();
-        let some = picked(&values, 100);
+        let some = select_evenly(&values, 100);
         assert_eq!((some.len(), some[0], some[99]), (100, 0, 999));
-        assert_eq!(picked(&values[..5], 100), values[..5]);
+        assert_eq!(select_evenly(&values[..5], 100), values[..5]);
     }
 }

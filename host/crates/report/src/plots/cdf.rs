@@ -5,7 +5,7 @@ use veeksha_stats::{duration, number};
 use super::Plot;
 use super::scale;
 use super::table::{cell, csv};
-use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
+use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
 
 /// The distribution of a metric.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,7 +64,7 @@ pub fn cdf_csv(data: &CdfData) -> String {
 /// less than a second; here the unit decides.
 pub fn wants_log_axis(data: &CdfData) -> bool {
     let values: Vec<f64> = data.points.iter().map(|point| point.0).collect();
-    data.unit != "1" && scale::suiting(data.count, &values) == Scale::Log
+    data.unit != "1" && scale::scale_for(data.count, &values) == Scale::Log
 }
 
 /// Returns the plot `metrics/<metric>.png`.
@@ -81,7 +81,7 @@ fn plot(data: &CdfData, scale: Scale) -> Plot {
     let line = Element::Line {
         name: String::new(),
         points: data.points.clone(),
-        hue: Hue::Blue,
+        color: Color::Blue,
         dash: Dash::Whole,
         shape: Shape::Straight,
         fill: Fill::None,
@@ -97,17 +97,17 @@ fn plot(data: &CdfData, scale: Scale) -> Plot {
     let dots = Element::Dots {
         name: String::new(),
         points: quantiles.clone(),
-        hue: Hue::Vermillion,
-        marker: crate::figure::Marker::Disc,
+        color: Color::Vermillion,
+        marker: crate::drawing::Marker::Disc,
     };
-    let words = Element::Words {
+    let words = Element::Texts {
         words: quantiles
             .into_iter()
             .zip(["P50", "P90", "P99"])
             .map(|(at, word)| (at, word.to_owned()))
             .collect(),
     };
-    let figure = Figure {
+    let drawing = Drawing {
         title: data.display.clone(),
         subtitle: subtitle.join(" · "),
         charts: vec![Chart {
@@ -118,7 +118,7 @@ fn plot(data: &CdfData, scale: Scale) -> Plot {
         }],
     };
     Plot {
-        figure,
+        drawing,
         csv: cdf_csv(data),
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn values_lie_between_points() {
+    fn interpolates_between_points() {
         let data = data("s", &[0.0, 10.0, 30.0]);
         assert_eq!(data.at(0.0), Some(0.0));
         assert_eq!(data.at(0.25), Some(5.0));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_axis_is_for_what_a_linear_one_presses_together() {
+    fn log_axis_for_squeezed_samples() {
         // 101 values 1..=101: P25 = 26, and the largest is not ten times that.
         let even: Vec<f64> = (1..=101).map(f64::from).collect();
         assert!(!wants_log_axis(&data("s", &even)));
@@ -200,7 +200,7 @@ mod tests {
         let small: Vec<f64> = steep.iter().map(|value| value / 1e4).collect();
         assert!(
             wants_log_axis(&data("s", &small)),
-            "seconds below one are no ratio"
+            "seconds below one are not a ratio"
         );
         assert!(!wants_log_axis(&data("1", &small)));
         let few = CdfData {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_show_what_there_is_to_see() {
+    fn axes_span_the_samples() {
         let span = |unit, values: &[f64]| axis(&data(unit, values)).span;
         assert_eq!(span("s", &[1.0, 2.0, 9.0]), Span::FromZero);
         assert_eq!(span("s", &[7.0, 8.0, 9.0]), Span::Values);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_grouped() {
+    fn groups_digits_of_counts() {
         assert_eq!(grouped(12), "12");
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(samples(1), "1 sample");

@@ -2,7 +2,7 @@
 
 use super::Plot;
 use super::table::{cell, cell_of, csv, heading};
-use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
+use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
 
 /// A curve over time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,7 +74,7 @@ pub fn throughput_plot(data: &ThroughputData) -> Plot {
         marks: lines(curves, data.end, Fill::None),
         empty: format!("no {label}"),
     };
-    let figure = Figure {
+    let drawing = Drawing {
         title: "Throughput over time".into(),
         subtitle: format!(
             "means of slices of {}",
@@ -94,7 +94,7 @@ pub fn throughput_plot(data: &ThroughputData) -> Plot {
     let mut columns = named("requests", &data.requests_per_second);
     columns.extend(named("tokens", &data.tokens_per_second));
     Plot {
-        figure,
+        drawing,
         csv: by_time(&columns),
     }
 }
@@ -128,7 +128,7 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
         subtitle.push_str(" · lines: means, bands: extremes");
         means_and_extremes(levels)
     };
-    let figure = Figure {
+    let drawing = Drawing {
         title: "Concurrency over time".into(),
         subtitle,
         charts: vec![Chart {
@@ -149,7 +149,7 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
         })
         .collect();
     Plot {
-        figure,
+        drawing,
         csv: by_time(&columns),
     }
 }
@@ -179,9 +179,9 @@ pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
         .fold(0.0, f64::max);
     let shades = data.windows.iter().map(|(from, to)| Element::Band {
         stretches: vec![(*from, 0.0, most), (*to, 0.0, most)],
-        hue: Hue::Orange,
+        color: Color::Orange,
     });
-    for chart in &mut plot.figure.charts {
+    for chart in &mut plot.drawing.charts {
         chart.y.label = "decoding requests".into();
         chart.marks.splice(0..0, shades.clone());
     }
@@ -190,8 +190,8 @@ pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
     } else {
         "windows"
     };
-    plot.figure.title = "Decode windows".into();
-    plot.figure.subtitle = format!(
+    plot.drawing.title = "Decode windows".into();
+    plot.drawing.subtitle = format!(
         "shaded: {} {word} with at least {} at once",
         data.windows.len(),
         data.least
@@ -217,7 +217,7 @@ pub fn slices_plot(data: &SliceData) -> Plot {
                 .iter()
                 .filter_map(|(at, _, values)| Some((middle(*at), values[number]?)))
                 .collect(),
-            hue: Hue::nth(number),
+            color: Color::nth(number),
             dash: Dash::nth(number),
             shape: Shape::Straight,
             fill: Fill::None,
@@ -231,7 +231,7 @@ pub fn slices_plot(data: &SliceData) -> Plot {
     } else {
         Scale::Linear
     };
-    let figure = Figure {
+    let drawing = Drawing {
         title: format!("{} over time", data.display),
         subtitle: format!("slices of {}", veeksha_stats::duration(data.slice_seconds)),
         charts: vec![Chart {
@@ -251,7 +251,7 @@ pub fn slices_plot(data: &SliceData) -> Plot {
             [cell(*at), count.to_string(), p50, p90, p99]
         }),
     );
-    Plot { figure, csv }
+    Plot { drawing, csv }
 }
 
 fn time_axis() -> Axis {
@@ -274,7 +274,7 @@ fn lines(curves: &[Curve], end: f64, first_fill: Fill) -> Vec<Element> {
             Element::Line {
                 name: curve.name.clone(),
                 points,
-                hue: Hue::nth(number),
+                color: Color::nth(number),
                 dash: Dash::nth(number),
                 shape: Shape::Steps,
                 fill: if number == 0 { first_fill } else { Fill::None },
@@ -292,14 +292,14 @@ fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
     let mut bands = Vec::new();
     let mut means = Vec::new();
     for (number, level) in levels.iter().enumerate() {
-        let hue = Hue::nth(number);
+        let color = Color::nth(number);
         let stretches = stretches(&level.points, (from, to), STRETCHES);
         bands.push(Element::Band {
             stretches: stretches
                 .iter()
                 .map(|stretch| (stretch.middle, stretch.least, stretch.most))
                 .collect(),
-            hue,
+            color,
         });
         means.push(Element::Line {
             name: level.name.clone(),
@@ -307,7 +307,7 @@ fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
                 .iter()
                 .map(|stretch| (stretch.middle, stretch.mean))
                 .collect(),
-            hue,
+            color,
             dash: Dash::nth(number),
             shape: Shape::Straight,
             fill: Fill::None,
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thinned_curve_keeps_its_peaks() {
+    fn thinning_keeps_peaks() {
         let points: Vec<(f64, f64)> = (0..100_000)
             .map(|at| (f64::from(at), if at == 54_321 { 99.0 } else { f64::from(at % 7) }))
             .collect();
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_weighted_by_time() {
+    fn weights_means_by_time() {
         // 0 until 1, then 10 (12 at most) until 2, then 4: over 0..4 in two stretches, (0 + 10) / 2
         // and 4.
         let points = [
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_meet_at_their_times() {
+    fn joins_columns_by_time() {
         let columns = [
             ("a".to_owned(), vec![(0.0, 1.0), (2.0, 3.0)]),
             ("b".to_owned(), vec![(1.0, 5.0), (2.0, 6.0)]),

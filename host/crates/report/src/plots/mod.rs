@@ -19,13 +19,13 @@ pub use portrait::{Panel, PanelKind, portrait_svg};
 pub use prefill::{PrefillData, prefill_plot};
 pub use timeline::{TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
 
-use crate::figure::Figure;
+use crate::drawing::Drawing;
 
 /// A drawing and its data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// The drawing.
-    pub figure: Figure,
+    pub drawing: Drawing,
     /// Its data as CSV, with units in the headings; all values, even if the drawing shows fewer.
     pub csv: String,
 }

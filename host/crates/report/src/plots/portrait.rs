@@ -1,7 +1,7 @@
 //! A portrait: a grid of small plots in one SVG.
 
+use crate::drawing::{self, Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
 use crate::error::ReportError;
-use crate::figure::{self, Axis, Chart, Dash, Element, Figure, Fill, Hue, Scale, Shape, Span};
 
 /// One plot of the grid.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,11 +38,11 @@ pub fn portrait_svg(panels: &[Panel]) -> Result<String, ReportError> {
     if panels.is_empty() {
         return Err(ReportError::NothingToPlot);
     }
-    let figures: Vec<Figure> = panels.iter().map(figure).collect();
-    figure::grid(&figures)
+    let drawings: Vec<Drawing> = panels.iter().map(drawing).collect();
+    drawing::grid(&drawings)
 }
 
-fn figure(panel: &Panel) -> Figure {
+fn drawing(panel: &Panel) -> Drawing {
     let series: Vec<(&String, Vec<(f64, f64)>)> = panel
         .series
         .iter()
@@ -53,16 +53,16 @@ fn figure(panel: &Panel) -> Figure {
         .flat_map(|(_, points)| points.iter().map(|point| point.0))
         .fold(f64::NEG_INFINITY, f64::max);
     let marks = series.into_iter().enumerate().map(|(number, (name, points))| {
-        let (name, hue) = (name.clone(), Hue::nth(number));
+        let (name, color) = (name.clone(), Color::nth(number));
         let points = match panel.kind {
-            PanelKind::Histogram => return Element::Bars { name, points, hue },
+            PanelKind::Histogram => return Element::Bars { name, points, color },
             PanelKind::Cdf => cumulative(points, right),
             PanelKind::Line => points,
         };
         Element::Line {
             name,
             points,
-            hue,
+            color,
             dash: Dash::nth(number),
             shape: match panel.kind {
                 PanelKind::Cdf => Shape::Steps,
@@ -76,7 +76,7 @@ fn figure(panel: &Panel) -> Figure {
         PanelKind::Cdf => Axis::new(&panel.y_label, "1").spanning(Span::Fixed(0.0, 1.0)),
         PanelKind::Histogram | PanelKind::Line => Axis::new(&panel.y_label, "").spanning(Span::FromZero),
     };
-    Figure {
+    Drawing {
         title: panel.title.clone(),
         subtitle: String::new(),
         charts: vec![Chart {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cumulative_curve_goes_up_at_its_values_and_on_to_the_edge() {
+    fn cumulative_curve_steps_and_extends_to_the_edge() {
         let line = cumulative(vec![(1.0, 0.25), (3.0, 1.0)], 5.0);
         assert_eq!(line, [(1.0, 0.0), (1.0, 0.25), (3.0, 1.0), (5.0, 1.0)]);
         assert!(cumulative(Vec::new(), 5.0).is_empty());

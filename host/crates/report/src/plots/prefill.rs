@@ -4,11 +4,11 @@
 use veeksha_stats::percentile;
 
 use super::Plot;
-use super::boxes::picked;
+use super::boxes::select_evenly;
 use super::cdf::{grouped, samples};
 use super::scale;
 use super::table::{cell, csv};
-use crate::figure::{Axis, Chart, Dash, Element, Figure, Fill, Hue, Marker, Shape, Span};
+use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Marker, Shape, Span};
 
 /// Times to first chunk by the tokens of new messages.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +32,7 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
     }
     points.retain(|(length, time)| length.is_finite() && time.is_finite());
     let count = points.len();
-    let drawn = picked(&points, DRAWN);
+    let drawn = select_evenly(&points, DRAWN);
     let mut subtitle = samples(count as u64);
     if drawn.len() < count {
         subtitle.push_str(&format!(" · {} of them drawn", grouped(drawn.len() as u64)));
@@ -40,17 +40,17 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
     let scale_of = |axis: fn(&(f64, f64)) -> f64| {
         let mut values: Vec<f64> = points.iter().map(axis).collect();
         values.sort_unstable_by(f64::total_cmp);
-        scale::suiting(count as u64, &values)
+        scale::scale_for(count as u64, &values)
     };
     let median_line = Element::Line {
         name: "median".into(),
         points: medians(&points),
-        hue: Hue::Vermillion,
+        color: Color::Vermillion,
         dash: Dash::Whole,
         shape: Shape::Straight,
         fill: Fill::None,
     };
-    let figure = Figure {
+    let drawing = Drawing {
         title: "Time to First Chunk by new prompt tokens".into(),
         subtitle,
         charts: vec![Chart {
@@ -64,7 +64,7 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
                 Element::Dots {
                     name: "request".into(),
                     points: drawn,
-                    hue: Hue::Blue,
+                    color: Color::Blue,
                     marker: Marker::Dot,
                 },
                 median_line,
@@ -76,7 +76,7 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
         &["new prompt tokens", "ttfc (s)"],
         points.iter().map(|(length, time)| [cell(*length), cell(*time)]),
     );
-    Plot { figure, csv }
+    Plot { drawing, csv }
 }
 
 /// Returns the median time of each length, or of ranges of lengths at their median length. Points
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_goes_through_the_medians() {
+    fn line_connects_the_medians() {
         let points = [
             (128.0, 1.0),
             (128.0, 9.0),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn many_lengths_are_put_together() {
+    fn merges_many_lengths() {
         let points: Vec<(f64, f64)> = (0..1_000)
             .map(|at| (f64::from(at), f64::from(at) * 2.0))
             .collect();

@@ -2,7 +2,7 @@
 
 use veeksha_stats::percentile;
 
-use crate::figure::Scale;
+use crate::drawing::Scale;
 
 /// Fewer samples get a linear axis: a quarter of them is too few.
 const SAMPLES: u64 = 10;
@@ -14,19 +14,19 @@ const RATIO: f64 = 10.0;
 /// distances, in ascending order: logarithmic if an axis from 0 to the largest would squeeze at
 /// least a quarter of the samples above 0 into its lowest tenth. One slow answer suffices, which
 /// ratios of inner percentiles do not detect. Samples below 0 cannot be shown on a log axis.
-pub(super) fn suiting(count: u64, ascending: &[f64]) -> Scale {
+pub(super) fn scale_for(count: u64, ascending: &[f64]) -> Scale {
     let above = &ascending[ascending.partition_point(|value| *value <= 0.0)..];
     let quartile = percentile(above, 0.25);
     match (ascending.first(), quartile, above.last()) {
         (Some(least), Some(quartile), Some(largest)) if *least >= 0.0 => {
-            suiting_quartile(count, quartile, *largest)
+            scale_for_quartile(count, quartile, *largest)
         }
         _ => Scale::Linear,
     }
 }
 
 /// The same for samples of which only the lower quartile and the largest are known.
-pub(super) fn suiting_quartile(count: u64, lower_quartile: f64, largest: f64) -> Scale {
+pub(super) fn scale_for_quartile(count: u64, lower_quartile: f64, largest: f64) -> Scale {
     if count >= SAMPLES && lower_quartile > 0.0 && largest >= RATIO * lower_quartile {
         Scale::Log
     } else {
@@ -41,11 +41,11 @@ mod tests {
     fn of(values: &[f64]) -> Scale {
         let mut ascending = values.to_vec();
         ascending.sort_by(f64::total_cmp);
-        suiting(values.len() as u64, &ascending)
+        scale_for(values.len() as u64, &ascending)
     }
 
     #[test]
-    fn one_slow_answer_is_enough() {
+    fn one_slow_answer_selects_log_scale() {
         // 18 to 64 ms, and one answer of 561: the lower quartile is about 29.5.
         let mut times: Vec<f64> = (0..100)
             .map(|place| 0.018 + 0.000_46 * f64::from(place))
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_is_ten_times_the_lower_quartile() {
+    fn log_scale_from_ten_times_the_lower_quartile() {
         // Of 1, 1, ... and one more the lower quartile is 1.
         let with = |largest: f64| {
             let mut values = vec![1.0; 12];
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn few_samples_and_those_not_above_zero() {
+    fn few_or_nonpositive_samples_are_linear() {
         assert_eq!(of(&[]), Scale::Linear);
         assert_eq!(of(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0]), Scale::Linear);
         assert_eq!(of(&[0.0; 20]), Scale::Linear);

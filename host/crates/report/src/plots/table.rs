@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_give_their_numbers_back() {
+    fn cells_round_trip() {
         for value in [0.1 + 0.2, 1e-9, 123_456_789.0, 0.0, f64::MIN_POSITIVE] {
             assert_eq!(cell(value).parse::<f64>().unwrap(), value);
         }
@@ -60,13 +60,13 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_a_formula() {
+    fn escapes_formulas() {
         let text = csv(&["=a", "b"], [["-1.5".to_owned(), "@x".to_owned()]]);
         assert_eq!(text, "'=a,b\n-1.5,'@x\n");
     }
 
     #[test]
-    fn names_with_commas_are_quoted() {
+    fn quotes_names_with_commas() {
         let text = csv(&["a, b", "c"], [["1".to_owned(), "x \"y\"".to_owned()]]);
         assert_eq!(text, "\"a, b\",c\n1,\"x \"\"y\"\"\"\n");
     }

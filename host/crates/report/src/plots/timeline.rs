@@ -3,7 +3,7 @@
 use super::Plot;
 use super::cdf::grouped;
 use super::table::{cell, cell_of, csv};
-use crate::figure::{Axis, Chart, Element, Figure, Hue, Marker};
+use crate::drawing::{Axis, Chart, Color, Drawing, Element, Marker};
 
 /// The times of a request, in seconds since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,7 +50,7 @@ pub struct TimelineData {
 /// Returns the plot `metrics/request_timeline.png` or `metrics/slowest_requests.png`: a lane per
 /// request with its id. The earliest dispatch, or the slowest request, is on top.
 pub fn timeline_plot(data: &TimelineData) -> Plot {
-    let shown = chosen(data);
+    let shown = selected(data);
     let lane = |place: usize| (shown.len() - 1 - place) as f64;
     let (mut waiting, mut prefill, mut decode) = (Vec::new(), Vec::new(), Vec::new());
     let (mut drained, mut failed) = (Vec::new(), Vec::new());
@@ -73,21 +73,21 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
             failed.push((request.completed, lane));
         }
     }
-    let spans = |name: &str, spans, hue, height| Element::Spans {
+    let spans = |name: &str, spans, color, height| Element::Spans {
         name: name.into(),
         spans,
-        hue,
+        color,
         height,
     };
     let mut marks = vec![
-        spans("waiting to be sent", waiting, Hue::Grey, 0.3),
-        spans("prefill", prefill, Hue::Orange, 0.8),
-        spans("decode", decode, Hue::Blue, 0.8),
-        spans("drained, not measured", drained, Hue::Grey, 0.8),
+        spans("waiting to be sent", waiting, Color::Grey, 0.3),
+        spans("prefill", prefill, Color::Orange, 0.8),
+        spans("decode", decode, Color::Blue, 0.8),
+        spans("drained, not measured", drained, Color::Grey, 0.8),
         Element::Dots {
             name: "failed".into(),
             points: failed,
-            hue: Hue::Black,
+            color: Color::Black,
             marker: Marker::Cross,
         },
     ];
@@ -110,7 +110,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         format!("all {} requests, {order}", grouped(data.total))
     };
     let names = shown.iter().rev().map(|request| request.request.clone());
-    let figure = Figure {
+    let drawing = Drawing {
         title: title.into(),
         subtitle,
         charts: vec![Chart {
@@ -121,13 +121,13 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         }],
     };
     Plot {
-        figure,
+        drawing,
         csv: table(&shown),
     }
 }
 
 /// Returns the shown requests in display order.
-fn chosen(data: &TimelineData) -> Vec<&TimelineRequest> {
+fn selected(data: &TimelineData) -> Vec<&TimelineRequest> {
     let mut requests: Vec<&TimelineRequest> = data
         .requests
         .iter()
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drained_is_no_failure_and_not_among_the_slowest() {
+    fn drained_requests_are_neither_failed_nor_slowest() {
         let given_up = TimelineRequest {
             answered: false,
             measured: false,
@@ -206,7 +206,7 @@ mod tests {
             most: 10,
         };
         let plot = timeline_plot(&data);
-        let marks: Vec<&str> = plot.figure.charts[0]
+        let marks: Vec<&str> = plot.drawing.charts[0]
             .marks
             .iter()
             .filter_map(|mark| match mark {
@@ -223,11 +223,11 @@ mod tests {
         );
         data.choice = TimelineChoice::Slowest;
         data.total = 1;
-        assert_eq!(chosen(&data).len(), 1);
+        assert_eq!(selected(&data).len(), 1);
     }
 
     #[test]
-    fn the_first_stand_by_dispatch_and_the_slowest_by_slowness() {
+    fn orders_first_by_dispatch_and_slowest_by_duration() {
         let mut data = TimelineData {
             requests: vec![
                 request("d", 3.0, 4.0),
@@ -240,7 +240,7 @@ mod tests {
             most: 2,
         };
         let names = |data: &TimelineData| -> Vec<String> {
-            chosen(data)
+            selected(data)
                 .iter()
                 .map(|request| request.request.clone())
                 .collect()
@@ -251,9 +251,9 @@ mod tests {
         assert_eq!(names(&data), ["c", "b"]);
         data.most = 10;
         assert_eq!(names(&data), ["c", "b", "a", "d"]);
-        let figure = timeline_plot(&data).figure;
+        let drawing = timeline_plot(&data).drawing;
         // From the bottom.
-        assert_eq!(figure.charts[0].y.names, ["d", "a", "b", "c"]);
-        assert_eq!(figure.subtitle, "all 4 requests, the slowest on top");
+        assert_eq!(drawing.charts[0].y.names, ["d", "a", "b", "c"]);
+        assert_eq!(drawing.subtitle, "all 4 requests, the slowest on top");
     }
 }

@@ -88,7 +88,7 @@ fn end(event: &Value) -> f64 {
 }
 
 #[test]
-fn a_request_is_a_lane_of_wait_prefill_and_chunks() {
+fn request_lane_has_wait_prefill_and_chunks() {
     let events = written(
         ChromeTraceLimits::default(),
         &[finished(answered(7, 2, &[150, 160, 190]))],
@@ -123,7 +123,7 @@ fn a_request_is_a_lane_of_wait_prefill_and_chunks() {
 }
 
 #[test]
-fn slices_of_a_lane_follow_one_another() {
+fn slices_of_a_lane_are_contiguous() {
     let mut events = Vec::new();
     for session in 0..20 {
         let begin = 150 + session * 3;
@@ -145,7 +145,7 @@ fn slices_of_a_lane_follow_one_another() {
 }
 
 #[test]
-fn a_failure_ends_where_it_failed_and_says_why() {
+fn failed_request_ends_at_its_error() {
     let failed = RequestRecord {
         status: Status::Failed {
             class: ErrorClass::Timeout,
@@ -167,7 +167,7 @@ fn a_failure_ends_where_it_failed_and_says_why() {
 }
 
 #[test]
-fn sessions_plugins_and_marks_have_processes_of_their_own() {
+fn sessions_plugins_and_marks_have_separate_processes() {
     let session = SessionId(3);
     let events = written(
         ChromeTraceLimits::default(),
@@ -222,7 +222,7 @@ fn sessions_plugins_and_marks_have_processes_of_their_own() {
 }
 
 #[test]
-fn a_record_that_was_cut_short_shows_what_was_open() {
+fn truncated_record_shows_open_entries() {
     let events = written(
         ChromeTraceLimits::default(),
         &[
@@ -257,7 +257,7 @@ fn a_record_that_was_cut_short_shows_what_was_open() {
 }
 
 #[test]
-fn a_long_run_is_cut_to_the_limits_and_says_so() {
+fn long_run_is_limited_and_counts_omissions() {
     let limits = ChromeTraceLimits {
         entries: 3,
         chunks: 5,
@@ -326,7 +326,7 @@ fn run() -> Vec<Event> {
 }
 
 #[test]
-fn the_order_in_which_events_are_told_changes_nothing() {
+fn event_order_does_not_matter() {
     let events = run();
     let straight = written(ChromeTraceLimits::default(), &events);
     let backwards: Vec<Event> = events.iter().rev().cloned().collect();
@@ -339,7 +339,7 @@ fn the_order_in_which_events_are_told_changes_nothing() {
 }
 
 #[test]
-fn a_sequence_may_stop_anywhere() {
+fn accepts_any_prefix_of_events() {
     let events = run();
     for length in 0..=events.len() {
         let seen = written(ChromeTraceLimits::default(), &events[..length]);
@@ -404,7 +404,7 @@ fn keeps_the_format(events: &[Value]) {
 }
 
 #[test]
-fn what_is_written_keeps_the_format() {
+fn written_trace_has_valid_format() {
     keeps_the_format(&written(ChromeTraceLimits::default(), &run()));
     // Instants of which binary fractions of a microsecond are now too large and now too small.
     let odd = (0..500).map(|session| {
@@ -443,7 +443,7 @@ fn what_is_written_keeps_the_format() {
 }
 
 #[test]
-fn nothing_is_a_trace_too() {
+fn empty_run_is_a_valid_trace() {
     let events = written(ChromeTraceLimits::default(), &[]);
     assert!(events.iter().all(|event| event["ph"] == "M"));
 }

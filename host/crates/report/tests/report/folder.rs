@@ -22,7 +22,7 @@ fn latest(output_dir: &Path) -> PathBuf {
 const DIGEST_OF_NOTHING: &str = "af1349b9";
 
 #[test]
-fn the_name_holds_the_stamp_and_the_configurations_digest() {
+fn folder_name_contains_timestamp_and_config_digest() {
     let dir = tempdir().unwrap();
     let output_dir = dir.path().join("not/yet/there");
     let folder = RunFolder::create(&output_dir, "", STAMP).unwrap();
@@ -37,7 +37,7 @@ fn the_name_holds_the_stamp_and_the_configurations_digest() {
 }
 
 #[test]
-fn the_same_run_in_the_same_second_gets_a_number_and_latest_follows() {
+fn duplicate_name_gets_a_number_and_latest_follows() {
     let dir = tempdir().unwrap();
     let names: Vec<String> = (0..3)
         .map(|_| {
@@ -56,7 +56,7 @@ fn the_same_run_in_the_same_second_gets_a_number_and_latest_follows() {
 }
 
 #[test]
-fn runs_that_start_at_once_never_share_a_folder() {
+fn concurrent_runs_never_share_a_folder() {
     const RUNS: usize = 16;
     let dir = tempdir().unwrap();
     let barrier = Barrier::new(RUNS);
@@ -78,7 +78,7 @@ fn runs_that_start_at_once_never_share_a_folder() {
 }
 
 #[test]
-fn a_dead_latest_is_replaced_and_a_real_folder_is_not() {
+fn replaces_dangling_latest_but_not_a_folder() {
     let dir = tempdir().unwrap();
     symlink("gone", dir.path().join("latest")).unwrap();
     RunFolder::create(dir.path(), "", STAMP).unwrap();
@@ -98,7 +98,7 @@ fn a_dead_latest_is_replaced_and_a_real_folder_is_not() {
 }
 
 #[test]
-fn an_output_folder_that_cannot_be_made_is_named() {
+fn names_output_folder_that_cannot_be_created() {
     // A file blocks the path: unlike missing permissions this also affects the superuser.
     let dir = tempdir().unwrap();
     let file = dir.path().join("file");
@@ -115,7 +115,7 @@ fn an_output_folder_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn a_file_that_somebody_named_is_replaced_whole_or_not_at_all() {
+fn replaces_named_file_atomically() {
     let dir = tempdir().unwrap();
     let file = dir.path().join("page.html");
     write_named(&file, "old").unwrap();
@@ -150,7 +150,7 @@ fn a_file_that_somebody_named_is_replaced_whole_or_not_at_all() {
 }
 
 #[test]
-fn files_are_replaced_whole() {
+fn replaces_files_atomically() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     folder
@@ -165,7 +165,7 @@ fn files_are_replaced_whole() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_named_and_leaves_nothing_behind() {
+fn failed_write_names_the_file_and_leaves_no_temporary() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     // A folder in place of the file: the rename fails after the writing.
@@ -186,7 +186,7 @@ fn a_file_that_cannot_be_written_is_named_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_value_without_a_json_form_is_an_error_that_names_the_file() {
+fn unserializable_value_names_the_file() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     let keys_are_no_strings = std::collections::BTreeMap::from([((1, 2), 3)]);
@@ -198,7 +198,7 @@ fn a_value_without_a_json_form_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn a_run_that_is_over_is_opened_and_added_to() {
+fn opens_a_finished_run() {
     let output = tempdir().unwrap();
     let made = RunFolder::create(output.path(), "seed: 1\n", STAMP).unwrap();
     made.write_text("metrics/summary_stats.json", "old").unwrap();
@@ -223,7 +223,7 @@ fn a_run_that_is_over_is_opened_and_added_to() {
 }
 
 #[test]
-fn what_is_no_run_is_not_opened_and_stays_as_it_is() {
+fn refuses_to_open_other_folders() {
     let other = tempdir().unwrap();
     fs::write(other.path().join("letter.txt"), "dear").unwrap();
     for path in [
@@ -241,7 +241,7 @@ fn what_is_no_run_is_not_opened_and_stays_as_it_is() {
 }
 
 #[test]
-fn json_is_strict_whatever_the_numbers() {
+fn writes_strict_json_for_any_number() {
     let output = tempdir().unwrap();
     let run = RunFolder::create(output.path(), "seed: 1\n", STAMP).unwrap();
     run.write_json("metrics/x.json", &[f64::NAN, f64::INFINITY, -0.5])
@@ -252,7 +252,7 @@ fn json_is_strict_whatever_the_numbers() {
 }
 
 #[test]
-fn what_is_written_piece_by_piece_appears_whole_or_not_at_all() {
+fn streamed_file_appears_atomically() {
     let output = tempdir().unwrap();
     let run = RunFolder::create(output.path(), "seed: 1\n", STAMP).unwrap();
     run.write_with("metrics/x.json", |file| {

@@ -2,11 +2,11 @@
 
 use veeksha_report::{Plot, TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
 
-use crate::figures::words;
+use crate::drawings::words;
 
 /// The id of a slow request is needed to find it in the record.
 #[test]
-fn lanes_have_the_ids_of_their_requests() {
+fn lanes_are_labeled_with_request_ids() {
     let plot = |count: u32, choice| {
         let request = |index: u32| TimelineRequest {
             request: format!("{index}/0"),
@@ -24,7 +24,7 @@ fn lanes_have_the_ids_of_their_requests() {
         })
     };
     let ids = |plot: &Plot| {
-        let svg = plot.figure.svg().unwrap();
+        let svg = plot.drawing.svg().unwrap();
         let words = words(&svg).into_iter().filter(|word| word.ends_with("/0"));
         words.map(str::to_owned).collect::<Vec<_>>()
     };

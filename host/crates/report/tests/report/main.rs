@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 
 mod chrome;
-mod figures;
+mod drawings;
 mod folder;
 mod lanes;
 mod plot;

@@ -28,7 +28,7 @@ fn bars(svg: &str) -> Vec<&str> {
 }
 
 #[test]
-fn bars_have_the_heights_and_places_of_their_counts() {
+fn bars_match_their_counts() {
     let points = vec![(0.0, 10.0), (100.0, 40.0), (200.0, 20.0), (400.0, 0.0)];
     let svg = portrait_svg(&[panel(PanelKind::Histogram, vec![(String::new(), points)])]).unwrap();
     let bars = bars(&svg);
@@ -43,7 +43,7 @@ fn bars_have_the_heights_and_places_of_their_counts() {
 }
 
 #[test]
-fn words_stand_where_they_belong() {
+fn texts_are_at_their_positions() {
     let series = vec![
         ("recorded".into(), vec![(1.0, 0.5), (2.0, 1.0)]),
         ("achieved".into(), vec![(1.5, 0.5), (2.0, 1.0)]),
@@ -66,7 +66,7 @@ fn words_stand_where_they_belong() {
 }
 
 #[test]
-fn panels_stand_in_two_columns() {
+fn panels_form_two_columns() {
     let line = || {
         panel(
             PanelKind::Line,
@@ -85,7 +85,7 @@ fn panels_stand_in_two_columns() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_left_out() {
+fn skips_points_that_are_not_finite() {
     assert!(matches!(portrait_svg(&[]), Err(ReportError::NothingToPlot)));
     let nothing = panel(
         PanelKind::Line,

@@ -74,7 +74,7 @@ fn lines(path: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn each_event_is_a_line_of_the_trace_and_each_finished_request_a_row() {
+fn writes_a_trace_line_per_event_and_a_row_per_request() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     let writer = folder.writer(Trace::On, latencies).unwrap();
@@ -102,7 +102,7 @@ fn each_event_is_a_line_of_the_trace_and_each_finished_request_a_row() {
 }
 
 #[test]
-fn without_a_trace_there_is_no_trace_file() {
+fn no_trace_file_without_trace() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     let writer = folder.writer(Trace::Off, latencies).unwrap();
@@ -113,7 +113,7 @@ fn without_a_trace_there_is_no_trace_file() {
 }
 
 #[test]
-fn many_threads_lose_nothing() {
+fn concurrent_senders_lose_nothing() {
     const THREADS: u64 = 4;
     const EACH: u64 = 2_000;
     let dir = tempdir().unwrap();
@@ -141,7 +141,7 @@ fn many_threads_lose_nothing() {
 }
 
 #[test]
-fn lines_reach_the_file_while_the_run_goes_on() {
+fn lines_are_flushed_during_the_run() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     let writer = folder.writer(Trace::Off, latencies).unwrap();
@@ -155,7 +155,7 @@ fn lines_reach_the_file_while_the_run_goes_on() {
 }
 
 #[test]
-fn a_dropped_writer_still_writes_what_it_was_given() {
+fn dropping_the_writer_flushes() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     let writer = folder.writer(Trace::Off, latencies).unwrap();
@@ -165,7 +165,7 @@ fn a_dropped_writer_still_writes_what_it_was_given() {
 }
 
 #[test]
-fn a_full_disk_is_seen_during_the_run_and_told_at_its_end() {
+fn full_disk_is_reported_during_and_after_the_run() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     // Every write to /dev/full fails as on a full disk.
@@ -203,7 +203,7 @@ fn a_full_disk_is_seen_during_the_run_and_told_at_its_end() {
 }
 
 #[test]
-fn a_file_that_cannot_be_opened_is_named_before_the_run() {
+fn names_file_that_cannot_be_opened() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     fs::create_dir(folder.path().join(REQUESTS)).unwrap();

@@ -1,6 +1,6 @@
 //! The closing summary as text.
 
-use veeksha_report::{Colour, Mark, Row, Section, summary_table};
+use veeksha_report::{ColorMode, Mark, Row, Section, summary_table};
 
 fn row(name: &str, cells: &[&str]) -> Row {
     Row {
@@ -46,8 +46,8 @@ fn sections() -> Vec<Section> {
 }
 
 #[test]
-fn columns_line_up_and_empty_sections_are_left_out() {
-    insta::assert_snapshot!(summary_table(&sections(), 100, Colour::Plain), @r"
+fn aligns_columns_and_omits_empty_sections() {
+    insta::assert_snapshot!(summary_table(&sections(), 100, ColorMode::Plain), @r"
     Latency                    P50     P99  count
     ! Time to First Chunk  12.3 ms  123 ms     12  P99 of fewer than 100 samples
       Time Between Chunks     5 ms  9.9 ms   1200
@@ -59,8 +59,8 @@ fn columns_line_up_and_empty_sections_are_left_out() {
 }
 
 #[test]
-fn a_narrow_terminal_cuts_names_and_moves_notes() {
-    insta::assert_snapshot!(summary_table(&sections(), 44, Colour::Plain), @r"
+fn narrow_terminal_truncates_names_and_moves_notes() {
+    insta::assert_snapshot!(summary_table(&sections(), 44, ColorMode::Plain), @r"
     Latency                   P50     P99  count
     ! Time to First Chu…  12.3 ms  123 ms     12
         P99 of fewer than 100 samples
@@ -73,17 +73,17 @@ fn a_narrow_terminal_cuts_names_and_moves_notes() {
 }
 
 #[test]
-fn no_line_is_wider_than_asked_where_the_cells_leave_room() {
+fn lines_fit_the_width_if_cells_do() {
     for width in 40..120 {
-        for line in summary_table(&sections(), width, Colour::Plain).lines() {
+        for line in summary_table(&sections(), width, ColorMode::Plain).lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
 }
 
 #[test]
-fn colour_adds_escapes_and_nothing_else() {
-    let coloured = summary_table(&sections(), 100, Colour::Ansi);
+fn color_adds_only_escape_sequences() {
+    let coloured = summary_table(&sections(), 100, ColorMode::Ansi);
     assert!(coloured.contains("\x1b[31m✗\x1b[0m"));
     let mut plain = String::new();
     let mut rest = coloured.as_str();
@@ -99,12 +99,12 @@ fn colour_adds_escapes_and_nothing_else() {
     };
     assert_eq!(
         trimmed(&plain),
-        trimmed(&summary_table(&sections(), 100, Colour::Plain))
+        trimmed(&summary_table(&sections(), 100, ColorMode::Plain))
     );
 }
 
 #[test]
-fn uneven_rows_and_no_width_at_all_do_no_harm() {
+fn accepts_uneven_rows_and_zero_width() {
     let rows = vec![
         row("a", &["1", "2", "3"]),
         row("b", &[]),
@@ -115,13 +115,13 @@ fn uneven_rows_and_no_width_at_all_do_no_harm() {
         columns: vec!["x".into()],
         rows,
     };
-    let text = summary_table(&[section], 0, Colour::Plain);
+    let text = summary_table(&[section], 0, ColorMode::Plain);
     assert_eq!(text.lines().count(), 4);
     assert!(text.contains("a long name…"), "{text}");
 }
 
 #[test]
-fn a_row_without_cells_is_a_sentence() {
+fn wraps_rows_without_cells() {
     let finding = Row {
         mark: Mark::Warning,
         note: Some("more client threads would help, or a machine with less to do".into()),
@@ -135,7 +135,7 @@ fn a_row_without_cells_is_a_sentence() {
         columns: vec!["error".into()],
         rows: vec![row("TTFC", &["305 µs"]), finding, row("short", &[])],
     };
-    insta::assert_snapshot!(summary_table(&[section], 44, Colour::Plain), @r"
+    insta::assert_snapshot!(summary_table(&[section], 44, ColorMode::Plain), @r"
     Certificate: DEGRADED     error
       TTFC                   305 µs
     ! TTFC: error 1.5 % of its P50 (305 µs of
@@ -148,7 +148,7 @@ fn a_row_without_cells_is_a_sentence() {
 }
 
 #[test]
-fn more_columns_than_fit_stand_in_blocks_with_the_names() {
+fn splits_wide_sections_into_blocks() {
     let columns = [
         "arrival_rate",
         "ttfc P50",
@@ -176,7 +176,7 @@ fn more_columns_than_fit_stand_in_blocks_with_the_names() {
             },
         ],
     };
-    insta::assert_snapshot!(summary_table(std::slice::from_ref(&section), 60, Colour::Plain), @r"
+    insta::assert_snapshot!(summary_table(std::slice::from_ref(&section), 60, ColorMode::Plain), @r"
     Sweep      arrival_rate  ttfc P50  ttfc P99  goodput
       rate=1              1     20 ms     31 ms    100 %
     ✗ rate=10            10     45 ms     1.2 s     71 %
@@ -187,7 +187,7 @@ fn more_columns_than_fit_stand_in_blocks_with_the_names() {
         2 of 3 objectives
     ");
     for width in 40..140 {
-        let text = summary_table(std::slice::from_ref(&section), width, Colour::Plain);
+        let text = summary_table(std::slice::from_ref(&section), width, ColorMode::Plain);
         for line in text.lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
@@ -203,7 +203,7 @@ fn more_columns_than_fit_stand_in_blocks_with_the_names() {
 }
 
 #[test]
-fn objectives_stand_with_what_was_observed_bound_and_counted() {
+fn objectives_show_observed_bound_and_count() {
     let objective = |name: &str, cells: &[&str], mark| Row {
         mark,
         ..row(name, cells)
@@ -217,7 +217,7 @@ fn objectives_stand_with_what_was_observed_bound_and_counted() {
             objective("error_rate", &["0.2 %", "< 1 %", "1500"], Mark::Good),
         ],
     };
-    insta::assert_snapshot!(summary_table(&[section], 80, Colour::Plain), @r#"
+    insta::assert_snapshot!(summary_table(&[section], 80, ColorMode::Plain), @r#"
     SLOs                           observed     bound  samples
     ✗ p99(ttfc)                      123 ms  < 100 ms     1500
     ✓ p95(my_metric{tier="gold"})       2.7       ≤ 3       40
@@ -226,7 +226,7 @@ fn objectives_stand_with_what_was_observed_bound_and_counted() {
 }
 
 #[test]
-fn an_objective_is_never_cut() {
+fn never_truncates_objectives() {
     let section = Section {
         title: "SLOs".into(),
         columns: ["observed", "bound"].map(String::from).to_vec(),
@@ -241,7 +241,7 @@ fn an_objective_is_never_cut() {
             row("A name that describes only itself", &["1", "2"]),
         ],
     };
-    insta::assert_snapshot!(summary_table(&[section], 44, Colour::Plain), @r#"
+    insta::assert_snapshot!(summary_table(&[section], 44, ColorMode::Plain), @r#"
     SLOs                      observed     bound
     ✗ p99(ttfc_from_intended{tier="gold"}) over
       10 s

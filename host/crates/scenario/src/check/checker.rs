@@ -11,11 +11,11 @@ use crate::tree::{Node, Value};
 use crate::{path, word};
 
 /// Maximum number of reported problems: more are not worth reading at once.
-const MOST_PROBLEMS: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 /// Maximum schema depth. Schemas may refer to themselves, and a plugin's schema is untrusted.
-const DEEPEST: u32 = 128;
+const MAX_DEPTH: u32 = 128;
 /// Maximum steps of one check, so that a hostile schema cannot make it endless.
-const MOST_STEPS: u32 = 2_000_000;
+const MAX_STEPS: u32 = 2_000_000;
 
 /// Returns the problems of `node` against `schema`: at most 20, followed by one that reports that
 /// there are more. Their paths begin with `path`.
@@ -34,8 +34,8 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
             problems.push(problem);
         }
     }
-    if problems.len() > MOST_PROBLEMS {
-        problems.truncate(MOST_PROBLEMS);
+    if problems.len() > MAX_PROBLEMS {
+        problems.truncate(MAX_PROBLEMS);
         problems.push(Problem {
             path: path.to_owned(),
             place: None,
@@ -105,10 +105,10 @@ impl<'s> Checker<'s> {
             ..level
         };
         self.steps += 1;
-        if self.exhausted || self.problems.len() > MOST_PROBLEMS {
+        if self.exhausted || self.problems.len() > MAX_PROBLEMS {
             return;
         }
-        if level.depth > DEEPEST || self.steps > MOST_STEPS {
+        if level.depth > MAX_DEPTH || self.steps > MAX_STEPS {
             self.exhausted = true;
             self.report(node, path, "is nested too deep to be checked".to_owned());
             return;

@@ -8,7 +8,7 @@ use crate::tree::{Node, Value};
 use crate::word;
 
 /// Deeper than anything that `check` accepts.
-const DEEPEST: u32 = 160;
+const MAX_DEPTH: u32 = 160;
 
 /// Returns the value of a node without problems ([`super::check_value`]): words of the command line
 /// get the type of their key, missing keys their defaults, and `5.0` becomes `5` where an integer
@@ -18,7 +18,7 @@ pub(crate) fn resolve(schema: &Json, node: &Node) -> Json {
 }
 
 fn resolve_at(root: &Json, schema: &Json, node: &Node, default: Option<&Json>, depth: u32) -> Json {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return Json::Null;
     }
     let default = schema.get("default").or(default);

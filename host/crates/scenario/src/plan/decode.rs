@@ -26,7 +26,7 @@ use crate::tree::Node;
 /// is inserted later.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-struct Sheet {
+struct ScenarioKeys {
     /// The folder that runs are written to, each in a subfolder.
     #[schemars(length(min = 1))]
     output_dir: String,
@@ -52,9 +52,9 @@ struct Sheet {
     certificate: Certificate,
 }
 
-impl Default for Sheet {
+impl Default for ScenarioKeys {
     fn default() -> Self {
-        Sheet {
+        ScenarioKeys {
             output_dir: "benchmark_output".to_owned(),
             seed: 42,
             session_generator: Json::Null,
@@ -82,10 +82,10 @@ struct Endpoint {
     api_key: Option<Secret>,
 }
 
-/// The schema of [`Sheet`], as derived.
-pub(crate) fn sheet_schema() -> Json {
+/// The schema of [`ScenarioKeys`], as derived.
+pub(crate) fn keys_schema() -> Json {
     schemars::SchemaGenerator::default()
-        .into_root_schema_for::<Sheet>()
+        .into_root_schema_for::<ScenarioKeys>()
         .to_value()
 }
 
@@ -127,19 +127,15 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
             nearest: None,
         }])
     };
-    let sheet: Sheet = serde_json::from_value(resolved).map_err(undecodable)?;
-    let evaluators = evaluators(root, &sheet.evaluators).map_err(undecodable)?;
-    let problems = rules::broken(
-        root,
-        &sheet.session_generator,
-        &sheet_of_rules(&sheet, &evaluators),
-    );
+    let keys: ScenarioKeys = serde_json::from_value(resolved).map_err(undecodable)?;
+    let evaluators = evaluators(root, &keys.evaluators).map_err(undecodable)?;
+    let problems = rules::broken(root, &keys.session_generator, &rule_input(&keys, &evaluators));
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    let session_generator = generator(root, sheet.session_generator).map_err(undecodable)?;
-    let mut runtime = sheet.runtime;
-    if ends_with_its_trace(&session_generator, &sheet.traffic_scheduler) {
+    let session_generator = generator(root, keys.session_generator).map_err(undecodable)?;
+    let mut runtime = keys.runtime;
+    if ends_with_its_trace(&session_generator, &keys.traffic_scheduler) {
         let unset = |key: &str| root.get("runtime").and_then(|runtime| runtime.get(key)).is_none();
         if unset("max_sessions") {
             runtime.max_sessions = -1;
@@ -149,23 +145,23 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         }
     }
     let mut notes = Vec::new();
-    let mut client = sheet.client;
-    if let Some(endpoint) = sheet.endpoint {
+    let mut client = keys.client;
+    if let Some(endpoint) = keys.endpoint {
         client.api_base = Some(endpoint.api_base);
         client.model = endpoint.model.or(client.model);
         client.api_key = endpoint.api_key.or(client.api_key);
     }
-    forget_removed(&mut client, &mut notes);
+    drop_redacted(&mut client, &mut notes);
     Ok(Scenario {
-        output_dir: PathBuf::from(sheet.output_dir),
-        seed: sheet.seed.unsigned_abs(),
+        output_dir: PathBuf::from(keys.output_dir),
+        seed: keys.seed.unsigned_abs(),
         session_generator,
-        traffic_scheduler: sheet.traffic_scheduler,
+        traffic_scheduler: keys.traffic_scheduler,
         evaluators,
         client,
         runtime,
-        trace_recorder: sheet.trace_recorder,
-        certificate: sheet.certificate,
+        trace_recorder: keys.trace_recorder,
+        certificate: keys.certificate,
         notes,
     })
 }
@@ -181,20 +177,20 @@ fn ends_with_its_trace(generator: &Generator, traffic: &Traffic) -> bool {
     }
 }
 
-fn sheet_of_rules<'a>(sheet: &'a Sheet, evaluators: &'a [Evaluator]) -> rules::Sheet<'a> {
-    rules::Sheet {
-        api_base: sheet.client.api_base.as_deref(),
-        endpoint: sheet.endpoint.as_ref().map(|endpoint| endpoint.api_base.as_str()),
-        client: &sheet.client,
-        runtime: &sheet.runtime,
+fn rule_input<'a>(keys: &'a ScenarioKeys, evaluators: &'a [Evaluator]) -> rules::RuleInput<'a> {
+    rules::RuleInput {
+        api_base: keys.client.api_base.as_deref(),
+        endpoint: keys.endpoint.as_ref().map(|endpoint| endpoint.api_base.as_str()),
+        client: &keys.client,
+        runtime: &keys.runtime,
         evaluators,
-        traffic: &sheet.traffic_scheduler,
-        certificate: &sheet.certificate,
+        traffic: &keys.traffic_scheduler,
+        certificate: &keys.certificate,
     }
 }
 
 /// A resolved configuration contains `***` in place of secrets, which must not be sent as a key.
-fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
+fn drop_redacted(client: &mut Client, notes: &mut Vec<String>) {
     if client.api_key.as_ref().is_some_and(|key| key.expose() == REMOVED) {
         client.api_key = None;
         notes.push(
@@ -206,8 +202,8 @@ fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
     let address = client.api_base.as_deref();
     note_address(address.unwrap_or_default(), "client.api_base", notes);
     note_address(&client.address_append_value, "client.address_append_value", notes);
-    forget_headers(&mut client.headers, "client.headers", notes);
-    forget_proxy(&mut client.proxy, "client.proxy", notes);
+    drop_redacted_headers(&mut client.headers, "client.headers", notes);
+    drop_redacted_proxy(&mut client.proxy, "client.proxy", notes);
     for (index, target) in client.targets.iter_mut().enumerate() {
         let at = format!("client.targets[{index}]");
         if target.api_key.as_ref().is_some_and(|key| key.expose() == REMOVED) {
@@ -218,8 +214,8 @@ fn forget_removed(client: &mut Client, notes: &mut Vec<String>) {
             ));
         }
         note_address(&target.api_base, &format!("{at}.api_base"), notes);
-        forget_headers(&mut target.headers, &format!("{at}.headers"), notes);
-        forget_proxy(&mut target.proxy, &format!("{at}.proxy"), notes);
+        drop_redacted_headers(&mut target.headers, &format!("{at}.headers"), notes);
+        drop_redacted_proxy(&mut target.proxy, &format!("{at}.proxy"), notes);
     }
 }
 
@@ -232,7 +228,7 @@ fn note_address(address: &str, at: &str, notes: &mut Vec<String>) {
     }
 }
 
-fn forget_headers(headers: &mut BTreeMap<String, String>, at: &str, notes: &mut Vec<String>) {
+fn drop_redacted_headers(headers: &mut BTreeMap<String, String>, at: &str, notes: &mut Vec<String>) {
     headers.retain(|name, value| {
         let keep = value != REMOVED;
         if !keep {
@@ -245,7 +241,7 @@ fn forget_headers(headers: &mut BTreeMap<String, String>, at: &str, notes: &mut 
 }
 
 /// A proxy without its password would refuse every request.
-fn forget_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<String>) {
+fn drop_redacted_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<String>) {
     let Some(address) = proxy else { return };
     let Some((scheme, rest)) = address.split_once("://") else {
         return;

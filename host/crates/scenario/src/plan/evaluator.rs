@@ -241,7 +241,7 @@ fn p99() -> f64 {
 /// A metric that an objective can bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(transform = with_veekshas_name)]
+#[schemars(transform = add_veeksha_alias)]
 pub enum SloMetric {
     /// Time to the first generated chunk, from the dispatch.
     Ttfc,
@@ -282,7 +282,7 @@ impl SloMetric {
     }
 }
 
-fn with_veekshas_name(schema: &mut schemars::Schema) {
+fn add_veeksha_alias(schema: &mut schemars::Schema) {
     if let Some(serde_json::Value::Array(names)) = schema.get_mut("oneOf") {
         names.push(serde_json::json!({
             "const": "e2e",

@@ -19,7 +19,7 @@ pub use client::{
     Balance, Client, ClientKind, CodecFile, Connections, HttpVersion, PromptLength, TargetServer, Template,
     TemplateAnswer, TemplateFraming, Tls,
 };
-pub(crate) use decode::{check, lua_layout_schema, performance_schema, sheet_schema, trace_schema};
+pub(crate) use decode::{check, keys_schema, lua_layout_schema, performance_schema, trace_schema};
 pub use evaluator::{
     Channel, DecodeWindowConfig, Evaluator, FluidityDeadlines, MaxObserved, MinActiveRequests, Performance,
     Slo, SloMap, SloMetric, TextChannel, WindowSelection,

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::tree::{Node, Value};
 
 /// The values that the rules inspect.
-pub(super) struct Sheet<'a> {
+pub(super) struct RuleInput<'a> {
     pub(super) api_base: Option<&'a str>,
     pub(super) endpoint: Option<&'a str>,
     pub(super) client: &'a Client,
@@ -29,44 +29,44 @@ pub(super) struct Sheet<'a> {
 }
 
 /// Returns every violated rule.
-pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Problem> {
-    let mut found = Found {
+pub(super) fn broken(root: &Node, generator: &Json, input: &RuleInput<'_>) -> Vec<Problem> {
+    let mut findings = Findings {
         root,
         problems: Vec::new(),
     };
-    addresses(&mut found, sheet);
-    parameters(&mut found);
-    credentials(&mut found, sheet.client);
-    super::server_rules::broken(&mut found, sheet.client);
-    names_of_parameters(&mut found, sheet.client);
-    if sheet.runtime.max_sessions == 0 {
-        found.add(
+    addresses(&mut findings, input);
+    parameters(&mut findings);
+    credentials(&mut findings, input.client);
+    super::server_rules::broken(&mut findings, input.client);
+    names_of_parameters(&mut findings, input.client);
+    if input.runtime.max_sessions == 0 {
+        findings.add(
             "runtime.max_sessions",
             "no session would run; give a positive number, or -1 for no limit",
         );
     }
-    if sheet.runtime.pregenerate_sessions && sheet.runtime.max_sessions <= 0 {
-        found.add(
+    if input.runtime.pregenerate_sessions && input.runtime.max_sessions <= 0 {
+        findings.add(
             "runtime.pregenerate_sessions",
             "needs a positive `runtime.max_sessions`",
         );
     }
-    let grace = sheet.runtime.post_timeout_grace_seconds;
+    let grace = input.runtime.post_timeout_grace_seconds;
     if grace < 0.0 && grace != -1.0 {
-        found.add(
+        findings.add(
             "runtime.post_timeout_grace_seconds",
             "must be -1 (wait for all), 0 or more",
         );
     }
-    evaluators(&mut found, sheet.evaluators);
+    evaluators(&mut findings, input.evaluators);
     if generator.get("type").and_then(Json::as_str) == Some("lua") {
         match (
             generator.get("sessions").is_some(),
             generator.get("agent").is_some(),
         ) {
-            (true, true) => found.add("session_generator.agent", "give `sessions` or `agent`, not both"),
+            (true, true) => findings.add("session_generator.agent", "give `sessions` or `agent`, not both"),
             (false, false) => {
-                found.add(
+                findings.add(
                     "session_generator",
                     "a `lua` generator needs a function: `sessions` or `agent`",
                 );
@@ -74,25 +74,25 @@ pub(super) fn broken(root: &Node, generator: &Json, sheet: &Sheet<'_>) -> Vec<Pr
             _ => {}
         }
     }
-    templates(&mut found, sheet.client);
-    if sheet.certificate.degraded > sheet.certificate.invalid {
-        found.add(
+    templates(&mut findings, input.client);
+    if input.certificate.degraded > input.certificate.invalid {
+        findings.add(
             "certificate.degraded",
             "must be at most `invalid`: a run is degraded before it is invalid",
         );
     }
-    recorded_arrivals(&mut found, generator, sheet.traffic);
-    groupings(&mut found, generator);
-    ranges(&mut found, generator, "session_generator");
-    found.problems
+    recorded_arrivals(&mut findings, generator, input.traffic);
+    groupings(&mut findings, generator);
+    ranges(&mut findings, generator, "session_generator");
+    findings.problems
 }
 
-pub(super) struct Found<'a> {
+pub(super) struct Findings<'a> {
     root: &'a Node,
     problems: Vec<Problem>,
 }
 
-impl Found<'_> {
+impl Findings<'_> {
     pub(super) fn add(&mut self, path: &str, message: impl Into<String>) {
         self.problems.push(Problem {
             path: path.to_owned(),
@@ -103,19 +103,19 @@ impl Found<'_> {
     }
 }
 
-fn addresses(found: &mut Found<'_>, sheet: &Sheet<'_>) {
+fn addresses(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
     for (path, address) in [
-        ("client.api_base", sheet.api_base),
-        ("endpoint.api_base", sheet.endpoint),
+        ("client.api_base", input.api_base),
+        ("endpoint.api_base", input.endpoint),
     ] {
-        if let Some(message) = address.and_then(wrong_address) {
-            found.add(path, message);
+        if let Some(message) = address.and_then(address_problem) {
+            findings.add(path, message);
         }
     }
 }
 
 /// Returns the problem with a server's address.
-pub(super) fn wrong_address(address: &str) -> Option<String> {
+pub(super) fn address_problem(address: &str) -> Option<String> {
     let shown = shown_address(address);
     let Some((scheme, rest)) = address.split_once("://") else {
         return Some(format!("`{shown}` has no scheme; write `http://{shown}`"));
@@ -157,9 +157,9 @@ pub(super) fn wrong_address(address: &str) -> Option<String> {
     }
 }
 
-fn parameters(found: &mut Found<'_>) {
+fn parameters(findings: &mut Findings<'_>) {
     let path = "client.additional_sampling_params";
-    let node = found
+    let node = findings
         .root
         .get("client")
         .and_then(|client| client.get("additional_sampling_params"));
@@ -169,21 +169,21 @@ fn parameters(found: &mut Found<'_>) {
     }) = node
         && let Err(message) = parse_parameters(text)
     {
-        found.add(path, message);
+        findings.add(path, message);
     }
 }
 
-fn credentials(found: &mut Found<'_>, client: &Client) {
-    headers(found, "client.headers", &client.headers);
-    key(found, "client.api_key", client.api_key.as_ref());
+fn credentials(findings: &mut Findings<'_>, client: &Client) {
+    headers(findings, "client.headers", &client.headers);
+    key(findings, "client.api_key", client.api_key.as_ref());
     for (index, target) in client.targets.iter().enumerate() {
         let at = path::item("client.targets", index);
-        headers(found, &path::join(&at, "headers"), &target.headers);
-        key(found, &path::join(&at, "api_key"), target.api_key.as_ref());
+        headers(findings, &path::join(&at, "headers"), &target.headers);
+        key(findings, &path::join(&at, "api_key"), target.api_key.as_ref());
     }
 }
 
-fn headers(found: &mut Found<'_>, at: &str, headers: &BTreeMap<String, String>) {
+fn headers(findings: &mut Findings<'_>, at: &str, headers: &BTreeMap<String, String>) {
     const TOKEN: &str = "!#$%&'*+-.^_`|~";
     for (name, value) in headers {
         let path = path::join(at, name);
@@ -192,77 +192,77 @@ fn headers(found: &mut Found<'_>, at: &str, headers: &BTreeMap<String, String>) 
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || TOKEN.contains(c))
         {
-            found.add(&path, "not a valid header name: use letters, digits and dashes");
+            findings.add(&path, "not a valid header name: use letters, digits and dashes");
         } else if value.chars().any(|c| c.is_control() && c != '\t') || !value.is_ascii() {
-            found.add(&path, "a header's value must be one line of ASCII");
+            findings.add(&path, "a header's value must be one line of ASCII");
         } else if ["host", "content-length", "transfer-encoding", "connection"]
             .iter()
             .any(|own| name.eq_ignore_ascii_case(own))
         {
-            found.add(&path, "this header is set by the client itself");
+            findings.add(&path, "this header is set by the client itself");
         }
     }
 }
 
-fn key(found: &mut Found<'_>, at: &str, key: Option<&Secret>) {
+fn key(findings: &mut Findings<'_>, at: &str, key: Option<&Secret>) {
     if let Some(key) = key
         && key.expose() != REMOVED
         && (key.expose().trim() != key.expose()
             || !key.expose().chars().all(|c| c.is_ascii_graphic() || c == ' '))
     {
-        found.add(
+        findings.add(
             at,
             "an API key must be one line of ASCII without leading or trailing spaces",
         );
     }
 }
 
-fn names_of_parameters(found: &mut Found<'_>, client: &Client) {
+fn names_of_parameters(findings: &mut Findings<'_>, client: &Client) {
     for (key, name) in [
         ("max_tokens_param", &client.max_tokens_param),
         ("min_tokens_param", &client.min_tokens_param),
     ] {
         if name.as_deref() == Some("") {
-            found.add(&format!("client.{key}"), "must not be empty; null sends none");
+            findings.add(&format!("client.{key}"), "must not be empty; null sends none");
         }
     }
     if client.max_tokens_param.is_some() && client.max_tokens_param == client.min_tokens_param {
-        found.add("client.min_tokens_param", "must differ from `max_tokens_param`");
+        findings.add("client.min_tokens_param", "must differ from `max_tokens_param`");
     }
     if client.use_min_tokens_prompt_fallback && !client.min_tokens_prompt.contains("{tokens}") {
-        found.add(
+        findings.add(
             "client.min_tokens_prompt",
             "must contain `{tokens}`, which is replaced by the number",
         );
     }
 }
 
-fn templates(found: &mut Found<'_>, client: &Client) {
+fn templates(findings: &mut Findings<'_>, client: &Client) {
     if client.apply_chat_template {
         return;
     }
     if client.chat_template.is_some() {
-        found.add(
+        findings.add(
             "client.chat_template",
             "has no effect unless `apply_chat_template` is true",
         );
     }
     if client.prompt_length == PromptLength::Wrapped {
-        found.add(
+        findings.add(
             "client.prompt_length",
             "`wrapped` needs `apply_chat_template: true`",
         );
     }
 }
 
-fn recorded_arrivals(found: &mut Found<'_>, generator: &Json, traffic: &Traffic) {
+fn recorded_arrivals(findings: &mut Findings<'_>, generator: &Json, traffic: &Traffic) {
     let is_trace = generator.get("type").and_then(Json::as_str) == Some("trace");
     let Traffic::FixedSchedule(schedule) = traffic else {
         return;
     };
     for (key, given) in [("start", schedule.start), ("end", schedule.end)] {
         if given.is_some() && !is_trace {
-            found.add(
+            findings.add(
                 &format!("traffic_scheduler.{key}"),
                 "applies to traces only; other generators decide which sessions they make",
             );
@@ -271,13 +271,13 @@ fn recorded_arrivals(found: &mut Found<'_>, generator: &Json, traffic: &Traffic)
     if let (Some(start), Some(end)) = (schedule.start, schedule.end)
         && start >= end
     {
-        found.add(
+        findings.add(
             "traffic_scheduler.start",
             format!("must be before `end`: nothing arrives from second {start} to second {end}"),
         );
     }
     if is_trace && generator.get("shuffle").and_then(Json::as_str) == Some("always") {
-        found.add(
+        findings.add(
             "session_generator.shuffle",
             "`fixed_schedule` replays sessions in the order of their arrival",
         );
@@ -285,7 +285,7 @@ fn recorded_arrivals(found: &mut Found<'_>, generator: &Json, traffic: &Traffic)
 }
 
 /// A Lua flavor groups its rows in at most one way.
-fn groupings(found: &mut Found<'_>, generator: &Json) {
+fn groupings(findings: &mut Findings<'_>, generator: &Json) {
     let Some(flavor) = generator.get("flavor") else {
         return;
     };
@@ -299,14 +299,14 @@ fn groupings(found: &mut Found<'_>, generator: &Json) {
         .count()
         > 1
     {
-        found.add(
+        findings.add(
             "session_generator.flavor",
             "give one of `group_by`, `tree` and `pools`, not several",
         );
     }
 }
 
-fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
+fn evaluators(findings: &mut Findings<'_>, evaluators: &[Evaluator]) {
     let mut seen_performance = false;
     let mut names: Vec<&str> = Vec::new();
     for (index, evaluator) in evaluators.iter().enumerate() {
@@ -314,18 +314,18 @@ fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
         match evaluator {
             Evaluator::Performance(performance) => {
                 if seen_performance {
-                    found.add(
+                    findings.add(
                         &at,
                         "there is already a `performance` evaluator; put all `slos` into one",
                     );
                 }
                 seen_performance = true;
-                objectives(found, &at, &performance.slos);
-                conditions(found, &at, &performance.goodput);
+                objectives(findings, &at, &performance.slos);
+                conditions(findings, &at, &performance.goodput);
                 if performance.text_channel.decode_window_config.is_some()
                     && !performance.text_channel.decode_window_enabled
                 {
-                    found.add(
+                    findings.add(
                         &format!("{at}.text_channel.decode_window_config"),
                         "has no effect unless `decode_window_enabled` is true",
                     );
@@ -339,13 +339,13 @@ fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
                 ..
             } => {
                 if !(*measures || *judges_requests || *judges_run) {
-                    found.add(
+                    findings.add(
                         &at,
                         "a `lua` evaluator needs functions: `metrics`, `good` or `check`",
                     );
                 }
                 if names.contains(&name.as_str()) {
-                    found.add(
+                    findings.add(
                         &path::join(&at, "name"),
                         format!("duplicate evaluator name `{name}`"),
                     );
@@ -358,7 +358,7 @@ fn evaluators(found: &mut Found<'_>, evaluators: &[Evaluator]) {
 }
 
 /// Objectives must parse and have unique names.
-fn objectives(found: &mut Found<'_>, evaluator: &str, slos: &[Slo]) {
+fn objectives(findings: &mut Findings<'_>, evaluator: &str, slos: &[Slo]) {
     let mut labels: Vec<String> = Vec::new();
     for (index, slo) in slos.iter().enumerate() {
         let at = format!("{evaluator}.slos[{index}]");
@@ -374,23 +374,23 @@ fn objectives(found: &mut Found<'_>, evaluator: &str, slos: &[Slo]) {
                 let label = name
                     .clone()
                     .unwrap_or_else(|| format!("{} {percentile}", metric.name()));
-                distinct(found, &at, &mut labels, label);
+                distinct(findings, &at, &mut labels, label);
                 continue;
             }
         };
         match Objective::parse(text) {
             Ok(objective) => {
                 let label = name.unwrap_or_else(|| objective.to_string());
-                distinct(found, &at, &mut labels, label);
+                distinct(findings, &at, &mut labels, label);
             }
-            Err(error) => found.add(&at, error.to_string()),
+            Err(error) => findings.add(&at, error.to_string()),
         }
     }
 }
 
-fn distinct(found: &mut Found<'_>, at: &str, labels: &mut Vec<String>, label: String) {
+fn distinct(findings: &mut Findings<'_>, at: &str, labels: &mut Vec<String>, label: String) {
     if labels.contains(&label) {
-        found.add(
+        findings.add(
             at,
             format!("duplicate objective `{label}`; give it a unique `name`"),
         );
@@ -398,34 +398,34 @@ fn distinct(found: &mut Found<'_>, at: &str, labels: &mut Vec<String>, label: St
     labels.push(label);
 }
 
-fn conditions(found: &mut Found<'_>, evaluator: &str, goodput: &[String]) {
+fn conditions(findings: &mut Findings<'_>, evaluator: &str, goodput: &[String]) {
     for (index, text) in goodput.iter().enumerate() {
         if let Err(error) = Objective::parse_condition(text) {
-            found.add(&format!("{evaluator}.goodput[{index}]"), error.to_string());
+            findings.add(&format!("{evaluator}.goodput[{index}]"), error.to_string());
         }
     }
 }
 
 /// A `min` and a `max` next to each other in a generator's configuration are in order.
-fn ranges(found: &mut Found<'_>, value: &Json, at: &str) {
+fn ranges(findings: &mut Findings<'_>, value: &Json, at: &str) {
     match value {
         Json::Object(entries) => {
             let number = |key: &str| entries.get(key).and_then(Json::as_f64);
             if let (Some(min), Some(max)) = (number("min"), number("max"))
                 && min > max
             {
-                found.add(
+                findings.add(
                     &path::join(at, "min"),
                     format!("must be at most `max`: {min} is more than {max}"),
                 );
             }
             for (key, value) in entries {
-                ranges(found, value, &path::join(at, key));
+                ranges(findings, value, &path::join(at, key));
             }
         }
         Json::Array(items) => {
             for (index, value) in items.iter().enumerate() {
-                ranges(found, value, &path::item(at, index));
+                ranges(findings, value, &path::item(at, index));
             }
         }
         _ => {}

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_never_prints() {
+    fn secret_is_never_printed() {
         let secret = Secret::new("sk-123");
         assert_eq!(format!("{secret:?}"), "***");
         assert_eq!(serde_json::to_string(&secret).unwrap(), "\"***\"");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_at_any_depth_and_counts_are_kept() {
+    fn redacts_secrets_at_any_depth() {
         let value = serde_json::json!({
             "max_tokens": 5, "top_k": 3, "apiKey": "x", "deep": [{"password": 7}], "secret": {"inner": "y"},
             "headers": {"Accept": "a", "x-jwt": "z"}, "url": "http://u:p@h/?k=v", "use_secret": true

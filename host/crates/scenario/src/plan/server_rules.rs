@@ -1,45 +1,45 @@
 //! Rules about servers and connections.
 
-use super::rules::{Found, wrong_address};
+use super::rules::{Findings, address_problem};
 use crate::path;
 use crate::plan::client::{Client, ClientKind, HttpVersion, Tls};
 
 /// Reports every violated rule.
-pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
+pub(super) fn broken(findings: &mut Findings<'_>, client: &Client) {
     if client.api_base.is_some() && !client.targets.is_empty() {
-        found.add("client.targets", "give `api_base` or `targets`, not both");
+        findings.add("client.targets", "give `api_base` or `targets`, not both");
     }
-    tls(found, "client.tls", &client.tls);
-    proxy(found, "client.proxy", client.proxy.as_deref());
+    tls(findings, "client.tls", &client.tls);
+    proxy(findings, "client.proxy", client.proxy.as_deref());
     for (index, target) in client.targets.iter().enumerate() {
         let at = path::item("client.targets", index);
         let base = path::join(&at, "api_base");
-        if let Some(message) = wrong_address(&target.api_base) {
-            found.add(&base, message);
+        if let Some(message) = address_problem(&target.api_base) {
+            findings.add(&base, message);
         } else if target.api_base.starts_with("sim://") {
-            found.add(
+            findings.add(
                 &base,
                 "the simulator cannot be one of several targets: set it as `client.api_base`",
             );
         }
         let same = |other: &crate::plan::client::TargetServer| other.api_base == target.api_base;
         if client.targets[..index].iter().any(same) {
-            found.add(&base, "this server is already in the list");
+            findings.add(&base, "this server is already in the list");
         }
         if let Some(own) = &target.tls {
-            tls(found, &path::join(&at, "tls"), own);
+            tls(findings, &path::join(&at, "tls"), own);
         }
-        proxy(found, &path::join(&at, "proxy"), target.proxy.as_deref());
+        proxy(findings, &path::join(&at, "proxy"), target.proxy.as_deref());
     }
     if client.source_addresses.as_ref().is_some_and(Vec::is_empty) {
-        found.add(
+        findings.add(
             "client.source_addresses",
             "is empty; use null to let the system choose",
         );
     }
     for (index, address) in client.source_addresses.iter().flatten().enumerate() {
         if address.parse::<std::net::IpAddr>().is_err() {
-            found.add(
+            findings.add(
                 &path::item("client.source_addresses", index),
                 format!("`{address}` is not an IP address"),
             );
@@ -48,26 +48,26 @@ pub(super) fn broken(found: &mut Found<'_>, client: &Client) {
     if client.http_version == HttpVersion::Http2
         && client.connections != crate::plan::client::Connections::Pooled
     {
-        found.add(
+        findings.add(
             "client.connections",
             "with `http_version: http2` requests share connections; use `pooled`",
         );
     }
     if matches!(client.kind, ClientKind::Template) && client.address_append_value.is_empty() {
-        found.add(
+        findings.add(
             "client.address_append_value",
             "a `template` needs the path of the API, for example `v2/generate`",
         );
     }
 }
 
-fn tls(found: &mut Found<'_>, at: &str, tls: &Tls) {
+fn tls(findings: &mut Findings<'_>, at: &str, tls: &Tls) {
     match (&tls.client_certificate, &tls.client_key) {
-        (Some(_), None) => found.add(
+        (Some(_), None) => findings.add(
             &path::join(at, "client_key"),
             "`client_certificate` needs its key",
         ),
-        (None, Some(_)) => found.add(
+        (None, Some(_)) => findings.add(
             &path::join(at, "client_certificate"),
             "`client_key` needs its certificate",
         ),
@@ -75,15 +75,15 @@ fn tls(found: &mut Found<'_>, at: &str, tls: &Tls) {
     }
 }
 
-fn proxy(found: &mut Found<'_>, at: &str, proxy: Option<&str>) {
+fn proxy(findings: &mut Findings<'_>, at: &str, proxy: Option<&str>) {
     let Some(address) = proxy else { return };
-    let message = wrong_address(address).or_else(|| {
+    let message = address_problem(address).or_else(|| {
         let plain = address
             .split_once("://")
             .is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http"));
         (!plain).then(|| "only plain HTTP proxies (`http://`) are supported".to_owned())
     });
     if let Some(message) = message {
-        found.add(at, message);
+        findings.add(at, message);
     }
 }

@@ -42,7 +42,7 @@ pub struct TraceKeys {
     #[serde(default)]
     pub check: RowCheck,
     /// Maximum row size in MiB.
-    #[serde(default = "longest_row")]
+    #[serde(default = "default_max_row_mib")]
     #[schemars(range(min = 1, max = 1024))]
     pub max_row_mib: u32,
     /// The salt that makes synthetic text differ from that of earlier runs, so that a server's
@@ -59,7 +59,7 @@ pub struct TraceKeys {
     pub warmup: bool,
 }
 
-fn longest_row() -> u32 {
+fn default_max_row_mib() -> u32 {
     64
 }
 

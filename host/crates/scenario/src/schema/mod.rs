@@ -30,7 +30,7 @@ pub struct Shipped {
 /// [`crate::Document::check`].
 pub fn json_schema(shipped: &Shipped) -> Json {
     let generators = &shipped.generators;
-    let mut schema = plan::sheet_schema();
+    let mut schema = plan::keys_schema();
     inline_variants(&mut schema);
     let mut definitions = match schema.get_mut("$defs").map(Json::take) {
         Some(Json::Object(definitions)) => definitions,

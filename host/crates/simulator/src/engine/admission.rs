@@ -3,7 +3,7 @@
 use veeksha_stats::RandomStream;
 
 use super::Engine;
-use super::faults::{Door, Fate, status_message};
+use super::faults::{ArrivalFault, FaultDraws, status_message};
 use super::kv::Holding;
 use super::messages::{EngineRequest, FinishReason};
 use super::sequence::{Sequence, Work};
@@ -20,11 +20,11 @@ impl Engine {
         ordinal: u64,
         request: EngineRequest,
     ) -> Result<Option<Sequence>, (u16, String)> {
-        let fate = Fate::of(self.seed, ordinal);
-        match fate.door(&self.profile.faults) {
-            Door::Open => {}
-            Door::Refuse => return Ok(None),
-            Door::Status(status) => return Err((status, status_message(status).into())),
+        let fate = FaultDraws::of(self.seed, ordinal);
+        match fate.on_arrival(&self.profile.faults) {
+            ArrivalFault::Open => {}
+            ArrivalFault::Refuse => return Ok(None),
+            ArrivalFault::Status(status) => return Err((status, status_message(status).into())),
         }
         let (length, reason) = self.length(ordinal, &request).map_err(|message| (400, message))?;
         let prompt = request.prompt_tokens;

@@ -17,7 +17,7 @@ use crate::profile::Constant;
 
 /// The running answers.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct ConstantTimes {
     first_token: Nanos,
     gap: Nanos,
     /// By the number of their start.
@@ -28,20 +28,20 @@ pub(super) struct Pace {
     begun: u64,
     /// Events of answers that a cancellation let start: reported with the next deadline, because a
     /// cancellation reports nothing.
-    untold: Vec<EngineEvent>,
+    pending_events: Vec<EngineEvent>,
 }
 
-impl Pace {
+impl ConstantTimes {
     pub(super) fn new(constant: &Constant) -> Self {
         let nanos = |ms: f64| (ms * 1e6).round() as Nanos;
-        Pace {
+        ConstantTimes {
             first_token: nanos(constant.first_token_ms),
             gap: nanos(constant.gap_ms),
             running: HashMap::new(),
             due: BinaryHeap::new(),
             waiting: VecDeque::new(),
             begun: 0,
-            untold: Vec::new(),
+            pending_events: Vec::new(),
         }
     }
 
@@ -106,14 +106,14 @@ impl Engine {
         let Some(Reverse((_, number))) = pace.due.pop() else {
             return;
         };
-        events.append(&mut pace.untold);
+        events.append(&mut pace.pending_events);
         let gap = pace.gap;
         let Some(mut sequence) = pace.running.remove(&number) else {
             pace.tidy();
             return;
         };
         self.stats.steps_total += 1;
-        let goes_on = self.come_out(at, &mut sequence, events);
+        let goes_on = self.emit_next(at, &mut sequence, events);
         let Some(pace) = &mut self.pace else { return };
         if goes_on {
             let next = at.max(sequence.stalled_until).saturating_add(gap);
@@ -136,9 +136,9 @@ impl Engine {
             pace.running.remove(&number);
             if let Some(next) = pace.waiting.pop_front() {
                 let due = at.saturating_add(pace.first_token);
-                let mut told = std::mem::take(&mut pace.untold);
+                let mut told = std::mem::take(&mut pace.pending_events);
                 pace.start(at, due, next, &mut told);
-                pace.untold = told;
+                pace.pending_events = told;
             }
             pace.tidy();
             return true;

@@ -22,7 +22,7 @@ pub(super) struct PlannedFault {
 
 /// Handling of a request on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum ArrivalFault {
     Open,
     Refuse,
     Status(u16),
@@ -30,30 +30,30 @@ pub(super) enum Door {
 
 /// The draws of one request. Their number is constant, so that raising one probability does not
 /// change the others.
-pub(super) struct Fate {
-    door: f64,
+pub(super) struct FaultDraws {
+    on_arrival: f64,
     inside: f64,
     place: Draws,
 }
 
-impl Fate {
+impl FaultDraws {
     pub(super) fn of(seed: u64, ordinal: u64) -> Self {
         let mut draws = RandomStream::new(seed, ordinal, "simulator faults").draws();
-        Fate {
-            door: draws.unit(),
+        FaultDraws {
+            on_arrival: draws.unit(),
             inside: draws.unit(),
             place: draws,
         }
     }
 
-    pub(super) fn door(&self, faults: &Faults) -> Door {
+    pub(super) fn on_arrival(&self, faults: &Faults) -> ArrivalFault {
         let table = [
-            (faults.refuse_probability, Door::Refuse),
-            (faults.status_429_probability, Door::Status(429)),
-            (faults.status_500_probability, Door::Status(500)),
-            (faults.status_503_probability, Door::Status(503)),
+            (faults.refuse_probability, ArrivalFault::Refuse),
+            (faults.status_429_probability, ArrivalFault::Status(429)),
+            (faults.status_500_probability, ArrivalFault::Status(500)),
+            (faults.status_503_probability, ArrivalFault::Status(503)),
         ];
-        pick(self.door, &table).unwrap_or(Door::Open)
+        pick(self.on_arrival, &table).unwrap_or(ArrivalFault::Open)
     }
 
     /// Returns the fault inside an answer of `length` tokens.

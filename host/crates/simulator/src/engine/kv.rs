@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_end_goes_first() {
+    fn evicts_the_least_recently_used_end_first() {
         let mut kv = Kv::new(4);
         assert_eq!(run(&mut kv, &[1, 2]), 0);
         assert_eq!(run(&mut kv, &[3, 4]), 0);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_blocks_that_wake_take_room_too() {
+    fn reacquired_blocks_count_as_used() {
         let mut kv = Kv::new(3);
         run(&mut kv, &[1, 2]);
         assert!(
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_places_do_not_pile_up() {
+    fn stale_entries_do_not_accumulate() {
         let mut kv = Kv::new(8);
         for _ in 0..10_000 {
             run(&mut kv, &[1, 2, 3]);

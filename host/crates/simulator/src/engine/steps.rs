@@ -166,7 +166,7 @@ impl Engine {
 impl Engine {
     /// Emits one sequence's next token at `at`, or the fault that replaces it. Returns true if the
     /// sequence continues.
-    pub(super) fn come_out(
+    pub(super) fn emit_next(
         &mut self,
         at: Nanos,
         sequence: &mut Sequence,
@@ -220,7 +220,7 @@ impl StepEnd<'_> {
 
     fn next_out(&mut self, sequence: &mut Sequence) -> bool {
         match sequence.fault.take_if(|fault| fault.after == sequence.generated) {
-            Some(fault) => self.break_down(sequence, fault),
+            Some(fault) => self.apply_fault(sequence, fault),
             None => self.emit(sequence),
         }
     }
@@ -240,7 +240,7 @@ impl StepEnd<'_> {
         sequence.published = sequence.published.max(complete);
     }
 
-    fn break_down(&mut self, sequence: &mut Sequence, fault: PlannedFault) -> bool {
+    fn apply_fault(&mut self, sequence: &mut Sequence, fault: PlannedFault) -> bool {
         let fault = match fault.kind {
             FaultKind::Drop => Fault::DropConnection,
             FaultKind::Error => Fault::MidStreamError,

@@ -7,14 +7,14 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
+use super::answer_writer::{After, AnswerWriter, ChunkStyle, Framing};
 use super::head::Head;
-use super::line::{After, ChunkStyle, Framing, Line};
 use super::recorder::Recorder;
 use super::request::Delivery;
-use super::script::{Dialect, EndMarker, Events, MID_STREAM, Script, Story, error_answer, script};
+use super::script::{AnswerContent, Api, EndMarker, Events, MID_STREAM, Script, error_answer, script};
 use super::truth::TruthOutcome;
 use crate::engine::{EngineEvent, Fault, FinishReason};
-use crate::profile_wire::WireFault;
+use crate::wire_fault::WireFault;
 
 /// Receives the engine's events of one request. The engine's thread writes, the connection's task
 /// waits for the end.
@@ -54,8 +54,8 @@ impl Sink {
     ) -> Option<Nanos> {
         let mut answer = self.answer();
         let stamp = answer.on_event(event, next, scratch);
-        let waits = answer.line.flush() != super::line::Flushed::Empty;
-        let over = answer.line.over().is_some();
+        let waits = answer.writer.flush() != super::answer_writer::Flushed::Empty;
+        let over = answer.writer.over().is_some();
         drop(answer);
         if event.is_terminal() {
             self.ended.store(true, Ordering::Relaxed);
@@ -69,8 +69,8 @@ impl Sink {
 
 /// One answer.
 pub(super) struct Answer {
-    pub(super) line: Line,
-    dialect: Dialect,
+    pub(super) writer: AnswerWriter,
+    api: Api,
     script: Box<dyn Script>,
     delivery: Delivery,
     reasoning: u32,
@@ -85,8 +85,8 @@ pub(super) struct Answer {
 }
 
 /// Properties of an answer apart from its content.
-pub(super) struct Terms {
-    pub(super) dialect: Dialect,
+pub(super) struct AnswerOptions {
+    pub(super) api: Api,
     pub(super) head: Head,
     pub(super) keep_alive: bool,
     /// True if the client supports chunks.
@@ -101,42 +101,47 @@ pub(super) struct Terms {
 }
 
 impl Answer {
-    pub(super) fn new(socket: Arc<TcpStream>, recorder: Recorder, terms: Terms, mut story: Story) -> Self {
-        let mut line = Line::new(socket, recorder);
-        if let Some(fault) = terms.fault {
-            line.recorder().fault(Some(fault));
+    pub(super) fn new(
+        socket: Arc<TcpStream>,
+        recorder: Recorder,
+        options: AnswerOptions,
+        mut content: AnswerContent,
+    ) -> Self {
+        let mut writer = AnswerWriter::new(socket, recorder);
+        if let Some(fault) = options.fault {
+            writer.recorder().fault(Some(fault));
         }
-        let framing = match terms.fault {
+        let framing = match options.fault {
             Some(WireFault::CloseDelimited) => Framing::Close,
             Some(WireFault::UpperCaseChunks) => Framing::Chunked(ChunkStyle::UpperCase),
             Some(WireFault::ChunkExtensions) => Framing::Chunked(ChunkStyle::Extensions),
             Some(WireFault::Trailers) => Framing::Chunked(ChunkStyle::Trailers),
             Some(WireFault::Gzip) => Framing::Chunked(ChunkStyle::Plain),
-            _ if story.delivery == Delivery::Whole => Framing::Length,
-            _ if !terms.takes_chunks => Framing::Close,
+            _ if content.delivery == Delivery::Whole => Framing::Length,
+            _ if !options.takes_chunks => Framing::Close,
             _ => Framing::Chunked(ChunkStyle::Plain),
         };
-        line.frame(framing);
-        match terms.fault {
-            Some(WireFault::Gzip) => line.compress(),
-            Some(WireFault::Drip) => line.drip(),
+        writer.frame(framing);
+        match options.fault {
+            Some(WireFault::Gzip) => writer.compress(),
+            Some(WireFault::Drip) => writer.drip(),
             // The first token, unless the profile sets a position: the answer's length is not known
             // yet.
-            Some(WireFault::HugeEvent) => story.huge = Some(terms.huge_token),
+            Some(WireFault::HugeEvent) => content.huge = Some(options.huge_token),
             _ => {}
         }
         Answer {
-            line,
-            dialect: terms.dialect,
-            delivery: story.delivery,
-            reasoning: story.reasoning,
-            script: script(terms.dialect, story),
-            fault: terms.fault,
-            fault_after: terms.fault_after,
-            stall: terms.stall,
-            head: terms.head,
-            keep_alive: terms.keep_alive && framing != Framing::Close,
-            prompt: terms.prompt,
+            writer,
+            api: options.api,
+            delivery: content.delivery,
+            reasoning: content.reasoning,
+            script: script(options.api, content),
+            fault: options.fault,
+            fault_after: options.fault_after,
+            stall: options.stall,
+            head: options.head,
+            keep_alive: options.keep_alive && framing != Framing::Close,
+            prompt: options.prompt,
             tokens: 0,
         }
     }
@@ -146,27 +151,23 @@ impl Answer {
         if self.delivery != Delivery::Whole {
             self.interim();
             if self.fault == Some(WireFault::StallHead) {
-                let until = self.line.recorder().now().saturating_add(self.stall);
-                self.line.hold(until);
+                let until = self.writer.recorder().now().saturating_add(self.stall);
+                self.writer.hold(until);
             }
-            let head = self.head.of_body(
-                200,
-                self.dialect.stream_type(),
-                None,
-                self.keep_alive,
-                self.framing(),
-            );
-            self.line.head(&head);
+            let head = self
+                .head
+                .of_body(200, self.api.stream_type(), None, self.keep_alive, self.framing());
+            self.writer.head(&head);
         }
     }
 
     fn framing(&self) -> (Framing, Option<WireFault>) {
-        (self.line.framing(), self.fault)
+        (self.writer.framing(), self.fault)
     }
 
     fn interim(&mut self) {
         if self.fault == Some(WireFault::Interim) {
-            self.line
+            self.writer
                 .raw(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n");
         }
     }
@@ -187,7 +188,7 @@ impl Answer {
         scratch: &mut Events,
     ) -> Option<Nanos> {
         scratch.clear();
-        if self.line.is_ended() {
+        if self.writer.is_ended() {
             // A fault of the wire ended it; the connection's task is about to cancel the request.
             return None;
         }
@@ -196,7 +197,7 @@ impl Answer {
                 if self.delivery != Delivery::Whole {
                     self.script.begin(scratch, &self.usage(*cached_tokens, 0));
                     if !scratch.bytes.is_empty() {
-                        self.line.events(scratch);
+                        self.writer.events(scratch);
                     }
                 }
                 None
@@ -210,7 +211,7 @@ impl Answer {
                 self.script.token(scratch, *index, last);
                 // In a shorter answer the fault is at the last token.
                 let place = *index == self.fault_after || (last && *index < self.fault_after);
-                if place && self.break_wire(scratch) {
+                if place && self.apply_wire_fault(scratch) {
                     return None;
                 }
                 if scratch.bytes.is_empty() && !last {
@@ -227,7 +228,7 @@ impl Answer {
                         }) => self.finish(scratch, *reason, *cached_tokens, *completion_tokens),
                         _ => None,
                     },
-                    false => self.line.events(scratch),
+                    false => self.writer.events(scratch),
                 }
             }
             EngineEvent::Finished {
@@ -244,7 +245,7 @@ impl Answer {
                 None
             }
             EngineEvent::Fault { fault, .. } if event.is_terminal() => {
-                self.break_down(*fault, scratch);
+                self.apply_fault(*fault, scratch);
                 None
             }
             EngineEvent::Fault { .. } | EngineEvent::Rejected { .. } => None,
@@ -253,11 +254,11 @@ impl Answer {
 
     /// Applies a fault of the wire to the event in `scratch`; returns true if the answer is over.
     /// What remains in `scratch` has still to be written.
-    fn break_wire(&mut self, scratch: &mut Events) -> bool {
+    fn apply_wire_fault(&mut self, scratch: &mut Events) -> bool {
         let after = match self.fault {
             Some(WireFault::StallMiddle) => {
-                let until = self.line.recorder().now().saturating_add(self.stall);
-                self.line.halves(scratch, until);
+                let until = self.writer.recorder().now().saturating_add(self.stall);
+                self.writer.halves(scratch, until);
                 scratch.clear();
                 return false;
             }
@@ -265,8 +266,8 @@ impl Answer {
             Some(WireFault::HalfClose) => After::HalfClose,
             _ => return false,
         };
-        self.line.half(scratch);
-        self.line.end(TruthOutcome::Dropped, None, after);
+        self.writer.half(scratch);
+        self.writer.end(TruthOutcome::Dropped, None, after);
         true
     }
 
@@ -295,10 +296,11 @@ impl Answer {
             _ => self.after(),
         };
         let stamp = match after {
-            After::Endless => self.line.events(scratch),
-            _ => self.line.last_events(scratch),
+            After::Endless => self.writer.events(scratch),
+            _ => self.writer.last_events(scratch),
         };
-        self.line.end(TruthOutcome::Finished(reason), Some(usage), after);
+        self.writer
+            .end(TruthOutcome::Finished(reason), Some(usage), after);
         stamp
     }
 
@@ -310,7 +312,7 @@ impl Answer {
     }
 
     /// Applies an engine fault that ends the answer.
-    fn break_down(&mut self, fault: Fault, scratch: &mut Events) {
+    fn apply_fault(&mut self, fault: Fault, scratch: &mut Events) {
         let after = self.after();
         match (fault, self.delivery) {
             (Fault::MidStreamError, Delivery::Whole) => {
@@ -318,8 +320,8 @@ impl Answer {
             }
             (Fault::MidStreamError, _) => {
                 self.script.error(scratch, MID_STREAM);
-                self.line.last_events(scratch);
-                self.line.end(TruthOutcome::MidStreamError, None, after);
+                self.writer.last_events(scratch);
+                self.writer.end(TruthOutcome::MidStreamError, None, after);
             }
             (Fault::Truncate, Delivery::Whole) => {
                 let usage = Usage {
@@ -331,17 +333,17 @@ impl Answer {
                 self.whole(body, TruthOutcome::Truncated, None);
             }
             (Fault::Truncate, _) => {
-                self.line.last_events(scratch);
-                self.line.end(TruthOutcome::Truncated, None, after);
+                self.writer.last_events(scratch);
+                self.writer.end(TruthOutcome::Truncated, None, after);
             }
             (Fault::DropConnection | Fault::Stall { .. }, Delivery::Whole) => {
-                self.line.end(TruthOutcome::Dropped, None, After::Close);
+                self.writer.end(TruthOutcome::Dropped, None, After::Close);
             }
             // The connection is closed within the next event.
             (Fault::DropConnection | Fault::Stall { .. }, _) => {
                 self.script.token(scratch, self.tokens, false);
-                self.line.half(scratch);
-                self.line.end(TruthOutcome::Dropped, None, After::Close);
+                self.writer.half(scratch);
+                self.writer.end(TruthOutcome::Dropped, None, After::Close);
             }
         }
     }
@@ -350,8 +352,8 @@ impl Answer {
     fn whole(&mut self, body: Vec<u8>, outcome: TruthOutcome, usage: Option<Usage>) {
         self.interim();
         if self.fault == Some(WireFault::StallHead) {
-            let until = self.line.recorder().now().saturating_add(self.stall);
-            self.line.hold(until);
+            let until = self.writer.recorder().now().saturating_add(self.stall);
+            self.writer.hold(until);
         }
         let length = body.len();
         let mut events = Events {
@@ -371,47 +373,47 @@ impl Answer {
             Some(WireFault::HalfClose) => Some(After::HalfClose),
             _ => None,
         };
-        self.line.head_with_body(head);
+        self.writer.head_with_body(head);
         if let Some(after) = cut {
-            self.line.half(&events);
-            return self.line.end(TruthOutcome::Dropped, None, after);
+            self.writer.half(&events);
+            return self.writer.end(TruthOutcome::Dropped, None, after);
         }
         if self.fault == Some(WireFault::StallMiddle) {
-            let until = self.line.recorder().now().saturating_add(self.stall);
-            self.line.halves(&events, until);
-            self.line.last_events(&Events::default());
+            let until = self.writer.recorder().now().saturating_add(self.stall);
+            self.writer.halves(&events, until);
+            self.writer.last_events(&Events::default());
         } else {
-            self.line.last_events(&events);
+            self.writer.last_events(&events);
         }
-        self.line.end(outcome, usage, self.after());
+        self.writer.end(outcome, usage, self.after());
     }
 
     /// Writes a filler, which is allowed between two events, as a part of the body.
     pub(super) fn filler(&mut self) {
-        self.line.events(&Events {
-            bytes: self.dialect.filler().to_vec(),
+        self.writer.events(&Events {
+            bytes: self.api.filler().to_vec(),
             marks: Vec::new(),
         });
     }
 
     /// Writes an error status in place of the answer.
     pub(super) fn fail(&mut self, status: u16, message: &str, outcome: TruthOutcome) {
-        let (status, body) = error_answer(self.dialect, status, message);
+        let (status, body) = error_answer(self.api, status, message);
         let outcome = match outcome {
             TruthOutcome::Status(_) => TruthOutcome::Status(status),
             other => other,
         };
         // Faults of the wire apply to answers, not to errors.
-        self.line.plain();
+        self.writer.plain();
         if self.fault.take().is_some() {
-            self.line.recorder().fault(None);
+            self.writer.recorder().fault(None);
         }
         let head = self.head.of_error(status, body.len(), self.keep_alive);
-        self.line.head_with_body(head);
-        self.line.last_events(&Events {
+        self.writer.head_with_body(head);
+        self.writer.last_events(&Events {
             bytes: body,
             marks: Vec::new(),
         });
-        self.line.end(outcome, None, self.after());
+        self.writer.end(outcome, None, self.after());
     }
 }

@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::answer::Sink;
-use super::incoming::{Reader, Step};
-use super::line::{After, Flushed};
+use super::answer_writer::{After, Flushed};
+use super::incoming::{Parsed, Reader};
 use super::routes::{Reply, respond, too_long, unreadable};
 use super::service::Service;
 
@@ -50,7 +50,11 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
                 if !delay.is_zero() {
                     sleep(delay).await;
                 }
-                tokio::spawn(converse(Arc::new(stream), Arc::clone(&service), connection));
+                tokio::spawn(serve_connection(
+                    Arc::new(stream),
+                    Arc::clone(&service),
+                    connection,
+                ));
                 connection += 1;
             }
             Err(_) => sleep(ACCEPT_PAUSE).await,
@@ -58,7 +62,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
     }
 }
 
-async fn converse(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64) {
+async fn serve_connection(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64) {
     // Without it small writes would wait for acknowledgments. A socket that refuses is about to
     // fail anyway.
     let _ = socket.set_nodelay(true);
@@ -68,7 +72,7 @@ async fn converse(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64
     tokio::select! {
         () = service.cut.notified() => {
             if let Some(sink) = current.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                sink.answer().line.cut();
+                sink.answer().writer.cut();
             }
         }
         () = serving => {}
@@ -82,19 +86,19 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
     let mut reader = Reader::default();
     loop {
         let reply = match reader.next() {
-            Step::More => match read(socket, &mut reader).await {
+            Parsed::More => match read(socket, &mut reader).await {
                 Ok(count) if count > 0 => continue,
                 _ => return,
             },
-            Step::Continue => {
+            Parsed::Continue => {
                 if write_all(socket, b"HTTP/1.1 100 Continue\r\n\r\n").await.is_err() {
                     return;
                 }
                 continue;
             }
-            Step::Bad(status, message) => unreadable(status, &message),
-            Step::TooLong(asked) => too_long(service, socket, connection, asked),
-            Step::Whole(request) => respond(service, socket, connection, *request).await,
+            Parsed::Bad(status, message) => unreadable(status, &message),
+            Parsed::TooLong(request_head) => too_long(service, socket, connection, request_head),
+            Parsed::Whole(request) => respond(service, socket, connection, *request).await,
         };
         let after = match reply {
             Reply::Bytes(bytes, after) => match write_all(socket, &bytes).await {
@@ -106,7 +110,7 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
                     *current.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 };
                 remember(Some(Arc::clone(&sink)));
-                let after = accompany(socket, &mut reader, &sink).await;
+                let after = attend(socket, &mut reader, &sink).await;
                 if after == Some(After::Endless) {
                     fill(socket, &sink).await;
                     return;
@@ -140,11 +144,11 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
 }
 
 /// Attends to an answer until it is over; `None` if the client disconnected.
-async fn accompany(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) -> Option<After> {
+async fn attend(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) -> Option<After> {
     loop {
         let (flushed, over) = {
             let mut answer = sink.answer();
-            (answer.line.flush(), answer.line.over())
+            (answer.writer.flush(), answer.writer.over())
         };
         if flushed == Flushed::Broken {
             return None;
@@ -154,7 +158,7 @@ async fn accompany(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) ->
         }
         let held = match flushed {
             Flushed::Held(until) => {
-                let left = until.saturating_sub(sink.answer().line.recorder().now());
+                let left = until.saturating_sub(sink.answer().writer.recorder().now());
                 Some(Duration::from_nanos(left))
             }
             _ => None,
@@ -177,7 +181,7 @@ async fn accompany(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) ->
 async fn fill(socket: &TcpStream, sink: &Arc<Sink>) {
     loop {
         sink.answer().filler();
-        if sink.answer().line.flush() == Flushed::Broken {
+        if sink.answer().writer.flush() == Flushed::Broken {
             return;
         }
         tokio::select! {

@@ -125,7 +125,7 @@ impl Driver {
         self.lateness
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .figures()
+            .snapshot()
     }
 
     /// Submits a request and assigns its id. The engine's thread passes its events to `sink`.

@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use super::line::{ChunkStyle, Framing};
-use crate::profile_wire::WireFault;
+use super::answer_writer::{ChunkStyle, Framing};
+use crate::wire_fault::WireFault;
 
 /// Values of the request that appear in response heads.
 #[derive(Clone, Debug, Default)]

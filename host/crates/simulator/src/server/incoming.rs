@@ -10,7 +10,7 @@ const HEADERS: usize = 100;
 
 /// A request without its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct RequestHead {
     pub(super) method: String,
     /// Without the query.
     pub(super) path: String,
@@ -35,13 +35,13 @@ enum Length {
 /// A complete request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Incoming {
-    pub(super) asked: Asked,
+    pub(super) request_head: RequestHead,
     pub(super) body: Vec<u8>,
 }
 
 /// The state of parsing after the bytes so far.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Parsed {
     /// More bytes are needed.
     More,
     /// The client waits for `100 Continue` before it sends the body.
@@ -49,7 +49,7 @@ pub(super) enum Step {
     /// A request is complete.
     Whole(Box<Incoming>),
     /// The body is too long; the rest of the connection cannot be parsed.
-    TooLong(Asked),
+    TooLong(RequestHead),
     /// Not a valid request: the status and a message.
     Bad(u16, String),
 }
@@ -59,7 +59,7 @@ pub(super) enum Step {
 pub(super) struct Reader {
     bytes: Vec<u8>,
     /// The parsed head; its bytes have been consumed.
-    asked: Option<Asked>,
+    request_head: Option<RequestHead>,
     /// A chunked body so far.
     body: Vec<u8>,
 }
@@ -75,24 +75,27 @@ impl Reader {
         self.bytes.len()
     }
 
-    pub(super) fn next(&mut self) -> Step {
-        if self.asked.is_none() {
+    pub(super) fn next(&mut self) -> Parsed {
+        if self.request_head.is_none() {
             match self.head() {
-                Ok(Some(asked)) => {
-                    let continues = asked.expects;
-                    self.asked = Some(asked);
-                    if let Some(asked) = self.over_limit() {
-                        return Step::TooLong(asked);
+                Ok(Some(request_head)) => {
+                    let continues = request_head.expects;
+                    self.request_head = Some(request_head);
+                    if let Some(request_head) = self.over_limit() {
+                        return Parsed::TooLong(request_head);
                     }
                     if continues && self.bytes.is_empty() {
-                        return Step::Continue;
+                        return Parsed::Continue;
                     }
                 }
-                Ok(None) => return Step::More,
-                Err((status, message)) => return Step::Bad(status, message),
+                Ok(None) => return Parsed::More,
+                Err((status, message)) => return Parsed::Bad(status, message),
             }
         }
-        let length = self.asked.as_ref().map_or(Length::None, |asked| asked.length);
+        let length = self
+            .request_head
+            .as_ref()
+            .map_or(Length::None, |request_head| request_head.length);
         let body = match length {
             Length::None => Some(Vec::new()),
             Length::Known(length) => (self.bytes.len() >= length).then(|| {
@@ -103,33 +106,33 @@ impl Reader {
                 Ok(true) => Some(std::mem::take(&mut self.body)),
                 Ok(false) => {
                     if self.body.len() > BODY_LIMIT {
-                        return Step::TooLong(self.asked.take().unwrap_or_default());
+                        return Parsed::TooLong(self.request_head.take().unwrap_or_default());
                     }
                     None
                 }
-                Err(message) => return Step::Bad(400, message.into()),
+                Err(message) => return Parsed::Bad(400, message.into()),
             },
         };
-        match (body, &self.asked) {
+        match (body, &self.request_head) {
             (Some(body), Some(_)) => {
-                let asked = self.asked.take().unwrap_or_default();
+                let request_head = self.request_head.take().unwrap_or_default();
                 if body.len() > BODY_LIMIT {
-                    return Step::TooLong(asked);
+                    return Parsed::TooLong(request_head);
                 }
-                Step::Whole(Box::new(Incoming { asked, body }))
+                Parsed::Whole(Box::new(Incoming { request_head, body }))
             }
-            _ => Step::More,
+            _ => Parsed::More,
         }
     }
 
-    fn over_limit(&mut self) -> Option<Asked> {
-        match self.asked.as_ref()?.length {
-            Length::Known(length) if length > BODY_LIMIT => self.asked.take(),
+    fn over_limit(&mut self) -> Option<RequestHead> {
+        match self.request_head.as_ref()?.length {
+            Length::Known(length) if length > BODY_LIMIT => self.request_head.take(),
             _ => None,
         }
     }
 
-    fn head(&mut self) -> Result<Option<Asked>, (u16, String)> {
+    fn head(&mut self) -> Result<Option<RequestHead>, (u16, String)> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         let used = match request.parse(&self.bytes) {
@@ -148,12 +151,12 @@ impl Reader {
             None => target,
         };
         let newer = request.version == Some(1);
-        let mut asked = Asked {
+        let mut request_head = RequestHead {
             method: request.method.unwrap_or_default().into(),
             path: target.split('?').next().unwrap_or_default().into(),
             takes_chunks: newer,
             keep_alive: newer,
-            ..Asked::default()
+            ..RequestHead::default()
         };
         for header in request.headers.iter() {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
@@ -164,36 +167,38 @@ impl Reader {
                     .any(|part| part.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
             };
             if is("x-request-id") {
-                asked.request_id = Some(header.value.to_vec());
+                request_head.request_id = Some(header.value.to_vec());
             } else if is("authorization") {
-                asked.key = header.value.strip_prefix(b"Bearer ").map(<[u8]>::to_vec);
+                request_head.key = header.value.strip_prefix(b"Bearer ").map(<[u8]>::to_vec);
             } else if is("x-api-key") {
-                asked.key = Some(header.value.to_vec());
+                request_head.key = Some(header.value.to_vec());
             } else if is("connection") {
-                asked.keep_alive = (asked.keep_alive || says("keep-alive")) && !says("close");
+                request_head.keep_alive = (request_head.keep_alive || says("keep-alive")) && !says("close");
             } else if is("expect") {
-                asked.expects = says("100-continue");
+                request_head.expects = says("100-continue");
             } else if is("content-length") {
                 let text = str::from_utf8(header.value).unwrap_or_default().trim();
                 let length = text
                     .parse()
                     .map_err(|_| (400, format!("content-length is `{text}`: give a number")))?;
-                if !matches!(asked.length, Length::None) && asked.length != Length::Known(length) {
+                if !matches!(request_head.length, Length::None)
+                    && request_head.length != Length::Known(length)
+                {
                     return Err((400, "the length of the body is stated twice".into()));
                 }
-                asked.length = Length::Known(length);
+                request_head.length = Length::Known(length);
             } else if is("transfer-encoding") {
-                if !says("chunked") || !matches!(asked.length, Length::None) {
+                if !says("chunked") || !matches!(request_head.length, Length::None) {
                     return Err((
                         400,
                         "transfer-encoding must be `chunked`, without a content-length".into(),
                     ));
                 }
-                asked.length = Length::Chunked;
+                request_head.length = Length::Chunked;
             }
         }
         self.bytes.drain(..used);
-        Ok(Some(asked))
+        Ok(Some(request_head))
     }
 
     /// Consumes the available chunks; returns true if the last one was among them.
@@ -247,15 +252,15 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Vec<Step> {
+    fn read(pieces: &[&[u8]]) -> Vec<Parsed> {
         let mut reader = Reader::default();
         let mut steps = Vec::new();
         for piece in pieces {
             reader.buffer().extend_from_slice(piece);
             loop {
                 match reader.next() {
-                    Step::More => break,
-                    step @ (Step::Bad(..) | Step::TooLong(_)) => {
+                    Parsed::More => break,
+                    step @ (Parsed::Bad(..) | Parsed::TooLong(_)) => {
                         steps.push(step);
                         return steps;
                     }
@@ -266,11 +271,11 @@ mod tests {
         steps
     }
 
-    fn bodies(steps: Vec<Step>) -> Vec<(String, String)> {
+    fn bodies(steps: Vec<Parsed>) -> Vec<(String, String)> {
         steps
             .into_iter()
             .map(|step| match step {
-                Step::Whole(whole) => (whole.asked.path, String::from_utf8(whole.body).unwrap()),
+                Parsed::Whole(whole) => (whole.request_head.path, String::from_utf8(whole.body).unwrap()),
                 other => panic!("{other:?}"),
             })
             .collect()
@@ -280,7 +285,7 @@ mod tests {
         transfer-encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nt: 1\r\n\r\nGET /c HTTP/1.1\r\n\r\n";
 
     #[test]
-    fn requests_are_found_wherever_the_reads_are_cut() {
+    fn parses_requests_from_any_split_of_reads() {
         let expected = [("/a", "abc"), ("/b", "abcde"), ("/c", "")];
         let expected: Vec<_> = expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
         assert_eq!(bodies(read(&[TWO])), expected);
@@ -296,35 +301,38 @@ mod tests {
     }
 
     #[test]
-    fn heads_say_who_asks_and_what_for() {
-        let asked = |head: &str| match read(&[format!("GET / {head}\r\n\r\n").as_bytes()]).pop() {
-            Some(Step::Whole(whole)) => whole.asked,
+    fn parses_heads() {
+        let request_head = |head: &str| match read(&[format!("GET / {head}\r\n\r\n").as_bytes()]).pop() {
+            Some(Parsed::Whole(whole)) => whole.request_head,
             other => panic!("{other:?}"),
         };
-        assert!(asked("HTTP/1.1").keep_alive);
-        assert!(!asked("HTTP/1.1\r\nConnection: close").keep_alive);
-        let old = asked("HTTP/1.0");
+        assert!(request_head("HTTP/1.1").keep_alive);
+        assert!(!request_head("HTTP/1.1\r\nConnection: close").keep_alive);
+        let old = request_head("HTTP/1.0");
         assert!(!old.keep_alive && !old.takes_chunks);
-        assert!(asked("HTTP/1.0\r\nconnection: Keep-Alive").keep_alive);
+        assert!(request_head("HTTP/1.0\r\nconnection: Keep-Alive").keep_alive);
         assert_eq!(
-            asked("HTTP/1.1\r\nauthorization: Bearer k").key.as_deref(),
+            request_head("HTTP/1.1\r\nauthorization: Bearer k").key.as_deref(),
             Some(&b"k"[..])
         );
-        assert_eq!(asked("HTTP/1.1\r\nX-Api-Key: k").key.as_deref(), Some(&b"k"[..]));
-        assert_eq!(asked("HTTP/1.1\r\nauthorization: k").key, None);
+        assert_eq!(
+            request_head("HTTP/1.1\r\nX-Api-Key: k").key.as_deref(),
+            Some(&b"k"[..])
+        );
+        assert_eq!(request_head("HTTP/1.1\r\nauthorization: k").key, None);
     }
 
     #[test]
-    fn who_waits_is_told_to_continue_once() {
+    fn sends_continue_once() {
         let head = b"POST / HTTP/1.1\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
         let steps = read(&[head, b"x"]);
-        assert_eq!(steps[0], Step::Continue);
-        assert!(matches!(&steps[1], Step::Whole(whole) if whole.body == b"x"));
+        assert_eq!(steps[0], Parsed::Continue);
+        assert!(matches!(&steps[1], Parsed::Whole(whole) if whole.body == b"x"));
         assert_eq!(steps.len(), 2);
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn refuses_invalid_requests() {
         for (bytes, status) in [
             (&b"hello there\r\n\r\n"[..], 400),
             (b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n", 400),
@@ -344,15 +352,15 @@ mod tests {
         ] {
             let steps = read(&[bytes]);
             assert!(
-                matches!(steps[..], [Step::Bad(found, _)] if found == status),
+                matches!(steps[..], [Parsed::Bad(found, _)] if found == status),
                 "{steps:?}"
             );
         }
         let long = b"POST / HTTP/1.1\r\ncontent-length: 67108865\r\n\r\n";
-        assert!(matches!(read(&[long])[..], [Step::TooLong(_)]));
+        assert!(matches!(read(&[long])[..], [Parsed::TooLong(_)]));
         let long = b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nfffffffff\r\n";
-        assert!(matches!(read(&[long])[..], [Step::TooLong(_)]));
+        assert!(matches!(read(&[long])[..], [Parsed::TooLong(_)]));
         let endless = [b"GET / HTTP/1.1\r\nx: ".to_vec(), vec![b'a'; HEAD_LIMIT]].concat();
-        assert!(matches!(read(&[&endless])[..], [Step::Bad(431, _)]));
+        assert!(matches!(read(&[&endless])[..], [Parsed::Bad(431, _)]));
     }
 }

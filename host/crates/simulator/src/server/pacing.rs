@@ -41,7 +41,7 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    pub(super) fn figures(&self) -> Pacing {
+    pub(super) fn snapshot(&self) -> Pacing {
         Pacing {
             count: self.count,
             p50: self.quantile(50),
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_in_order_and_hold_their_values() {
+    fn buckets_are_ordered_and_contain_their_values() {
         let mut last = 0;
         for value in (0..5000).chain((12..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit, (1 << bit) + 1])) {
             let at = place(value);
@@ -99,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_ranks() {
+    fn quantiles_use_nearest_rank() {
         let mut lateness = Lateness::new();
-        assert_eq!(lateness.figures(), Pacing::default());
+        assert_eq!(lateness.snapshot(), Pacing::default());
         (1..=1000).for_each(|value| lateness.add(value * 1000));
-        let figures = lateness.figures();
-        assert_eq!((figures.count, figures.max), (1000, 1_000_000));
-        assert!((500_000..=535_000).contains(&figures.p50), "{figures:?}");
-        assert!((990_000..=1_000_000).contains(&figures.p99), "{figures:?}");
+        let snapshot = lateness.snapshot();
+        assert_eq!((snapshot.count, snapshot.max), (1000, 1_000_000));
+        assert!((500_000..=535_000).contains(&snapshot.p50), "{snapshot:?}");
+        assert!((990_000..=1_000_000).contains(&snapshot.p99), "{snapshot:?}");
     }
 }

@@ -6,7 +6,7 @@ use veeksha_model::{ChunkKind, Nanos, Usage};
 
 use super::service::Service;
 use super::truth::{Arrival, Entry, TruthOutcome};
-use crate::profile_wire::WireFault;
+use crate::wire_fault::WireFault;
 
 /// The recorder of one request; a request whose recorder is dropped before its end was
 /// disconnected.

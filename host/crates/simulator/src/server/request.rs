@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::engine::EngineRequest;
 use crate::text::blocks_of;
 
-use super::script::Dialect;
-use bodies::{GenerateBody, LinesBody, MessagesBody, OpenAiBody, ResponsesBody};
+use super::script::Api;
+use bodies::{GenerateBody, MessagesBody, OllamaBody, OpenAiBody, ResponsesBody};
 
 /// Delivery of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +47,15 @@ pub(super) struct Completion {
 
 impl Completion {
     /// Parses the body of a request; the error is a message for the client.
-    pub(super) fn parse(body: &[u8], dialect: Dialect) -> Result<Completion, String> {
-        match dialect {
-            Dialect::Chat => json::<OpenAiBody>(body)?.chat(),
-            Dialect::Text => json::<OpenAiBody>(body)?.text(),
-            Dialect::Responses => json::<ResponsesBody>(body)?.completion(),
-            Dialect::Messages => json::<MessagesBody>(body)?.completion(),
-            Dialect::Generate => json::<GenerateBody>(body)?.completion(Delivery::Whole),
-            Dialect::GenerateStream => json::<GenerateBody>(body)?.completion(Delivery::StreamWithUsage),
-            Dialect::Lines => json::<LinesBody>(body)?.completion(),
+    pub(super) fn parse(body: &[u8], api: Api) -> Result<Completion, String> {
+        match api {
+            Api::Chat => json::<OpenAiBody>(body)?.chat(),
+            Api::Text => json::<OpenAiBody>(body)?.text(),
+            Api::Responses => json::<ResponsesBody>(body)?.completion(),
+            Api::Messages => json::<MessagesBody>(body)?.completion(),
+            Api::Generate => json::<GenerateBody>(body)?.completion(Delivery::Whole),
+            Api::GenerateStream => json::<GenerateBody>(body)?.completion(Delivery::StreamWithUsage),
+            Api::Ollama => json::<OllamaBody>(body)?.completion(),
         }
     }
 
@@ -127,11 +127,11 @@ mod tests {
     use crate::text::MEDIA_TOKENS;
 
     fn chat(body: &str) -> Result<Completion, String> {
-        Completion::parse(body.as_bytes(), Dialect::Chat)
+        Completion::parse(body.as_bytes(), Api::Chat)
     }
 
     #[test]
-    fn media_are_names_of_their_own_and_a_fixed_length() {
+    fn media_are_distinct_with_fixed_length() {
         let prompt = |url: &str| {
             let body = format!(
                 r#"{{"messages":[{{"role":"user","content":[{{"type":"text","text":"see"}},
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_delivery() {
+    fn parses_lengths_and_delivery() {
         let body = |rest: &str| {
             chat(&format!(
                 r#"{{"messages":[{{"role":"user","content":"hi"}}]{rest}}}"#
@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn the_lengths_of_each_api() {
-        let parse = |dialect, body: &str| Completion::parse(body.as_bytes(), dialect);
-        let of = |dialect, body: &str| {
-            let completion = parse(dialect, body).unwrap();
+    fn parses_lengths_of_each_api() {
+        let parse = |api, body: &str| Completion::parse(body.as_bytes(), api);
+        let of = |api, body: &str| {
+            let completion = parse(api, body).unwrap();
             (completion.max_tokens, completion.exact, completion.delivery)
         };
+        use Api::{Generate, GenerateStream, Messages, Ollama, Responses};
         use Delivery::{StreamWithUsage, Whole};
-        use Dialect::{Generate, GenerateStream, Lines, Messages, Responses};
         assert_eq!(
             of(Responses, r#"{"input":"hi","max_output_tokens":4,"stream":true}"#),
             (Some(4), false, StreamWithUsage)
@@ -243,15 +243,15 @@ mod tests {
         );
         assert_eq!(
             of(
-                Lines,
+                Ollama,
                 r#"{"prompt":"hi","options":{"num_predict":4,"ignore_eos":true}}"#
             ),
             (Some(4), true, StreamWithUsage),
-            "streamed unless asked not to"
+            "streamed unless request_head not to"
         );
         assert_eq!(
             of(
-                Lines,
+                Ollama,
                 r#"{"prompt":"hi","stream":false,"options":{"num_predict":-1}}"#
             ),
             (None, false, Whole)
@@ -260,8 +260,8 @@ mod tests {
 
     /// The same conversation is the same prompt in every API that has conversations.
     #[test]
-    fn the_prompts_of_each_api() {
-        let text = |dialect, body: &str| match Completion::parse(body.as_bytes(), dialect).unwrap().prompt {
+    fn renders_prompts_of_each_api() {
+        let text = |api, body: &str| match Completion::parse(body.as_bytes(), api).unwrap().prompt {
             PromptText::Text(text) => text,
             PromptText::Ids(_) => panic!("a text"),
         };
@@ -270,14 +270,14 @@ mod tests {
         let turns = r#"{"role":"user","content":"hi"},{"role":"assistant","content":"yes"},{"role":"user","content":"more"}"#;
         assert_eq!(
             text(
-                Dialect::Chat,
+                Api::Chat,
                 &format!(r#"{{"messages":[{{"role":"system","content":"be brief"}},{turns}]}}"#)
             ),
             expected
         );
         assert_eq!(
             text(
-                Dialect::Messages,
+                Api::Messages,
                 &format!(
                     r#"{{"system":[{{"type":"text","text":"be brief"}}],"max_tokens":1,"messages":[{turns}]}}"#
                 )
@@ -290,48 +290,48 @@ mod tests {
         );
         assert_eq!(
             text(
-                Dialect::Responses,
+                Api::Responses,
                 &format!(r#"{{"instructions":"be brief","input":[{items}]}}"#)
             ),
             expected
         );
         assert_eq!(
-            text(Dialect::Responses, r#"{"input":"hi"}"#),
+            text(Api::Responses, r#"{"input":"hi"}"#),
             "<|user|>\nhi\n<|assistant|>\n"
         );
-        assert_eq!(text(Dialect::Generate, r#"{"inputs":"hi"}"#), "hi");
+        assert_eq!(text(Api::Generate, r#"{"inputs":"hi"}"#), "hi");
         assert_eq!(
-            text(Dialect::Lines, r#"{"system":"be brief","prompt":"hi"}"#),
+            text(Api::Ollama, r#"{"system":"be brief","prompt":"hi"}"#),
             "be brief\nhi"
         );
     }
 
     #[test]
-    fn a_tool_is_called_when_it_has_to_be() {
+    fn detects_required_tool() {
         let tools = r#""messages":[{"role":"user","content":"hi"}],"max_tokens":1"#;
-        let of = |dialect, rest: &str| {
+        let of = |api, rest: &str| {
             let body = format!("{{{tools},{rest}}}");
-            Completion::parse(body.as_bytes(), dialect).unwrap().tool
+            Completion::parse(body.as_bytes(), api).unwrap().tool
         };
         let chat = r#""tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"#;
         assert_eq!(
-            of(Dialect::Chat, &format!(r#"{chat}"required""#)).as_deref(),
+            of(Api::Chat, &format!(r#"{chat}"required""#)).as_deref(),
             Some("f")
         );
-        assert_eq!(of(Dialect::Chat, &format!(r#"{chat}"auto""#)), None);
+        assert_eq!(of(Api::Chat, &format!(r#"{chat}"auto""#)), None);
         let named = format!(r#"{chat}{{"type":"function","function":{{"name":"g"}}}}"#);
-        assert_eq!(of(Dialect::Chat, &named).as_deref(), Some("g"));
+        assert_eq!(of(Api::Chat, &named).as_deref(), Some("g"));
         let messages = r#""tools":[{"name":"f"}],"tool_choice":{"type":"any"}"#;
-        assert_eq!(of(Dialect::Messages, messages).as_deref(), Some("f"));
+        assert_eq!(of(Api::Messages, messages).as_deref(), Some("f"));
         let responses = r#"{"input":"hi","tools":[{"type":"function","name":"f"}],"tool_choice":"required"}"#;
-        let tool = Completion::parse(responses.as_bytes(), Dialect::Responses)
+        let tool = Completion::parse(responses.as_bytes(), Api::Responses)
             .unwrap()
             .tool;
         assert_eq!(tool.as_deref(), Some("f"));
     }
 
     #[test]
-    fn bad_bodies_are_refused_in_words() {
+    fn refuses_invalid_bodies() {
         for (body, expected) in [
             ("", "the body is not valid"),
             ("[1]", "the body is not valid"),
@@ -346,7 +346,7 @@ mod tests {
             let message = chat(body).unwrap_err();
             assert!(message.contains(expected), "{message}");
         }
-        let text = |body: &str| Completion::parse(body.as_bytes(), Dialect::Text);
+        let text = |body: &str| Completion::parse(body.as_bytes(), Api::Text);
         assert!(text("{}").unwrap_err().contains("prompt is missing"));
         assert!(text(r#"{"prompt":["a","b"]}"#).unwrap_err().contains("one text"));
         assert_eq!(

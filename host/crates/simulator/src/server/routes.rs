@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use veeksha_clock::wall_nanos;
 
-use super::answer::{Answer, Sink, Terms};
+use super::answer::{Answer, AnswerOptions, Sink};
+use super::answer_writer::{After, Framing};
 use super::driver::{Submission, Ticket};
 use super::head::Head;
-use super::incoming::{Asked, Incoming};
-use super::line::{After, Framing};
+use super::incoming::{Incoming, RequestHead};
 use super::recorder::Recorder;
 use super::request::{Completion, PromptText};
-use super::script::{Dialect, Story, error_answer};
+use super::script::{AnswerContent, Api, error_answer};
 use super::service::Service;
 use super::truth::{Arrival, TruthOutcome};
-use crate::profile_wire::WireFault;
-use crate::profile_wire::wire_fault;
+use crate::wire_fault::WireFault;
+use crate::wire_fault::wire_fault;
 
 /// A longer prompt is tokenized on another thread, so that it does not delay other streams.
 const INLINE_PROMPT: usize = 4096;
@@ -49,7 +49,7 @@ pub(super) fn unreadable(status: u16, message: &str) -> Reply {
 }
 
 fn error(head: &Head, status: u16, message: &str, keep_alive: bool) -> Reply {
-    let (status, body) = error_answer(Dialect::Chat, status, message);
+    let (status, body) = error_answer(Api::Chat, status, message);
     let mut bytes = head.of_error(status, body.len(), keep_alive);
     bytes.extend_from_slice(&body);
     Reply::Bytes(bytes, after(keep_alive))
@@ -68,11 +68,11 @@ fn plain(head: &Head, content_type: &str, body: &[u8], keep_alive: bool) -> Repl
 }
 
 /// A completion request with an open record.
-struct Visit<'a> {
+struct OpenRequest<'a> {
     service: &'a Arc<Service>,
     socket: &'a Arc<TcpStream>,
     recorder: Recorder,
-    dialect: Dialect,
+    api: Api,
     head: Head,
     keep_alive: bool,
     takes_chunks: bool,
@@ -84,11 +84,11 @@ pub(super) fn too_long(
     service: &Arc<Service>,
     socket: &Arc<TcpStream>,
     connection: u64,
-    asked: Asked,
+    request_head: RequestHead,
 ) -> Reply {
-    match Dialect::at(&asked.path) {
-        Some(dialect) => {
-            Visit::new(service, socket, connection, dialect, &asked, false).refuse(413, TOO_LONG)
+    match Api::at(&request_head.path) {
+        Some(api) => {
+            OpenRequest::new(service, socket, connection, api, &request_head, false).refuse(413, TOO_LONG)
         }
         None => unreadable(413, TOO_LONG),
     }
@@ -101,25 +101,25 @@ pub(super) async fn respond(
     connection: u64,
     request: Incoming,
 ) -> Reply {
-    let Incoming { asked, body } = request;
-    let (path, keep_alive) = (asked.path.as_str(), asked.keep_alive);
+    let Incoming { request_head, body } = request;
+    let (path, keep_alive) = (request_head.path.as_str(), request_head.keep_alive);
     let head = Head {
-        request_id: asked.request_id.clone(),
+        request_id: request_head.request_id.clone(),
     };
-    let dialect = Dialect::at(path);
+    let api = Api::at(path);
     let expected = match path {
         "/health" | "/metrics" | "/v1/models" => "GET",
-        _ if dialect.is_some() => "POST",
+        _ if api.is_some() => "POST",
         _ => return error(&head, 404, &format!("there is nothing at {path}"), keep_alive),
     };
-    if asked.method != expected {
+    if request_head.method != expected {
         return error(&head, 405, &format!("{path} takes {expected} only"), keep_alive);
     }
     let allowed = match &service.profile.faults.api_key {
-        Some(key) => asked.key.as_deref() == Some(key.as_bytes()),
+        Some(key) => request_head.key.as_deref() == Some(key.as_bytes()),
         None => true,
     };
-    let Some(dialect) = dialect else {
+    let Some(api) = api else {
         return match path {
             "/health" => plain(&head, "text/plain", b"", keep_alive),
             "/metrics" => {
@@ -133,7 +133,7 @@ pub(super) async fn respond(
             _ => error(&head, 401, UNAUTHORIZED, keep_alive),
         };
     };
-    let visit = Visit::new(service, socket, connection, dialect, &asked, keep_alive);
+    let visit = OpenRequest::new(service, socket, connection, api, &request_head, keep_alive);
     if !allowed {
         return visit.refuse(401, UNAUTHORIZED);
     }
@@ -143,34 +143,34 @@ pub(super) async fn respond(
     }
 }
 
-impl<'a> Visit<'a> {
+impl<'a> OpenRequest<'a> {
     fn new(
         service: &'a Arc<Service>,
         socket: &'a Arc<TcpStream>,
         connection: u64,
-        dialect: Dialect,
-        asked: &Asked,
+        api: Api,
+        request_head: &RequestHead,
         keep_alive: bool,
     ) -> Self {
         let text = |id: &Vec<u8>| String::from_utf8_lossy(id).into_owned();
         let arrival = Arrival {
-            request_id: asked.request_id.as_ref().map(text),
+            request_id: request_head.request_id.as_ref().map(text),
             connection,
-            path: asked.path.clone(),
+            path: request_head.path.clone(),
             at: service.clock.now(),
         };
         let recorder = Recorder::open(service, arrival);
         let fault = wire_fault(&service.profile.faults.wire, service.seed, recorder.ordinal());
-        Visit {
+        OpenRequest {
             service,
             socket,
             recorder,
-            dialect,
+            api,
             head: Head {
-                request_id: asked.request_id.clone(),
+                request_id: request_head.request_id.clone(),
             },
             keep_alive,
-            takes_chunks: asked.takes_chunks,
+            takes_chunks: request_head.takes_chunks,
             fault,
         }
     }
@@ -193,7 +193,7 @@ impl<'a> Visit<'a> {
 
     async fn complete(self, body: &[u8]) -> Reply {
         let profile = &self.service.profile;
-        let mut completion = match Completion::parse(body, self.dialect) {
+        let mut completion = match Completion::parse(body, self.api) {
             Ok(completion) => completion,
             Err(message) => return self.refuse(400, &message),
         };
@@ -231,7 +231,7 @@ impl<'a> Visit<'a> {
                 Reply::Answer(sink, None)
             }
             Submission::Refused => {
-                answer.line.recorder().finish(TruthOutcome::Refused, None);
+                answer.writer.recorder().finish(TruthOutcome::Refused, None);
                 Reply::Nothing
             }
         }
@@ -256,24 +256,24 @@ impl<'a> Visit<'a> {
     /// Creates the sink of an answer from the request alone.
     fn sink(self, completion: Option<&Completion>, model: &str, prompt: u32) -> Arc<Sink> {
         let profile = &self.service.profile;
-        let story = Story {
+        let content = AnswerContent {
             ordinal: self.recorder.ordinal(),
             created: wall_nanos(),
             model: Value::from(model).to_string(),
-            delivery: completion.map_or(super::request::Delivery::Whole, |asked| asked.delivery),
-            reasoning: match self.dialect {
-                Dialect::Chat | Dialect::Responses | Dialect::Messages | Dialect::Lines => {
-                    profile.reasoning_tokens
-                }
-                Dialect::Text | Dialect::Generate | Dialect::GenerateStream => 0,
+            delivery: completion.map_or(super::request::Delivery::Whole, |request_head| {
+                request_head.delivery
+            }),
+            reasoning: match self.api {
+                Api::Chat | Api::Responses | Api::Messages | Api::Ollama => profile.reasoning_tokens,
+                Api::Text | Api::Generate | Api::GenerateStream => 0,
             },
-            tool: completion.and_then(|asked| asked.tool.clone()),
-            details: completion.is_some_and(|asked| asked.details),
+            tool: completion.and_then(|request_head| request_head.tool.clone()),
+            details: completion.is_some_and(|request_head| request_head.details),
             huge: None,
-            max_tokens: completion.and_then(|asked| asked.max_tokens),
+            max_tokens: completion.and_then(|request_head| request_head.max_tokens),
         };
-        let terms = Terms {
-            dialect: self.dialect,
+        let options = AnswerOptions {
+            api: self.api,
             head: self.head,
             keep_alive: self.keep_alive,
             takes_chunks: self.takes_chunks,
@@ -283,7 +283,12 @@ impl<'a> Visit<'a> {
             stall: (profile.faults.stall_ms * 1e6).round() as u64,
             prompt,
         };
-        Sink::new(Answer::new(Arc::clone(self.socket), self.recorder, terms, story))
+        Sink::new(Answer::new(
+            Arc::clone(self.socket),
+            self.recorder,
+            options,
+            content,
+        ))
     }
 }
 

@@ -4,21 +4,21 @@
 //! event has the kind that a client of the API sees in it (see [`veeksha_model::ChunkKind`]): mere
 //! announcements have the kind `role`.
 
+mod content;
 mod generate;
 mod messages;
 mod openai;
 mod responses;
-mod story;
 
 use veeksha_model::{ChunkKind, Usage};
 
 use crate::engine::FinishReason;
 
-pub(super) use story::Story;
+pub(super) use content::AnswerContent;
 
 /// The API of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum Api {
     /// OpenAI: `/v1/chat/completions`.
     Chat,
     /// OpenAI: `/v1/completions`.
@@ -32,21 +32,21 @@ pub(super) enum Dialect {
     /// Hugging Face TGI: `/generate_stream`, always streamed.
     GenerateStream,
     /// Ollama: `/api/generate`, streamed as lines of JSON.
-    Lines,
+    Ollama,
 }
 
-impl Dialect {
+impl Api {
     /// Returns the API of the endpoint at that path. Endpoints that clients find below a base
     /// address are also served below `/v1`.
-    pub(super) fn at(path: &str) -> Option<Dialect> {
+    pub(super) fn at(path: &str) -> Option<Api> {
         Some(match path {
-            "/v1/chat/completions" => Dialect::Chat,
-            "/v1/completions" => Dialect::Text,
-            "/v1/responses" => Dialect::Responses,
-            "/v1/messages" => Dialect::Messages,
-            "/generate" | "/v1/generate" => Dialect::Generate,
-            "/generate_stream" | "/v1/generate_stream" => Dialect::GenerateStream,
-            "/api/generate" | "/v1/api/generate" => Dialect::Lines,
+            "/v1/chat/completions" => Api::Chat,
+            "/v1/completions" => Api::Text,
+            "/v1/responses" => Api::Responses,
+            "/v1/messages" => Api::Messages,
+            "/generate" | "/v1/generate" => Api::Generate,
+            "/generate_stream" | "/v1/generate_stream" => Api::GenerateStream,
+            "/api/generate" | "/v1/api/generate" => Api::Ollama,
             _ => return None,
         })
     }
@@ -54,7 +54,7 @@ impl Dialect {
     /// Returns the content type of streams.
     pub(super) fn stream_type(self) -> &'static str {
         match self {
-            Dialect::Lines => "application/x-ndjson",
+            Api::Ollama => "application/x-ndjson",
             _ => "text/event-stream; charset=utf-8",
         }
     }
@@ -62,7 +62,7 @@ impl Dialect {
     /// Returns bytes without content that are allowed between two events.
     pub(super) fn filler(self) -> &'static [u8] {
         match self {
-            Dialect::Lines => b"\n",
+            Api::Ollama => b"\n",
             _ => b":\n\n",
         }
     }
@@ -127,13 +127,13 @@ pub(super) trait Script: Send {
 }
 
 /// Creates the script of an answer.
-pub(super) fn script(dialect: Dialect, story: Story) -> Box<dyn Script> {
-    match dialect {
-        Dialect::Chat | Dialect::Text => Box::new(openai::OpenAi::new(dialect, story)),
-        Dialect::Responses => Box::new(responses::Responses::new(story)),
-        Dialect::Messages => Box::new(messages::Messages::new(story)),
-        Dialect::Generate | Dialect::GenerateStream => Box::new(generate::Tgi::new(story)),
-        Dialect::Lines => Box::new(generate::Lines::new(story)),
+pub(super) fn script(api: Api, content: AnswerContent) -> Box<dyn Script> {
+    match api {
+        Api::Chat | Api::Text => Box::new(openai::OpenAi::new(api, content)),
+        Api::Responses => Box::new(responses::Responses::new(content)),
+        Api::Messages => Box::new(messages::Messages::new(content)),
+        Api::Generate | Api::GenerateStream => Box::new(generate::Tgi::new(content)),
+        Api::Ollama => Box::new(generate::OllamaLines::new(content)),
     }
 }
 
@@ -142,12 +142,12 @@ pub(super) const MID_STREAM: &str =
     "the simulated engine failed while answering (faults.midstream_error_probability)";
 
 /// Returns the status and body of an error in the API's format.
-pub(super) fn error_answer(dialect: Dialect, status: u16, message: &str) -> (u16, Vec<u8>) {
-    let (status, body) = match dialect {
-        Dialect::Chat | Dialect::Text | Dialect::Responses => (status, openai::error(status, message)),
-        Dialect::Messages => (status, messages::error(status, message)),
-        Dialect::Generate | Dialect::GenerateStream => generate::tgi_error(status, message),
-        Dialect::Lines => (status, serde_json::json!({ "error": message })),
+pub(super) fn error_answer(api: Api, status: u16, message: &str) -> (u16, Vec<u8>) {
+    let (status, body) = match api {
+        Api::Chat | Api::Text | Api::Responses => (status, openai::error(status, message)),
+        Api::Messages => (status, messages::error(status, message)),
+        Api::Generate | Api::GenerateStream => generate::tgi_error(status, message),
+        Api::Ollama => (status, serde_json::json!({ "error": message })),
     };
     (status, body.to_string().into_bytes())
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
 use crate::engine::FinishReason;
-use crate::profile_wire::WireFault;
+use crate::wire_fault::WireFault;
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl TruthLog {
             });
         }
         while log.kept.len() > self.records {
-            log.forget_oldest();
+            log.drop_oldest();
         }
         let keeps_chunks = self.records > 0 || self.over.is_some();
         (ordinal, Entry { record, keeps_chunks })
@@ -177,7 +177,7 @@ impl TruthLog {
             log.chunks += chunks;
         }
         while log.chunks > self.chunks && !log.kept.is_empty() {
-            log.forget_oldest();
+            log.drop_oldest();
         }
         drop(log);
         if let Some(over) = &self.over {
@@ -197,7 +197,7 @@ impl TruthLog {
 }
 
 impl Log {
-    fn forget_oldest(&mut self) {
+    fn drop_oldest(&mut self) {
         if let Some(oldest) = self.kept.pop_front() {
             self.chunks -= oldest.counted;
         }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_are_kept_and_ordinals_go_on() {
+    fn keeps_the_newest_records() {
         let log = TruthLog::new(2, 100, None);
         let entries: Vec<_> = (0..5).map(|at| log.open(arrival(at))).collect();
         let opened: Vec<u64> = entries.iter().map(|(ordinal, _)| *ordinal).collect();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_give_way_when_there_are_too_many_chunks() {
+    fn drops_the_oldest_records_at_the_chunk_limit() {
         let (sender, over) = std::sync::mpsc::channel();
         let log = TruthLog::new(100, 10, Some(sender));
         for _ in 0..4 {

@@ -5,7 +5,7 @@ use veeksha_model::{ChunkKind, Nanos, Usage};
 
 use super::truth::{TruthOutcome, TruthRecord};
 use crate::engine::FinishReason;
-use crate::profile_wire::WireFault;
+use crate::wire_fault::WireFault;
 
 /// A line that cannot be parsed.
 #[derive(Debug, thiserror::Error)]
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_as_it_was_written() {
+    fn line_round_trips() {
         for outcome in [
             TruthOutcome::InFlight,
             TruthOutcome::Finished(FinishReason::Stop),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused_in_words() {
+    fn refuses_invalid_lines() {
         let line = truth_line(&record(TruthOutcome::Refused));
         for (spoilt, expected) in [
             ("{}".to_owned(), "missing field"),

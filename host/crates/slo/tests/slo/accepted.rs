@@ -29,11 +29,11 @@ fn objective(quantity: Quantity, comparison: Comparison, value: f64, unit: Bound
 }
 
 fn figure(name: &str) -> Quantity {
-    Quantity::Figure(name.to_owned())
+    Quantity::RunMetric(name.to_owned())
 }
 
 #[test]
-fn objectives_mean_what_they_say() {
+fn parses_objectives() {
     use Aggregate::{Count, Max, Mean, Min, Percentile, Std, Sum};
     use BoundUnit::{None as Bare, Percent, Time};
     use Comparison::{Above, AtLeast, AtMost, Below};
@@ -135,7 +135,7 @@ fn objectives_mean_what_they_say() {
 }
 
 #[test]
-fn canonical_texts() {
+fn prints_canonical_text() {
     let canonical = |text| Objective::parse(text).unwrap().to_string();
     insta::assert_snapshot!(canonical("median(ttfc)<0.5s"), @"p50(ttfc) < 500ms");
     insta::assert_snapshot!(canonical("avg(m{b=2,a='x y'},window=90s)≥ 1_000"), @r#"mean(m{a="x y", b="2"}, window = 90s) >= 1000"#);
@@ -145,7 +145,7 @@ fn canonical_texts() {
 }
 
 #[test]
-fn a_condition_bounds_every_sample_of_a_request() {
+fn conditions_bound_every_sample_of_a_request() {
     let quantity = |text| Objective::parse_condition(text).unwrap().quantity;
     assert_eq!(
         quantity("ttfc <= 500ms"),
@@ -163,7 +163,7 @@ fn a_condition_bounds_every_sample_of_a_request() {
         quantity("p99(tbc) > 50ms"),
         samples(Aggregate::Percentile(99.0), "tbc", &[], None)
     );
-    // They are printed as they are written.
+    // They are printed as they are number.
     for text in [
         "ttfc <= 500ms",
         "output_throughput >= 20",

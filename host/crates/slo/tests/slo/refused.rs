@@ -118,7 +118,7 @@ fn conditions() {
 }
 
 #[test]
-fn a_text_that_is_too_long_is_not_read() {
+fn refuses_too_long_text() {
     let fits = format!("p99(ttfc) < 1{}", " ".repeat(veeksha_slo::LONGEST - 13));
     assert!(Objective::parse(&fits).is_ok());
     let error = Objective::parse(&(fits + " ")).unwrap_err();

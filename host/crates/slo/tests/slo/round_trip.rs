@@ -26,7 +26,7 @@ fn quantity() -> impl Strategy<Value = Quantity> {
     let samples = (aggregate(), "[a-z][a-z0-9_]{0,20}", filter, window);
     prop_oneof![
         // Names of aggregates contain no underscore.
-        "[a-z][a-z0-9]{0,8}_[a-z0-9_]{0,20}".prop_map(Quantity::Figure),
+        "[a-z][a-z0-9]{0,8}_[a-z0-9_]{0,20}".prop_map(Quantity::RunMetric),
         samples.prop_map(|(aggregate, metric, filter, window)| Quantity::Samples {
             aggregate,
             metric,
@@ -114,29 +114,29 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_canonical_text_is_read_as_the_objective(objective in objective()) {
+    fn canonical_text_parses_to_the_same_objective(objective in objective()) {
         let text = objective.to_string();
         prop_assume!(text.len() <= veeksha_slo::LONGEST);
         prop_assert_eq!(Objective::parse(&text), Ok(objective), "{}", text);
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in ".*") {
+    fn arbitrary_text_does_not_panic(text in ".*") {
         is_well_said(&text);
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..5000)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..5000)) {
         is_well_said(&String::from_utf8_lossy(&bytes));
     }
 
     #[test]
-    fn no_near_miss_makes_it_panic(text in near_misses()) {
+    fn near_misses_do_not_panic(text in near_misses()) {
         is_well_said(&text);
     }
 
     #[test]
-    fn what_is_read_is_read_again(text in near_misses()) {
+    fn valid_text_round_trips(text in near_misses()) {
         if let Ok(objective) = Objective::parse(&text) {
             prop_assert_eq!(Objective::parse(&objective.to_string()), Ok(objective));
         }

@@ -209,24 +209,24 @@ impl GenerateBody {
 
 /// Ollama's `/api/generate`.
 #[derive(Debug, Deserialize)]
-pub(super) struct LinesBody {
+pub(super) struct OllamaBody {
     model: Option<String>,
     prompt: Option<String>,
     system: Option<String>,
     stream: Option<bool>,
     #[serde(default)]
-    options: LinesOptions,
+    options: OllamaOptions,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct LinesOptions {
+struct OllamaOptions {
     /// Negative: no limit.
     num_predict: Option<i64>,
     min_tokens: Option<u32>,
     ignore_eos: Option<bool>,
 }
 
-impl LinesBody {
+impl OllamaBody {
     pub(super) fn completion(self) -> Result<Completion, String> {
         let mut prompt = self.system.map_or_else(String::new, |system| system + "\n");
         prompt.push_str(&self.prompt.ok_or("prompt is missing")?);

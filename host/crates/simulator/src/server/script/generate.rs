@@ -8,22 +8,25 @@ use veeksha_model::{ChunkKind, Usage};
 
 use super::{EndMarker, Events, Script};
 use crate::engine::FinishReason;
-use crate::server::script::story::{Part, Story};
+use crate::server::script::content::{AnswerContent, Part};
 
 /// TGI: one event for each token; the last token's event ends the answer.
 pub(super) struct Tgi {
-    story: Story,
+    content: AnswerContent,
     /// The last token, which is sent with the values of the end.
     pending: Option<u32>,
 }
 
 impl Tgi {
-    pub(super) fn new(story: Story) -> Self {
-        Tgi { story, pending: None }
+    pub(super) fn new(content: AnswerContent) -> Self {
+        Tgi {
+            content,
+            pending: None,
+        }
     }
 
     fn open(&self, out: &mut Events, index: u32, last: bool) {
-        let word = self.story.word(index);
+        let word = self.content.word(index);
         // Writing to a Vec does not fail. TGI writes no space after `data:`.
         let _ = write!(
             out.bytes,
@@ -31,17 +34,17 @@ impl Tgi {
             index + 1,
             1000 + word
         );
-        if index > 0 && self.story.part(index - 1) != self.story.part(index) {
+        if index > 0 && self.content.part(index - 1) != self.content.part(index) {
             out.text(" ");
         }
-        self.story.push_piece(&mut out.bytes, index, last);
+        self.content.push_piece(&mut out.bytes, index, last);
         let logprob = -(word as f64 + 1.0) / 32.0;
         let _ = write!(out.bytes, r#"","logprob":{logprob:?},"special":false}}"#);
     }
 
     fn text(&self, tokens: u32) -> String {
         let texts: Vec<_> = self
-            .story
+            .content
             .parts(tokens)
             .into_iter()
             .map(|(_, text)| text)
@@ -80,7 +83,7 @@ impl Script for Tgi {
     fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, _marker: EndMarker) {
         let Some(index) = self.pending.take() else { return };
         self.open(out, index, true);
-        let details = match self.story.details {
+        let details = match self.content.details {
             true => self.details(Some(reason), usage),
             false => Value::Null,
         };
@@ -99,7 +102,7 @@ impl Script for Tgi {
 
     fn whole(&self, reason: Option<FinishReason>, usage: &Usage) -> Vec<u8> {
         let mut answer = json!({ "generated_text": self.text(usage.completion) });
-        if self.story.details {
+        if self.content.details {
             answer["details"] = self.details(reason, usage);
             answer["details"]["prefill"] = json!([]);
             answer["details"]["tokens"] = json!([]);
@@ -120,20 +123,20 @@ pub(super) fn tgi_error(status: u16, message: &str) -> (u16, Value) {
 }
 
 /// Ollama: one line of JSON per token, and a final one.
-pub(super) struct Lines {
-    story: Story,
+pub(super) struct OllamaLines {
+    content: AnswerContent,
     /// `{"model":...,"created_at":...`: the beginning of every line.
     head: String,
 }
 
-impl Lines {
-    pub(super) fn new(story: Story) -> Self {
+impl OllamaLines {
+    pub(super) fn new(content: AnswerContent) -> Self {
         let head = format!(
             r#"{{"model":{},"created_at":"{}""#,
-            story.model,
-            stamp(story.created)
+            content.model,
+            stamp(content.created)
         );
-        Lines { story, head }
+        OllamaLines { content, head }
     }
 
     fn end(&self, reason: Option<FinishReason>, usage: &Usage) -> Value {
@@ -147,15 +150,15 @@ impl Lines {
     }
 }
 
-impl Script for Lines {
+impl Script for OllamaLines {
     fn token(&mut self, out: &mut Events, index: u32, last: bool) {
         out.text(&self.head);
-        let (field, kind) = match self.story.part(index) {
+        let (field, kind) = match self.content.part(index) {
             Part::Reasoning => (r#","response":"","thinking":""#, ChunkKind::Reasoning),
             Part::Text | Part::Tool => (r#","response":""#, ChunkKind::Content),
         };
         out.text(field);
-        self.story.push_piece(&mut out.bytes, index, last);
+        self.content.push_piece(&mut out.bytes, index, last);
         out.text("\",\"done\":false}\n");
         out.end(kind);
     }
@@ -178,10 +181,10 @@ impl Script for Lines {
 
     fn whole(&self, reason: Option<FinishReason>, usage: &Usage) -> Vec<u8> {
         let mut answer = self.end(reason, usage);
-        answer["model"] = self.story.model_value();
-        answer["created_at"] = stamp(self.story.created).into();
+        answer["model"] = self.content.model_value();
+        answer["created_at"] = stamp(self.content.created).into();
         answer["response"] = "".into();
-        for (part, text) in self.story.parts(usage.completion) {
+        for (part, text) in self.content.parts(usage.completion) {
             match part {
                 Part::Reasoning => answer["thinking"] = text.into(),
                 Part::Text | Part::Tool => answer["response"] = text.into(),
@@ -213,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_are_of_rfc_3339() {
+    fn formats_rfc_3339() {
         // Expected values from `date -u -d @1700000000 +%FT%TZ`.
         assert_eq!(stamp(1_700_000_000_123_456_789), "2023-11-14T22:13:20.123456Z");
     }

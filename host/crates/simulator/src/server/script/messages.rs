@@ -9,10 +9,10 @@ use veeksha_model::{ChunkKind, Usage};
 
 use super::{EndMarker, Events, Script};
 use crate::engine::FinishReason;
-use crate::server::script::story::{Part, Story};
+use crate::server::script::content::{AnswerContent, Part};
 
 pub(super) struct Messages {
-    story: Story,
+    content: AnswerContent,
     /// The open content block: its part and its index.
     open: Option<(Part, u32)>,
     /// Number of blocks opened so far.
@@ -22,9 +22,9 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(story: Story) -> Self {
+    pub(super) fn new(content: AnswerContent) -> Self {
         Messages {
-            story,
+            content,
             open: None,
             blocks: 0,
             before: Vec::new(),
@@ -32,11 +32,11 @@ impl Messages {
     }
 
     fn id(&self) -> String {
-        format!("msg_sim_{}", self.story.ordinal)
+        format!("msg_sim_{}", self.content.ordinal)
     }
 
     fn tool_id(&self) -> String {
-        format!("toolu_sim_{}", self.story.ordinal)
+        format!("toolu_sim_{}", self.content.ordinal)
     }
 
     fn open(&mut self, out: &mut Events, part: Part) {
@@ -51,7 +51,7 @@ impl Messages {
             ),
             Part::Text => (json!({ "type": "text", "text": "" }), "text_delta", "text"),
             Part::Tool => (
-                json!({ "type": "tool_use", "id": self.tool_id(), "name": self.story.tool, "input": {} }),
+                json!({ "type": "tool_use", "id": self.tool_id(), "name": self.content.tool, "input": {} }),
                 "input_json_delta",
                 "partial_json",
             ),
@@ -88,14 +88,14 @@ impl Messages {
     fn reason(&self, reason: FinishReason) -> &'static str {
         match reason {
             FinishReason::Length => "max_tokens",
-            FinishReason::Stop if self.story.tool.is_some() => "tool_use",
+            FinishReason::Stop if self.content.tool.is_some() => "tool_use",
             FinishReason::Stop => "end_turn",
         }
     }
 
     fn usage(usage: &Usage, output: u32) -> Value {
         json!({
-            "input_tokens": Story::fresh(usage),
+            "input_tokens": AnswerContent::fresh(usage),
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": usage.cached.unwrap_or(0),
             "output_tokens": output,
@@ -107,7 +107,7 @@ impl Messages {
             "id": self.id(),
             "type": "message",
             "role": "assistant",
-            "model": self.story.model_value(),
+            "model": self.content.model_value(),
             "content": content,
             "stop_reason": reason,
             "stop_sequence": null,
@@ -122,7 +122,7 @@ impl Script for Messages {
         let start = json!({ "type": "message_start", "message": message });
         out.named("message_start", &start, ChunkKind::Role);
         // The name of a tool is generated: its block begins with the first token.
-        let first = self.story.part(0);
+        let first = self.content.part(0);
         if first != Part::Tool {
             self.open(out, first);
         }
@@ -130,13 +130,13 @@ impl Script for Messages {
     }
 
     fn token(&mut self, out: &mut Events, index: u32, last: bool) {
-        let part = self.story.part(index);
+        let part = self.content.part(index);
         if self.open.is_none_or(|(open, _)| open != part) {
             self.close(out);
             self.open(out, part);
         }
         out.bytes.extend_from_slice(&self.before);
-        self.story.push_piece(&mut out.bytes, index, last);
+        self.content.push_piece(&mut out.bytes, index, last);
         out.text("\"}}\n\n");
         out.end(match part {
             Part::Reasoning => ChunkKind::Reasoning,
@@ -171,7 +171,7 @@ impl Script for Messages {
 
     fn whole(&self, reason: Option<FinishReason>, usage: &Usage) -> Vec<u8> {
         let content: Vec<Value> = self
-            .story
+            .content
             .parts(usage.completion)
             .into_iter()
             .map(|(part, text)| match part {
@@ -182,7 +182,7 @@ impl Script for Messages {
                 Part::Tool => json!({
                     "type": "tool_use",
                     "id": self.tool_id(),
-                    "name": self.story.tool,
+                    "name": self.content.tool,
                     "input": serde_json::from_str::<Value>(&text).unwrap_or_default(),
                 }),
             })

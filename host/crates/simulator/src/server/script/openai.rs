@@ -7,15 +7,15 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{Dialect, EndMarker, Events, Script};
+use super::{Api, EndMarker, Events, Script};
 use crate::engine::FinishReason;
 use crate::server::request::Delivery;
-use crate::server::script::story::{Part, Story};
+use crate::server::script::content::{AnswerContent, Part};
 
 /// Writes the events of one answer.
 pub(super) struct OpenAi {
     chat: bool,
-    story: Story,
+    content: AnswerContent,
     /// `{"id":...,"object":...,"created":...,"model":...`: the beginning of every event.
     head: String,
     /// Bytes before the text of a token's event, by part.
@@ -26,18 +26,18 @@ pub(super) struct OpenAi {
 const NO_REASON: &str = r#","logprobs":null,"finish_reason":null}]}"#;
 
 impl OpenAi {
-    pub(super) fn new(dialect: Dialect, story: Story) -> Self {
-        let chat = dialect == Dialect::Chat;
-        let (id, object) = match (chat, story.delivery) {
+    pub(super) fn new(api: Api, content: AnswerContent) -> Self {
+        let chat = api == Api::Chat;
+        let (id, object) = match (chat, content.delivery) {
             (true, Delivery::Whole) => ("chatcmpl", "chat.completion"),
             (true, _) => ("chatcmpl", "chat.completion.chunk"),
             (false, _) => ("cmpl", "text_completion"),
         };
         let head = format!(
             r#"{{"id":"{id}-sim-{}","object":"{object}","created":{},"model":{}"#,
-            story.ordinal,
-            story.created_seconds(),
-            story.model
+            content.ordinal,
+            content.created_seconds(),
+            content.model
         );
         let before = |inner: &str| format!(r#"data: {head},"choices":[{{"index":0,{inner}"#).into_bytes();
         let (before, after) = if chat {
@@ -60,7 +60,7 @@ impl OpenAi {
         };
         OpenAi {
             chat,
-            story,
+            content,
             head,
             before,
             after,
@@ -77,12 +77,12 @@ impl OpenAi {
     }
 
     fn call_id(&self) -> String {
-        format!("call_sim_{}", self.story.ordinal)
+        format!("call_sim_{}", self.content.ordinal)
     }
 
     fn reason(&self, reason: FinishReason) -> &'static str {
         match reason {
-            FinishReason::Stop if self.chat && self.story.tool.is_some() => "tool_calls",
+            FinishReason::Stop if self.chat && self.content.tool.is_some() => "tool_calls",
             other => other.name(),
         }
     }
@@ -95,7 +95,7 @@ impl Script for OpenAi {
             self.choice(out, &role, ChunkKind::Role);
         }
         let part = match self.chat {
-            true => self.story.part(index),
+            true => self.content.part(index),
             false => Part::Text,
         };
         let (place, kind) = match part {
@@ -103,8 +103,8 @@ impl Script for OpenAi {
             Part::Text => (1, ChunkKind::Content),
             Part::Tool => (2, ChunkKind::Tool),
         };
-        if part == Part::Tool && index == self.story.reasoning {
-            let name = Value::from(self.story.tool.as_deref().unwrap_or_default());
+        if part == Part::Tool && index == self.content.reasoning {
+            let name = Value::from(self.content.tool.as_deref().unwrap_or_default());
             let call = format!(
                 r#""delta":{{"tool_calls":[{{"id":"{}","type":"function","index":0,"function":{{"name":{name},"arguments":""}}}}]}}{NO_REASON}"#,
                 self.call_id()
@@ -112,7 +112,7 @@ impl Script for OpenAi {
             self.choice(out, &call, ChunkKind::Tool);
         }
         out.bytes.extend_from_slice(&self.before[place]);
-        self.story.push_piece(&mut out.bytes, index, last);
+        self.content.push_piece(&mut out.bytes, index, last);
         out.text(self.after[place]);
         out.end(kind);
     }
@@ -127,7 +127,7 @@ impl Script for OpenAi {
             self.reason(reason)
         );
         self.choice(out, &inner, ChunkKind::Finish);
-        if self.story.delivery == Delivery::StreamWithUsage {
+        if self.content.delivery == Delivery::StreamWithUsage {
             // Writing to a Vec does not fail.
             let _ = write!(
                 out.bytes,
@@ -158,7 +158,7 @@ impl Script for OpenAi {
         });
         if self.chat {
             let mut message = json!({ "role": "assistant", "content": null });
-            for (part, text) in self.story.parts(tokens) {
+            for (part, text) in self.content.parts(tokens) {
                 match part {
                     Part::Reasoning => message["reasoning"] = text.into(),
                     Part::Text => message["content"] = text.into(),
@@ -166,7 +166,7 @@ impl Script for OpenAi {
                         message["tool_calls"] = json!([{
                             "id": self.call_id(),
                             "type": "function",
-                            "function": { "name": self.story.tool, "arguments": text },
+                            "function": { "name": self.content.tool, "arguments": text },
                         }]);
                     }
                 }
@@ -174,7 +174,7 @@ impl Script for OpenAi {
             choice["message"] = message;
         } else {
             choice["text"] = self
-                .story
+                .content
                 .parts(tokens)
                 .into_iter()
                 .map(|(_, text)| text)

@@ -9,10 +9,10 @@ use veeksha_model::{ChunkKind, Usage};
 
 use super::{EndMarker, Events, Script};
 use crate::engine::FinishReason;
-use crate::server::script::story::{Part, Story};
+use crate::server::script::content::{AnswerContent, Part};
 
 pub(super) struct Responses {
-    story: Story,
+    content: AnswerContent,
     sequence: u64,
     /// The open output item.
     open: Option<Part>,
@@ -26,9 +26,9 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    pub(super) fn new(story: Story) -> Self {
+    pub(super) fn new(content: AnswerContent) -> Self {
         Responses {
-            story,
+            content,
             sequence: 0,
             open: None,
             items: 0,
@@ -51,7 +51,7 @@ impl Responses {
             Part::Text => "msg",
             Part::Tool => "fc",
         };
-        format!("{prefix}_sim_{}", self.story.ordinal)
+        format!("{prefix}_sim_{}", self.content.ordinal)
     }
 
     fn content_part(part: Part, text: &str) -> Value {
@@ -91,8 +91,8 @@ impl Responses {
             Part::Tool => json!({
                 "id": self.item_id(part),
                 "type": "function_call",
-                "call_id": format!("call_sim_{}", self.story.ordinal),
-                "name": self.story.tool,
+                "call_id": format!("call_sim_{}", self.content.ordinal),
+                "name": self.content.tool,
                 "arguments": text.unwrap_or_default(),
                 "status": status,
             }),
@@ -102,7 +102,7 @@ impl Responses {
     fn response(&self, status: &str, tokens: u32, usage: Option<&Usage>) -> Value {
         let output: Vec<Value> = match usage {
             Some(_) => self
-                .story
+                .content
                 .parts(tokens)
                 .into_iter()
                 .map(|(part, text)| self.item(part, Some(&text)))
@@ -111,15 +111,15 @@ impl Responses {
         };
         let incomplete = (status == "incomplete").then(|| json!({ "reason": "max_output_tokens" }));
         json!({
-            "id": format!("resp_sim_{}", self.story.ordinal),
+            "id": format!("resp_sim_{}", self.content.ordinal),
             "object": "response",
-            "created_at": self.story.created_seconds(),
+            "created_at": self.content.created_seconds(),
             "status": status,
             "error": null,
             "incomplete_details": incomplete,
             "instructions": null,
-            "max_output_tokens": self.story.max_tokens,
-            "model": self.story.model_value(),
+            "max_output_tokens": self.content.max_tokens,
+            "model": self.content.model_value(),
             "output": output,
             "parallel_tool_calls": true,
             "previous_response_id": null,
@@ -167,7 +167,7 @@ impl Responses {
     fn close(&mut self, out: &mut Events) {
         let Some(part) = self.open.take() else { return };
         let (id, index) = (self.item_id(part), self.items - 1);
-        let text = self.story.text(part, self.tokens);
+        let text = self.content.text(part, self.tokens);
         let place = json!({ "item_id": id, "output_index": index, "content_index": 0 });
         let with = |key: &str, value: Value| {
             let mut event = place.clone();
@@ -191,7 +191,7 @@ impl Responses {
                 let done = json!({
                     "item_id": id,
                     "output_index": index,
-                    "name": self.story.tool,
+                    "name": self.content.tool,
                     "arguments": text,
                 });
                 self.event(out, "response.function_call_arguments.done", done, role);
@@ -219,7 +219,7 @@ impl Script for Responses {
     }
 
     fn token(&mut self, out: &mut Events, index: u32, last: bool) {
-        let part = self.story.part(index);
+        let part = self.content.part(index);
         if self.open != Some(part) {
             self.close(out);
             self.open(out, part);
@@ -233,7 +233,7 @@ impl Script for Responses {
         out.text(&self.sequence.to_string());
         self.sequence += 1;
         out.bytes.extend_from_slice(&self.before);
-        self.story.push_piece(&mut out.bytes, index, last);
+        self.content.push_piece(&mut out.bytes, index, last);
         out.text(match part {
             Part::Text => "\",\"logprobs\":[]}\n\n",
             Part::Reasoning | Part::Tool => "\"}\n\n",

@@ -1,13 +1,13 @@
 //! Draws the elements of a chart.
 
-use plotters::prelude::*;
+use plotters::prelude::{Color as _, *};
 
 use super::{Frame, Painter, finite};
+use crate::drawing::canvas::{Anchor, Point};
+use crate::drawing::palette::Color;
+use crate::drawing::palette::INK;
+use crate::drawing::{BoxShape, Dash, Element, Fill, Marker, Shape};
 use crate::error::ReportError;
-use crate::figure::canvas::{Anchor, Point};
-use crate::figure::palette::Hue;
-use crate::figure::palette::INK;
-use crate::figure::{BoxShape, Dash, Element, Fill, Marker, Shape};
 
 impl<B: DrawingBackend> Painter<'_, '_, B> {
     /// Draws an element between the axes.
@@ -15,36 +15,39 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         match mark {
             Element::Line {
                 points,
-                hue,
+                color,
                 dash,
                 shape,
                 fill,
                 ..
-            } => self.line(&finite(points), *hue, (*dash, *shape, *fill), frame),
+            } => self.line(&finite(points), *color, (*dash, *shape, *fill), frame),
             Element::Dots {
-                points, hue, marker, ..
-            } => self.dots(&finite(points), *hue, *marker, frame),
-            Element::Bars { points, hue, .. } => finite(points).windows(2).try_for_each(|pair| {
+                points,
+                color,
+                marker,
+                ..
+            } => self.dots(&finite(points), *color, *marker, frame),
+            Element::Bars { points, color, .. } => finite(points).windows(2).try_for_each(|pair| {
                 let [(from, height), (to, _)] = [pair[0], pair[1]];
                 let corner = self.place((to, self.prepared.y.low().max(0.0)), frame);
                 let place = self.place((from, height), frame);
                 if place.1 == corner.1 {
                     return Ok(());
                 }
-                self.canvas.rectangle(place, corner, hue.colour().mix(0.75))
+                self.canvas.rectangle(place, corner, color.rgb().mix(0.75))
             }),
             Element::Spans {
-                spans, hue, height, ..
+                spans, color, height, ..
             } => {
                 let lane = self.place((0.0, 0.0), frame).1 - self.place((0.0, 1.0), frame).1;
                 let half = lane.abs() * height / 2.0;
                 spans.iter().try_for_each(|(from, to, at)| {
                     let (from, to) = (self.place((*from, *at), frame), self.place((*to, *at), frame));
                     self.canvas
-                        .rectangle((from.0, from.1 - half), (to.0, to.1 + half), hue.colour().into())
+                        .rectangle((from.0, from.1 - half), (to.0, to.1 + half), color.rgb().into())
                 })
             }
-            Element::Boxes { boxes, hue } => {
+            Element::Boxes { boxes, color } => {
                 let room = frame.width() / boxes.len().max(1) as f64;
                 let half = (room * 0.3).min(60.0);
                 boxes
@@ -52,9 +55,9 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                     .filter(|(at, shape)| {
                         at.is_finite() && shape.heights.iter().all(|height| height.is_finite())
                     })
-                    .try_for_each(|(at, shape)| self.boxed(*at, shape, half, *hue, frame))
+                    .try_for_each(|(at, shape)| self.box_with_whiskers(*at, shape, half, *color, frame))
             }
-            Element::Band { stretches, hue } => {
+            Element::Band { stretches, color } => {
                 let finite = stretches
                     .iter()
                     .filter(|(at, low, high)| (at + low + high).is_finite());
@@ -64,9 +67,9 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                 if around.len() < 4 {
                     return Ok(());
                 }
-                self.canvas.polygon(&around, hue.colour().mix(0.25))
+                self.canvas.polygon(&around, color.rgb().mix(0.25))
             }
-            Element::Words { words } => words
+            Element::Texts { words } => words
                 .iter()
                 .filter(|((x, y), _)| x.is_finite() && y.is_finite())
                 .try_for_each(|(at, word)| self.word(*at, word, frame)),
@@ -86,7 +89,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
     fn line(
         &self,
         points: &[Point],
-        hue: Hue,
+        color: Color,
         (dash, shape, fill): (Dash, Shape, Fill),
         frame: &Frame,
     ) -> Result<(), ReportError> {
@@ -96,76 +99,76 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             if shape == Shape::Steps
                 && let Some(before) = way.last().copied()
             {
-                go_on(&mut way, (place.0, before.1));
+                extend_path(&mut way, (place.0, before.1));
             }
-            go_on(&mut way, place);
+            extend_path(&mut way, place);
         }
-        let colour: RGBAColor = hue.colour().into();
+        let rgba: RGBAColor = color.rgb().into();
         if fill == Fill::Below
             && let (Some(first), Some(last)) = (way.first(), way.last())
         {
             let mut area = way.clone();
             area.extend([(last.0, frame.bottom), (first.0, frame.bottom)]);
-            self.canvas.polygon(&area, hue.colour().mix(0.18))?;
+            self.canvas.polygon(&area, color.rgb().mix(0.18))?;
         }
         if let [only] = way.as_slice() {
-            return self.canvas.disc(*only, self.style.line * 1.4, colour);
+            return self.canvas.disc(*only, self.style.line * 1.4, rgba);
         }
         match dash.lengths() {
-            None => self.canvas.line(&way, colour, self.style.line),
-            Some(lengths) => self.canvas.dashed(&way, lengths, colour, self.style.line),
+            None => self.canvas.line(&way, rgba, self.style.line),
+            Some(lengths) => self.canvas.dashed(&way, lengths, rgba, self.style.line),
         }
     }
 
-    fn dots(&self, points: &[Point], hue: Hue, marker: Marker, frame: &Frame) -> Result<(), ReportError> {
+    fn dots(&self, points: &[Point], color: Color, marker: Marker, frame: &Frame) -> Result<(), ReportError> {
         let line = self.style.line;
         points.iter().try_for_each(|point| {
             let (x, y) = self.place(*point, frame);
             match marker {
-                Marker::Dot => self.canvas.disc((x, y), line, hue.colour().mix(0.45)),
-                Marker::Disc => self.canvas.disc((x, y), line * 1.8, hue.colour().into()),
-                Marker::Cross => self.cross((x, y), hue),
+                Marker::Dot => self.canvas.disc((x, y), line, color.rgb().mix(0.45)),
+                Marker::Disc => self.canvas.disc((x, y), line * 1.8, color.rgb().into()),
+                Marker::Cross => self.cross((x, y), color),
             }
         })
     }
 
-    pub(super) fn cross(&self, (x, y): Point, hue: Hue) -> Result<(), ReportError> {
+    pub(super) fn cross(&self, (x, y): Point, color: Color) -> Result<(), ReportError> {
         let (half, line) = (self.style.line * 1.8, self.style.line * 0.8);
-        let colour: RGBAColor = hue.colour().into();
+        let rgba: RGBAColor = color.rgb().into();
         self.canvas
-            .line(&[(x - half, y - half), (x + half, y + half)], colour, line)?;
+            .line(&[(x - half, y - half), (x + half, y + half)], rgba, line)?;
         self.canvas
-            .line(&[(x - half, y + half), (x + half, y - half)], colour, line)
+            .line(&[(x - half, y + half), (x + half, y - half)], rgba, line)
     }
 
-    fn boxed(
+    fn box_with_whiskers(
         &self,
         at: f64,
         shape: &BoxShape,
         half: f64,
-        hue: Hue,
+        color: Color,
         frame: &Frame,
     ) -> Result<(), ReportError> {
         let place = |height: f64| self.place((at, height), frame);
         let [low, lower, middle, upper, high] = shape.heights.map(place);
         let (x, line) = (middle.0, self.style.line);
-        let colour: RGBAColor = hue.colour().into();
+        let rgba: RGBAColor = color.rgb().into();
         let canvas = self.canvas;
         for outlier in &shape.outliers {
             let (x, y) = place(*outlier);
-            canvas.disc((x, y), line * 0.9, hue.colour().mix(0.45))?;
+            canvas.disc((x, y), line * 0.9, color.rgb().mix(0.45))?;
         }
-        canvas.line(&[low, lower], colour, line * 0.7)?;
-        canvas.line(&[upper, high], colour, line * 0.7)?;
+        canvas.line(&[low, lower], rgba, line * 0.7)?;
+        canvas.line(&[upper, high], rgba, line * 0.7)?;
         for end in [low, high] {
             canvas.line(
                 &[(x - half / 2.0, end.1), (x + half / 2.0, end.1)],
-                colour,
+                rgba,
                 line * 0.7,
             )?;
         }
         let (left, right) = (x - half, x + half);
-        canvas.rectangle((left, upper.1), (right, lower.1), hue.colour().mix(0.25))?;
+        canvas.rectangle((left, upper.1), (right, lower.1), color.rgb().mix(0.25))?;
         let around = [
             (left, upper.1),
             (right, upper.1),
@@ -173,20 +176,20 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             (left, lower.1),
             (left, upper.1),
         ];
-        canvas.line(&around, colour, line * 0.7)?;
+        canvas.line(&around, rgba, line * 0.7)?;
         canvas.line(
             &[(left, middle.1), (right, middle.1)],
-            Hue::Vermillion.colour().into(),
+            Color::Vermillion.rgb().into(),
             line * 1.2,
         )?;
         let mean = place(shape.mean);
-        canvas.disc(mean, line * 1.6, Hue::Black.colour().into())
+        canvas.disc(mean, line * 1.6, Color::Black.rgb().into())
     }
 }
 
 /// Adds the next point of a line. Only the ends of a horizontal stretch are kept, so that it is
 /// drawn in one piece.
-fn go_on(way: &mut Vec<Point>, place: Point) {
+fn extend_path(way: &mut Vec<Point>, place: Point) {
     if let [.., first, second] = way.as_slice()
         && first.1 == second.1
         && second.1 == place.1

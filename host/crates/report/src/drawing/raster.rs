@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_line_covers_its_rows() {
+    fn horizontal_line_covers_its_rows() {
         // From x = 10 to 20 along y = 5, two high: rows 4 and 5 completely, nothing above and
         // below.
         let pixels = covered((10.0, 5.0), (20.0, 5.0), 2.0);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slanting_line_has_the_area_of_its_length_times_its_width() {
+    fn slanted_line_has_the_expected_area() {
         let (from, to, width) = ((0.3, 0.7), (90.2, 41.5), 3.0);
         let area: f64 = covered(from, to, width).iter().map(|(_, _, part)| part).sum();
         let length = (89.9f64).hypot(40.8);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_length_is_a_disc() {
+    fn zero_length_line_is_a_disc() {
         let area: f64 = covered((5.0, 5.0), (5.0, 5.0), 8.0)
             .iter()
             .map(|(_, _, part)| part)

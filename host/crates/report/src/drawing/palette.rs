@@ -6,7 +6,7 @@ use plotters::style::RGBColor;
 /// kind of color vision; yellow is omitted, because it is hard to see on white. Every distinction
 /// by color is also made by dashes, shape, position or text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hue {
+pub enum Color {
     /// Blue.
     Blue,
     /// Vermillion.
@@ -25,23 +25,29 @@ pub enum Hue {
     Grey,
 }
 
-impl Hue {
+impl Color {
     /// Returns the color of the series with this number: the five with the most contrast on white.
-    pub fn nth(number: usize) -> Hue {
-        const SERIES: [Hue; 5] = [Hue::Blue, Hue::Vermillion, Hue::Green, Hue::Purple, Hue::Black];
+    pub fn nth(number: usize) -> Color {
+        const SERIES: [Color; 5] = [
+            Color::Blue,
+            Color::Vermillion,
+            Color::Green,
+            Color::Purple,
+            Color::Black,
+        ];
         SERIES[number % SERIES.len()]
     }
 
-    pub(super) fn colour(self) -> RGBColor {
+    pub(super) fn rgb(self) -> RGBColor {
         match self {
-            Hue::Blue => RGBColor(0, 114, 178),
-            Hue::Vermillion => RGBColor(213, 94, 0),
-            Hue::Green => RGBColor(0, 158, 115),
-            Hue::Purple => RGBColor(204, 121, 167),
-            Hue::Black => RGBColor(0, 0, 0),
-            Hue::Orange => RGBColor(230, 159, 0),
-            Hue::Sky => RGBColor(86, 180, 233),
-            Hue::Grey => RGBColor(150, 150, 150),
+            Color::Blue => RGBColor(0, 114, 178),
+            Color::Vermillion => RGBColor(213, 94, 0),
+            Color::Green => RGBColor(0, 158, 115),
+            Color::Purple => RGBColor(204, 121, 167),
+            Color::Black => RGBColor(0, 0, 0),
+            Color::Orange => RGBColor(230, 159, 0),
+            Color::Sky => RGBColor(86, 180, 233),
+            Color::Grey => RGBColor(150, 150, 150),
         }
     }
 }

@@ -87,7 +87,7 @@ fn apis(tokens: u32) -> [(&'static str, Dialect, Value, bool); 5] {
 }
 
 #[test]
-fn the_truth_has_the_kinds_that_a_client_sees() {
+fn truth_has_the_kinds_that_a_client_sees() {
     for reasoning in [0, 2] {
         let sim = Sim::start(fast(Faults::default(), reasoning));
         let mut connection = sim.connect();
@@ -133,7 +133,7 @@ fn the_truth_has_the_kinds_that_a_client_sees() {
 }
 
 #[test]
-fn whole_answers_say_the_same_as_streams() {
+fn whole_answers_match_streams() {
     let sim = Sim::start(fast(Faults::default(), 0));
     let mut connection = sim.connect();
     for (path, dialect, mut body, _) in apis(4) {
@@ -154,7 +154,7 @@ fn whole_answers_say_the_same_as_streams() {
 }
 
 #[test]
-fn a_tool_is_called_in_the_api_s_own_shape() {
+fn tool_call_has_the_shape_of_the_api() {
     let sim = Sim::start(fast(Faults::default(), 0));
     let mut connection = sim.connect();
     let named = json!({ "name": "look_up", "input_schema": {} });
@@ -214,7 +214,7 @@ fn named(reply: &Reply) -> Vec<(String, Value)> {
 
 /// <https://developers.openai.com/api/reference/resources/responses/streaming-events>
 #[test]
-fn responses_come_in_the_order_of_their_description() {
+fn responses_follow_the_documented_order() {
     // A mean of one token: answers end by themselves, if not immediately then soon.
     let sim = Sim::start(Profile {
         mean_output_tokens: 1.0,
@@ -281,7 +281,7 @@ fn responses_come_in_the_order_of_their_description() {
 
 /// <https://platform.claude.com/docs/en/build-with-claude/streaming>
 #[test]
-fn messages_come_in_the_order_of_their_description() {
+fn messages_follow_the_documented_order() {
     // Prompts take 400 ms: the announcements come before the first text.
     let sim = Sim::start(Profile {
         prefill_base_ms: 400.0,
@@ -361,7 +361,7 @@ fn tgi_streams_tokens_and_ends_with_the_text() {
 }
 
 #[test]
-fn lines_are_json_and_the_last_one_counts() {
+fn ollama_lines_are_json_with_counts_at_the_end() {
     let sim = Sim::start(fast(Faults::default(), 1));
     let body = r#"{"model":"x","prompt":"hi","options":{"num_predict":3,"ignore_eos":true}}"#;
     let reply = sim.connect().post("/api/generate", "", body);
@@ -391,7 +391,7 @@ fn lines_are_json_and_the_last_one_counts() {
 }
 
 #[test]
-fn an_error_inside_a_stream_has_the_api_s_shape() {
+fn midstream_error_has_the_shape_of_the_api() {
     let sim = Sim::start(fast(
         Faults {
             midstream_error_probability: 1.0,
@@ -431,7 +431,7 @@ fn an_error_inside_a_stream_has_the_api_s_shape() {
 }
 
 #[test]
-fn error_statuses_have_the_api_s_shape_and_either_key_opens() {
+fn error_statuses_have_the_shape_of_the_api() {
     let sim = Sim::start(fast(
         Faults {
             api_key: Some("secret".into()),

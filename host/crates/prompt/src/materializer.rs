@@ -10,11 +10,11 @@ use veeksha_model::{
 use crate::compose::Piece;
 use crate::error::PromptError;
 use crate::media::MediaStore;
-use crate::meter::Place;
+use crate::meter::Position;
 use crate::salt::Salt;
 use crate::template::ChatTemplate;
 use crate::tokenizer::Tokenizer;
-use crate::wrapping::{PromptTarget, TemplateNotes, Texts, Wrapping};
+use crate::wrapping::{PromptTarget, TemplateNotes, TemplateWrapper, Texts};
 use crate::writer::Writer;
 
 /// Maximum number of synthetic tokens of one request: far above any model's context, far below a
@@ -23,17 +23,17 @@ pub const MAX_TOKENS: u32 = 1 << 24;
 
 /// Makes text from segments. Can be shared between threads.
 #[derive(Debug)]
-pub struct Materialiser {
+pub struct Materializer {
     writer: Writer,
     salt: Salt,
-    wrapping: Option<Wrapping>,
+    wrapping: Option<TemplateWrapper>,
     media: MediaStore,
 }
 
-impl Materialiser {
+impl Materializer {
     /// Finds the words of the tokenizer, which takes some milliseconds.
     pub fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
-        Ok(Materialiser {
+        Ok(Materializer {
             writer: Writer::new(tokenizer)?,
             salt: Salt::default(),
             wrapping: None,
@@ -46,7 +46,7 @@ impl Materialiser {
     /// leaves seeds unchanged.
     #[must_use]
     pub fn salted(self, salt: Option<u64>) -> Self {
-        Materialiser {
+        Materializer {
             salt: Salt::new(salt),
             ..self
         }
@@ -58,8 +58,8 @@ impl Materialiser {
     #[must_use]
     pub fn with_template(self, template: ChatTemplate, target: PromptTarget) -> Self {
         let word = self.writer.words.anchor().trim_start().to_string();
-        Materialiser {
-            wrapping: Some(Wrapping::new(template, target, word)),
+        Materializer {
+            wrapping: Some(TemplateWrapper::new(template, target, word)),
             ..self
         }
     }
@@ -67,10 +67,10 @@ impl Materialiser {
     /// Grants media files; without it, messages may only contain URLs and generated media.
     #[must_use]
     pub fn with_media(self, media: MediaStore) -> Self {
-        Materialiser { media, ..self }
+        Materializer { media, ..self }
     }
 
-    /// Checks that [`Materialiser::prepare`] can succeed, and otherwise returns its error: lengths
+    /// Checks that [`Materializer::prepare`] can succeed, and otherwise returns its error: lengths
     /// are in bounds and media are available. It is cheap enough to check every request before a
     /// run: no text is written, nothing is generated or encoded, and only the first bytes of media
     /// files are read.
@@ -173,7 +173,10 @@ impl Materialiser {
 
     /// Returns the requests that the chat template could not be applied to.
     pub fn template_notes(&self) -> TemplateNotes {
-        self.wrapping.as_ref().map(Wrapping::notes).unwrap_or_default()
+        self.wrapping
+            .as_ref()
+            .map(TemplateWrapper::notes)
+            .unwrap_or_default()
     }
 
     /// Returns the number of distinct words in synthetic text.
@@ -195,8 +198,8 @@ impl Materialiser {
         };
         let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
         let place = match request.history_parent {
-            Some(_) if request.history_mode() != HistoryMode::Fresh => Place::Later,
-            _ => Place::First,
+            Some(_) if request.history_mode() != HistoryMode::Fresh => Position::Later,
+            _ => Position::First,
         };
         wrapping.texts(&self.writer, place, &roles, pieces, request.node)
     }

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn times_stand_in_the_unit_that_suits_them() {
+    fn selects_a_suitable_time_unit() {
         let cases = [
             (0.000_000_4, "ns"),
             (0.000_4, "µs"),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_round_and_evenly_spaced() {
+    fn ticks_are_round_and_evenly_spaced() {
         let axis = Axis::new("t", "s").spanning(Span::FromZero);
         // 0 to 0.26 s is 0 to 260 ms (and 4 % more): steps of 50.
         let seen = fitted(&axis, &[0.26]);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_axis_has_its_numbers_at_powers_of_ten() {
+    fn log_axis_has_ticks_at_powers_of_ten() {
         let axis = Axis::new("t", "s").scaled(Scale::Log);
         let seen = fitted(&axis, &[0.000_9, 11.0]);
         assert_eq!(labels(&seen), ["1 ms", "10 ms", "100 ms", "1 s", "10 s"]);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn any_values_have_an_axis() {
+    fn fits_an_axis_to_any_values() {
         assert_eq!(Fitted::new(&Axis::new("", ""), std::iter::empty(), 6.0), None);
         // There are no representable numbers above these.
         assert_eq!(
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_at_whole_numbers() {
+    fn puts_names_at_integers() {
         let axis = Axis::new("group", "").named(vec!["a".into(), "b".into()]);
         let seen = fitted(&axis, &[0.0]);
         assert_eq!(labels(&seen), ["a", "b"]);

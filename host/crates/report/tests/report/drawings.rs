@@ -36,14 +36,14 @@ pub(crate) fn words(svg: &str) -> Vec<&str> {
 }
 
 /// Returns the elements of a kind with that color.
-fn elements<'a>(svg: &'a str, kind: &str, colour: &str) -> Vec<&'a str> {
+fn elements<'a>(svg: &'a str, kind: &str, color: &str) -> Vec<&'a str> {
     let begin = format!("<{kind} ");
     svg.split('<')
         .zip(std::iter::repeat(()))
         .filter_map(|(element, ())| {
             let whole = element.split_once('>')?.0;
             let named = format!("<{whole} ");
-            (named.starts_with(&begin) && whole.contains(colour)).then_some(whole)
+            (named.starts_with(&begin) && whole.contains(color)).then_some(whole)
         })
         .collect()
 }
@@ -69,8 +69,8 @@ fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {
 }
 
 /// Returns the number of pixels with exactly this color.
-fn count(pixels: &[u8], colour: [u8; 3]) -> usize {
-    pixels.chunks_exact(3).filter(|pixel| *pixel == colour).count()
+fn count(pixels: &[u8], color: [u8; 3]) -> usize {
+    pixels.chunks_exact(3).filter(|pixel| *pixel == color).count()
 }
 
 fn plots() -> Vec<(&'static str, Plot)> {
@@ -152,9 +152,9 @@ fn plots() -> Vec<(&'static str, Plot)> {
 }
 
 #[test]
-fn every_png_has_its_size_and_something_drawn_and_every_svg_names_its_axes() {
+fn every_plot_has_its_size_and_axis_titles() {
     for (name, plot) in plots() {
-        let png = plot.figure.png().unwrap();
+        let png = plot.drawing.png().unwrap();
         let (width, height, pixels) = pixels(&png);
         assert_eq!((width, height), (800, 500), "{name}");
         let white = count(&pixels, [255; 3]);
@@ -165,16 +165,16 @@ fn every_png_has_its_size_and_something_drawn_and_every_svg_names_its_axes() {
         );
         let coloured = |pixel: &&[u8]| pixel[0].abs_diff(pixel[2]) > 60;
         let drawn = pixels.chunks_exact(3).filter(coloured).count();
-        assert!(drawn > 100, "{name}: only {drawn} pixels have a colour");
-        assert_eq!(png, plot.figure.png().unwrap(), "{name}");
-        let svg = plot.figure.svg().unwrap();
-        assert_eq!(svg, plot.figure.svg().unwrap(), "{name}");
+        assert!(drawn > 100, "{name}: only {drawn} pixels have a color");
+        assert_eq!(png, plot.drawing.png().unwrap(), "{name}");
+        let svg = plot.drawing.svg().unwrap();
+        assert_eq!(svg, plot.drawing.svg().unwrap(), "{name}");
         assert!(
             svg.starts_with(r#"<svg width="800" height="500" viewBox="0 0 1600 1000""#),
             "{name}"
         );
-        assert!(svg.contains(&plot.figure.title), "{name}");
-        for chart in &plot.figure.charts {
+        assert!(svg.contains(&plot.drawing.title), "{name}");
+        for chart in &plot.drawing.charts {
             assert!(
                 words(&svg).iter().any(|word| word.starts_with(&chart.y.label)),
                 "{name}"
@@ -184,7 +184,7 @@ fn every_png_has_its_size_and_something_drawn_and_every_svg_names_its_axes() {
 }
 
 #[test]
-fn axes_say_their_units() {
+fn axes_have_units() {
     let labels = [
         ("cdf", vec!["Time to First Chunk (s)", "share of samples (%)"]),
         (
@@ -244,7 +244,7 @@ fn axes_say_their_units() {
     ];
     for ((name, plot), (expected_of, expected)) in plots().into_iter().zip(labels) {
         assert_eq!(name, expected_of);
-        let svg = plot.figure.svg().unwrap();
+        let svg = plot.drawing.svg().unwrap();
         for word in expected {
             assert!(words(&svg).contains(&word), "{name}: {word} in {:?}", words(&svg));
         }
@@ -252,10 +252,10 @@ fn axes_say_their_units() {
 }
 
 #[test]
-fn a_drawing_shows_every_point_of_its_data() {
+fn drawing_shows_every_data_point() {
     let of = |name: &str| {
         let plot = plots().into_iter().find(|(other, _)| *other == name).unwrap().1;
-        plot.figure.svg().unwrap()
+        plot.drawing.svg().unwrap()
     };
     // On the log axis the points are evenly spaced, so that no two fall together.
     let svg = of("cdf_log");
@@ -275,7 +275,7 @@ fn a_drawing_shows_every_point_of_its_data() {
 }
 
 #[test]
-fn the_data_beside_a_plot_is_what_was_given() {
+fn csv_contains_the_given_data() {
     let table = |csv: &str| -> Vec<Vec<String>> {
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -334,7 +334,7 @@ fn the_data_beside_a_plot_is_what_was_given() {
 }
 
 #[test]
-fn decode_windows_are_shaded() {
+fn shades_decode_windows() {
     let data = DecodeWindowData {
         in_decode: Level {
             name: "in decode".into(),
@@ -344,7 +344,7 @@ fn decode_windows_are_shaded() {
         windows: vec![(2.0, 6.0)],
     };
     let plot = decode_window_plot(&data);
-    let svg = plot.figure.svg().unwrap();
+    let svg = plot.drawing.svg().unwrap();
     let shades = elements(&svg, "polygon", ORANGE);
     assert_eq!(shades.len(), 1);
     // It begins and ends where the window does: a quarter and three quarters of the axis, whose 8 s
@@ -387,28 +387,28 @@ fn decode_windows_are_shaded() {
 }
 
 #[test]
-fn names_from_outside_cannot_break_a_drawing() {
+fn foreign_names_cannot_break_a_drawing() {
     let hostile = "a <b> & \"c\" ]]> \u{1F600}";
     let plot = cdf_plot(&CdfData {
         display: hostile.into(),
         unit: hostile.into(),
         ..ttfc()
     });
-    let svg = plot.figure.svg().unwrap();
+    let svg = plot.drawing.svg().unwrap();
     assert!(!svg.contains("<b>") && svg.contains("&lt;b&gt; &amp;"), "{svg}");
-    plot.figure.png().unwrap();
+    plot.drawing.png().unwrap();
     // A name of any length is kept within the drawing.
     let long = cdf_plot(&CdfData {
         display: "x".repeat(500),
         ..ttfc()
     });
-    let svg = long.figure.svg().unwrap();
+    let svg = long.drawing.svg().unwrap();
     assert!(words(&svg).iter().all(|word| word.chars().count() < 120));
 }
 
 #[test]
-fn nothing_and_nonsense_are_drawn_as_such() {
-    let nothing = cdf_plot(&CdfData::default()).figure;
+fn draws_empty_and_invalid_data() {
+    let nothing = cdf_plot(&CdfData::default()).drawing;
     assert!(nothing.svg().unwrap().contains("no samples"));
     nothing.png().unwrap();
     for points in [
@@ -420,9 +420,9 @@ fn nothing_and_nonsense_are_drawn_as_such() {
     ] {
         let data = CdfData { points, ..ttfc() };
         for plot in [cdf_plot(&data), cdf_log_plot(&data)] {
-            let svg = plot.figure.svg().unwrap();
+            let svg = plot.drawing.svg().unwrap();
             assert!(!svg.contains("NaN") && !svg.contains(">inf"), "{data:?}");
-            plot.figure.png().unwrap();
+            plot.drawing.png().unwrap();
         }
     }
     let empty = [
@@ -433,17 +433,17 @@ fn nothing_and_nonsense_are_drawn_as_such() {
         slices_plot(&SliceData::default()),
     ];
     for plot in empty {
-        plot.figure.png().unwrap();
+        plot.drawing.png().unwrap();
         assert!(
-            plot.figure.svg().unwrap().contains("no "),
+            plot.drawing.svg().unwrap().contains("no "),
             "{}",
-            plot.figure.title
+            plot.drawing.title
         );
     }
 }
 
 #[test]
-fn plots_lie_in_the_folder_of_the_run() {
+fn writes_plots_to_the_run_folder() {
     let output = tempdir().unwrap();
     let run = RunFolder::create(output.path(), "seed: 1\n", "20_11_2026-22_31_19").unwrap();
     run.write_cdf(&ttfc()).unwrap();
@@ -483,11 +483,11 @@ fn plots_lie_in_the_folder_of_the_run() {
         ]
     );
     let png = fs::read(run.path().join("metrics/ttfc.png")).unwrap();
-    assert_eq!(png, cdf_plot(&ttfc()).figure.png().unwrap());
+    assert_eq!(png, cdf_plot(&ttfc()).drawing.png().unwrap());
 }
 
 #[test]
-fn a_plot_that_cannot_be_written_is_named() {
+fn names_plot_that_cannot_be_written() {
     let output = tempdir().unwrap();
     let run = RunFolder::create(output.path(), "seed: 1\n", "20_11_2026-22_31_19").unwrap();
     let error = run.write_plot("nowhere/ttfc", &cdf_plot(&ttfc())).unwrap_err();

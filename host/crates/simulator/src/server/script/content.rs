@@ -58,7 +58,7 @@ pub(in crate::server) enum Part {
 
 /// One answer, independent of the API.
 #[derive(Clone, Debug)]
-pub(in crate::server) struct Story {
+pub(in crate::server) struct AnswerContent {
     pub(in crate::server) ordinal: u64,
     /// Nanoseconds since 1970.
     pub(in crate::server) created: u64,
@@ -77,7 +77,7 @@ pub(in crate::server) struct Story {
     pub(in crate::server) max_tokens: Option<u32>,
 }
 
-impl Story {
+impl AnswerContent {
     /// Returns the creation time in seconds since 1970.
     pub(super) fn created_seconds(&self) -> u64 {
         self.created / 1_000_000_000
@@ -162,8 +162,8 @@ impl Story {
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::server::script) fn story(reasoning: u32, tool: Option<&str>) -> Story {
-        Story {
+    pub(in crate::server::script) fn content(reasoning: u32, tool: Option<&str>) -> AnswerContent {
+        AnswerContent {
             ordinal: 7,
             created: 1_700_000_000_123_456_789,
             model: "\"m\"".into(),
@@ -177,26 +177,26 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn pieces_put_together_are_the_whole() {
+    fn pieces_concatenate_to_the_whole_text() {
         for (reasoning, tool) in [(0, None), (2, None), (0, Some("f")), (2, Some("f"))] {
-            let story = story(reasoning, tool);
+            let content = content(reasoning, tool);
             for part in [Part::Reasoning, Part::Text, Part::Tool] {
                 let mut pieces = Vec::new();
                 (0..5)
-                    .filter(|index| story.part(*index) == part)
-                    .for_each(|index| story.push_piece(&mut pieces, index, index == 4));
+                    .filter(|index| content.part(*index) == part)
+                    .for_each(|index| content.push_piece(&mut pieces, index, index == 4));
                 let text: String =
                     serde_json::from_str(&format!("\"{}\"", String::from_utf8(pieces).unwrap())).unwrap();
-                assert_eq!(text, story.text(part, 5));
+                assert_eq!(text, content.text(part, 5));
             }
-            let words: usize = story
+            let words: usize = content
                 .parts(5)
                 .iter()
                 .map(|(_, text)| text.split(' ').count())
                 .sum();
             assert_eq!(words, 5, "a word for each token");
             if tool.is_some() {
-                let arguments: Value = serde_json::from_str(&story.text(Part::Tool, 5)).unwrap();
+                let arguments: Value = serde_json::from_str(&content.text(Part::Tool, 5)).unwrap();
                 assert!(arguments["text"].is_string());
             }
         }

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_profiles() {
+    fn names_match_profile_keys() {
         for fault in WireFault::ALL {
             let text = serde_json::to_value(fault).unwrap();
             assert_eq!(text, fault.name());
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_counts_and_probabilities_are_shares() {
+    fn applies_every_and_probability() {
         let rules = [
             WireRule::every(5, WireFault::Gzip),
             WireRule {

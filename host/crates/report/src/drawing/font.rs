@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_font_has_the_signs_of_labels() {
+    fn font_contains_label_characters() {
         let letters = Letters::new().unwrap();
         for sign in "aZ09µ·–…−×≤≥◆±é✓".chars() {
             assert_ne!(letters.font.glyph_id(sign).0, 0, "{sign}");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_as_wide_as_what_is_drawn() {
+    fn text_width_matches_drawn_pixels() {
         let letters = Letters::new().unwrap();
         let (mut right, mut lowest, mut highest) = (0, 0, 0);
         letters.draw("HH", 40.0, |x, y, _| {

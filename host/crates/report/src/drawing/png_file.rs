@@ -3,10 +3,10 @@
 use plotters::prelude::*;
 
 use super::canvas::{Canvas, Medium};
-use super::{Figure, draw};
+use super::{Drawing, draw};
 use crate::error::ReportError;
 
-impl Figure {
+impl Drawing {
     /// Returns the bytes of a PNG file of 800 by 500 pixels.
     pub fn png(&self) -> Result<Vec<u8>, ReportError> {
         let (width, height) = draw::SIZE;
@@ -14,7 +14,7 @@ impl Figure {
         let mut pixels = vec![255u8; (width * height * 3) as usize];
         {
             let area = BitMapBackend::with_buffer(&mut pixels, draw::SIZE).into_drawing_area();
-            draw::figure(self, &Canvas::new(&area, Medium::Raster)?, draw::Style::LARGE)?;
+            draw::drawing(self, &Canvas::new(&area, Medium::Raster)?, draw::Style::LARGE)?;
             area.present()
                 .map_err(|error| ReportError::Plot(error.to_string()))?;
         }

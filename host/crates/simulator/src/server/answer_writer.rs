@@ -70,7 +70,7 @@ pub(super) enum Flushed {
 }
 
 /// The writer of one answer.
-pub(super) struct Line {
+pub(super) struct AnswerWriter {
     socket: Arc<TcpStream>,
     recorder: Recorder,
     framing: Framing,
@@ -96,9 +96,9 @@ pub(super) struct Line {
     spare: Vec<(usize, Mark)>,
 }
 
-impl Line {
+impl AnswerWriter {
     pub(super) fn new(socket: Arc<TcpStream>, recorder: Recorder) -> Self {
-        Line {
+        AnswerWriter {
             socket,
             recorder,
             framing: Framing::Length,

@@ -11,12 +11,12 @@ mod raster;
 mod svg_file;
 
 pub use axis::{Axis, Scale, Span};
-pub use palette::Hue;
+pub use palette::Color;
 pub(crate) use svg_file::grid;
 
 /// A drawing: a title, a subtitle, and charts below each other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct Drawing {
     /// Its title.
     pub title: String,
     /// A line below the title: the number of samples, for example. May be empty.
@@ -48,7 +48,7 @@ pub enum Element {
         /// Its points.
         points: Vec<(f64, f64)>,
         /// Its color.
-        hue: Hue,
+        color: Color,
         /// Its dashes, which distinguish lines in addition to the color.
         dash: Dash,
         /// Its path between points.
@@ -63,7 +63,7 @@ pub enum Element {
         /// Their positions.
         points: Vec<(f64, f64)>,
         /// Their color.
-        hue: Hue,
+        color: Color,
         /// Their marker.
         marker: Marker,
     },
@@ -75,7 +75,7 @@ pub enum Element {
         /// Beginnings and heights.
         points: Vec<(f64, f64)>,
         /// Their color.
-        hue: Hue,
+        color: Color,
     },
     /// Horizontal bars, each in a lane.
     Spans {
@@ -84,7 +84,7 @@ pub enum Element {
         /// Begin, end, and lane.
         spans: Vec<(f64, f64, f64)>,
         /// Their color.
-        hue: Hue,
+        color: Color,
         /// Their height as a share of a lane.
         height: f64,
     },
@@ -93,10 +93,10 @@ pub enum Element {
         /// Positions and boxes.
         boxes: Vec<(f64, BoxShape)>,
         /// Their color.
-        hue: Hue,
+        color: Color,
     },
     /// Texts at points, below and to the right if there is space.
-    Words {
+    Texts {
         /// Points and texts.
         words: Vec<((f64, f64), String)>,
     },
@@ -105,7 +105,7 @@ pub enum Element {
         /// Positions with the lower and the upper height, ascending.
         stretches: Vec<(f64, f64, f64)>,
         /// Its color, which is drawn as a tint.
-        hue: Hue,
+        color: Color,
     },
 }
 

@@ -91,28 +91,28 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         (width * self.detail()).round().max(1.0) as u32
     }
 
-    fn put(&self, x: i32, y: i32, colour: &RGBAColor) {
+    fn put(&self, x: i32, y: i32, color: &RGBAColor) {
         // The raster backend ignores pixels outside, and has no other error.
-        let _ = self.area.draw_pixel((x, y), colour);
+        let _ = self.area.draw_pixel((x, y), color);
     }
 
-    pub(super) fn fill(&self, colour: &RGBColor) -> Result<(), ReportError> {
-        self.area.fill(colour).map_err(failed)
+    pub(super) fn fill(&self, color: &RGBColor) -> Result<(), ReportError> {
+        self.area.fill(color).map_err(failed)
     }
 
     /// Draws a line through the points.
-    pub(super) fn line(&self, points: &[Point], colour: RGBAColor, width: f64) -> Result<(), ReportError> {
+    pub(super) fn line(&self, points: &[Point], color: RGBAColor, width: f64) -> Result<(), ReportError> {
         match self.medium {
             Medium::Vector => {
                 let mut pixels: Vec<_> = points.iter().map(|point| self.pixel(*point)).collect();
                 pixels.dedup();
-                let style = colour.stroke_width(self.width(width));
+                let style = color.stroke_width(self.width(width));
                 self.area.draw(&PathElement::new(pixels, style)).map_err(failed)
             }
             Medium::Raster => {
                 for pair in points.windows(2) {
                     let (from, to) = (self.fine(pair[0]), self.fine(pair[1]));
-                    stroke(from, to, width, |x, y, part| self.put(x, y, &colour.mix(part)));
+                    stroke(from, to, width, |x, y, part| self.put(x, y, &color.mix(part)));
                 }
                 Ok(())
             }
@@ -120,9 +120,9 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
     }
 
     /// Draws a horizontal or vertical line of one pixel.
-    pub(super) fn hairline(&self, from: Point, to: Point, colour: &RGBColor) -> Result<(), ReportError> {
+    pub(super) fn hairline(&self, from: Point, to: Point, color: &RGBColor) -> Result<(), ReportError> {
         let width = self.width(1.0);
-        let line = PathElement::new([self.pixel(from), self.pixel(to)], colour.stroke_width(width));
+        let line = PathElement::new([self.pixel(from), self.pixel(to)], color.stroke_width(width));
         self.area.draw(&line).map_err(failed)
     }
 
@@ -131,7 +131,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         &self,
         points: &[Point],
         (dash, gap): (f64, f64),
-        colour: RGBAColor,
+        color: RGBAColor,
         width: f64,
     ) -> Result<(), ReportError> {
         // Round ends are part of a dash.
@@ -141,37 +141,37 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         };
         dashes(points, dash, gap)
             .iter()
-            .try_for_each(|piece| self.line(piece, colour, width))
+            .try_for_each(|piece| self.line(piece, color, width))
     }
 
     /// Draws a filled rectangle, at least one pixel wide and high.
-    pub(super) fn rectangle(&self, from: Point, to: Point, colour: RGBAColor) -> Result<(), ReportError> {
+    pub(super) fn rectangle(&self, from: Point, to: Point, color: RGBAColor) -> Result<(), ReportError> {
         let (left, right) = (from.0.min(to.0), from.0.max(to.0));
         let (top, bottom) = (from.1.min(to.1), from.1.max(to.1));
         let corner = (right.max(left + 1.0), bottom.max(top + 1.0));
-        let shape = Rectangle::new([self.pixel((left, top)), self.pixel(corner)], colour.filled());
+        let shape = Rectangle::new([self.pixel((left, top)), self.pixel(corner)], color.filled());
         self.area.draw(&shape).map_err(failed)
     }
 
     /// Draws a filled polygon.
-    pub(super) fn polygon(&self, points: &[Point], colour: RGBAColor) -> Result<(), ReportError> {
+    pub(super) fn polygon(&self, points: &[Point], color: RGBAColor) -> Result<(), ReportError> {
         let pixels: Vec<_> = points.iter().map(|point| self.pixel(*point)).collect();
         self.area
-            .draw(&Polygon::new(pixels, colour.filled()))
+            .draw(&Polygon::new(pixels, color.filled()))
             .map_err(failed)
     }
 
     /// Draws a disc.
-    pub(super) fn disc(&self, at: Point, radius: f64, colour: RGBAColor) -> Result<(), ReportError> {
+    pub(super) fn disc(&self, at: Point, radius: f64, color: RGBAColor) -> Result<(), ReportError> {
         match self.medium {
             Medium::Vector => {
-                let shape = Circle::new(self.pixel(at), self.width(radius), colour.filled());
+                let shape = Circle::new(self.pixel(at), self.width(radius), color.filled());
                 self.area.draw(&shape).map_err(failed)
             }
             Medium::Raster => {
                 let middle = self.fine(at);
                 stroke(middle, middle, 2.0 * radius, |x, y, part| {
-                    self.put(x, y, &colour.mix(part));
+                    self.put(x, y, &color.mix(part));
                 });
                 Ok(())
             }
@@ -190,9 +190,9 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         at: Point,
         size: f64,
         anchor: Anchor,
-        colour: &RGBColor,
+        color: &RGBColor,
     ) -> Result<(), ReportError> {
-        self.words(text, at, size, anchor, colour, FontTransform::None)
+        self.words(text, at, size, anchor, color, FontTransform::None)
     }
 
     /// Draws a vertical text, centered at the point.
@@ -201,9 +201,9 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         text: &str,
         at: Point,
         size: f64,
-        colour: &RGBColor,
+        color: &RGBColor,
     ) -> Result<(), ReportError> {
-        self.words(text, at, size, Anchor::Middle, colour, FontTransform::Rotate270)
+        self.words(text, at, size, Anchor::Middle, color, FontTransform::Rotate270)
     }
 
     fn words(
@@ -212,7 +212,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         (x, y): Point,
         size: f64,
         anchor: Anchor,
-        colour: &RGBColor,
+        color: &RGBColor,
         turn: FontTransform,
     ) -> Result<(), ReportError> {
         let upwards = matches!(turn, FontTransform::Rotate270);
@@ -227,7 +227,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
             let style = ("sans-serif", size * self.detail() * 1.24 / 1.164)
                 .into_font()
                 .transform(turn)
-                .color(colour)
+                .color(color)
                 .pos(Pos::new(across, VPos::Center));
             let sunk = size * 0.07;
             let at = if upwards { (x + sunk, y) } else { (x, y + sunk) };
@@ -252,7 +252,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
             } else {
                 (left + x, top + y)
             };
-            self.put(x, y, &colour.mix(part));
+            self.put(x, y, &color.mix(part));
         });
         Ok(())
     }
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dashes_go_on_around_corners() {
+    fn dashes_continue_around_corners() {
         // 10 to the right, 10 down: 4 drawn, 2 skipped. Drawn along the path: 0..4, 6..10, 12..16,
         // 18..20.
         let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], 4.0, 2.0);

@@ -3,10 +3,10 @@
 use plotters::prelude::*;
 
 use super::{Frame, Painter};
+use crate::drawing::canvas::{Anchor, Point};
+use crate::drawing::palette::INK;
+use crate::drawing::{Chart, Element, Marker};
 use crate::error::ReportError;
-use crate::figure::canvas::{Anchor, Point};
-use crate::figure::palette::INK;
-use crate::figure::{Chart, Element, Marker};
 
 impl<B: DrawingBackend> Painter<'_, '_, B> {
     /// Arranges names in as many rows as they need, with the position of each.
@@ -50,21 +50,21 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         let middle = (x + SWATCH / 2.0, y);
         let line = self.style.line;
         match mark {
-            Element::Line { hue, dash, .. } => match dash.lengths() {
-                None => self.canvas.line(&ends, hue.colour().into(), line),
-                Some(lengths) => self.canvas.dashed(&ends, lengths, hue.colour().into(), line),
+            Element::Line { color, dash, .. } => match dash.lengths() {
+                None => self.canvas.line(&ends, color.rgb().into(), line),
+                Some(lengths) => self.canvas.dashed(&ends, lengths, color.rgb().into(), line),
             },
-            Element::Dots { hue, marker, .. } => match marker {
-                Marker::Dot | Marker::Disc => self.canvas.disc(middle, line * 1.8, hue.colour().into()),
-                Marker::Cross => self.cross(middle, *hue),
+            Element::Dots { color, marker, .. } => match marker {
+                Marker::Dot | Marker::Disc => self.canvas.disc(middle, line * 1.8, color.rgb().into()),
+                Marker::Cross => self.cross(middle, *color),
             },
-            Element::Bars { hue, .. } | Element::Spans { hue, .. } | Element::Boxes { hue, .. } => {
+            Element::Bars { color, .. } | Element::Spans { color, .. } | Element::Boxes { color, .. } => {
                 let half = self.style.tick * 0.32;
                 let from = (x + 4.0, y - half);
                 self.canvas
-                    .rectangle(from, (x + SWATCH - 2.0, y + half), hue.colour().into())
+                    .rectangle(from, (x + SWATCH - 2.0, y + half), color.rgb().into())
             }
-            Element::Words { .. } | Element::Band { .. } => Ok(()),
+            Element::Texts { .. } | Element::Band { .. } => Ok(()),
         }
     }
 }
@@ -78,7 +78,7 @@ fn name_of(mark: &Element) -> &str {
         | Element::Dots { name, .. }
         | Element::Bars { name, .. }
         | Element::Spans { name, .. } => name,
-        Element::Boxes { .. } | Element::Words { .. } | Element::Band { .. } => "",
+        Element::Boxes { .. } | Element::Texts { .. } | Element::Band { .. } => "",
     }
 }
 

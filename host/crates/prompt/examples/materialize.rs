@@ -1,7 +1,7 @@
 //! Prints the speed of synthetic text, alone and inside a chat template, and the time to load a
 //! tokenizer.
 //!
-//! `cargo run --release -p veeksha-prompt --example materialise [TOKENIZER | large] [TEMPLATE]`
+//! `cargo run --release -p veeksha-prompt --example materialize [TOKENIZER | large] [TEMPLATE]`
 //!
 //! `large` trains a byte-level BPE of some 90,000 tokens on text of made-up words. Without a
 //! template, ChatML is used.
@@ -13,7 +13,7 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, TokenizerBuilder};
 use veeksha_clock::RunClock;
 use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Seed, Segment};
-use veeksha_prompt::{ChatTemplate, Materialiser, PromptTarget, Tokenizer};
+use veeksha_prompt::{ChatTemplate, Materializer, PromptTarget, Tokenizer};
 use veeksha_stats::RandomStream;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Failure> {
         )?,
     };
     let start = clock.now();
-    let plain = Materialiser::new(tokenizer.clone())?;
+    let plain = Materializer::new(tokenizer.clone())?;
     println!(
         "{}: {} tokens; {} words found in {:.1} ms, lengths {}",
         tokenizer.name(),
@@ -47,23 +47,23 @@ fn main() -> Result<(), Failure> {
     );
 
     let of = |target| {
-        Ok::<_, Failure>(Materialiser::new(tokenizer.clone())?.with_template(template.clone(), target))
+        Ok::<_, Failure>(Materializer::new(tokenizer.clone())?.with_template(template.clone(), target))
     };
     let (counted, wrapped) = (of(PromptTarget::Content)?, of(PromptTarget::Wrapped)?);
-    for (name, materialiser) in [
+    for (name, materializer) in [
         ("no template", &plain),
         ("template counted", &counted),
         ("template inside the length", &wrapped),
     ] {
         for tokens in [128, 1024, 16_384] {
             let rounds = 10_000_000 / tokens;
-            let rate = speed(&clock, rounds, tokens, |seed| unique(seed, tokens), materialiser)?;
+            let rate = speed(&clock, rounds, tokens, |seed| unique(seed, tokens), materializer)?;
             println!("unique prompts of {tokens:>5} tokens, {name:<26}: {rate:7.1} M tokens/s on one core");
         }
-        let rate = speed(&clock, 10_000, 1200, shared_prefix, materialiser)?;
+        let rate = speed(&clock, 10_000, 1200, shared_prefix, materializer)?;
         println!("prompts of 1000 shared and 200 unique, {name:<21}: {rate:7.1} M tokens/s on one core");
-        check(&tokenizer, &template, materialiser, name)?;
-        let notes = materialiser.template_notes();
+        check(&tokenizer, &template, materializer, name)?;
+        let notes = materializer.template_notes();
         if notes.too_short + notes.refused > 0 {
             return Err(format!("not all prompts were wrapped: {notes:?}").into());
         }
@@ -114,11 +114,11 @@ fn speed(
     rounds: u32,
     tokens: u32,
     request: impl Fn(u32) -> Request,
-    materialiser: &Materialiser,
+    materializer: &Materializer,
 ) -> Result<f64, Failure> {
     let start = clock.now();
     for seed in 0..rounds {
-        let prepared = materialiser.prepare(request(seed))?;
+        let prepared = materializer.prepare(request(seed))?;
         let exact =
             prepared.prompt_tokens == tokens || prepared.prompt_tokens + prepared.template_tokens == tokens;
         if !exact {
@@ -137,12 +137,12 @@ fn speed(
 fn check(
     tokenizer: &Tokenizer,
     template: &ChatTemplate,
-    materialiser: &Materialiser,
+    materializer: &Materializer,
     name: &str,
 ) -> Result<(), Failure> {
     let mut exact = 0;
     for seed in 0..1000 {
-        let prepared = materialiser.prepare(unique(seed, 200 + seed % 400))?;
+        let prepared = materializer.prepare(unique(seed, 200 + seed % 400))?;
         let text = &*prepared.messages[0].text;
         let whole = match prepared.template_tokens {
             0 => tokenizer.count(text),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_brought_to_the_unit_of_what_it_bounds() {
+    fn converts_bounds_to_the_unit_of_the_metric() {
         let cases = [
             (bound(0.5, BoundUnit::Time), "s", 0.5),
             (bound(0.5, BoundUnit::Time), "ms", 500.0),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_of_another_kind_does_not_fit() {
+    fn refuses_bounds_of_another_dimension() {
         let text = |bound: Bound, unit| bound.in_unit(unit).unwrap_err().to_string();
         insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "tokens"), @"`500ms` is a time, but the metric's unit is `tokens`; leave `ms` out, or bound another metric");
         insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "1"), @"`500ms` is a time, but the metric's unit is a plain ratio; leave `ms` out, or bound another metric");

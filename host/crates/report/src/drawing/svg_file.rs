@@ -3,34 +3,34 @@
 use plotters::prelude::*;
 
 use super::canvas::{Canvas, FINE, Medium};
-use super::{Figure, draw};
+use super::{Drawing, draw};
 use crate::error::ReportError;
 
-impl Figure {
+impl Drawing {
     /// Returns the text of an SVG file of 800 by 500 pixels; texts use the viewer's sans-serif
     /// font.
     pub fn svg(&self) -> Result<String, ReportError> {
         drawn(draw::SIZE, |canvas| {
-            draw::figure(self, canvas, draw::Style::LARGE)
+            draw::drawing(self, canvas, draw::Style::LARGE)
         })
     }
 }
 
 /// Renders several drawings as one SVG, each 480 by 300 pixels, two per row.
-pub(crate) fn grid(figures: &[Figure]) -> Result<String, ReportError> {
+pub(crate) fn grid(drawings: &[Drawing]) -> Result<String, ReportError> {
     let (width, height) = draw::SMALL_SIZE;
-    let columns = figures.len().clamp(1, 2);
+    let columns = drawings.len().clamp(1, 2);
     let size = (
         width * columns as u32,
-        height * figures.len().div_ceil(columns) as u32,
+        height * drawings.len().div_ceil(columns) as u32,
     );
     drawn(size, |canvas| {
-        for (number, figure) in figures.iter().enumerate() {
+        for (number, drawing) in drawings.iter().enumerate() {
             let place = (
                 f64::from(width) * (number % columns) as f64,
                 f64::from(height) * (number / columns) as f64,
             );
-            draw::figure(figure, &canvas.at(place), draw::Style::SMALL)?;
+            draw::drawing(drawing, &canvas.at(place), draw::Style::SMALL)?;
         }
         Ok(())
     })

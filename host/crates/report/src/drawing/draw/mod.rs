@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use super::axis::Fitted;
 use super::canvas::{Anchor, Canvas, Point};
 use super::palette::{FAINT, GRID, INK, LINE, SOFT};
-use super::{Chart, Element, Figure};
+use super::{Chart, Drawing, Element};
 use crate::error::ReportError;
 
 /// Size of a single drawing in pixels.
@@ -69,8 +69,8 @@ impl Frame {
 }
 
 /// Draws at the canvas's origin.
-pub(super) fn figure<B: DrawingBackend>(
-    figure: &Figure,
+pub(super) fn drawing<B: DrawingBackend>(
+    drawing: &Drawing,
     canvas: &Canvas<'_, B>,
     style: Style,
 ) -> Result<(), ReportError> {
@@ -81,24 +81,24 @@ pub(super) fn figure<B: DrawingBackend>(
         right: width - style.margin,
         bottom: height - style.margin * 0.7,
     };
-    let mut headline = |text: &str, size: f64, colour: &RGBColor| {
+    let mut headline = |text: &str, size: f64, color: &RGBColor| {
         if text.is_empty() {
             return Ok(());
         }
         let text = canvas.cut(text, size, frame.width());
         let middle = frame.top + size * 0.5;
         frame.top += size * 1.25;
-        canvas.text(&text, (frame.left, middle), size, Anchor::Left, colour)
+        canvas.text(&text, (frame.left, middle), size, Anchor::Left, color)
     };
-    headline(&figure.title, style.title, &INK)?;
-    headline(&figure.subtitle, style.tick, &SOFT)?;
+    headline(&drawing.title, style.title, &INK)?;
+    headline(&drawing.subtitle, style.tick, &SOFT)?;
     frame.top += style.margin * 0.4;
 
-    let count = figure.charts.len().max(1) as f64;
+    let count = drawing.charts.len().max(1) as f64;
     let each = frame.height() / count;
     // Axes below each other begin at the same position.
     let room = (frame.width() / (style.tick * 5.0), each / (style.tick * 3.2));
-    let fitted: Vec<_> = figure
+    let fitted: Vec<_> = drawing
         .charts
         .iter()
         .map(|chart| Prepared::of(chart, room))
@@ -110,7 +110,7 @@ pub(super) fn figure<B: DrawingBackend>(
         .map(|(_, label)| canvas.width_of(label, style.tick))
         .fold(0.0, f64::max);
     let numbers = numbers.min(frame.width() * 0.3);
-    for (place, (chart, prepared)) in figure.charts.iter().zip(&fitted).enumerate() {
+    for (place, (chart, prepared)) in drawing.charts.iter().zip(&fitted).enumerate() {
         let part = Frame {
             top: frame.top + each * place as f64,
             bottom: frame.top + each * (place as f64 + 1.0),
@@ -171,7 +171,7 @@ fn reach(mark: &Element) -> Vec<Point> {
             .iter()
             .flat_map(|(at, low, high)| [(*at, *low), (*at, *high)])
             .collect(),
-        Element::Words { .. } => Vec::new(),
+        Element::Texts { .. } => Vec::new(),
     };
     finite(&points)
 }
@@ -226,13 +226,13 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
 
     fn grid(&self, chart: &Chart, frame: &Frame) -> Result<(), ReportError> {
         let Prepared { x, y } = self.prepared;
-        let upright = |value: f64, colour: RGBColor| {
+        let upright = |value: f64, color: RGBColor| {
             let at = frame.left + frame.width() * x.place(value);
-            self.canvas.hairline((at, frame.top), (at, frame.bottom), &colour)
+            self.canvas.hairline((at, frame.top), (at, frame.bottom), &color)
         };
-        let level = |value: f64, colour: RGBColor| {
+        let level = |value: f64, color: RGBColor| {
             let at = frame.bottom - frame.height() * y.place(value);
-            self.canvas.hairline((frame.left, at), (frame.right, at), &colour)
+            self.canvas.hairline((frame.left, at), (frame.right, at), &color)
         };
         x.minor.iter().try_for_each(|value| upright(*value, FAINT))?;
         y.minor.iter().try_for_each(|value| level(*value, FAINT))?;
