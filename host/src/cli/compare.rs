@@ -14,7 +14,7 @@ use veeksha_compare::{
     join,
 };
 use veeksha_metrics::Catalogue;
-use veeksha_model::{printable, steers};
+use veeksha_model::{alters_display, printable};
 
 use crate::cli::args::CompareArgs;
 use sides::Cell;
@@ -135,12 +135,12 @@ fn not_an_expression(error: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("--fail-if: {error}"))
 }
 
-/// The value as text that steers no terminal: what JSON lets stand as it is and may do so is written as an escape, which is the same string.
+/// The value as text that alters_display no terminal: what JSON lets stand as it is and may do so is written as an escape, which is the same string.
 fn pretty(value: &Value) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
-        match steers(character) && character != '\n' {
+        match alters_display(character) && character != '\n' {
             true => escaped += &format!("\\u{:04x}", u32::from(character)),
             false => escaped.push(character),
         }

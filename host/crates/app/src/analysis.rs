@@ -51,7 +51,7 @@ pub(crate) struct Setup {
 pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> RunDescription {
     let client = &scenario.client;
     let target = match client.targets.as_slice() {
-        [] => client.api_base.as_deref().map(veeksha_model::shown_address),
+        [] => client.api_base.as_deref().map(veeksha_model::redact_address),
         several => Some(format!("{} servers", several.len())),
     };
     let traffic = match &scenario.traffic_scheduler {

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_page::{Live, RunState};
-use veeksha_pipeline::Entry;
+use veeksha_pipeline::EventEntry;
 use veeksha_ports::PluginFailure;
 use veeksha_present::RunAnalysis;
 use veeksha_report::{Progress, ProgressStats, RecordWriter, RunFolder, Trace, stream_line};
@@ -192,7 +192,7 @@ impl<P: RequestPlugins> Collector<P> {
     }
 
     /// Takes in the next event of the pipeline.
-    pub(crate) fn take(&mut self, entry: Entry) {
+    pub(crate) fn take(&mut self, entry: EventEntry) {
         match &mut self.prefixes {
             None => self.pass_on(entry),
             Some(prefixes) => {
@@ -203,8 +203,8 @@ impl<P: RequestPlugins> Collector<P> {
         }
     }
 
-    fn pass_on(&mut self, entry: Entry) {
-        let Entry { event, content, .. } = entry;
+    fn pass_on(&mut self, entry: EventEntry) {
+        let EventEntry { event, content, .. } = entry;
         let event = Arc::new(event);
         let content = content.map(|content| Arc::from(content.text()));
         let mut events = Vec::new();
@@ -275,7 +275,7 @@ impl<P: RequestPlugins> Collector<P> {
 pub(crate) fn on_a_thread(
     collector: Collector<PluginThread>,
     output: ProgressOutput,
-) -> Result<(Sender<Entry>, JoinHandle<Collected>), Failure> {
+) -> Result<(Sender<EventEntry>, JoinHandle<Collected>), Failure> {
     let (sender, entries) = unbounded();
     let body = move || collect(collector, &output, &entries);
     let thread = std::thread::Builder::new().name("collector".into()).spawn(body);
@@ -286,7 +286,7 @@ pub(crate) fn on_a_thread(
 fn collect(
     mut collector: Collector<PluginThread>,
     output: &ProgressOutput,
-    entries: &Receiver<Entry>,
+    entries: &Receiver<EventEntry>,
 ) -> Collected {
     let progress = if output.quiet {
         Progress::hidden()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
 use veeksha_model::Nanos;
-use veeksha_pipeline::{Control, Entry, PipelineError, RunEnd};
+use veeksha_pipeline::{Control, EventEntry, PipelineError, RunEnd};
 use veeksha_ports::{Sinks, Transport};
 use veeksha_scenario::{Runtime, Scenario};
 use veeksha_transport::{HttpTransport, Target};
@@ -26,7 +26,7 @@ pub(crate) fn drive(
     scenario: &Scenario,
     wired: &mut Wired,
     target: Target,
-    events: &Sender<Entry>,
+    events: &Sender<EventEntry>,
     control: &Control,
     refused: &Refused,
 ) -> Result<RunEnd, Failure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use veeksha_events::{Event, FailedPlugin, PluginPart};
+use veeksha_events::{Event, FailedPlugin, PluginRole};
 use veeksha_metrics::{Evaluation, Objectives};
 use veeksha_model::MetricDefinition;
 use veeksha_ports::PluginFailure;
@@ -270,7 +270,7 @@ impl Reevaluation {
             let mut failed = evaluation.failed.iter();
             !verdicts.any(|verdict| verdict.plugin == **check)
                 && !self.evaluators.has(check)
-                && !failed.any(|failed| failed.part == PluginPart::SloCheck && failed.plugin == **check)
+                && !failed.any(|failed| failed.part == PluginRole::SloCheck && failed.plugin == **check)
         })
     }
 
@@ -345,7 +345,7 @@ impl Repeated {
             Event::RunJudged { plugin, .. } => evaluators.has(plugin),
             Event::PluginFailed(failed) => {
                 evaluators.has(&failed.plugin)
-                    || failed.part == PluginPart::SloCheck && evaluators.has_slo_check(&failed.plugin)
+                    || failed.part == PluginRole::SloCheck && evaluators.has_slo_check(&failed.plugin)
             }
             _ => false,
         }

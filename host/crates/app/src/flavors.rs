@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use veeksha_ports::{ArrivalColumn, Cell, Column, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit};
+use veeksha_ports::{
+    ArrivalColumn, CellType, Column, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit,
+};
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{Flavor, LuaColumn, LuaLayout};
 
@@ -110,17 +112,17 @@ fn layout(typed: &LuaLayout, warms_up: bool) -> Layout {
     }
 }
 
-fn cell(typed: veeksha_scenario::Cell) -> Cell {
+fn cell(typed: veeksha_scenario::Cell) -> CellType {
     use veeksha_scenario::Cell as Typed;
     match typed {
-        Typed::Text => Cell::Text,
-        Typed::Count => Cell::Count,
-        Typed::Integer => Cell::Integer,
-        Typed::Number => Cell::Number,
-        Typed::Truth => Cell::Truth,
-        Typed::Items => Cell::Items,
-        Typed::Members => Cell::Members,
-        Typed::Anything => Cell::Anything,
+        Typed::Text => CellType::Text,
+        Typed::Count => CellType::Count,
+        Typed::Integer => CellType::Integer,
+        Typed::Number => CellType::Number,
+        Typed::Truth => CellType::Truth,
+        Typed::Items => CellType::Items,
+        Typed::Members => CellType::Members,
+        Typed::Anything => CellType::Anything,
     }
 }
 

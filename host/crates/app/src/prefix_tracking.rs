@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use veeksha_events::Event;
 use veeksha_model::{RequestId, Session};
-use veeksha_pipeline::Entry;
+use veeksha_pipeline::EventEntry;
 use veeksha_prefix::PrefixLedger;
 use veeksha_prompt::Tokenizer;
 
@@ -20,7 +20,7 @@ pub(crate) struct Prefixes {
     ideal: HashMap<RequestId, u32>,
     /// Requests whose end was heard of before their dispatch: the dispatcher speaks after it has sent, and a quick answer may
     /// overtake it.
-    early: HashMap<RequestId, Entry>,
+    early: HashMap<RequestId, EventEntry>,
     counts: std::cell::RefCell<HashMap<u64, u32>>,
 }
 
@@ -43,7 +43,7 @@ impl Prefixes {
 
     /// Takes in an entry and gives back what can be passed on now, in order: prompts are seen in the order of dispatch, and
     /// records are completed with what was known of theirs.
-    pub(crate) fn take(&mut self, mut entry: Entry) -> Vec<Entry> {
+    pub(crate) fn take(&mut self, mut entry: EventEntry) -> Vec<EventEntry> {
         match &mut entry.event {
             Event::Dispatched { request, .. } => {
                 let request = *request;

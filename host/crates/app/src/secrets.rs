@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use veeksha_model::{REMOVED, shown_address};
+use veeksha_model::{REDACTED, redact_address};
 use veeksha_scenario::Setting;
 
 /// The settings of all runs of a sweep as they may be shown. Values of a key that look alike then are told apart by their place among them:
@@ -32,7 +32,7 @@ pub(crate) fn mask<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
 
 /// Whether something was removed from the text of a setting.
 pub fn is_masked(text: &str) -> bool {
-    text.contains(REMOVED)
+    text.contains(REDACTED)
 }
 
 /// Whether the text of a setting has the place of what was removed from it among others that look like it.
@@ -46,7 +46,7 @@ pub fn is_numbered(text: &str) -> bool {
 
 fn masked_value(setting: &Setting) -> Value {
     if is_secret(&setting.path) {
-        return REMOVED.into();
+        return REDACTED.into();
     }
     let mut value = setting.value.clone();
     mask_within(&mut value);
@@ -85,8 +85,8 @@ pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
         // The parameters of an address are not keys of ours.
         let assignment = word.split_once('=').filter(|(name, _)| !name.contains("://"));
         match assignment {
-            _ if hidden => words.push(REMOVED.to_owned()),
-            Some((name, _)) if is_secret(name) => words.push(format!("{name}={REMOVED}")),
+            _ if hidden => words.push(REDACTED.to_owned()),
+            Some((name, _)) if is_secret(name) => words.push(format!("{name}={REDACTED}")),
             Some((name, value)) => words.push(format!("{name}={}", shown(value))),
             None => words.push(shown(&word)),
         }
@@ -98,7 +98,7 @@ pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
 /// A text that may be an address.
 fn shown(text: &str) -> String {
     match text.contains("://") {
-        true => shown_address(text),
+        true => redact_address(text),
         false => text.to_owned(),
     }
 }
@@ -114,7 +114,7 @@ fn mask_within(value: &mut Value) {
         Value::Object(entries) => {
             for (key, value) in entries {
                 match is_secret(key) {
-                    true => *value = REMOVED.into(),
+                    true => *value = REDACTED.into(),
                     false => mask_within(value),
                 }
             }

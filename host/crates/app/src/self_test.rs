@@ -13,7 +13,7 @@ use veeksha_certificate::{SelfTest, TwinRequest, compare};
 use veeksha_events::{Event, RequestRecord};
 use veeksha_metrics::{Evaluation, Metric};
 use veeksha_model::Nanos;
-use veeksha_pipeline::{Control, Entry};
+use veeksha_pipeline::{Control, EventEntry};
 use veeksha_scenario::{ClientKind, Document, Scenario};
 use veeksha_simulator::TruthRecord;
 
@@ -197,7 +197,7 @@ fn send(
     let mut loaded = Source::of(document, ".".into()).settle(&[], &[], false)?;
     let (target, _) = target::settle(&mut loaded, Path::new("self-test"))?;
     let mut wired = wiring::wire(&mut loaded, Mode::Run(Part::default()))?;
-    let (events, inbox) = unbounded::<Entry>();
+    let (events, inbox) = unbounded::<EventEntry>();
     let collector = std::thread::Builder::new()
         .name("collector".into())
         .spawn(move || {

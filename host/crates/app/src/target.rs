@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_endpoint::{Api, Dialect, Pointers, Template, TemplateSpec};
-use veeksha_model::{Framing, Role, printable, shown_address};
+use veeksha_model::{Framing, Role, printable, redact_address};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
 };
@@ -291,7 +291,7 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
                 None => {
                     return Err(Failure::target(format!(
                         "{} has no models",
-                        shown_address(&server.api_base)
+                        redact_address(&server.api_base)
                     ))
                     .hinted("name the model: --client.model NAME"));
                 }
@@ -317,7 +317,7 @@ fn others_answer(target: &Target, patience: Duration) -> Result<(), Failure> {
             Ok(models) if !models.is_empty() && !models.contains(&target.api.model) => {
                 terminal::err(format!(
                     "note: {} does not list the model `{}`; it has {}",
-                    shown_address(&server.api_base),
+                    redact_address(&server.api_base),
                     printable(&target.api.model),
                     printable(&models.join(", "))
                 ));

@@ -23,7 +23,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// What the pipeline calls once a second.
-    pub(crate) fn of_a_run() -> veeksha_pipeline::Watch {
+    pub(crate) fn of_a_run() -> veeksha_pipeline::ThreadWatch {
         let mut watch = Watch {
             clock: RunClock::starting_now(),
             // Before the run's threads are there: what the first look sees of them is all that they have done.

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readings_never_go_back_and_share_the_origin() {
+    fn readings_are_monotonic_and_share_origin() {
         let clock = RunClock::starting_now();
         let other = RunClock::with_origin(clock.origin());
         let (a, b, c) = (clock.now(), other.now(), clock.now());

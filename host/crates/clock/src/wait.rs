@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_never_ends_early() {
+    fn sleep_until_never_ends_early() {
         let clock = RunClock::starting_now();
         let deadline = clock.now() + 2_000_000;
         sleep_until(clock, deadline);
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passed_deadline_does_not_wait() {
+    fn sleep_until_returns_at_once_after_deadline() {
         let clock = RunClock::with_origin(0);
         sleep_until(clock, 1);
     }

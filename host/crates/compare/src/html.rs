@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use veeksha_model::steers;
+use veeksha_model::alters_display;
 
 use crate::comparison::SideLabels;
 use crate::comparison::{Candidate, Comparison};
@@ -255,7 +255,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
             '\'' => safe += "&#39;",
-            c if steers(c) => safe.push('\u{fffd}'),
+            c if alters_display(c) => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
     }

@@ -174,14 +174,14 @@ pub struct FailedPlugin {
     /// Name of the plugin.
     pub plugin: String,
     /// The plugin's role in the run.
-    pub part: PluginPart,
+    pub part: PluginRole,
     /// One line with the failing function and the cause.
     pub message: String,
 }
 
 /// The role of a plugin in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PluginPart {
+pub enum PluginRole {
     /// It measures a metric.
     Metric,
     /// It judges each request.
@@ -190,16 +190,16 @@ pub enum PluginPart {
     SloCheck,
 }
 
-impl PluginPart {
+impl PluginRole {
     /// All of them.
-    pub const ALL: [PluginPart; 3] = [PluginPart::Metric, PluginPart::RequestCheck, PluginPart::SloCheck];
+    pub const ALL: [PluginRole; 3] = [PluginRole::Metric, PluginRole::RequestCheck, PluginRole::SloCheck];
 
     /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
-            PluginPart::Metric => "metric",
-            PluginPart::RequestCheck => "request_check",
-            PluginPart::SloCheck => "slo_check",
+            PluginRole::Metric => "metric",
+            PluginRole::RequestCheck => "request_check",
+            PluginRole::SloCheck => "slo_check",
         }
     }
 }

@@ -9,7 +9,7 @@ mod event;
 mod wire;
 
 pub use event::{
-    Event, FailedPlugin, NeverSentReason, PluginCall, PluginPart, RunInfo, SessionEnd, ThreadSample,
+    Event, FailedPlugin, NeverSentReason, PluginCall, PluginRole, RunInfo, SessionEnd, ThreadSample,
 };
 pub use veeksha_model::{RequestRecord, Status};
 pub use wire::{Latencies, request_line, trace_line};

@@ -1,7 +1,7 @@
 //! What a trace says of a request, as a script writes it among the request's fields.
 
 use mlua::Value;
-use veeksha_model::{Answer, HistoryMode, Replay, ToolCall};
+use veeksha_model::{HistoryMode, RecordedAnswer, Replay, ToolCall};
 
 use crate::budget::Budget;
 use crate::duration;
@@ -52,17 +52,17 @@ fn history_mode(at: &At<'_>, value: &Value) -> Result<HistoryMode, Shape> {
 }
 
 /// Content, or a table with content and calls.
-fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Answer, Shape> {
+fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<RecordedAnswer, Shape> {
     let table = match value {
         Value::Table(table) if table.raw_len() == 0 => table,
         said => {
-            return Ok(Answer {
+            return Ok(RecordedAnswer {
                 content: content(at, said, budget)?,
                 tool_calls: Vec::new(),
             });
         }
     };
-    let mut answer = Answer::default();
+    let mut answer = RecordedAnswer::default();
     each_field(at, table, &ANSWER_FIELDS, |key, at, value| {
         match key {
             "content" => answer.content = content(at, value, budget)?,
@@ -70,7 +70,7 @@ fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Answer, Shape> 
         }
         Ok(())
     })?;
-    if answer == Answer::default() {
+    if answer == RecordedAnswer::default() {
         return Err(at.shape("the answer says nothing; give it `content` or `tool_calls`, or leave it out"));
     }
     Ok(answer)

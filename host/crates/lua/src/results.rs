@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mlua::{Lua, MultiValue, Table, UserData, UserDataMethods, Value};
 use veeksha_model::{Label, Nanos};
-use veeksha_ports::{RunResults, Stats};
+use veeksha_ports::{MetricStats, RunResults};
 
 use crate::budget::Budget;
 use crate::request::labels;
@@ -80,7 +80,7 @@ fn asked(at: &At<'_>, metric: Option<&Value>, filter: Option<&Value>) -> Result<
 }
 
 /// A figure of no samples is no figure: only `count` is there.
-fn stats(lua: &Lua, stats: &Stats) -> mlua::Result<Table> {
+fn stats(lua: &Lua, stats: &MetricStats) -> mlua::Result<Table> {
     let table = lua.create_table_with_capacity(0, 9)?;
     table.raw_set("count", stats.count as f64)?;
     if stats.count > 0 {

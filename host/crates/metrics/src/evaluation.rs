@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use veeksha_events::{FailedPlugin, PluginPart};
+use veeksha_events::{FailedPlugin, PluginRole};
 use veeksha_model::Nanos;
 use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
@@ -297,7 +297,7 @@ impl Evaluation {
 
     /// `metrics/slo_results.json`.
     pub fn slo_results(&self) -> Value {
-        let failed = |failed: &&FailedPlugin| failed.part != PluginPart::Metric;
+        let failed = |failed: &&FailedPlugin| failed.part != PluginRole::Metric;
         self.slos.json(self.failed.iter().filter(failed))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use veeksha_model::{Label, Nanos};
-use veeksha_ports::{RunResults, Stats, WindowStats};
+use veeksha_ports::{MetricStats, RunResults, WindowStats};
 use veeksha_stats::Summary;
 
 use crate::catalogue::Catalogue;
@@ -249,7 +249,7 @@ impl RunResults for RunSamples {
         self.figures.get(&Figure::of_name(name)?).copied()
     }
 
-    fn stats(&self, metric: &str, filter: &[Label]) -> Stats {
+    fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
         if filter.is_empty() {
             return stats(self.summary(metric));
         }

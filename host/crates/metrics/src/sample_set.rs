@@ -1,6 +1,6 @@
 //! A set of samples of one metric, and the figures of it.
 
-use veeksha_ports::Stats;
+use veeksha_ports::MetricStats;
 use veeksha_stats::{Summary, Weighted, interpolate, percentile, weighted_percentile, weighted_summary};
 
 use crate::pooled::{GapSet, Moments, TokenSet};
@@ -138,8 +138,8 @@ fn ranks_of(count: u64, ps: &[f64]) -> Vec<u64> {
 }
 
 /// A summary in the shape that plugins see; all 0 where there is none.
-pub(crate) fn stats(summary: Option<&Summary>) -> Stats {
-    summary.map_or_else(Stats::default, |summary| Stats {
+pub(crate) fn stats(summary: Option<&Summary>) -> MetricStats {
+    summary.map_or_else(MetricStats::default, |summary| MetricStats {
         count: summary.count as u64,
         mean: summary.mean,
         std: summary.std,

@@ -7,9 +7,10 @@ use std::borrow::Cow;
 /// text (OWASP, "CSV Injection"). Numbers are not changed.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     let is_taken_for_a_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    match is_taken_for_a_formula && text.parse::<f64>().is_err() {
-        true => Cow::Owned(format!("'{text}")),
-        false => Cow::Borrowed(text),
+    if is_taken_for_a_formula && text.parse::<f64>().is_err() {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -18,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formulas_become_texts_and_numbers_stay() {
+    fn csv_cell_escapes_formulas_but_not_numbers() {
         for (text, cell) in [
             ("=1+1", "'=1+1"),
             ("=HYPERLINK(\"http://x\")", "'=HYPERLINK(\"http://x\")"),

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diamond_is_a_graph() {
+    fn accepts_diamond_graph() {
         let graph = [
             request(0, &[], None),
             request(1, &[0], Some(0)),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_defect_is_named() {
+    fn reports_every_graph_defect() {
         let cases: [(&[Request], GraphError); 6] = [
             (&[], GraphError::Empty),
             (
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_step_may_name_earlier_nodes_but_not_redefine_them() {
+    fn later_step_may_reference_but_not_redefine_nodes() {
         let known = HashSet::from([NodeId(0)]);
         assert_eq!(check_session(&[request(1, &[0], Some(0))], &known), Ok(()));
         assert_eq!(
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn order_does_not_matter_and_many_parents_are_checked_too() {
+    fn accepts_any_node_order_and_checks_many_parents() {
         let graph = [
             request(5, &[2, 9], Some(9)),
             request(9, &[2], None),

@@ -14,22 +14,22 @@ mod measure;
 mod printable;
 mod prompt;
 mod record;
+mod redact;
 mod replay;
 mod response;
 mod session;
-mod shown;
 
 pub use csv_cell::csv_cell;
 pub use graph::{GraphError, check_session};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
 pub use measure::{Better, MetricDefinition, MetricSample};
-pub use printable::{printable, printable_lines, steers};
+pub use printable::{alters_display, printable, printable_lines};
 pub use prompt::{History, Prepared, PreparedMessage};
 pub use record::{RequestRecord, Status};
-pub use replay::{Answer, HistoryMode, Recorded, Replay};
+pub use redact::{REDACTED, is_safe_header, redact_address};
+pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
 pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,
 };
 pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};
-pub use shown::{REMOVED, is_harmless_header, shown_address};

@@ -8,7 +8,7 @@ const TAKEN_OUT: char = '\u{fffd}';
 /// visible: control characters (including ESC and C1), line and paragraph separators, and
 /// characters that change the writing direction (Unicode's `Bidi_Control`, annex 9), which could
 /// display text in another order.
-pub fn steers(character: char) -> bool {
+pub fn alters_display(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -19,12 +19,12 @@ pub fn steers(character: char) -> bool {
 /// Replaces every control character, including line breaks, so that the text stays within its line.
 /// The number of characters does not change.
 pub fn printable(text: &str) -> String {
-    text.replace(steers, TAKEN_OUT.encode_utf8(&mut [0; 4]))
+    text.replace(alters_display, TAKEN_OUT.encode_utf8(&mut [0; 4]))
 }
 
 /// A text of several lines: as [`printable`], but its line breaks and tabs stay.
 pub fn printable_lines(text: &str) -> String {
-    let taken_out = |character: char| steers(character) && !matches!(character, '\n' | '\t');
+    let taken_out = |character: char| alters_display(character) && !matches!(character, '\n' | '\t');
     text.replace(taken_out, TAKEN_OUT.encode_utf8(&mut [0; 4]))
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_steers_a_terminal_or_a_log() {
+    fn printable_removes_control_characters() {
         let hostile = "a\u{1b}[2J\u{9b}1m\r\n::error::b\u{202e}c\u{2066}d\u{2028}e\u{7f}\tf";
         assert_eq!(
             printable(hostile),
@@ -48,7 +48,7 @@ mod tests {
     /// Letters of every script, joiners of emoji and of Indic scripts, and right-to-left letters
     /// themselves are only seen.
     #[test]
-    fn what_is_only_seen_stays() {
+    fn printable_keeps_visible_characters() {
         for seen in ["größe µs … →", "模型", "مرحبا", "שלום", "क्‍ष", "👩‍🚀"]
         {
             assert_eq!(printable(seen), seen);

@@ -31,7 +31,7 @@ impl HistoryMode {
 
 /// The recorded answer of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct RecordedAnswer {
     /// The text of the answer.
     pub content: Vec<Segment>,
     /// The function calls that were asked for.
@@ -58,7 +58,7 @@ pub struct Replay {
     /// The history that it sends.
     pub history: HistoryMode,
     /// The recorded answer, for requests that continue it in [`HistoryMode::Recorded`].
-    pub answer: Option<Answer>,
+    pub answer: Option<RecordedAnswer>,
     /// Measurements from the recording.
     pub recorded: Recorded,
 }

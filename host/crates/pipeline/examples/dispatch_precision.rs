@@ -16,7 +16,7 @@ use veeksha_clock::RunClock;
 use veeksha_model::{Message, NodeId, OutputSpec, Request, Response, Role, Segment, Session};
 use veeksha_pipeline::{Control, PipelineError, Plan, Schedule, run};
 use veeksha_ports::{
-    ConnectionUse, Job, Outcome, PluginFailure, SessionSource, Sinks, Timings, Transport, Workload,
+    ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
     WorkloadFactory, WorkloadInfo,
 };
 use veeksha_prompt::{Materializer, Tokenizer};
@@ -86,7 +86,7 @@ impl Transport for AtOnce {
             lateness.stamped.push(job.dispatched_at - job.intended);
             lateness.submitted.push(now.saturating_sub(job.dispatched_at));
         }
-        (self.sinks.returned)(Box::new(Outcome {
+        (self.sinks.returned)(Box::new(RequestOutcome {
             timings: Timings {
                 completed_at: now,
                 ..Timings::default()

@@ -19,7 +19,7 @@ use veeksha_model::{
 };
 use veeksha_pipeline::{Control, PipelineError, Plan, Schedule, run};
 use veeksha_ports::{
-    ConnectionUse, Job, Outcome, PluginFailure, SessionSource, Sinks, Timings, Transport, Workload,
+    ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
     WorkloadFactory, WorkloadInfo,
 };
 use veeksha_prompt::{Materializer, Tokenizer};
@@ -96,7 +96,7 @@ impl Transport for AtOnce {
             output_tokens: 64,
             ..Response::default()
         };
-        (self.sinks.returned)(Box::new(Outcome {
+        (self.sinks.returned)(Box::new(RequestOutcome {
             timings: Timings {
                 completed_at: now,
                 ..Timings::default()

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_and_content_are_texts_of_their_own() {
+    fn reasoning_and_content_are_separate_texts() {
         let tokenizer = Tokenizer::embedded().unwrap();
         let (thought, said) = ("let me think about it", "yes");
         let texts = [thought.len() as u32, said.len() as u32];
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_guessed() {
+    fn unknown_chunk_tokens_are_not_guessed() {
         let tokenizer = Tokenizer::embedded().unwrap();
         let of = |kinds: &[ChunkKind], texts: &[u32]| {
             tokens_by_chunk(&tokenizer, &response("", "hello"), kinds, texts)

@@ -1,4 +1,4 @@
-//! Completion: outcomes become answers for the scheduler, then records.
+//! CompletionContext: outcomes become answers for the scheduler, then records.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,43 +7,43 @@ use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ChunkKind, ErrorClass, FailureReason, History, Nanos, Prepared, Response};
-use veeksha_ports::{Outcome, Returned};
+use veeksha_ports::{PendingOutcome, RequestOutcome};
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::Input;
 
 use crate::chunk_tokens::tokens_by_chunk;
 use crate::control::Control;
-use crate::dispatcher::Notice;
-use crate::entry::{Content, Entry};
-use crate::inbox::Line;
-use crate::part::Part;
+use crate::dispatcher::CoordinatorMessage;
+use crate::entry::{Content, EventEntry};
+use crate::inbox::InputSender;
+use crate::partition::Partition;
 
 /// Channels and settings of a completion thread.
-pub(crate) struct Completion {
+pub(crate) struct CompletionContext {
     pub(crate) clock: RunClock,
     /// Time between the start of the transport's clock and the run's: the duration of the warm-up.
     pub(crate) transport_lead: Nanos,
     pub(crate) tokenizer: Tokenizer,
-    pub(crate) part: Part,
-    pub(crate) dispatchers: Vec<Line<Input<Prepared>>>,
-    pub(crate) notices: Sender<Notice>,
-    pub(crate) events: Sender<Entry>,
+    pub(crate) part: Partition,
+    pub(crate) dispatchers: Vec<InputSender<Input<Prepared>>>,
+    pub(crate) notices: Sender<CoordinatorMessage>,
+    pub(crate) events: Sender<EventEntry>,
     pub(crate) include_content: bool,
     pub(crate) target: Arc<TargetWatch>,
 }
 
 /// The work of one completion thread: ends at an end mark (`None`).
-pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Box<dyn Returned>>>) {
+pub(crate) fn complete(context: &CompletionContext, outcomes: &Receiver<Option<Box<dyn PendingOutcome>>>) {
     while let Ok(Some(returned)) = outcomes.recv() {
-        let processed_at = lines.clock.now();
+        let processed_at = context.clock.now();
         let mut outcome = returned.outcome();
-        put_on_the_runs_clock(&mut outcome, lines.transport_lead);
+        put_on_the_runs_clock(&mut outcome, context.transport_lead);
         if let Some(failure) = outcome.codec_failure.take() {
             // The coordinator outlives the completion threads.
-            let _ = lines.notices.send(Notice::CodecFailed(failure));
+            let _ = context.notices.send(CoordinatorMessage::CodecFailed(failure));
         }
-        let answer = count_output(&lines.tokenizer, outcome);
-        lines.target.saw(&answer.result);
+        let answer = count_output(&context.tokenizer, outcome);
+        context.target.observe(&answer.result);
         // The scheduler first: a child may be due at once.
         let request = answer.outcome.job.id;
         let at = answer.outcome.timings.completed_at;
@@ -60,14 +60,14 @@ pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Box<dyn Re
             },
         };
         // The collector outlives the run.
-        lines.dispatchers[lines.part.dispatcher(request.session)].send(input);
+        context.dispatchers[context.part.dispatcher(request.session)].send(input);
         let content = match &answer.result {
-            Ok(response) if lines.include_content => Some(Content::Answered(response.clone())),
+            Ok(response) if context.include_content => Some(Content::Answered(response.clone())),
             _ => None,
         };
-        let chunk_tokens = chunk_tokens(&lines.tokenizer, &answer);
+        let chunk_tokens = chunk_tokens(&context.tokenizer, &answer);
         let event = Event::Finished(Box::new(record(answer, chunk_tokens, processed_at)));
-        let _ = lines.events.send(Entry {
+        let _ = context.events.send(EventEntry {
             content,
             ..event.into()
         });
@@ -75,7 +75,7 @@ pub(crate) fn complete(lines: &Completion, outcomes: &Receiver<Option<Box<dyn Re
 }
 
 /// The transport's stamps count from its own start, which a warm-up puts before the run's.
-fn put_on_the_runs_clock(outcome: &mut Outcome, lead: Nanos) {
+fn put_on_the_runs_clock(outcome: &mut RequestOutcome, lead: Nanos) {
     if lead == 0 {
         return;
     }
@@ -116,7 +116,7 @@ impl TargetWatch {
         }
     }
 
-    fn saw(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
+    fn observe(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
         if !matches!(result, Err(reason) if reason.class == ErrorClass::Connect) {
             // Loaded first: a store on every answer would invalidate the cache line of the other
             // threads.
@@ -148,7 +148,7 @@ fn count(tokenizer: &Tokenizer, mut text: &str) -> u32 {
 
 /// Returns the number of tokens in each generated chunk, where that differs from one per chunk.
 /// Called after the dispatcher has the answer, because this encodes the text once more.
-fn chunk_tokens(tokenizer: &Tokenizer, answer: &Answer) -> Vec<u32> {
+fn chunk_tokens(tokenizer: &Tokenizer, answer: &CountedOutcome) -> Vec<u32> {
     let Ok(response) = &answer.result else {
         return Vec::new();
     };
@@ -164,14 +164,14 @@ fn chunk_tokens(tokenizer: &Tokenizer, answer: &Answer) -> Vec<u32> {
     tokens_by_chunk(tokenizer, response, &kinds, &outcome.chunk_texts).unwrap_or_default()
 }
 
-struct Answer {
-    outcome: Outcome,
+struct CountedOutcome {
+    outcome: RequestOutcome,
     result: Result<Arc<Response>, Arc<FailureReason>>,
     from_usage: bool,
 }
 
 /// Output tokens are the server's count; where it gave none, the tokenizer's.
-fn count_output(tokenizer: &Tokenizer, mut outcome: Outcome) -> Answer {
+fn count_output(tokenizer: &Tokenizer, mut outcome: RequestOutcome) -> CountedOutcome {
     let from_usage = matches!(&outcome.result, Ok(response) if response.usage.is_some());
     let result = std::mem::replace(&mut outcome.result, Ok(Response::default()));
     let result = result.map_err(Arc::new).map(|mut response| {
@@ -180,20 +180,20 @@ fn count_output(tokenizer: &Tokenizer, mut outcome: Outcome) -> Answer {
         }
         Arc::new(response)
     });
-    Answer {
+    CountedOutcome {
         outcome,
         result,
         from_usage,
     }
 }
 
-fn record(answer: Answer, chunk_tokens: Vec<u32>, processed_at: u64) -> RequestRecord {
-    let Answer {
+fn record(answer: CountedOutcome, chunk_tokens: Vec<u32>, processed_at: u64) -> RequestRecord {
+    let CountedOutcome {
         outcome,
         result,
         from_usage,
     } = answer;
-    let Outcome {
+    let RequestOutcome {
         job,
         timings,
         connection,
@@ -219,7 +219,7 @@ fn record(answer: Answer, chunk_tokens: Vec<u32>, processed_at: u64) -> RequestR
             0,
         ),
     };
-    let sent = Sent::of(&job.request, &job.history);
+    let sent = PromptTokens::of(&job.request, &job.history);
     let request = &job.request.request;
     RequestRecord {
         id: job.id,
@@ -264,14 +264,14 @@ fn record(answer: Answer, chunk_tokens: Vec<u32>, processed_at: u64) -> RequestR
 
 /// Tokens of a prompt as it was sent: every turn's messages and the answer that was given for it,
 /// real or recorded.
-struct Sent {
+struct PromptTokens {
     /// Of the chat template.
     template: u32,
     /// All, those of the template included.
     total: u32,
 }
 
-impl Sent {
+impl PromptTokens {
     fn of(request: &Prepared, history: &Option<Arc<History<Prepared>>>) -> Self {
         let (mut template, mut words) = (request.template_tokens, request.prompt_tokens);
         let mut next = history.as_ref();
@@ -283,7 +283,7 @@ impl Sent {
             }
             next = turn.before.as_ref();
         }
-        Sent {
+        PromptTokens {
             template,
             total: words.saturating_add(template),
         }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_everything_that_was_sent() {
+    fn prompt_tokens_cover_history_and_template() {
         let turn = |before, request, output_tokens: Option<u32>| {
             let response = output_tokens.map(|output_tokens| {
                 Arc::new(Response {
@@ -334,12 +334,12 @@ mod tests {
         };
         let history = turn(None, prepared(100, 7), Some(20));
         let history = turn(history, prepared(1000, 5), None);
-        let sent = Sent::of(&prepared(10_000, 3), &history);
+        let sent = PromptTokens::of(&prepared(10_000, 3), &history);
         assert_eq!((sent.template, sent.total), (15, 11_135));
     }
 
     #[test]
-    fn a_long_text_has_as_many_tokens_in_pieces_as_whole() {
+    fn long_text_counts_equal_in_pieces() {
         let tokenizer = Tokenizer::embedded().unwrap();
         let text = "four words of answer ".repeat(40_000);
         assert!(text.len() > 3 * PIECE_BYTES);
@@ -348,9 +348,9 @@ mod tests {
         assert!(count(&tokenizer, &"ä".repeat(300_000)) > 0);
     }
 
-    fn outcome(result: Result<Response, FailureReason>) -> Outcome {
+    fn outcome(result: Result<Response, FailureReason>) -> RequestOutcome {
         let request = prepared(1, 0);
-        Outcome {
+        RequestOutcome {
             job: Job {
                 id: RequestId {
                     session: SessionId(0),

@@ -9,13 +9,13 @@ use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId}
 use veeksha_ports::{Job, PluginFailure, Transport};
 use veeksha_scheduler::{Action, Input, Scheduler};
 
-use crate::entry::{Content, Entry};
-use crate::inbox::{Heard, Inbox};
-use crate::pieces::Prompt;
+use crate::entry::{Content, EventEntry};
+use crate::inbox::{Inbox, WaitResult};
+use crate::pieces::PromptSource;
 use crate::plan::OnDispatcherStart;
 
 /// A message from a dispatcher or completion thread to the coordinator.
-pub(crate) enum Notice {
+pub(crate) enum CoordinatorMessage {
     /// This number of sessions began: as many more may be made.
     SessionsStarted(u64),
     /// An agent has to be asked.
@@ -36,48 +36,52 @@ pub(crate) enum Notice {
 }
 
 /// Channels and settings of a dispatcher thread.
-pub(crate) struct Lines {
+pub(crate) struct DispatcherContext {
     pub(crate) index: u32,
     pub(crate) clock: RunClock,
     pub(crate) inbox: Inbox<Input<Prepared>>,
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) events: Sender<Entry>,
+    pub(crate) events: Sender<EventEntry>,
     pub(crate) include_content: bool,
     pub(crate) track_prefixes: bool,
     pub(crate) on_start: Option<OnDispatcherStart>,
-    pub(crate) notices: Sender<Notice>,
+    pub(crate) notices: Sender<CoordinatorMessage>,
     /// Number of started sessions after which the coordinator is notified; each notification wakes
     /// it.
-    pub(crate) tell_after: u64,
+    pub(crate) notify_after: u64,
     /// Closed when the thread may end: until then the watch can sample it.
     pub(crate) release: Receiver<()>,
 }
 
 /// The work of one dispatcher thread: ends when its scheduler is done. `due` is what was decided
 /// before the clock's zero, and is carried out then.
-pub(crate) fn dispatch(mut scheduler: Scheduler<Prepared>, due: Vec<Action<Prepared>>, lines: &Lines) {
+pub(crate) fn dispatch(
+    mut scheduler: Scheduler<Prepared>,
+    due: Vec<Action<Prepared>>,
+    context: &DispatcherContext,
+) {
     // Refused in some sandboxes; waits then end up to 50 µs later, which the lateness metrics show.
     veeksha_clock::minimal_timer_slack();
-    if let Some(on_start) = &lines.on_start {
-        on_start(lines.index);
+    if let Some(on_start) = &context.on_start {
+        on_start(context.index);
     }
     let mut actions = due;
     // The clock reads 0 until it begins, so it cannot show when that is: wait for the absolute
     // instant.
-    veeksha_clock::sleep_until(lines.clock, 0);
-    let mut hands = Hands::default();
-    let mut progress = hands.carry_out(&mut actions, lines);
+    veeksha_clock::sleep_until(context.clock, 0);
+    let mut hands = PendingMessages::default();
+    let mut progress = hands.carry_out(&mut actions, context);
     while progress == Progress::Running {
-        let input = match lines.inbox.wait(scheduler.next_wake()) {
-            Heard::Input(input) => input,
-            Heard::Deadline => Input::Tick,
-            Heard::Nobody => break,
+        let input = match context.inbox.wait(scheduler.next_wake()) {
+            WaitResult::Input(input) => input,
+            WaitResult::Deadline => Input::Tick,
+            WaitResult::Disconnected => break,
         };
-        scheduler.on(lines.clock.now(), input, &mut actions);
-        progress = hands.carry_out(&mut actions, lines);
+        scheduler.on(context.clock.now(), input, &mut actions);
+        progress = hands.carry_out(&mut actions, context);
     }
-    let _ = lines.notices.send(Notice::Done);
-    let _ = lines.release.recv();
+    let _ = context.notices.send(CoordinatorMessage::Done);
+    let _ = context.release.recv();
 }
 
 #[derive(PartialEq)]
@@ -89,16 +93,16 @@ enum Progress {
 /// Messages to send once everything that is due has been dispatched. Kept between calls to reuse
 /// its memory.
 #[derive(Default)]
-struct Hands {
-    later: Vec<Entry>,
+struct PendingMessages {
+    later: Vec<EventEntry>,
     /// Sessions that began and that the coordinator does not know of.
     started: u64,
 }
 
-impl Hands {
+impl PendingMessages {
     /// Sends first. Telling the coordinator and the collector may wake their threads, which costs
     /// more than a dispatch.
-    fn carry_out(&mut self, actions: &mut Vec<Action<Prepared>>, lines: &Lines) -> Progress {
+    fn carry_out(&mut self, actions: &mut Vec<Action<Prepared>>, context: &DispatcherContext) -> Progress {
         // Most calls bring nothing.
         if actions.is_empty() {
             return Progress::Running;
@@ -107,7 +111,7 @@ impl Hands {
         let mut notices = Vec::new();
         for action in actions.drain(..) {
             match action {
-                Action::Dispatch { .. } => self.later.extend(sent(action, lines)),
+                Action::Dispatch { .. } => self.later.extend(sent(action, context)),
                 Action::SessionStarted {
                     session,
                     at,
@@ -126,38 +130,40 @@ impl Hands {
                     node,
                     answer,
                     at,
-                } => notices.push(Notice::Ask {
+                } => notices.push(CoordinatorMessage::Ask {
                     session,
                     node,
                     answer,
                     at,
                 }),
-                Action::ForgetAgent { session } => notices.push(Notice::Forget { session }),
-                Action::CancelInFlight => notices.push(Notice::CancelInFlight),
+                Action::ForgetAgent { session } => notices.push(CoordinatorMessage::Forget { session }),
+                Action::CancelInFlight => notices.push(CoordinatorMessage::CancelInFlight),
                 Action::Done => progress = Progress::Done,
                 // All dispatchers see the timeout at the same time: one of them writes it down.
-                Action::TimeoutReached { .. } if lines.index > 0 => {}
-                other => self.later.extend(recorded(other).map(Entry::from)),
+                Action::TimeoutReached { .. } if context.index > 0 => {}
+                other => self.later.extend(recorded(other).map(EventEntry::from)),
             }
         }
         // Neither the collector of events nor the coordinator ends before the dispatchers do.
         for entry in self.later.drain(..) {
-            let _ = lines.events.send(entry);
+            let _ = context.events.send(entry);
         }
-        if self.started >= lines.tell_after {
-            let _ = lines
+        if self.started >= context.notify_after {
+            let _ = context
                 .notices
-                .send(Notice::SessionsStarted(std::mem::take(&mut self.started)));
+                .send(CoordinatorMessage::SessionsStarted(std::mem::take(
+                    &mut self.started,
+                )));
         }
         for notice in notices {
-            let _ = lines.notices.send(notice);
+            let _ = context.notices.send(notice);
         }
         progress
     }
 }
 
 /// Sends a request and returns the event to record.
-fn sent(action: Action<Prepared>, lines: &Lines) -> Option<Entry> {
+fn sent(action: Action<Prepared>, context: &DispatcherContext) -> Option<EventEntry> {
     let Action::Dispatch {
         id,
         intended,
@@ -170,16 +176,16 @@ fn sent(action: Action<Prepared>, lines: &Lines) -> Option<Entry> {
     else {
         return None;
     };
-    let content = lines.include_content.then(|| Content::Sent {
+    let content = context.include_content.then(|| Content::Sent {
         request: payload.clone(),
         history: history.clone(),
     });
-    let prompt = lines.track_prefixes.then(|| Prompt::Sent {
+    let prompt = context.track_prefixes.then(|| PromptSource::Sent {
         request: payload.clone(),
         history: history.clone(),
     });
-    let at = lines.clock.now();
-    lines.transport.submit(Job {
+    let at = context.clock.now();
+    context.transport.submit(Job {
         id,
         intended,
         held,
@@ -194,7 +200,7 @@ fn sent(action: Action<Prepared>, lines: &Lines) -> Option<Entry> {
         intended,
         at,
     };
-    Some(Entry {
+    Some(EventEntry {
         event,
         content,
         prompt,

@@ -6,22 +6,22 @@ use veeksha_events::Event;
 use veeksha_model::{History, Prepared, Response};
 use veeksha_prefix::Piece;
 
-use crate::pieces::Prompt;
+use crate::pieces::PromptSource;
 
 /// An item of the event channel.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct EventEntry {
     /// The event.
     pub event: Event,
     /// The text sent or received: only with [`crate::Plan::include_content`].
     pub content: Option<Content>,
     /// The prompt: only with [`crate::Plan::track_prefixes`].
-    pub(crate) prompt: Option<Prompt>,
+    pub(crate) prompt: Option<PromptSource>,
 }
 
-impl From<Event> for Entry {
+impl From<Event> for EventEntry {
     fn from(event: Event) -> Self {
-        Entry {
+        EventEntry {
             event,
             content: None,
             prompt: None,
@@ -29,7 +29,7 @@ impl From<Event> for Entry {
     }
 }
 
-impl Entry {
+impl EventEntry {
     /// Returns the pieces of a dispatched request's prompt as it was sent: its conversation,
     /// answers included, then its new messages, without the text that a chat template adds. `None`
     /// for every other event, and without [`crate::Plan::track_prefixes`].

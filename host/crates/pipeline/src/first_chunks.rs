@@ -6,24 +6,29 @@ use std::sync::{Arc, OnceLock};
 use veeksha_model::{Nanos, Prepared, RequestId};
 use veeksha_scheduler::Input;
 
-use crate::inbox::Line;
-use crate::part::Part;
+use crate::inbox::InputSender;
+use crate::partition::Partition;
 
 /// Route to the dispatchers. Before the run's clock is known, which is during a warm-up, first
 /// chunks are dropped.
 #[derive(Clone, Default)]
-pub(crate) struct FirstChunks(Arc<OnceLock<Route>>);
+pub(crate) struct FirstChunkRouter(Arc<OnceLock<Route>>);
 
 struct Route {
-    part: Part,
-    dispatchers: Vec<Line<Input<Prepared>>>,
+    part: Partition,
+    dispatchers: Vec<InputSender<Input<Prepared>>>,
     /// Time between the start of the transport's clock and the run's.
     transport_lead: Nanos,
 }
 
-impl FirstChunks {
+impl FirstChunkRouter {
     /// The run begins.
-    pub(crate) fn begin(&self, part: Part, dispatchers: &[Line<Input<Prepared>>], transport_lead: Nanos) {
+    pub(crate) fn begin(
+        &self,
+        part: Partition,
+        dispatchers: &[InputSender<Input<Prepared>>],
+        transport_lead: Nanos,
+    ) {
         let route = Route {
             part,
             dispatchers: dispatchers.to_vec(),
@@ -34,7 +39,7 @@ impl FirstChunks {
     }
 
     /// The transport's callback, on a client thread; `at` is on the transport's clock.
-    pub(crate) fn came(&self, request: RequestId, at: Nanos) {
+    pub(crate) fn on_first_chunk(&self, request: RequestId, at: Nanos) {
         if let Some(route) = self.0.get() {
             let at = at.saturating_sub(route.transport_lead);
             route.dispatchers[route.part.dispatcher(request.session)].send(Input::FirstChunk { request, at });
@@ -49,7 +54,7 @@ mod tests {
     use veeksha_model::{NodeId, SessionId};
     use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
 
-    use crate::inbox::{Heard, Inbox};
+    use crate::inbox::{Inbox, WaitResult};
     use crate::{Plan, Schedule};
 
     fn plan() -> Plan {
@@ -83,30 +88,30 @@ mod tests {
     /// Sessions 1, 5, 9 are those of the first dispatcher, 3, 7, 11 those of the second.
     #[test]
     fn a_first_chunk_reaches_its_dispatcher_on_the_runs_clock() {
-        let (first_chunks, clock) = (FirstChunks::default(), RunClock::starting_now());
+        let (first_chunks, clock) = (FirstChunkRouter::default(), RunClock::starting_now());
         let request = |session| RequestId {
             session: SessionId(session),
             node: NodeId(2),
         };
         // During the warm-up: dropped.
-        first_chunks.came(request(1), 50);
-        let (lines, inboxes): (Vec<_>, Vec<_>) = (0..2)
+        first_chunks.on_first_chunk(request(1), 50);
+        let (context, inboxes): (Vec<_>, Vec<_>) = (0..2)
             .map(|_| {
                 let (slot, inbox) = Inbox::new(clock, 0);
-                (slot.of(&std::thread::current()), inbox)
+                (slot.bind(&std::thread::current()), inbox)
             })
             .unzip();
-        first_chunks.begin(Part::of(&plan()).unwrap(), &lines, 1_000);
-        first_chunks.came(request(7), 1_700);
-        first_chunks.came(request(9), 1_900);
+        first_chunks.begin(Partition::of(&plan()).unwrap(), &context, 1_000);
+        first_chunks.on_first_chunk(request(7), 1_700);
+        first_chunks.on_first_chunk(request(9), 1_900);
         for (inbox, session, expected) in [(&inboxes[0], 9, 900), (&inboxes[1], 7, 700)] {
             match inbox.wait(Some(0)) {
-                Heard::Input(Input::FirstChunk { request: told, at }) => {
+                WaitResult::Input(Input::FirstChunk { request: told, at }) => {
                     assert_eq!((told, at), (request(session), expected));
                 }
                 other => unreachable!("{other:?}"),
             }
-            assert!(matches!(inbox.wait(Some(0)), Heard::Deadline));
+            assert!(matches!(inbox.wait(Some(0)), WaitResult::Deadline));
         }
     }
 }

@@ -28,26 +28,26 @@ pub(crate) struct Inbox<T> {
 
 /// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard<T> {
+pub(crate) enum WaitResult<T> {
     Input(T),
     /// The deadline has passed.
     Deadline,
     /// No input will ever come.
-    Nobody,
+    Disconnected,
 }
 
 /// Puts inputs into an inbox whose thread is not known yet.
-pub(crate) struct Slot<T>(Sender<T>);
+pub(crate) struct UnboundSender<T>(Sender<T>);
 
 /// Puts inputs into a dispatcher's inbox, and wakes it. Never blocks.
-pub(crate) struct Line<T> {
+pub(crate) struct InputSender<T> {
     inputs: Sender<T>,
     dispatcher: Thread,
 }
 
-impl<T> Clone for Line<T> {
+impl<T> Clone for InputSender<T> {
     fn clone(&self) -> Self {
-        Line {
+        InputSender {
             inputs: self.inputs.clone(),
             dispatcher: self.dispatcher.clone(),
         }
@@ -55,23 +55,23 @@ impl<T> Clone for Line<T> {
 }
 
 impl<T> Inbox<T> {
-    pub(crate) fn new(clock: RunClock, spin: Nanos) -> (Slot<T>, Inbox<T>) {
+    pub(crate) fn new(clock: RunClock, spin: Nanos) -> (UnboundSender<T>, Inbox<T>) {
         let (sender, inputs) = unbounded();
-        (Slot(sender), Inbox { inputs, clock, spin })
+        (UnboundSender(sender), Inbox { inputs, clock, spin })
     }
 
     /// Waits on the thread that owns the inbox, until the deadline if there is one. Inputs come
     /// before deadlines, because the caller checks deadlines after every input as well.
-    pub(crate) fn wait(&self, deadline: Option<Nanos>) -> Heard<T> {
+    pub(crate) fn wait(&self, deadline: Option<Nanos>) -> WaitResult<T> {
         loop {
             match self.inputs.try_recv() {
-                Ok(input) => return Heard::Input(input),
-                Err(TryRecvError::Disconnected) => return Heard::Nobody,
+                Ok(input) => return WaitResult::Input(input),
+                Err(TryRecvError::Disconnected) => return WaitResult::Disconnected,
                 Err(TryRecvError::Empty) => {}
             }
             let now = self.clock.now();
             let sleep = match deadline {
-                Some(deadline) if deadline <= now => return Heard::Deadline,
+                Some(deadline) if deadline <= now => return WaitResult::Deadline,
                 Some(deadline) => (deadline - now).saturating_sub(self.spin),
                 None => LONGEST,
             };
@@ -85,17 +85,17 @@ impl<T> Inbox<T> {
     }
 }
 
-impl<T> Slot<T> {
+impl<T> UnboundSender<T> {
     /// Binds the sender to the waiting thread.
-    pub(crate) fn of(self, dispatcher: &Thread) -> Line<T> {
-        Line {
+    pub(crate) fn bind(self, dispatcher: &Thread) -> InputSender<T> {
+        InputSender {
             inputs: self.0,
             dispatcher: dispatcher.clone(),
         }
     }
 }
 
-impl<T> Line<T> {
+impl<T> InputSender<T> {
     /// A dispatcher that has ended wants no more inputs.
     pub(crate) fn send(&self, input: T) {
         if self.inputs.send(input).is_ok() {
@@ -108,60 +108,60 @@ impl<T> Line<T> {
 mod tests {
     use super::*;
 
-    fn inbox(spin: Nanos) -> (Line<u32>, Inbox<u32>) {
+    fn inbox(spin: Nanos) -> (InputSender<u32>, Inbox<u32>) {
         let (slot, inbox) = Inbox::new(RunClock::starting_now(), spin);
-        (slot.of(&std::thread::current()), inbox)
+        (slot.bind(&std::thread::current()), inbox)
     }
 
     #[test]
     fn a_deadline_is_never_early_and_inputs_come_first() {
         for spin in [0, 300_000, u64::MAX] {
-            let (line, inbox) = inbox(spin);
+            let (sender, inbox) = inbox(spin);
             let deadline = inbox.clock.now() + 2_000_000;
-            assert_eq!(inbox.wait(Some(deadline)), Heard::Deadline);
+            assert_eq!(inbox.wait(Some(deadline)), WaitResult::Deadline);
             assert!(inbox.clock.now() >= deadline);
-            line.send(7);
-            assert_eq!(inbox.wait(Some(0)), Heard::Input(7));
-            assert_eq!(inbox.wait(Some(0)), Heard::Deadline);
+            sender.send(7);
+            assert_eq!(inbox.wait(Some(0)), WaitResult::Input(7));
+            assert_eq!(inbox.wait(Some(0)), WaitResult::Deadline);
         }
     }
 
     /// An input ends a sleep that has an hour to go, and one that has no end.
     #[test]
-    fn an_input_wakes_who_sleeps_or_spins() {
+    fn input_ends_sleep_and_spin() {
         for (spin, deadline) in [
             (0, Some(3_600_000_000_000)),
             (u64::MAX, Some(3_600_000_000_000)),
             (0, None),
         ] {
-            let (line, inbox) = inbox(spin);
+            let (sender, inbox) = inbox(spin);
             let other = std::thread::spawn(move || {
                 for input in 0..200 {
                     veeksha_clock::sleep_until(RunClock::starting_now(), 20_000);
-                    line.send(input);
+                    sender.send(input);
                 }
             });
             for input in 0..200 {
-                assert_eq!(inbox.wait(deadline), Heard::Input(input));
+                assert_eq!(inbox.wait(deadline), WaitResult::Input(input));
             }
             other.join().unwrap();
-            assert_eq!(inbox.wait(deadline), Heard::Nobody);
+            assert_eq!(inbox.wait(deadline), WaitResult::Disconnected);
         }
     }
 
     /// Many senders at once: nothing is lost, whatever sleeps it meets.
     #[test]
-    fn every_input_is_heard() {
-        let (line, inbox) = inbox(0);
+    fn every_input_is_received() {
+        let (sender, inbox) = inbox(0);
         let senders: Vec<_> = (0..4)
             .map(|_| {
-                let line = line.clone();
-                std::thread::spawn(move || (0..5_000).for_each(|input| line.send(input)))
+                let sender = sender.clone();
+                std::thread::spawn(move || (0..5_000).for_each(|input| sender.send(input)))
             })
             .collect();
-        drop(line);
+        drop(sender);
         let mut sum = 0;
-        while let Heard::Input(input) = inbox.wait(None) {
+        while let WaitResult::Input(input) = inbox.wait(None) {
             sum += u64::from(input);
         }
         assert_eq!(sum, 4 * 5_000 * 4_999 / 2);

@@ -12,9 +12,9 @@ use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{Input, SessionKind, Traffic};
 
 use crate::control::Control;
-use crate::part::Part;
+use crate::partition::Partition;
 use crate::plan::Plan;
-use crate::prefetch::{Command, MAX_BATCH, Made, MadeSession, Workers};
+use crate::prefetch::{MAX_BATCH, MadeSession, WorkerCommand, WorkerMessage, Workers};
 
 /// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes
 /// well under a millisecond in a compiled language and tens in an interpreted one; 64 sessions
@@ -31,7 +31,7 @@ const FILL_PATIENCE: Duration = Duration::from_millis(200);
 /// Keeps enough sessions made, in order, and no more than that. Sessions are counted by their
 /// position in the part.
 pub(crate) struct Lookahead {
-    part: Part,
+    part: Partition,
     window: u64,
     pregenerate: bool,
     kind: Option<SessionKind>,
@@ -56,7 +56,7 @@ pub(crate) struct Lookahead {
 }
 
 impl Lookahead {
-    pub(crate) fn new(plan: &Plan, part: Part) -> Self {
+    pub(crate) fn new(plan: &Plan, part: Partition) -> Self {
         let reserve = match &plan.scheduler.traffic {
             Traffic::Concurrent { target, .. } => LOOKAHEAD + part.places(*target),
             Traffic::Rate(_) => LOOKAHEAD,
@@ -86,7 +86,7 @@ impl Lookahead {
     /// Returns the number of sessions that a dispatcher may begin before it notifies the
     /// coordinator. All dispatchers together keep back less than half of the look-ahead, so that it
     /// never runs out because of late notifications.
-    pub(crate) fn tell_after(part: Part) -> u64 {
+    pub(crate) fn notify_after(part: Partition) -> u64 {
         (LOOKAHEAD / 2 / u64::from(part.dispatchers())).clamp(1, 8)
     }
 
@@ -94,19 +94,20 @@ impl Lookahead {
     pub(crate) fn fill(
         &mut self,
         workers: &Workers,
-        made: &Receiver<Made>,
+        made: &Receiver<WorkerMessage>,
         control: &Control,
     ) -> Result<(), PluginFailure> {
         let patience = RunClock::starting_now();
         loop {
             let ready = self.made.len() as u64;
-            let whole = ready >= self.window.min(self.end);
-            let tired = !self.pregenerate && ready > 0 && patience.now() > FILL_PATIENCE.as_nanos() as u64;
-            if self.kind.is_some() && (whole || tired) || control.is_stopped() {
+            let complete = ready >= self.window.min(self.end);
+            let timed_out =
+                !self.pregenerate && ready > 0 && patience.now() > FILL_PATIENCE.as_nanos() as u64;
+            if self.kind.is_some() && (complete || timed_out) || control.is_stopped() {
                 return Ok(());
             }
             match made.recv_timeout(Duration::from_millis(20)) {
-                Ok(Made::SourceFailed { first, failure }) if first == 0 || self.pregenerate => {
+                Ok(WorkerMessage::SourceFailed { first, failure }) if first == 0 || self.pregenerate => {
                     return Err(failure);
                 }
                 Ok(message) => self.take_early(message),
@@ -122,31 +123,31 @@ impl Lookahead {
     }
 
     /// Takes in what has been made in the meantime, before the clock starts.
-    pub(crate) fn catch_up(&mut self, workers: &Workers, made: &Receiver<Made>) {
+    pub(crate) fn catch_up(&mut self, workers: &Workers, made: &Receiver<WorkerMessage>) {
         while let Ok(message) = made.try_recv() {
             self.take_early(message);
         }
         self.ask(workers);
     }
 
-    fn take_early(&mut self, message: Made) {
+    fn take_early(&mut self, message: WorkerMessage) {
         match self.take(message) {
-            Some(Made::SourceFailed { failure, .. }) => self.failed_early.push(failure),
-            Some(Made::Busy(call)) => self.busy_early.push(call),
+            Some(WorkerMessage::SourceFailed { failure, .. }) => self.failed_early.push(failure),
+            Some(WorkerMessage::Busy(call)) => self.busy_early.push(call),
             _ => {}
         }
     }
 
     /// Takes in what a worker made; gives back what is for a live session or the report.
-    pub(crate) fn take(&mut self, message: Made) -> Option<Made> {
+    pub(crate) fn take(&mut self, message: WorkerMessage) -> Option<WorkerMessage> {
         match message {
-            Made::Open { kind, length } => {
+            WorkerMessage::Open { kind, length } => {
                 self.kind = Some(kind);
                 self.length = length;
                 self.end = self.end.min(self.part.below(length.unwrap_or(u64::MAX)));
                 None
             }
-            Made::Sessions {
+            WorkerMessage::Sessions {
                 first,
                 asked,
                 sessions,
@@ -157,10 +158,10 @@ impl Lookahead {
                 self.made.extend((first..).zip(sessions));
                 None
             }
-            Made::SourceFailed { first, failure } => {
+            WorkerMessage::SourceFailed { first, failure } => {
                 // The sessions before it are made, or being made by other workers.
                 self.end = self.end.min(first);
-                Some(Made::SourceFailed { first, failure })
+                Some(WorkerMessage::SourceFailed { first, failure })
             }
             other => Some(other),
         }
@@ -186,9 +187,9 @@ impl Lookahead {
             } else {
                 self.batches
             };
-            workers.tell(
+            workers.send(
                 worker,
-                Command::Make {
+                WorkerCommand::Make {
                     first: self.asked,
                     count,
                 },
@@ -199,7 +200,7 @@ impl Lookahead {
         }
     }
 
-    /// Hands the sessions that are next in order to their dispatchers; `put` takes the dispatcher's
+    /// PendingMessages the sessions that are next in order to their dispatchers; `put` takes the dispatcher's
     /// number.
     pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, Input<Prepared>)) {
         while let Some(session) = self.made.remove(&self.delivered) {

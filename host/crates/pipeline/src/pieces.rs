@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use veeksha_model::{
-    Answer, History, HistoryMode, Message, Prepared, Request, Response, Role, SessionId, ToolCall,
+    History, HistoryMode, Message, Prepared, RecordedAnswer, Request, Response, Role, SessionId, ToolCall,
 };
 use veeksha_prefix::{Piece, pieces_of, text_piece};
 
-use crate::schedule::hears_recorded;
+use crate::schedule::sends_recorded_answer;
 use crate::virtual_time::answer_identity;
 
 /// A request and its conversation, shared with the run: the pieces are computed on demand.
 #[derive(Clone, Debug)]
-pub(crate) enum Prompt {
+pub(crate) enum PromptSource {
     /// Of a real run.
     Sent {
         request: Arc<Prepared>,
@@ -27,10 +27,10 @@ pub(crate) enum Prompt {
     },
 }
 
-impl Prompt {
+impl PromptSource {
     pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
         match self {
-            Prompt::Sent { request, history } => {
+            PromptSource::Sent { request, history } => {
                 let mode = request.request.history_mode();
                 let mut pieces = Vec::new();
                 for turn in History::turns(history) {
@@ -44,7 +44,7 @@ impl Prompt {
                 pieces.extend(pieces_of(&request.request.messages, count));
                 pieces
             }
-            Prompt::Simulated {
+            PromptSource::Simulated {
                 session,
                 request,
                 history,
@@ -79,12 +79,12 @@ fn add_turn(
 ) {
     pieces.extend(pieces_of(&asked.messages, count));
     match asked.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
-        Some(answer) if hears_recorded(mode, asked) => add_recorded(pieces, answer, count),
+        Some(answer) if sends_recorded_answer(mode, asked) => add_recorded(pieces, answer, count),
         _ => add_real_answer(pieces),
     }
 }
 
-fn add_recorded(pieces: &mut Vec<Piece>, answer: &Answer, count: &dyn Fn(&str) -> u32) {
+fn add_recorded(pieces: &mut Vec<Piece>, answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) {
     let said = Message {
         role: Role::Assistant,
         content: answer.content.clone(),

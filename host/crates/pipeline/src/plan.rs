@@ -16,7 +16,7 @@ pub type OnDispatcherStart = Arc<dyn Fn(u32) + Send + Sync>;
 /// Samples threads and clocks of the machine: called with the time on the run's clock, on a
 /// dedicated thread; returns the events to record ([`veeksha_events::Event::ThreadSampled`],
 /// [`veeksha_events::Event::ClockStepped`]).
-pub type Watch = Arc<Mutex<dyn FnMut(Nanos) -> Vec<Event> + Send>>;
+pub type ThreadWatch = Arc<Mutex<dyn FnMut(Nanos) -> Vec<Event> + Send>>;
 
 /// The resolved shape of a run.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub struct Plan {
     pub on_dispatcher_start: Option<OnDispatcherStart>,
     /// Called about once a second and at the end, for what is to be known of the machine while the
     /// run goes on.
-    pub thread_watch: Option<Watch>,
+    pub thread_watch: Option<ThreadWatch>,
     /// This process's part of the run: the sessions whose id is `index` modulo `count`. All parts
     /// together send exactly what one process alone would: `max_sessions` counts over all of them,
     /// arrivals are those of the session's id, and a concurrency target is split over them.
@@ -55,7 +55,7 @@ pub struct Plan {
     /// True if the event channel carries the text sent and received.
     pub include_content: bool,
     /// True if the entry of each [`veeksha_events::Event::Dispatched`] can return the pieces of its
-    /// prompt ([`crate::Entry::pieces`]).
+    /// prompt ([`crate::EventEntry::pieces`]).
     pub track_prefixes: bool,
 }
 

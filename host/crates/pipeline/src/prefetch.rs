@@ -2,7 +2,7 @@
 //!
 //! Each worker opens a separate plugin instance. Batch *b* of a planned workload and the session at
 //! position *i* of a reactive one always belong to the same worker, so an agent's state never
-//! moves. Prompts are materialised here too.
+//! moves. Prompts are materialized here too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId}
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
-use crate::part::Part;
+use crate::partition::Partition;
 use crate::plan::{PipelineError, spawn};
 use crate::prepare::Preparer;
 use crate::work_digest::session_digest;
@@ -24,7 +24,7 @@ use crate::work_digest::session_digest;
 pub(crate) const MAX_BATCH: u32 = 64;
 
 /// A command to a worker. Sessions are counted by their position in the process's part of the run.
-pub(crate) enum Command {
+pub(crate) enum WorkerCommand {
     /// Make the sessions at the positions `first .. first + count`.
     Make { first: u64, count: u32 },
     /// An agent's request was answered or failed.
@@ -38,12 +38,14 @@ pub(crate) enum Command {
     Forget { session: SessionId },
 }
 
-impl Command {
-    fn in_words(&self) -> String {
+impl WorkerCommand {
+    fn describe(&self) -> String {
         match self {
-            Command::Make { first, count } => format!("sessions {first}..{}", first + u64::from(*count)),
-            Command::Answer { session, node, .. } => format!("answer {session}/{node}"),
-            Command::Forget { session } => format!("end of {session}"),
+            WorkerCommand::Make { first, count } => {
+                format!("sessions {first}..{}", first + u64::from(*count))
+            }
+            WorkerCommand::Answer { session, node, .. } => format!("answer {session}/{node}"),
+            WorkerCommand::Forget { session } => format!("end of {session}"),
         }
     }
 }
@@ -59,7 +61,7 @@ pub(crate) struct MadeSession {
 }
 
 /// A result of a worker.
-pub(crate) enum Made {
+pub(crate) enum WorkerMessage {
     /// The instance is open: the kind of workload, and how many sessions there are.
     Open { kind: SessionKind, length: Option<u64> },
     /// Sessions of one command, in order, from a position on; fewer than asked for where the
@@ -90,26 +92,26 @@ pub(crate) enum Made {
 
 /// Makes the sessions of a part of the run.
 #[derive(Clone)]
-pub(crate) struct Maker {
+pub(crate) struct SessionMaker {
     pub(crate) preparer: Preparer,
-    pub(crate) part: Part,
+    pub(crate) part: Partition,
 }
 
 /// The workers of a run.
 pub(crate) struct Workers {
-    commands: Vec<Sender<Command>>,
+    commands: Vec<Sender<WorkerCommand>>,
     ended: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Workers {
-    /// Starts `count` workers; what they make comes through the receiver, first one [`Made::Open`]
+    /// Starts `count` workers; what they make comes through the receiver, first one [`WorkerMessage::Open`]
     /// each.
     pub(crate) fn start(
         count: u32,
         factory: &Arc<dyn WorkloadFactory>,
-        maker: &Maker,
-    ) -> Result<(Workers, Receiver<Made>), PipelineError> {
+        maker: &SessionMaker,
+    ) -> Result<(Workers, Receiver<WorkerMessage>), PipelineError> {
         let (made, receiver) = unbounded();
         let ended = Arc::new(AtomicBool::new(false));
         let mut workers = Workers {
@@ -137,7 +139,7 @@ impl Workers {
 
     /// Sends a command to worker `index % count`: batches by their number, agents by the position
     /// of their session. A worker that has stopped has already reported why.
-    pub(crate) fn tell(&self, index: u64, command: Command) {
+    pub(crate) fn send(&self, index: u64, command: WorkerCommand) {
         let _ = self.commands[(index % self.count()) as usize].send(command);
     }
 
@@ -156,9 +158,9 @@ impl Workers {
 fn work(
     name: &str,
     factory: &dyn WorkloadFactory,
-    maker: &Maker,
-    inbox: &Receiver<Command>,
-    made: &Sender<Made>,
+    maker: &SessionMaker,
+    inbox: &Receiver<WorkerCommand>,
+    made: &Sender<WorkerMessage>,
     ended: &AtomicBool,
 ) {
     let opened = factory.open().and_then(|mut workload| {
@@ -171,7 +173,7 @@ fn work(
     let (mut workload, length) = match opened {
         Ok(opened) => opened,
         Err(failure) => {
-            let _ = made.send(Made::SourceFailed { first: 0, failure });
+            let _ = made.send(WorkerMessage::SourceFailed { first: 0, failure });
             return;
         }
     };
@@ -180,16 +182,16 @@ fn work(
         Workload::Planned(_) => SessionKind::Planned,
         Workload::Reactive(_) => SessionKind::Reactive,
     };
-    let _ = made.send(Made::Open { kind, length });
+    let _ = made.send(WorkerMessage::Open { kind, length });
     for command in inbox {
         // Commands that are still queued when the run has ended are dropped.
         if ended.load(Ordering::Relaxed) {
             return;
         }
         let begin = machine_clock.now();
-        let what = command.in_words();
+        let what = command.describe();
         let answers = carry_out(&mut workload, maker, command);
-        let busy = Made::Busy(PluginCall {
+        let busy = WorkerMessage::Busy(PluginCall {
             thread: name.to_owned(),
             what,
             begin,
@@ -204,11 +206,11 @@ fn work(
     }
 }
 
-fn carry_out(workload: &mut Workload, maker: &Maker, command: Command) -> Vec<Made> {
+fn carry_out(workload: &mut Workload, maker: &SessionMaker, command: WorkerCommand) -> Vec<WorkerMessage> {
     match (command, workload) {
-        (Command::Make { first, count }, workload) => make(workload, maker, first, count),
+        (WorkerCommand::Make { first, count }, workload) => make(workload, maker, first, count),
         (
-            Command::Answer {
+            WorkerCommand::Answer {
                 session,
                 node,
                 answer,
@@ -221,25 +223,25 @@ fn carry_out(workload: &mut Workload, maker: &Maker, command: Command) -> Vec<Ma
                 Err(reason) => agents.failed(session, reason),
             };
             vec![match step.and_then(|step| maker.preparer.step(session, step)) {
-                Ok((nodes, done)) => Made::Step { session, nodes, done },
-                Err(failure) => Made::AgentFailed { session, failure },
+                Ok((nodes, done)) => WorkerMessage::Step { session, nodes, done },
+                Err(failure) => WorkerMessage::AgentFailed { session, failure },
             }]
         }
-        (Command::Forget { session }, Workload::Reactive(agents)) => {
+        (WorkerCommand::Forget { session }, Workload::Reactive(agents)) => {
             agents.finish(session);
             Vec::new()
         }
         // A planned session has no agent.
-        (Command::Answer { .. } | Command::Forget { .. }, Workload::Planned(_)) => Vec::new(),
+        (WorkerCommand::Answer { .. } | WorkerCommand::Forget { .. }, Workload::Planned(_)) => Vec::new(),
     }
 }
 
 /// A failed batch is asked for again one by one: sessions do not depend on one another, so those
 /// before the one that fails are good, and the failure has a session to its name.
-fn make(workload: &mut Workload, maker: &Maker, first: u64, count: u32) -> Vec<Made> {
+fn make(workload: &mut Workload, maker: &SessionMaker, first: u64, count: u32) -> Vec<WorkerMessage> {
     let mut cause = match sessions(workload, maker, first, count) {
         Ok(sessions) => {
-            return vec![Made::Sessions {
+            return vec![WorkerMessage::Sessions {
                 first,
                 asked: count,
                 sessions,
@@ -261,12 +263,12 @@ fn make(workload: &mut Workload, maker: &Maker, first: u64, count: u32) -> Vec<M
     }
     let asked = good.len() as u32;
     vec![
-        Made::Sessions {
+        WorkerMessage::Sessions {
             first,
             asked,
             sessions: good,
         },
-        Made::SourceFailed {
+        WorkerMessage::SourceFailed {
             first: first + u64::from(asked),
             failure: cause,
         },
@@ -275,7 +277,7 @@ fn make(workload: &mut Workload, maker: &Maker, first: u64, count: u32) -> Vec<M
 
 fn sessions(
     workload: &mut Workload,
-    maker: &Maker,
+    maker: &SessionMaker,
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession>, PluginFailure> {
@@ -288,11 +290,11 @@ fn sessions(
 
 fn planned(
     source: &mut dyn veeksha_ports::SessionSource,
-    maker: &Maker,
+    maker: &SessionMaker,
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession>, PluginFailure> {
-    let Maker { preparer, part } = maker;
+    let SessionMaker { preparer, part } = maker;
     let sessions = part.sessions(source, first, count)?;
     let plans = sessions.into_iter().map(|(id, session)| {
         let arrives_at = preparer.timing.arrival(&preparer.plugin, id, &session)?;
@@ -315,11 +317,11 @@ fn planned(
 
 fn reactive(
     agents: &mut dyn veeksha_ports::AgentSource,
-    maker: &Maker,
+    maker: &SessionMaker,
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession>, PluginFailure> {
-    let Maker { preparer, part } = maker;
+    let SessionMaker { preparer, part } = maker;
     (first..first + u64::from(count))
         .map(|position| {
             let id = part.session(position);

@@ -8,7 +8,7 @@ use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::NodePlan;
 
 use crate::fallback::MinTokensPrompt;
-use crate::schedule::{Timing, forget_unheard};
+use crate::schedule::{Timing, drop_unsent_answers};
 
 /// Text of a plugin's own in one request, at most. No model's context holds as much, and counting
 /// its tokens takes seconds in which nothing else is made.
@@ -33,7 +33,7 @@ impl Preparer {
         mut requests: Vec<Request>,
         labels: &[Label],
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
-        forget_unheard(&mut requests);
+        drop_unsent_answers(&mut requests);
         let nodes = requests
             .into_iter()
             .map(|request| self.node(session, request, labels));

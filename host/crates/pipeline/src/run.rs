@@ -2,31 +2,31 @@
 //! everything down in order.
 
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, PluginCall, RunInfo};
 use veeksha_model::{Nanos, Prepared, SessionId};
-use veeksha_ports::{PluginFailure, Returned, Sinks, Transport, WorkloadFactory};
+use veeksha_ports::{PendingOutcome, PluginFailure, Sinks, Transport, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Action, Input, Scheduler, SchedulerConfig};
 
-use crate::completion::{Completion, TargetWatch, complete};
+use crate::completion::{CompletionContext, TargetWatch, complete};
 use crate::control::Control;
-use crate::dispatcher::{Lines, Notice, dispatch};
-use crate::entry::Entry;
-use crate::first_chunks::FirstChunks;
-use crate::inbox::{Inbox, Line};
+use crate::dispatcher::{CoordinatorMessage, DispatcherContext, dispatch};
+use crate::entry::EventEntry;
+use crate::first_chunks::FirstChunkRouter;
+use crate::inbox::{Inbox, InputSender};
 use crate::lookahead::Lookahead;
-use crate::part::Part;
+use crate::partition::Partition;
 use crate::plan::spawn;
 use crate::plan::{PipelineError, Plan, RunEnd};
-use crate::prefetch::{Command, Made, Maker, Workers};
+use crate::prefetch::{SessionMaker, WorkerCommand, WorkerMessage, Workers};
 use crate::prepare::Preparer;
 use crate::schedule::Timing;
 use crate::warm_transport::WarmUp;
-use crate::warmup::Warmth;
-use crate::watch::Watching;
+use crate::watch::WatchThread;
 
 /// The clock's zero lies this far ahead of the moment at which the threads are started, so that the
 /// first arrival finds them waiting.
@@ -39,36 +39,37 @@ const THREADS_LEAD_NANOS: Nanos = 1_000_000;
 /// messages.
 const KEPT_FAILURES: usize = 20;
 
-/// Runs a workload against a transport until it ends, and returns how.
+/// Runs a workload against a transport until it ends, and returns how it ended.
 ///
-/// `start_transport` is given a clock and the place to put outcomes. The clock is the run's, unless
+/// `start_transport` is given a clock and the callbacks for outcomes. The clock is the run's, unless
 /// there is a warm-up or the transport and the first sessions take more than a moment to be set up:
 /// then the transport's begins earlier, and its stamps are put on the run's clock when its outcomes
-/// come in. `events` receives everything that happens; its receiver must be drained by another
-/// thread.
+/// come in. `events` receives everything that happens; another thread must drain its receiver.
 ///
 /// # Errors
-/// If the shard does not exist, the plugin fails before the first request is due (or a prompt of
-/// the warm-up cannot be made), or a thread or the transport cannot be started. What happens later
-/// is in [`RunEnd`].
+/// If the shard does not exist, the plugin fails before the first request is due (or a prompt of the
+/// warm-up cannot be made), or a thread or the transport cannot be started. Later failures are in
+/// [`RunEnd`].
 pub fn run(
     plan: &Plan,
     factory: &Arc<dyn WorkloadFactory>,
     tokenizer: &Tokenizer,
     materializer: Arc<Materializer>,
     start_transport: impl FnOnce(RunClock, Sinks) -> Result<Arc<dyn Transport>, PipelineError>,
-    events: &Sender<Entry>,
+    events: &Sender<EventEntry>,
     control: &Control,
 ) -> Result<RunEnd, PipelineError> {
-    let part = Part::of(plan)?;
-    let preparer = Preparer {
-        plugin: factory.info().name.clone(),
-        materializer,
-        tokenizer: tokenizer.clone(),
-        min_tokens_prompt: plan.min_tokens_prompt.clone(),
-        timing: Timing::of(plan),
+    let part = Partition::of(plan)?;
+    let maker = SessionMaker {
+        preparer: Preparer {
+            plugin: factory.info().name.clone(),
+            materializer,
+            tokenizer: tokenizer.clone(),
+            min_tokens_prompt: plan.min_tokens_prompt.clone(),
+            timing: Timing::of(plan),
+        },
+        part,
     };
-    let maker = Maker { preparer, part };
     let (workers, made) = Workers::start(plan.plugin_threads, factory, &maker)?;
     let mut lookahead = Lookahead::new(plan, part);
     if let Err(failure) = lookahead.fill(&workers, &made, control) {
@@ -76,41 +77,25 @@ pub fn run(
         return Err(failure.into());
     }
 
-    let (outcomes, outcome_inbox) = unbounded::<Option<Box<dyn Returned>>>();
-    let first_chunks = FirstChunks::default();
-    let sinks = {
-        let outcomes = outcomes.clone();
-        Sinks {
-            // The completion threads outlive the transport's last outcome.
-            returned: Arc::new(move |returned| drop(outcomes.send(Some(returned)))),
-            first_chunk: plan.scheduler.limits.in_prefill.map(|_| {
-                let first_chunks = first_chunks.clone();
-                Arc::new(move |request, at| first_chunks.came(request, at)) as Arc<_>
-            }),
-        }
-    };
+    let outcomes = OutcomeChannels::new();
     let transport_clock = if plan.warmup.is_empty() {
-        soon()
+        clock_starting_soon()
     } else {
         RunClock::starting_now()
     };
-    let transport = start_transport(transport_clock, sinks)?;
-    let warmth = if plan.warmup.is_empty() {
-        Warmth::default()
-    } else {
-        let warm_up = WarmUp {
-            preparer: &maker.preparer,
-            transport: &*transport,
-            outcomes: &outcome_inbox,
-            control,
-            clock: transport_clock,
-        };
-        match warm_up.run(&plan.warmup) {
-            Ok(warmth) => warmth,
-            Err(failure) => {
-                workers.stop();
-                return Err(failure.into());
-            }
+    let transport = start_transport(transport_clock, outcomes.sinks(plan))?;
+    let warm_up = WarmUp {
+        preparer: &maker.preparer,
+        transport: &*transport,
+        outcomes: &outcomes.receiver,
+        control,
+        clock: transport_clock,
+    };
+    let report = match warm_up.run(&plan.warmup) {
+        Ok(report) => report,
+        Err(failure) => {
+            workers.stop();
+            return Err(failure.into());
         }
     };
 
@@ -119,119 +104,230 @@ pub fn run(
     lookahead.catch_up(&workers, &made);
     if !control.is_stopped() {
         lookahead.deliver(|dispatcher, input| {
-            let Start { scheduler, due } = &mut starts[dispatcher];
+            let DispatcherStart { scheduler, due } = &mut starts[dispatcher];
             scheduler.on(0, input, due);
         });
     }
-    let clock = match plan.warmup.is_empty() && until_zero(transport_clock) >= THREADS_LEAD_NANOS {
-        true => transport_clock,
-        false => soon(),
+    let clock = run_clock(plan, transport_clock);
+    let _ = events.send(run_started(clock).into());
+
+    let shared = Shared {
+        plan,
+        part,
+        clock,
+        transport_lead: clock.origin() - transport_clock.origin(),
+        tokenizer,
+        transport: &transport,
+        events,
+        control,
     };
-    let transport_lead = clock.origin() - transport_clock.origin();
-    let _ = events.send(
-        Event::RunStarted(RunInfo {
-            epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + until_zero(clock),
-            epoch_monotonic_nanos: clock.origin(),
-        })
-        .into(),
-    );
-
-    let (notices, notice_inbox) = unbounded();
-    let (hold, release) = bounded(0);
-    let mut inboxes = Vec::new();
-    let mut threads = Vec::new();
-    for (index, Start { scheduler, due }) in (0..).zip(starts) {
-        let (slot, inbox) = Inbox::new(clock, plan.spin);
-        let lines = Lines {
-            index,
-            clock,
-            inbox,
-            transport: transport.clone(),
-            events: events.clone(),
-            notices: notices.clone(),
-            tell_after: Lookahead::tell_after(part),
-            include_content: plan.include_content,
-            track_prefixes: plan.track_prefixes,
-            on_start: plan.on_dispatcher_start.clone(),
-            release: release.clone(),
-        };
-        let thread = spawn(format!("dispatcher-{index}"), move || {
-            dispatch(scheduler, due, &lines);
-        })?;
-        inboxes.push(slot.of(thread.thread()));
-        threads.push(thread);
-    }
-    first_chunks.begin(part, &inboxes, transport_lead);
-    let mut completions = Vec::new();
-    let target = Arc::new(TargetWatch::new(control.clone()));
-    for index in 0..plan.completion_threads.max(1) {
-        let lines = Completion {
-            clock,
-            transport_lead,
-            tokenizer: tokenizer.clone(),
-            part,
-            dispatchers: inboxes.clone(),
-            notices: notices.clone(),
-            events: events.clone(),
-            include_content: plan.include_content,
-            target: target.clone(),
-        };
-        let inbox = outcome_inbox.clone();
-        let body = move || complete(&lines, &inbox);
-        completions.push(spawn(format!("completion-{index}"), body)?);
-    }
-    let watching = Watching::start(plan.thread_watch.as_ref(), clock, events)?;
-
+    let threads = shared.start_threads(starts, outcomes)?;
     let coordinator = Coordinator {
         workers: &workers,
         transport: &*transport,
-        inboxes: &inboxes,
+        inboxes: &threads.inboxes,
         events,
         control,
         clock,
         part,
     };
-    let mut end = coordinator.drive(&mut lookahead, &made, &notice_inbox);
-
-    // The last look, while the threads are still there.
-    watching.end();
-    drop(hold);
-    for thread in threads {
-        let _ = thread.join();
-    }
-    // Each completion thread takes one end mark, after every outcome that was put before it.
-    for _ in &completions {
-        let _ = outcomes.send(None);
-    }
-    for thread in completions {
-        let _ = thread.join();
-    }
-    for notice in notice_inbox.try_iter() {
-        if let Notice::CodecFailed(failure) = notice {
-            keep(&mut end, *failure);
-        }
-    }
+    let mut end = coordinator.drive(&mut lookahead, &made, &threads.messages);
+    threads.join(&mut end);
     drop(transport);
     workers.stop();
     end.at = clock.now();
-    end.warmup_failures = warmth.failures;
-    end.first_warmup_failure = warmth.first_failure;
+    end.warmup_failures = report.failures;
+    end.first_warmup_failure = report.first_failure;
     let _ = events.send(Event::RunEnded { at: end.at }.into());
     Ok(end)
 }
 
+/// The channel from client threads to completion threads (`None` ends one of them), and the route of
+/// first chunks.
+struct OutcomeChannels {
+    sender: Sender<Option<Box<dyn PendingOutcome>>>,
+    receiver: Receiver<Option<Box<dyn PendingOutcome>>>,
+    first_chunks: FirstChunkRouter,
+}
+
+impl OutcomeChannels {
+    fn new() -> Self {
+        let (sender, receiver) = unbounded();
+        OutcomeChannels {
+            sender,
+            receiver,
+            first_chunks: FirstChunkRouter::default(),
+        }
+    }
+
+    /// Returns the transport's callbacks.
+    fn sinks(&self, plan: &Plan) -> Sinks {
+        let outcomes = self.sender.clone();
+        Sinks {
+            // The completion threads outlive the transport's last outcome.
+            returned: Arc::new(move |returned| drop(outcomes.send(Some(returned)))),
+            first_chunk: plan.scheduler.limits.in_prefill.map(|_| {
+                let first_chunks = self.first_chunks.clone();
+                Arc::new(move |request, at| first_chunks.on_first_chunk(request, at)) as Arc<_>
+            }),
+        }
+    }
+}
+
+/// The settings and channels that the threads of a run share.
+struct Shared<'a> {
+    plan: &'a Plan,
+    part: Partition,
+    clock: RunClock,
+    /// Time between the start of the transport's clock and the run's.
+    transport_lead: Nanos,
+    tokenizer: &'a Tokenizer,
+    transport: &'a Arc<dyn Transport>,
+    events: &'a Sender<EventEntry>,
+    control: &'a Control,
+}
+
+/// The threads of a run, apart from the plugin workers and the transport's.
+struct RunThreads {
+    inboxes: Vec<InputSender<Input<Prepared>>>,
+    messages: Receiver<CoordinatorMessage>,
+    dispatchers: Vec<JoinHandle<()>>,
+    /// Dropped to let the dispatchers end, which stay until the watch has sampled them.
+    hold: Sender<()>,
+    completions: Vec<JoinHandle<()>>,
+    outcomes: Sender<Option<Box<dyn PendingOutcome>>>,
+    watch: WatchThread,
+}
+
+impl Shared<'_> {
+    fn start_threads(
+        &self,
+        starts: Vec<DispatcherStart>,
+        outcomes: OutcomeChannels,
+    ) -> Result<RunThreads, PipelineError> {
+        let (notices, messages) = unbounded();
+        let (hold, release) = bounded(0);
+        let mut inboxes = Vec::new();
+        let mut dispatchers = Vec::new();
+        for (index, start) in (0..).zip(starts) {
+            let (thread, inbox) = self.start_dispatcher(index, start, &notices, &release)?;
+            dispatchers.push(thread);
+            inboxes.push(inbox);
+        }
+        outcomes
+            .first_chunks
+            .begin(self.part, &inboxes, self.transport_lead);
+        let target = Arc::new(TargetWatch::new(self.control.clone()));
+        let mut completions = Vec::new();
+        for index in 0..self.plan.completion_threads.max(1) {
+            let context = CompletionContext {
+                clock: self.clock,
+                transport_lead: self.transport_lead,
+                tokenizer: self.tokenizer.clone(),
+                part: self.part,
+                dispatchers: inboxes.clone(),
+                notices: notices.clone(),
+                events: self.events.clone(),
+                include_content: self.plan.include_content,
+                target: target.clone(),
+            };
+            let receiver = outcomes.receiver.clone();
+            let body = move || complete(&context, &receiver);
+            completions.push(spawn(format!("completion-{index}"), body)?);
+        }
+        Ok(RunThreads {
+            inboxes,
+            messages,
+            dispatchers,
+            hold,
+            completions,
+            outcomes: outcomes.sender,
+            watch: WatchThread::start(self.plan.thread_watch.as_ref(), self.clock, self.events)?,
+        })
+    }
+
+    fn start_dispatcher(
+        &self,
+        index: u32,
+        start: DispatcherStart,
+        notices: &Sender<CoordinatorMessage>,
+        release: &Receiver<()>,
+    ) -> Result<(JoinHandle<()>, InputSender<Input<Prepared>>), PipelineError> {
+        let (unbound, inbox) = Inbox::new(self.clock, self.plan.spin);
+        let context = DispatcherContext {
+            index,
+            clock: self.clock,
+            inbox,
+            transport: self.transport.clone(),
+            events: self.events.clone(),
+            notices: notices.clone(),
+            notify_after: Lookahead::notify_after(self.part),
+            include_content: self.plan.include_content,
+            track_prefixes: self.plan.track_prefixes,
+            on_start: self.plan.on_dispatcher_start.clone(),
+            release: release.clone(),
+        };
+        let DispatcherStart { scheduler, due } = start;
+        let thread = spawn(format!("dispatcher-{index}"), move || {
+            dispatch(scheduler, due, &context);
+        })?;
+        let sender = unbound.bind(thread.thread());
+        Ok((thread, sender))
+    }
+}
+
+impl RunThreads {
+    /// Ends the threads in order, and keeps the failures that were reported meanwhile.
+    fn join(self, end: &mut RunEnd) {
+        // The last sample, while the threads still exist.
+        self.watch.end();
+        drop(self.hold);
+        for thread in self.dispatchers {
+            let _ = thread.join();
+        }
+        // Each completion thread takes one end mark, after every outcome that was put before it.
+        for _ in &self.completions {
+            let _ = self.outcomes.send(None);
+        }
+        for thread in self.completions {
+            let _ = thread.join();
+        }
+        for message in self.messages.try_iter() {
+            if let CoordinatorMessage::CodecFailed(failure) = message {
+                keep_failure(end, *failure);
+            }
+        }
+    }
+}
+
+/// Returns the transport's clock if it still leaves time to start the threads, otherwise a later one.
+fn run_clock(plan: &Plan, transport_clock: RunClock) -> RunClock {
+    if plan.warmup.is_empty() && until_zero(transport_clock) >= THREADS_LEAD_NANOS {
+        transport_clock
+    } else {
+        clock_starting_soon()
+    }
+}
+
+fn run_started(clock: RunClock) -> Event {
+    Event::RunStarted(RunInfo {
+        epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + until_zero(clock),
+        epoch_monotonic_nanos: clock.origin(),
+    })
+}
+
 /// A clock whose zero lies a little ahead.
-fn soon() -> RunClock {
+fn clock_starting_soon() -> RunClock {
     RunClock::with_origin(RunClock::starting_now().origin() + START_LEAD_NANOS)
 }
 
 /// A dispatcher's scheduler, and what it has decided before the clock starts.
-struct Start {
+struct DispatcherStart {
     scheduler: Scheduler<Prepared>,
     due: Vec<Action<Prepared>>,
 }
 
-fn starts(plan: &Plan, part: Part, length: Option<u64>) -> Vec<Start> {
+fn starts(plan: &Plan, part: Partition, length: Option<u64>) -> Vec<DispatcherStart> {
     let ends = [plan.scheduler.max_sessions, length];
     let scheduler = |dispatcher| {
         Scheduler::new(SchedulerConfig {
@@ -241,7 +337,7 @@ fn starts(plan: &Plan, part: Part, length: Option<u64>) -> Vec<Start> {
             ..plan.scheduler.clone()
         })
     };
-    let start = |dispatcher| Start {
+    let start = |dispatcher| DispatcherStart {
         scheduler: scheduler(dispatcher),
         due: Vec::new(),
     };
@@ -257,57 +353,62 @@ fn until_zero(clock: RunClock) -> u64 {
 struct Coordinator<'a> {
     workers: &'a Workers,
     transport: &'a dyn Transport,
-    inboxes: &'a [Line<Input<Prepared>>],
-    events: &'a Sender<Entry>,
+    inboxes: &'a [InputSender<Input<Prepared>>],
+    events: &'a Sender<EventEntry>,
     control: &'a Control,
     clock: RunClock,
-    part: Part,
+    part: Partition,
 }
 
 impl Coordinator<'_> {
-    fn drive(&self, lookahead: &mut Lookahead, made: &Receiver<Made>, notices: &Receiver<Notice>) -> RunEnd {
+    fn drive(
+        &self,
+        lookahead: &mut Lookahead,
+        made: &Receiver<WorkerMessage>,
+        notices: &Receiver<CoordinatorMessage>,
+    ) -> RunEnd {
         let mut end = RunEnd::default();
         for failure in lookahead.failed_early.drain(..) {
-            keep(&mut end, failure);
+            keep_failure(&mut end, failure);
         }
         for call in lookahead.busy_early.drain(..) {
-            self.worked(call);
+            self.record_call(call);
         }
-        self.planned(lookahead);
+        self.record_planned(lookahead);
         // A stop during the warm-up has consumed the wake-up there.
         if self.control.is_stopped() {
             self.interrupt(&mut end);
         }
         let mut running = self.inboxes.len();
-        let mut unwilling = 0;
+        let mut cancel_requests = 0;
         while running > 0 {
             select! {
                 recv(made) -> message => if let Ok(message) = message {
                     if let Some(message) = lookahead.take(message) {
-                        self.pass_on(message, &mut end);
+                        self.forward(message, &mut end);
                     }
                     lookahead.deliver(|dispatcher, input| self.inboxes[dispatcher].send(input));
-                    self.planned(lookahead);
+                    self.record_planned(lookahead);
                 },
                 recv(notices) -> notice => match notice {
-                    Ok(Notice::SessionsStarted(count)) => lookahead.started += count,
-                    Ok(Notice::Ask { session, node, answer, at }) => {
+                    Ok(CoordinatorMessage::SessionsStarted(count)) => lookahead.started += count,
+                    Ok(CoordinatorMessage::Ask { session, node, answer, at }) => {
                         let worker = self.part.position(session);
-                        self.workers.tell(worker, Command::Answer { session, node, answer, at });
+                        self.workers.send(worker, WorkerCommand::Answer { session, node, answer, at });
                     }
-                    Ok(Notice::Forget { session }) => {
-                        self.workers.tell(self.part.position(session), Command::Forget { session });
+                    Ok(CoordinatorMessage::Forget { session }) => {
+                        self.workers.send(self.part.position(session), WorkerCommand::Forget { session });
                     }
-                    Ok(Notice::CodecFailed(failure)) => keep(&mut end, *failure),
+                    Ok(CoordinatorMessage::CodecFailed(failure)) => keep_failure(&mut end, *failure),
                     // One dispatcher may be done measuring before another: only when all are is
                     // nothing wanted any more.
-                    Ok(Notice::CancelInFlight) => unwilling += 1,
-                    Ok(Notice::Done) => running -= 1,
+                    Ok(CoordinatorMessage::CancelInFlight) => cancel_requests += 1,
+                    Ok(CoordinatorMessage::Done) => running -= 1,
                     Err(_) => break,
                 },
                 recv(self.control.woken()) -> _ => self.interrupt(&mut end),
             }
-            if unwilling > 0 && unwilling >= running {
+            if cancel_requests > 0 && cancel_requests >= running {
                 self.transport.cancel_all();
             }
             lookahead.ask(self.workers);
@@ -330,21 +431,23 @@ impl Coordinator<'_> {
         }
     }
 
-    fn pass_on(&self, message: Made, end: &mut RunEnd) {
+    fn forward(&self, message: WorkerMessage, end: &mut RunEnd) {
         match message {
-            Made::Step { session, nodes, done } => self.tell(session, Input::Step { session, nodes, done }),
-            Made::AgentFailed { session, failure } => {
-                keep(end, failure);
-                self.tell(session, Input::AgentFailed { session });
+            WorkerMessage::Step { session, nodes, done } => {
+                self.send(session, Input::Step { session, nodes, done })
             }
-            Made::SourceFailed { failure, .. } => keep(end, failure),
-            Made::Busy(call) => self.worked(call),
-            Made::Open { .. } | Made::Sessions { .. } => {}
+            WorkerMessage::AgentFailed { session, failure } => {
+                keep_failure(end, failure);
+                self.send(session, Input::AgentFailed { session });
+            }
+            WorkerMessage::SourceFailed { failure, .. } => keep_failure(end, failure),
+            WorkerMessage::Busy(call) => self.record_call(call),
+            WorkerMessage::Open { .. } | WorkerMessage::Sessions { .. } => {}
         }
     }
 
     /// Puts a worker's stretch on the run's clock; what ended before its zero is not of the run.
-    fn worked(&self, call: PluginCall) {
+    fn record_call(&self, call: PluginCall) {
         let on_the_runs_clock = |at: Nanos| at.saturating_sub(self.clock.origin());
         if call.end <= self.clock.origin() {
             return;
@@ -357,18 +460,18 @@ impl Coordinator<'_> {
         let _ = self.events.send(Event::PluginCalled(call).into());
     }
 
-    fn planned(&self, lookahead: &mut Lookahead) {
+    fn record_planned(&self, lookahead: &mut Lookahead) {
         for (session, digest) in lookahead.planned.drain(..) {
             let _ = self.events.send(Event::SessionPlanned { session, digest }.into());
         }
     }
 
-    fn tell(&self, session: SessionId, input: Input<Prepared>) {
+    fn send(&self, session: SessionId, input: Input<Prepared>) {
         self.inboxes[self.part.dispatcher(session)].send(input);
     }
 }
 
-fn keep(end: &mut RunEnd, failure: PluginFailure) {
+fn keep_failure(end: &mut RunEnd, failure: PluginFailure) {
     if end.plugin_failures.len() < KEPT_FAILURES {
         end.plugin_failures.push(failure);
     }

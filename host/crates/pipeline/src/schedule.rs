@@ -72,14 +72,14 @@ impl Timing {
 
     /// Agents were never recorded.
     pub(crate) fn allows_agent(&self, plugin: &str, id: SessionId) -> Result<(), PluginFailure> {
-        match self.replays {
-            true => Err(without_arrival(
+        if self.replays {
+            return Err(without_arrival(
                 plugin,
                 id,
                 "is an agent's, which has no recorded arrival",
-            )),
-            false => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     /// Returns the scheduler's node for a request.
@@ -113,7 +113,7 @@ fn without_arrival(plugin: &str, id: SessionId, what: &str) -> PluginFailure {
 
 /// The nodes of a planned session whose recorded answer some request sends again: those behind a
 /// request that continues its conversation in [`HistoryMode::Recorded`].
-fn heard_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
+fn sent_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
     let mut heard = HashSet::new();
     let recorded = |request: &&Request| request.history_mode() == HistoryMode::Recorded;
     if !requests.iter().any(|request| recorded(&request)) {
@@ -136,11 +136,11 @@ fn heard_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
 
 /// Drops the recorded answers of a planned session that no request sends: a long recording may be
 /// replayed with live answers, and its answers are then neither made nor kept.
-pub(crate) fn forget_unheard(requests: &mut [Request]) {
+pub(crate) fn drop_unsent_answers(requests: &mut [Request]) {
     if requests.iter().all(|request| request.replay.is_none()) {
         return;
     }
-    let heard = heard_as_recorded(requests);
+    let heard = sent_as_recorded(requests);
     for request in requests
         .iter_mut()
         .filter(|request| !heard.contains(&request.node))
@@ -152,7 +152,7 @@ pub(crate) fn forget_unheard(requests: &mut [Request]) {
 }
 
 /// Returns true if a request sends the recorded answer of an earlier turn instead of the real one.
-pub(crate) fn hears_recorded(mode: HistoryMode, turn: &Request) -> bool {
+pub(crate) fn sends_recorded_answer(mode: HistoryMode, turn: &Request) -> bool {
     mode == HistoryMode::Recorded && turn.replay.as_ref().is_some_and(|replay| replay.answer.is_some())
 }
 
@@ -201,7 +201,7 @@ mod tests {
     /// 0 <- 1 <- 2 (fresh) <- 3 <- 4 (recorded): node 4 sends the answers of 3 and 2, and 2 began a
     /// conversation. Node 5 continues 1 live.
     #[test]
-    fn answers_are_wanted_as_far_as_they_are_heard() {
+    fn answers_are_kept_while_sent() {
         use HistoryMode::{Fresh, Live, Recorded};
         let mut session = vec![
             request(0, None, Live),
@@ -211,12 +211,12 @@ mod tests {
             request(4, Some(3), Recorded),
             request(5, Some(1), Live),
         ];
-        assert_eq!(heard_as_recorded(&session), HashSet::from([NodeId(2), NodeId(3)]));
+        assert_eq!(sent_as_recorded(&session), HashSet::from([NodeId(2), NodeId(3)]));
         session[5] = request(5, Some(1), Recorded);
         assert_eq!(
-            heard_as_recorded(&session),
+            sent_as_recorded(&session),
             HashSet::from([0, 1, 2, 3].map(NodeId))
         );
-        assert!(heard_as_recorded(&session[..4]).is_empty());
+        assert!(sent_as_recorded(&session[..4]).is_empty());
     }
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use veeksha_clock::RunClock;
 use veeksha_model::{Prepared, Response, Session};
-use veeksha_ports::{Job, PluginFailure, Returned, Transport};
+use veeksha_ports::{Job, PendingOutcome, PluginFailure, Transport};
 
 use crate::control::Control;
 use crate::prepare::Preparer;
-use crate::warmup::{Turn, Walk, Warmth, session_id};
+use crate::warmup::{WarmupReport, WarmupTurn, WarmupWalk, session_id};
 
 /// The context of a real target's warm-up.
 pub(crate) struct WarmUp<'a> {
     pub(crate) preparer: &'a Preparer,
     pub(crate) transport: &'a dyn Transport,
-    pub(crate) outcomes: &'a Receiver<Option<Box<dyn Returned>>>,
+    pub(crate) outcomes: &'a Receiver<Option<Box<dyn PendingOutcome>>>,
     pub(crate) control: &'a Control,
     /// The transport's clock.
     pub(crate) clock: RunClock,
@@ -24,8 +24,8 @@ pub(crate) struct WarmUp<'a> {
 impl WarmUp<'_> {
     /// Sends every request and waits for its answer. Ends early when a stop is asked for; what is
     /// in flight is then given up.
-    pub(crate) fn run(&self, sessions: &[Session]) -> Result<Warmth, PluginFailure> {
-        let mut warmth = Warmth::default();
+    pub(crate) fn run(&self, sessions: &[Session]) -> Result<WarmupReport, PluginFailure> {
+        let mut report = WarmupReport::default();
         for (index, session) in sessions.iter().enumerate() {
             let id = session_id(index);
             let nodes = self.preparer.planned(
@@ -34,7 +34,7 @@ impl WarmUp<'_> {
                 &session.labels,
             )?;
             let count = nodes.len() as u32;
-            Walk::new(id, nodes).go(|turn| {
+            WarmupWalk::new(id, nodes).go(|turn| {
                 if self.control.is_stopped() {
                     return None;
                 }
@@ -43,16 +43,16 @@ impl WarmUp<'_> {
                     Ok(response) => Some(Some(response)),
                     Err(_) if self.control.is_stopped() => None,
                     Err(message) => {
-                        warmth.failed(index, node, &message);
+                        report.failed(index, node, &message);
                         Some(None)
                     }
                 }
             });
         }
-        Ok(warmth)
+        Ok(report)
     }
 
-    fn send(&self, turn: Turn<Prepared>, session_requests: u32) -> Result<Arc<Response>, String> {
+    fn send(&self, turn: WarmupTurn<Prepared>, session_requests: u32) -> Result<Arc<Response>, String> {
         let id = turn.id;
         let now = self.clock.now();
         self.transport.submit(Job {

@@ -16,14 +16,14 @@ pub(crate) fn session_id(index: usize) -> SessionId {
 
 /// The result of a warm-up.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Warmth {
+pub(crate) struct WarmupReport {
     /// Requests that were not answered.
     pub(crate) failures: u32,
     /// The first of these failures.
     pub(crate) first_failure: Option<String>,
 }
 
-impl Warmth {
+impl WarmupReport {
     pub(crate) fn failed(&mut self, index: usize, node: NodeId, message: &str) {
         self.failures = self.failures.saturating_add(1);
         self.first_failure
@@ -32,7 +32,7 @@ impl Warmth {
 }
 
 /// A request of a warm-up session whose turn it is.
-pub(crate) struct Turn<P> {
+pub(crate) struct WarmupTurn<P> {
     pub(crate) id: RequestId,
     pub(crate) payload: Arc<P>,
     pub(crate) history: Option<Arc<History<P>>>,
@@ -41,7 +41,7 @@ pub(crate) struct Turn<P> {
 /// One session, walked through in the order of its graph: of the requests whose parents are
 /// through, the first in the list. Nothing is waited for but the answer, and a request that failed
 /// counts as answered with nothing.
-pub(crate) struct Walk<P> {
+pub(crate) struct WarmupWalk<P> {
     id: SessionId,
     /// Not sent yet.
     left: Vec<NodePlan<P>>,
@@ -49,9 +49,9 @@ pub(crate) struct Walk<P> {
     through: Vec<(NodeId, Conversation<P>)>,
 }
 
-impl<P> Walk<P> {
+impl<P> WarmupWalk<P> {
     pub(crate) fn new(id: SessionId, nodes: Vec<NodePlan<P>>) -> Self {
-        Walk {
+        WarmupWalk {
             id,
             left: nodes,
             through: Vec::new(),
@@ -60,7 +60,7 @@ impl<P> Walk<P> {
 
     /// Sends every request by `send`, which gives back the answer if there is one, or `None` to go
     /// no further.
-    pub(crate) fn go(&mut self, mut send: impl FnMut(Turn<P>) -> Option<Option<Arc<Response>>>) {
+    pub(crate) fn go(&mut self, mut send: impl FnMut(WarmupTurn<P>) -> Option<Option<Arc<Response>>>) {
         while let Some(next) = self.next() {
             let node = self.left.remove(next);
             let before = self
@@ -69,13 +69,13 @@ impl<P> Walk<P> {
                 .find(|(through, _)| Some(*through) == node.history_parent)
                 .map(|(_, talk)| talk.before(node.history_mode))
                 .unwrap_or_default();
-            let turn = Turn {
+            let turn = WarmupTurn {
                 id: RequestId {
                     session: self.id,
                     node: node.node,
                 },
                 payload: node.payload.clone(),
-                history: before.heard(node.history_mode),
+                history: before.history_for(node.history_mode),
             };
             let Some(response) = send(turn) else { return };
             let talk = before.with(node.payload, response, node.recorded_answer);
@@ -113,7 +113,7 @@ mod tests {
 
     fn walk(nodes: Vec<NodePlan<u32>>, stop_after: usize) -> Vec<(u32, usize)> {
         let mut sent = Vec::new();
-        Walk::new(session_id(0), nodes).go(|turn| {
+        WarmupWalk::new(session_id(0), nodes).go(|turn| {
             sent.push((*turn.payload, History::turns(&turn.history).len()));
             (sent.len() < stop_after).then_some(None)
         });
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_walked_in_the_order_of_its_graph() {
+    fn warm_up_follows_graph_order() {
         let graph = || vec![node(3, &[1, 2]), node(1, &[0]), node(2, &[0]), node(0, &[])];
         assert_eq!(walk(graph(), 9), [(0, 0), (1, 1), (2, 1), (3, 2)]);
         assert_eq!(walk(graph(), 2), [(0, 0), (1, 1)]);
     }
 
     #[test]
-    fn what_waits_for_itself_ends_the_walk() {
+    fn warm_up_ends_at_a_cycle() {
         assert_eq!(
             walk(vec![node(0, &[]), node(1, &[2]), node(2, &[1])], 9),
             [(0, 0)]

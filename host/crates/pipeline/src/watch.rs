@@ -6,27 +6,27 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use veeksha_clock::RunClock;
 
-use crate::entry::Entry;
-use crate::plan::{PipelineError, Watch, spawn};
+use crate::entry::EventEntry;
+use crate::plan::{PipelineError, ThreadWatch, spawn};
 
 /// Time between two looks.
 const PACE: Duration = Duration::from_secs(1);
 
 /// A watch at work, if the plan has one.
-pub(crate) struct Watching {
+pub(crate) struct WatchThread {
     end: Sender<()>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Watching {
+impl WatchThread {
     pub(crate) fn start(
-        watch: Option<&Watch>,
+        watch: Option<&ThreadWatch>,
         clock: RunClock,
-        events: &Sender<Entry>,
-    ) -> Result<Watching, PipelineError> {
+        events: &Sender<EventEntry>,
+    ) -> Result<WatchThread, PipelineError> {
         let (end, ended) = bounded(0);
         let Some(watch) = watch.cloned() else {
-            return Ok(Watching { end, thread: None });
+            return Ok(WatchThread { end, thread: None });
         };
         let events = events.clone();
         let body = move || {
@@ -43,7 +43,7 @@ impl Watching {
             }
         };
         let thread = Some(spawn("watch".to_owned(), body)?);
-        Ok(Watching { end, thread })
+        Ok(WatchThread { end, thread })
     }
 
     /// Looks once more, and ends.

@@ -8,7 +8,7 @@ use veeksha_model::{Label, Nanos, Request, Segment};
 /// times, labels, recorded arrival. Each part is preceded by its length, so that no two sessions
 /// have the same encoding.
 pub(crate) fn session_digest(requests: &[Request], labels: &[Label], arrives_at: Option<Nanos>) -> u64 {
-    let mut work = Work(blake3::Hasher::new());
+    let mut work = WorkHasher(blake3::Hasher::new());
     work.number(arrives_at.map_or(0, |at| at + 1));
     work.labels(labels);
     work.number(requests.len() as u64);
@@ -19,9 +19,9 @@ pub(crate) fn session_digest(requests: &[Request], labels: &[Label], arrives_at:
     u64::from_be_bytes(first)
 }
 
-struct Work(blake3::Hasher);
+struct WorkHasher(blake3::Hasher);
 
-impl Work {
+impl WorkHasher {
     fn number(&mut self, number: u64) {
         self.0.update(&number.to_le_bytes());
     }
@@ -127,7 +127,7 @@ mod tests {
 
     /// Every single change gives another digest; the same session gives the same.
     #[test]
-    fn what_a_session_asks_for_is_in_its_digest() {
+    fn digest_covers_every_field_of_a_session() {
         let plain = session_digest(&[request(0)], &[], None);
         assert_eq!(plain, session_digest(&[request(0)], &[], None));
         let changed = |change: &dyn Fn(&mut Request)| {

@@ -9,7 +9,7 @@ use crate::workload::WorkloadInfo;
 
 /// The type of a column's cells. A cell that is missing, null or (in CSV) empty is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cell {
+pub enum CellType {
     /// Text. A number is taken as its digits.
     Text,
     /// A whole number, 0 or more.
@@ -28,18 +28,18 @@ pub enum Cell {
     Anything,
 }
 
-impl Cell {
+impl CellType {
     /// The name in the contract.
     pub fn name(self) -> &'static str {
         match self {
-            Cell::Text => "text",
-            Cell::Count => "count",
-            Cell::Integer => "integer",
-            Cell::Number => "number",
-            Cell::Truth => "truth",
-            Cell::Items => "items",
-            Cell::Members => "members",
-            Cell::Anything => "anything",
+            CellType::Text => "text",
+            CellType::Count => "count",
+            CellType::Integer => "integer",
+            CellType::Number => "number",
+            CellType::Truth => "truth",
+            CellType::Items => "items",
+            CellType::Members => "members",
+            CellType::Anything => "anything",
         }
     }
 }
@@ -52,7 +52,7 @@ pub struct Column {
     /// Alternative column names in files.
     pub aliases: Vec<String>,
     /// The type of its cells.
-    pub cell: Cell,
+    pub cell: CellType,
     /// True if a row without it is refused.
     pub required: bool,
 }

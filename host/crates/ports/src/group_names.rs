@@ -26,9 +26,10 @@ pub fn name_groups(groups: &[TraceGroup]) -> String {
     let range = groups
         .windows(2)
         .all(|pair| pair[0].index.checked_add(1) == Some(pair[1].index));
-    match range {
-        true => format!("groups {}..{}", first.index, last.index.saturating_add(1)),
-        false => format!("groups {}", listed(groups.iter().map(|group| group.index))),
+    if range {
+        format!("groups {}..{}", first.index, last.index.saturating_add(1))
+    } else {
+        format!("groups {}", listed(groups.iter().map(|group| group.index)))
     }
 }
 
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_named_shortly() {
+    fn group_names_are_short() {
         assert_eq!(all([]), "no groups");
         assert_eq!(all(12..20), "groups 12..20");
         assert_eq!(all([7, 3, 91]), "groups 7, 3, 91");

@@ -49,7 +49,7 @@ pub enum LayoutError {
     #[error("the layout's tree has the column `{0}` for both `id` and `parent`")]
     OwnParent(String),
     /// `rows-in` without a name.
-    #[error("the layout's `rows-in` is empty; leave it out if the file is no object")]
+    #[error("the layout's `rows-in` is empty; leave it out if the file is not an object")]
     EmptyRowsIn,
     /// Nothing would be kept.
     #[error(
@@ -64,12 +64,15 @@ pub enum LayoutError {
 /// The first thing that cannot be followed.
 pub fn check_layout(layout: &Layout) -> Result<(), LayoutError> {
     check_names(layout)?;
-    let declared = |what, column: &str| match layout.columns.iter().any(|known| known.name == column) {
-        true => Ok(()),
-        false => Err(LayoutError::Undeclared {
-            what,
-            column: column.to_owned(),
-        }),
+    let declared = |what, column: &str| {
+        if layout.columns.iter().any(|known| known.name == column) {
+            Ok(())
+        } else {
+            Err(LayoutError::Undeclared {
+                what,
+                column: column.to_owned(),
+            })
+        }
     };
     match &layout.grouping {
         Grouping::Column(column) => declared("grouping", column)?,
@@ -132,13 +135,13 @@ fn check_names(layout: &Layout) -> Result<(), LayoutError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ArrivalColumn, Cell, Column, MostFrequent, TimeUnit};
+    use crate::{ArrivalColumn, CellType, Column, MostFrequent, TimeUnit};
 
     fn column(name: &str, aliases: &[&str]) -> Column {
         Column {
             name: name.into(),
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
-            cell: Cell::Text,
+            cell: CellType::Text,
             required: false,
         }
     }
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_to_columns_that_are_there_is_taken() {
+    fn accepts_declared_column_references() {
         let tree = |id: &str, parent: &str| Grouping::Tree {
             id: id.into(),
             parent: parent.into(),
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn names_must_differ_and_be_names() {
+    fn rejects_duplicate_or_empty_names() {
         let cases = [
             (vec![], "the layout has no columns; a flavor reads at least one"),
             (
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_to_other_columns_is_refused_by_name() {
+    fn rejects_undeclared_column_references() {
         let tree = |id: &str, parent: &str| Layout {
             grouping: Grouping::Tree {
                 id: id.into(),

@@ -15,15 +15,15 @@ mod workload;
 
 pub use codec::{Codec, EndpointShape};
 pub use flavor::{
-    ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts,
-    TraceGroup, TraceRow,
+    ArrivalColumn, CellType, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit,
+    TraceFacts, TraceGroup, TraceRow,
 };
 pub use group_names::name_groups;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use measure::{
-    MAX_LABEL_BYTES, MAX_METRICS, MetricCollector, MetricFactory, OpenMetric, PluginSample, RequestCheck,
-    RequestCheckFactory, RunResults, SloCheck, SloVerdict, Stats, WindowStats, judge,
+    MAX_LABEL_BYTES, MAX_METRICS, MetricCollector, MetricFactory, MetricStats, OpenMetric, PluginSample,
+    RequestCheck, RequestCheckFactory, RunResults, SloCheck, SloVerdict, WindowStats, judge,
 };
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
-pub use transport::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings, Transport};
+pub use transport::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

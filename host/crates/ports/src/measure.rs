@@ -80,11 +80,12 @@ pub trait RequestCheck {
 /// Those of the check.
 pub fn judge(check: &mut dyn RequestCheck, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
     let answered: Vec<&RequestRecord> = batch.iter().copied().filter(|record| record.is_ok()).collect();
-    let mut judged = match answered.is_empty() {
-        true => Vec::new(),
-        false => check.judge(&answered)?,
-    }
-    .into_iter();
+    let judged = if answered.is_empty() {
+        Vec::new()
+    } else {
+        check.judge(&answered)?
+    };
+    let mut judged = judged.into_iter();
     let good = |record: &&RequestRecord| record.is_ok() && judged.next().unwrap_or(false);
     Ok(batch.iter().map(good).collect())
 }
@@ -115,7 +116,7 @@ pub struct SloVerdict {
 
 /// Summary statistics of one metric's samples, in the metric's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stats {
+pub struct MetricStats {
     /// Number of samples; if 0, the other fields are 0.
     pub count: u64,
     /// Arithmetic mean.
@@ -144,7 +145,7 @@ pub struct WindowStats {
     /// End of the window.
     pub to: Nanos,
     /// Of the samples of requests that were intended within it.
-    pub stats: Stats,
+    pub stats: MetricStats,
 }
 
 /// The results of a run, as a plugin that judges may read them.
@@ -158,7 +159,7 @@ pub trait RunResults: Send + Sync {
 
     /// Returns the metric's statistics over the samples of requests that have all these labels. The
     /// count is 0 if there are none.
-    fn stats(&self, metric: &str, filter: &[Label]) -> Stats;
+    fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats;
 
     /// Any percentile (0 to 100) of the same samples; `None` if there are none.
     fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64>;

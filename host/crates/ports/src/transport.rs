@@ -64,7 +64,7 @@ pub struct Timings {
 
 /// The outcome of a [`Job`]: exactly one for each job submitted.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RequestOutcome {
     /// The job.
     pub job: Job,
     /// Timestamps.
@@ -87,22 +87,22 @@ pub struct Outcome {
 
 /// A finished request as a client thread hands it over, possibly still as the raw bytes that the
 /// server sent.
-pub trait Returned: Send {
+pub trait PendingOutcome: Send {
     /// Returns the request's id.
     fn id(&self) -> RequestId;
 
     /// Understands what was received. That is work (JSON is parsed, a plugin may be called), so it
     /// is not done on a client thread.
-    fn outcome(self: Box<Self>) -> Outcome;
+    fn outcome(self: Box<Self>) -> RequestOutcome;
 }
 
 /// An outcome that is known already.
-impl Returned for Outcome {
+impl PendingOutcome for RequestOutcome {
     fn id(&self) -> RequestId {
         self.job.id
     }
 
-    fn outcome(self: Box<Self>) -> Outcome {
+    fn outcome(self: Box<Self>) -> RequestOutcome {
         *self
     }
 }
@@ -111,7 +111,7 @@ impl Returned for Outcome {
 #[derive(Clone)]
 pub struct Sinks {
     /// Takes exactly one for each job submitted.
-    pub returned: Arc<dyn Fn(Box<dyn Returned>) + Send + Sync>,
+    pub returned: Arc<dyn Fn(Box<dyn PendingOutcome>) + Send + Sync>,
     /// Called with the arrival time of a request's first generated chunk, at most once per request
     /// and before `returned`; `None` if first chunks are not needed.
     pub first_chunk: Option<Arc<dyn Fn(RequestId, Nanos) + Send + Sync>>,
@@ -119,7 +119,7 @@ pub struct Sinks {
 
 impl Sinks {
     /// Only what has become of each job, already understood.
-    pub fn outcomes(sink: impl Fn(Outcome) + Send + Sync + 'static) -> Self {
+    pub fn outcomes(sink: impl Fn(RequestOutcome) + Send + Sync + 'static) -> Self {
         Sinks {
             returned: Arc::new(move |returned| sink(returned.outcome())),
             first_chunk: None,

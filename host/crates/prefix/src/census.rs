@@ -1,7 +1,7 @@
 //! The amount of new text in a whole trace, in bounded memory.
 
-use crate::path::Longest;
-use crate::path::Path;
+use crate::path::LongestByPlace;
+use crate::path::PromptPath;
 use crate::piece::Piece;
 
 /// Counts the tokens of all prompts that begin no earlier prompt. Their number does not depend on
@@ -14,7 +14,7 @@ use crate::piece::Piece;
 /// percent of the new tokens.
 #[derive(Clone, Debug)]
 pub struct PrefixCensus {
-    sampled: Longest,
+    sampled: LongestByPlace,
     capacity: usize,
     /// Places whose lowest `dropped` bits are 0 are in the sample: one in 2^`dropped`.
     dropped: u32,
@@ -24,7 +24,7 @@ impl PrefixCensus {
     /// No prompt yet; memory for `capacity` places (at least one).
     pub fn new(capacity: usize) -> Self {
         PrefixCensus {
-            sampled: Longest::default(),
+            sampled: LongestByPlace::default(),
             capacity: capacity.max(1),
             dropped: 0,
         }
@@ -32,7 +32,7 @@ impl PrefixCensus {
 
     /// Takes in the pieces that follow `from`, and returns the place behind them. A prompt that
     /// continues another one is taken in from the place at which that one ended.
-    pub fn extend(&mut self, from: Path, pieces: &[Piece]) -> Path {
+    pub fn extend(&mut self, from: PromptPath, pieces: &[Piece]) -> PromptPath {
         let mut path = from;
         for piece in pieces {
             let place = path.branch(piece.identity);
@@ -86,22 +86,22 @@ mod tests {
         let mut census = PrefixCensus::new(100);
         // A prompt of 10 + 5, the same with another end of 7, a longer form of the first piece: 10
         // + 5 + 7 + 2 new tokens.
-        let first = census.extend(Path::START, &[piece(1, 10)]);
+        let first = census.extend(PromptPath::START, &[piece(1, 10)]);
         census.extend(first, &[piece(2, 5)]);
         census.extend(first, &[piece(3, 7)]);
-        census.extend(Path::START, &[piece(1, 12)]);
+        census.extend(PromptPath::START, &[piece(1, 12)]);
         assert_eq!((census.new_tokens(), census.is_exact()), (24, true));
     }
 
     /// 200,000 places of 3 tokens with a capacity of 10,000: between 5,000 and 10,000 remain, so
     /// one standard error is at most sqrt(1 / 5000) = 1.4 %; 5 % is three and a half of them.
     #[test]
-    fn beyond_its_room_it_estimates() {
+    fn estimates_beyond_capacity() {
         let mut census = PrefixCensus::new(10_000);
         for identity in 0..200_000 {
             // Each twice: what is hit must not count again.
-            census.extend(Path::START, &[piece(identity, 3)]);
-            census.extend(Path::START, &[piece(identity, 3)]);
+            census.extend(PromptPath::START, &[piece(identity, 3)]);
+            census.extend(PromptPath::START, &[piece(identity, 3)]);
         }
         let new = census.new_tokens() as f64;
         assert!(!census.is_exact());
@@ -113,7 +113,7 @@ mod tests {
         /// In any order of prompts, and whether or not a prompt is continued from its beginning's
         /// place.
         #[test]
-        fn what_is_not_new_is_hit(
+        fn hits_and_new_tokens_add_up(
             prompts in prop::collection::vec(
                 prop::collection::vec((0u64..3, 1u32..6).prop_map(|(identity, tokens)| piece(identity, tokens)), 0..5),
                 0..20,
@@ -127,11 +127,11 @@ mod tests {
                 all += prompt.iter().map(|piece| u64::from(piece.tokens)).sum::<u64>();
                 hits += ledger.see(prompt);
                 let (beginning, rest) = prompt.split_at(cut.min(prompt.len()));
-                let path = census.extend(Path::START, beginning);
+                let path = census.extend(PromptPath::START, beginning);
                 census.extend(path, rest);
             }
             for prompt in prompts.iter().rev() {
-                backwards.extend(Path::START, prompt);
+                backwards.extend(PromptPath::START, prompt);
             }
             prop_assert_eq!(all - census.new_tokens(), hits);
             prop_assert_eq!(backwards.new_tokens(), census.new_tokens());

@@ -1,7 +1,7 @@
 //! Every prompt so far, as a tree of pieces.
 
-use crate::path::Longest;
-use crate::path::Path;
+use crate::path::LongestByPlace;
+use crate::path::PromptPath;
 use crate::piece::Piece;
 
 /// The prompts of a run, in the order in which they were sent, as an unbounded cache would know
@@ -12,7 +12,7 @@ use crate::piece::Piece;
 /// in each; a million prompts of ten new pieces each are about 300 MB.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixLedger {
-    known: Longest,
+    known: LongestByPlace,
 }
 
 impl PrefixLedger {
@@ -24,7 +24,7 @@ impl PrefixLedger {
     /// Returns the number of tokens that `prompt` shares with the beginning of an earlier prompt
     /// (the longest common prefix with any of them), then adds it.
     pub fn see(&mut self, prompt: &[Piece]) -> u64 {
-        let (mut path, mut hits, mut following) = (Path::START, 0, true);
+        let (mut path, mut hits, mut following) = (PromptPath::START, 0, true);
         for piece in prompt {
             let longest = self.known.entry(path.branch(piece.identity)).or_insert(0);
             if following {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_hits_what_an_earlier_one_began_with() {
+    fn hits_common_prefix_with_earlier_prompt() {
         let mut ledger = PrefixLedger::new();
         let (system, a, b) = (piece(1, 100), piece(2, 30), piece(3, 40));
         assert_eq!(ledger.see(&[system, a]), 0);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_piece_is_the_beginning_of_a_longer_one() {
+    fn shorter_piece_is_prefix_of_longer() {
         let mut ledger = PrefixLedger::new();
         assert_eq!(ledger.see(&[piece(1, 10)]), 0);
         assert_eq!(ledger.see(&[piece(1, 4), piece(2, 5)]), 4);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_without_tokens_parts_what_follows() {
+    fn mark_separates_following_pieces() {
         let mut ledger = PrefixLedger::new();
         let (user, tool, text) = (piece(90, 0), piece(91, 0), piece(5, 20));
         assert_eq!(ledger.see(&[user, text]), 0);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_generated_counts_once_it_is_learned() {
+    fn generated_text_counts_after_learn() {
         let mut ledger = PrefixLedger::new();
         let (question, answer, next) = (piece(1, 50), piece(2, 20), piece(3, 5));
         ledger.see(&[question]);

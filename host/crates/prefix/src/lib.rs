@@ -18,5 +18,5 @@ mod piece;
 
 pub use census::PrefixCensus;
 pub use ledger::PrefixLedger;
-pub use path::Path;
+pub use path::PromptPath;
 pub use piece::{Piece, answer_pieces, message_pieces, pieces_of, role_piece, text_piece};

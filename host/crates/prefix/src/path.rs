@@ -6,15 +6,15 @@ use crate::piece::Piece;
 /// same place if they consist of the same pieces (64 bits: among a hundred million places, two
 /// collide with a probability of 0.03 %).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Path(u64);
+pub struct PromptPath(u64);
 
-impl Path {
+impl PromptPath {
     /// Before the first piece of a prompt.
-    pub const START: Path = Path(0);
+    pub const START: PromptPath = PromptPath(0);
 
     /// The place behind `piece`.
-    pub fn then(self, piece: &Piece) -> Path {
-        Path(mix(
+    pub fn then(self, piece: &Piece) -> PromptPath {
+        PromptPath(mix(
             self.branch(piece.identity) ^ mix(u64::from(piece.tokens).wrapping_add(WEYL))
         ))
     }
@@ -55,5 +55,5 @@ impl std::hash::Hasher for Mixed {
     }
 }
 
-/// From [`Path::branch`] to the longest text of that identity at that place, in tokens.
-pub(crate) type Longest = std::collections::HashMap<u64, u32, std::hash::BuildHasherDefault<Mixed>>;
+/// From [`PromptPath::branch`] to the longest text of that identity at that place, in tokens.
+pub(crate) type LongestByPlace = std::collections::HashMap<u64, u32, std::hash::BuildHasherDefault<Mixed>>;

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use veeksha_model::{Answer, Message, Role, Segment};
+use veeksha_model::{Message, RecordedAnswer, Role, Segment};
 
 /// Text of some tokens. Of two pieces of one identity, the shorter is the beginning of the longer.
 /// A piece without tokens is a mark: nothing is counted for it, but what follows different marks is
@@ -49,7 +49,7 @@ pub fn pieces_of<'a>(
 
 /// The pieces of a recorded answer, as the assistant's message that it becomes in a conversation; a
 /// tool call counts as its name and arguments.
-pub fn answer_pieces(answer: &Answer, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+pub fn answer_pieces(answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
     let mut pieces = message_pieces(Role::Assistant, &answer.content, count);
     for call in &answer.tool_calls {
         push_text(&mut pieces, &call.name, count);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_seeds_are_equal_text_under_equal_roles() {
+    fn equal_seeds_share_text_under_equal_roles() {
         let of = |role, seed, tokens| [message(role, vec![synthetic(seed, tokens)])];
         assert_eq!(hits(&of(Role::User, 1, 30), &of(Role::User, 1, 20)), 20);
         assert_eq!(hits(&of(Role::User, 1, 30), &of(Role::User, 2, 20)), 0);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verbatim_text_shares_its_beginning_with_another() {
+    fn verbatim_texts_share_common_prefix() {
         // 2,000 bytes of document, then two questions: 200 words of ten bytes.
         let document = "nine char ".repeat(200);
         let ask = |question: &str| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn media_part_what_follows_and_count_for_nothing() {
+    fn media_separate_and_have_no_tokens() {
         let of = |source: &str| {
             let picture = Segment::Media {
                 kind: MediaKind::Image,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_content_leaves_no_trace() {
+    fn empty_content_adds_no_piece() {
         let with = [message(
             Role::User,
             vec![synthetic(9, 0), Segment::Text(String::new()), synthetic(1, 7)],
@@ -210,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_the_message_that_it_becomes() {
-        let answer = Answer {
+    fn answer_pieces_equal_message_pieces() {
+        let answer = RecordedAnswer {
             content: vec![Segment::Text("it is so".into())],
             tool_calls: vec![ToolCall {
                 id: "call_1".into(),
@@ -231,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stretches_are_the_text_and_begin_alike(text in "[a-c ä\n]{0,3000}", more in "[a-c ä]{0,900}") {
+        fn stretches_cover_text_and_share_prefix(text in "[a-c ä\n]{0,3000}", more in "[a-c ä]{0,900}") {
             let cut: Vec<&str> = Stretches { rest: &text }.collect();
             prop_assert_eq!(cut.concat(), text.as_str());
             prop_assert!(cut.iter().all(|stretch| stretch.len() < LONGEST_STRETCH_BYTES + 4));

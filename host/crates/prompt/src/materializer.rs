@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use veeksha_model::{
-    Answer, HistoryMode, MediaKind, Message, NodeId, Prepared, PreparedMessage, Request, Response, Role,
-    Seed, Segment,
+    HistoryMode, MediaKind, Message, NodeId, Prepared, PreparedMessage, RecordedAnswer, Request, Response,
+    Role, Seed, Segment,
 };
 
 use crate::compose::Piece;
@@ -132,7 +132,7 @@ impl Materializer {
     /// Returns a recorded answer as if the model had just given it: its text, its tool calls, and
     /// its length counted by the tokenizer. Media are refused: no API accepts them from an
     /// assistant.
-    pub fn answer(&self, answer: &Answer) -> Result<Response, PromptError> {
+    pub fn answer(&self, answer: &RecordedAnswer) -> Result<Response, PromptError> {
         check_answer(answer)?;
         let composed = self.writer.compose(self.pieces(&answer.content))?;
         Ok(Response {
@@ -255,7 +255,7 @@ fn check_length(request: &Request) -> Result<(), PromptError> {
 }
 
 /// Refuses a recorded answer that no model can have given.
-fn check_answer(answer: &Answer) -> Result<(), PromptError> {
+fn check_answer(answer: &RecordedAnswer) -> Result<(), PromptError> {
     if let Some(tokens) = too_long(&answer.content) {
         return Err(PromptError::AnswerTooLong {
             tokens,

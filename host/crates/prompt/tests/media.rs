@@ -371,7 +371,7 @@ fn check_generates_nothing() {
 
 #[test]
 fn check_matches_prepare() {
-    use veeksha_model::{Answer, Replay, Seed};
+    use veeksha_model::{RecordedAnswer, Replay, Seed};
     use veeksha_prompt::MAX_TOKENS;
     let store = materializer(MediaStore::default());
     let synthetic = |tokens| Segment::Synthetic {
@@ -385,9 +385,9 @@ fn check_matches_prepare() {
     let answered = |content| {
         let mut request = request(Image, "https://h/x");
         request.replay = Some(Box::new(Replay {
-            answer: Some(Answer {
+            answer: Some(RecordedAnswer {
                 content,
-                ..Answer::default()
+                ..RecordedAnswer::default()
             }),
             ..Replay::default()
         }));

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_recorder_writes_goes_through() {
+    fn accepts_pages_of_a_recorder() {
         let pages = vec![
             dictionary(2),
             data(9, Encoding::RLE_DICTIONARY, &[1, 2]),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_a_decoder_is_refused() {
+    fn rejects_pages_that_break_the_decoder() {
         let second_version = Page::DataPageV2 {
             buf: Bytes::new(),
             num_values: 1,

@@ -1,6 +1,6 @@
 //! Names and codes of what has few values, both ways.
 
-use veeksha_events::{NeverSentReason, PluginPart, SessionEnd};
+use veeksha_events::{NeverSentReason, PluginRole, SessionEnd};
 use veeksha_model::{Better, ChunkKind, ErrorClass, HistoryMode, StampSource};
 
 /// Chunk kinds by their code. A code never changes its meaning; a new kind is appended.
@@ -56,7 +56,7 @@ macro_rules! by_name {
 
 by_name! {
     /// Role of a failed plugin.
-    plugin_part -> PluginPart: Metric, RequestCheck, SloCheck
+    plugin_part -> PluginRole: Metric, RequestCheck, SloCheck
 }
 
 by_name! {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_legend_says_what_the_codes_mean() {
+    fn legend_explains_chunk_codes() {
         assert_eq!(
             chunk_legend(),
             "0=role,1=reasoning,2=content,3=tool,4=finish,5=usage,6=done,7=comment"
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_nothing() {
+    fn unknown_name_is_none() {
         assert_eq!(error_class("in_stream"), Some(ErrorClass::InStream));
         assert_eq!(error_class("InStream"), None);
         assert_eq!(session_end(""), None);

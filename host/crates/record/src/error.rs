@@ -11,7 +11,7 @@ use veeksha_model::printable;
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// A file could not be written, made or removed.
-    #[error("cannot write the record at {}: {source}", shown(path))]
+    #[error("cannot write the record at {}: {source}", display(path))]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -19,7 +19,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file could not be read.
-    #[error("cannot read the record at {}: {source}", shown(path))]
+    #[error("cannot read the record at {}: {source}", display(path))]
     Read {
         /// The file or folder.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// Columns could not be encoded.
-    #[error("cannot encode {}: {reason}", shown(path))]
+    #[error("cannot encode {}: {reason}", display(path))]
     Encode {
         /// The file that they were meant for.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum RecordError {
         reason: String,
     },
     /// There is a record already.
-    #[error("{} already holds a record: give the run a folder of its own", shown(path))]
+    #[error("{} already holds a record: use a new folder for the run", display(path))]
     Occupied {
         /// The folder.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum RecordError {
     /// The folder holds no record.
     #[error(
         "{} holds no record (record/requests.parquet, record/events.parquet): {hint}",
-        shown(run)
+        display(run)
     )]
     Missing {
         /// The folder that should be a run's.
@@ -55,7 +55,7 @@ pub enum RecordError {
     #[error(
         "the record of {} is empty: the run was killed before anything of it was recorded, so there is nothing to read; start it \
          again",
-        shown(run)
+        display(run)
     )]
     Empty {
         /// The run's folder.
@@ -65,7 +65,7 @@ pub enum RecordError {
     #[error(
         "{} has version {found} of the record's format, and this program reads version {known}: evaluate it with the program that \
          wrote it ({program})",
-        shown(path)
+        display(path)
     )]
     Version {
         /// The file.
@@ -78,7 +78,7 @@ pub enum RecordError {
         program: String,
     },
     /// There are files, and none can be read.
-    #[error("nothing of the record in {} can be read: {}", shown(run), reasons.join("; "))]
+    #[error("nothing of the record in {} can be read: {}", display(run), reasons.join("; "))]
     Unreadable {
         /// The run's folder.
         run: PathBuf,
@@ -88,7 +88,7 @@ pub enum RecordError {
 }
 
 /// Returns an encoder's or decoder's message, without the error kind if that adds nothing.
-pub(crate) fn words(error: ParquetError) -> String {
+pub(crate) fn message_of(error: ParquetError) -> String {
     match error {
         ParquetError::General(words) | ParquetError::EOF(words) => words,
         other => other.to_string(),
@@ -96,6 +96,6 @@ pub(crate) fn words(error: ParquetError) -> String {
 }
 
 /// A path within a line: the name of a folder may hold what would steer a terminal.
-fn shown(path: &Path) -> String {
+fn display(path: &Path) -> String {
     printable(&path.display().to_string())
 }

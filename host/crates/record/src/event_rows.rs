@@ -6,7 +6,7 @@ use veeksha_model::{MetricDefinition, MetricSample, Nanos, NodeId, RequestId, Se
 
 use crate::{
     codes::{better, never_sent_reason, plugin_part, session_end},
-    request_rows::{impossible, name, small, text},
+    request_rows::{invalid_cell, name, small, text},
     tables::{EventColumns, EventRows},
 };
 
@@ -235,21 +235,21 @@ impl EventColumns {
 }
 
 /// A cell that this kind of event has.
-fn must<'a, T>(column: &str, cell: Option<&'a T>) -> Result<&'a T> {
-    cell.ok_or_else(|| impossible(column, "nothing"))
+fn required_cell<'a, T>(column: &str, cell: Option<&'a T>) -> Result<&'a T> {
+    cell.ok_or_else(|| invalid_cell(column, "nothing"))
 }
 
 fn number(column: &str, cell: Option<&i64>) -> Result<u64> {
-    Ok(*must(column, cell)? as u64)
+    Ok(*required_cell(column, cell)? as u64)
 }
 
 fn words(column: &str, cell: Option<&ByteArray>) -> Result<String> {
-    Ok(text(column, must(column, cell)?)?.to_owned())
+    Ok(text(column, required_cell(column, cell)?)?.to_owned())
 }
 
 fn known<T>(column: &str, cell: Option<&ByteArray>, find: fn(&str) -> Option<T>) -> Result<T> {
-    let name = text(column, must(column, cell)?)?;
-    find(name).ok_or_else(|| impossible(column, name))
+    let name = text(column, required_cell(column, cell)?)?;
+    find(name).ok_or_else(|| invalid_cell(column, name))
 }
 
 impl EventRows {
@@ -258,7 +258,7 @@ impl EventRows {
     pub(crate) fn read(&self, row: usize, event: &mut Event) -> Result<()> {
         match (text("event", self.event.get(row))?, &mut *event) {
             ("sampled", Event::Sampled(sample)) => {
-                let metric = text("metric", must("metric", self.metric.get(row))?)?;
+                let metric = text("metric", required_cell("metric", self.metric.get(row))?)?;
                 sample.metric.clear();
                 sample.metric.push_str(metric);
                 self.read_sample(row, sample)
@@ -271,11 +271,11 @@ impl EventRows {
                     good,
                 },
             ) => {
-                let name = text("plugin", must("plugin", self.plugin.get(row))?)?;
+                let name = text("plugin", required_cell("plugin", self.plugin.get(row))?)?;
                 plugin.clear();
                 plugin.push_str(name);
                 *request = self.request(row)?;
-                *good = *must("good", self.good.get(row))?;
+                *good = *required_cell("good", self.good.get(row))?;
                 Ok(())
             }
             (name, _) => {
@@ -296,18 +296,21 @@ impl EventRows {
     fn request(&self, row: usize) -> Result<RequestId> {
         Ok(RequestId {
             session: self.session(row)?,
-            node: NodeId(small("node_id", *must("node_id", self.node_id.get(row))?)?),
+            node: NodeId(small(
+                "node_id",
+                *required_cell("node_id", self.node_id.get(row))?,
+            )?),
         })
     }
 
     fn requests(&self, row: usize) -> Result<u32> {
-        small("requests", *must("requests", self.requests.get(row))?)
+        small("requests", *required_cell("requests", self.requests.get(row))?)
     }
 
     /// All of a sample but its metric.
     fn read_sample(&self, row: usize, sample: &mut MetricSample) -> Result<()> {
-        sample.value = *must("value", self.value.get(row))?;
-        sample.weight = *must("weight", self.weight.get(row))?;
+        sample.value = *required_cell("value", self.value.get(row))?;
+        sample.weight = *required_cell("weight", self.weight.get(row))?;
         sample.request = match self.session_id.get(row) {
             Some(_) => Some(self.request(row)?),
             None => None,
@@ -355,14 +358,14 @@ impl EventRows {
             "judged" => Event::Judged {
                 plugin: words("plugin", self.plugin.get(row))?,
                 request: self.request(row)?,
-                good: *must("good", self.good.get(row))?,
+                good: *required_cell("good", self.good.get(row))?,
             },
             "run_judged" => Event::RunJudged {
                 plugin: words("plugin", self.plugin.get(row))?,
                 name: words("metric", self.metric.get(row))?,
-                met: *must("good", self.good.get(row))?,
+                met: *required_cell("good", self.good.get(row))?,
                 observed: self.value.get(row).copied(),
-                threshold: *must("threshold", self.threshold.get(row))?,
+                threshold: *required_cell("threshold", self.threshold.get(row))?,
                 detail: words("summary", self.summary.get(row))?,
             },
             "plugin_failed" => Event::PluginFailed(FailedPlugin {
@@ -400,7 +403,7 @@ impl EventRows {
             }),
             "clock_stepped" => Event::ClockStepped {
                 at: self.at(row)?,
-                by: *must("by_ns", self.by_ns.get(row))?,
+                by: *required_cell("by_ns", self.by_ns.get(row))?,
             },
             "arrivals_missed" => Event::ArrivalsMissed {
                 sessions: number("sessions", self.sessions.get(row))?,
@@ -409,7 +412,7 @@ impl EventRows {
             "timeout_reached" => Event::TimeoutReached { at: self.at(row)? },
             "interrupted" => Event::Interrupted { at: self.at(row)? },
             "run_ended" => Event::RunEnded { at: self.at(row)? },
-            unknown => return Err(impossible("event", unknown)),
+            unknown => return Err(invalid_cell("event", unknown)),
         })
     }
 }

@@ -75,15 +75,15 @@ pub(crate) fn write_whole(
         path: path.to_owned(),
         source,
     };
-    let beside = path.with_extension("parquet.tmp");
-    let written = File::create(&beside).map_err(failed).and_then(|mut file| {
+    let temporary = path.with_extension("parquet.tmp");
+    let written = File::create(&temporary).map_err(failed).and_then(|mut file| {
         write(&mut file)?;
         file.flush().and_then(|()| file.sync_data()).map_err(failed)?;
-        fs::rename(&beside, path).map_err(failed)
+        fs::rename(&temporary, path).map_err(failed)
     });
     if written.is_err() {
         // The incomplete file is useless; if it cannot be removed either, it is never read.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }

@@ -24,12 +24,12 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// A row group whose bytes are those that were written.
 pub(crate) struct Group {
-    bytes: Arc<Part>,
+    bytes: Arc<FileSlice>,
     metadata: RowGroupMetaData,
 }
 
 /// A stretch of a file.
-struct Part {
+struct FileSlice {
     start: u64,
     bytes: Bytes,
     allowance: Allowance,
@@ -50,7 +50,7 @@ impl Group {
                 "its bytes are not those that were written".into(),
             ));
         }
-        let part = Part {
+        let part = FileSlice {
             start,
             bytes: bytes.into(),
             allowance: Allowance::default(),
@@ -107,13 +107,13 @@ fn extent(metadata: &RowGroupMetaData) -> Result<(u64, u64)> {
     Ok((first, end - first))
 }
 
-impl Length for Part {
+impl Length for FileSlice {
     fn len(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 }
 
-impl Part {
+impl FileSlice {
     fn slice(&self, start: u64, length: Option<usize>) -> Result<Bytes> {
         let outside = || ParquetError::EOF("a page lies outside of its row group".into());
         let start = start.checked_sub(self.start).ok_or_else(outside)?;
@@ -129,7 +129,7 @@ impl Part {
     }
 }
 
-impl ChunkReader for Part {
+impl ChunkReader for FileSlice {
     type T = Cursor<Bytes>;
 
     /// Only headers of pages are read like this.

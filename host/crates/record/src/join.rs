@@ -20,26 +20,26 @@ use parquet::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::{RecordError, words};
+use crate::error::{RecordError, message_of};
 use crate::folder::write_whole;
-use crate::metadata::About;
+use crate::metadata::FileInfo;
 use crate::table::Columns;
 use crate::write::Levels;
 
 /// The form of a table's files.
-pub(crate) struct Form {
+pub(crate) struct TableFormat {
     schema: TypePtr,
     properties: WriterPropertiesPtr,
 }
 
-impl Form {
+impl TableFormat {
     /// The form of a table.
-    pub(crate) fn of<C: Columns>() -> Result<Form> {
+    pub(crate) fn of<C: Columns>() -> Result<TableFormat> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true);
-        Ok(Form {
+        Ok(TableFormat {
             schema: C::schema()?,
             properties: Arc::new(C::pack(properties).build()),
         })
@@ -55,7 +55,7 @@ impl Form {
         &self,
         columns: &mut C,
         rows: usize,
-        about: &mut About,
+        about: &mut FileInfo,
         levels: &mut Levels,
     ) -> Result<Vec<u8>> {
         let mut file = self.file(Vec::new())?;
@@ -76,13 +76,13 @@ impl Form {
     pub(crate) fn join(
         &self,
         table: &str,
-        parts: &[(PathBuf, About)],
-        mut about: About,
+        parts: &[(PathBuf, FileInfo)],
+        mut about: FileInfo,
         to: &Path,
     ) -> Result<(), RecordError> {
         let encode = |path: &Path, error: ParquetError| RecordError::Encode {
             path: path.to_owned(),
-            reason: words(error),
+            reason: message_of(error),
         };
         write_whole(to, |file| {
             let mut joined = self.file(&mut *file).map_err(|error| encode(to, error))?;

@@ -22,7 +22,7 @@ const TIMES_KEY: &str = "veeksha.record.times";
 
 /// The metadata of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct About {
+pub(crate) struct FileInfo {
     /// The run that it is of, by a name that no other run has; `None` of a file of a program that
     /// gave none yet.
     pub(crate) run: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct About {
 }
 
 /// The reason for which a file cannot be read.
-pub(crate) enum Foreign {
+pub(crate) enum UnsupportedFile {
     /// Another program's file.
     NotOurs(String),
     /// Another version of the format.
@@ -54,7 +54,7 @@ pub(crate) enum Foreign {
     },
 }
 
-impl About {
+impl FileInfo {
     /// As pairs for the file of a table.
     pub(crate) fn to_pairs(&self, table: &str) -> Vec<KeyValue> {
         let checksums: Vec<String> = self.checksums.iter().map(|sum| format!("{sum:016x}")).collect();
@@ -87,7 +87,7 @@ impl About {
     }
 
     /// From the pairs of a table's file.
-    pub(crate) fn of_file(metadata: &FileMetaData, table: &str) -> Result<About, Foreign> {
+    pub(crate) fn of_file(metadata: &FileMetaData, table: &str) -> Result<FileInfo, UnsupportedFile> {
         let pairs = metadata.key_value_metadata().map_or(&[][..], Vec::as_slice);
         let find = |key: &str| {
             pairs
@@ -96,30 +96,32 @@ impl About {
                 .and_then(|pair| pair.value.as_deref())
         };
         let Some(version) = find(VERSION_KEY) else {
-            return Err(Foreign::NotOurs(
+            return Err(UnsupportedFile::NotOurs(
                 "it is a Parquet file, but not one of a record".into(),
             ));
         };
         let program = find(PROGRAM_KEY).unwrap_or("unknown").to_owned();
         if version != VERSION.to_string() {
-            return Err(Foreign::Version {
+            return Err(UnsupportedFile::Version {
                 found: version.to_owned(),
                 program,
             });
         }
         if find(TABLE_KEY) != Some(table) {
-            return Err(Foreign::NotOurs(format!("it does not hold the table {table}")));
+            return Err(UnsupportedFile::NotOurs(format!(
+                "it does not hold the table {table}"
+            )));
         }
         let number = |key: &str| {
             find(key)
                 .and_then(|text| text.parse().ok())
-                .ok_or_else(|| Foreign::NotOurs(format!("its {key} is missing or no number")))
+                .ok_or_else(|| UnsupportedFile::NotOurs(format!("its {key} is missing or not a number")))
         };
         let checksums = find(CHECKSUMS_KEY)
             .unwrap_or_default()
             .split(',')
             .filter(|sum| !sum.is_empty());
-        let about = About {
+        let about = FileInfo {
             run: find(RUN_KEY).map(str::to_owned),
             program,
             config: find(CONFIG_KEY).map(str::to_owned),
@@ -129,10 +131,12 @@ impl About {
             checksums: checksums
                 .map(|sum| u64::from_str_radix(sum, 16))
                 .collect::<Result<_, _>>()
-                .map_err(|_| Foreign::NotOurs(format!("its {CHECKSUMS_KEY} are no checksums")))?,
+                .map_err(|_| UnsupportedFile::NotOurs(format!("its {CHECKSUMS_KEY} are not checksums")))?,
         };
         if about.end < about.first {
-            return Err(Foreign::NotOurs("its events end before they begin".into()));
+            return Err(UnsupportedFile::NotOurs(
+                "its events end before they begin".into(),
+            ));
         }
         Ok(about)
     }

@@ -12,7 +12,7 @@ use crate::error::RecordError;
 use crate::folder::{folder, parts, whole};
 use crate::info::RecordInfo;
 use crate::metadata::VERSION;
-use crate::stream::{Stream, TableFile, damage, name};
+use crate::stream::{Stream, TableFile, damage_note, name};
 use crate::table::Columns;
 use crate::tables::{EventColumns, RequestColumns};
 
@@ -20,12 +20,12 @@ use crate::tables::{EventColumns, RequestColumns};
 pub struct Record {
     run: PathBuf,
     info: RecordInfo,
-    requests: Files,
-    events: Files,
+    requests: TableFiles,
+    events: TableFiles,
 }
 
 /// The files of a table.
-struct Files {
+struct TableFiles {
     /// Those that can be read, in the order of their events.
     files: Vec<TableFile>,
     /// True if the recorder finished the table.
@@ -51,24 +51,26 @@ impl Record {
             });
         }
         let mut damaged = Vec::new();
-        let mut requests = Files::find::<RequestColumns>(&folder, &mut damaged)?;
-        let mut events = Files::find::<EventColumns>(&folder, &mut damaged)?;
+        let mut requests = TableFiles::find::<RequestColumns>(&folder, &mut damaged)?;
+        let mut events = TableFiles::find::<EventColumns>(&folder, &mut damaged)?;
         if let Some(of_run) = run_of(&requests, &events) {
             requests.keep(&of_run, &mut damaged);
             events.keep(&of_run, &mut damaged);
         }
         if requests.files.is_empty() && events.files.is_empty() {
             let run = run.to_owned();
-            return Err(match damaged.is_empty() {
-                true if has_ended(&run) => RecordError::Missing {
-                    hint: hint(&run),
-                    run,
-                },
-                true => RecordError::Empty { run },
-                false => RecordError::Unreadable {
+            return Err(if !damaged.is_empty() {
+                RecordError::Unreadable {
                     run,
                     reasons: damaged,
-                },
+                }
+            } else if has_ended(&run) {
+                RecordError::Missing {
+                    hint: hint(&run),
+                    run,
+                }
+            } else {
+                RecordError::Empty { run }
             });
         }
         let info = info(&requests, &events, damaged);
@@ -99,7 +101,7 @@ impl Record {
     ) -> Result<ControlFlow<B>, RecordError> {
         let mut requests = Stream::<RequestColumns>::new(&self.requests.files);
         let mut events = Stream::<EventColumns>::new(&self.events.files);
-        let mut request = Event::Finished(Box::new(nothing()));
+        let mut request = Event::Finished(Box::new(empty_record()));
         let mut other = Event::RunEnded { at: 0 };
         // There are as many samples and judgements as requests, so each kind has a buffer that
         // keeps its memory.
@@ -161,8 +163,8 @@ impl Record {
     }
 }
 
-impl Files {
-    fn find<C: Columns>(folder: &Path, damaged: &mut Vec<String>) -> Result<Files, RecordError> {
+impl TableFiles {
+    fn find<C: Columns>(folder: &Path, damaged: &mut Vec<String>) -> Result<TableFiles, RecordError> {
         let finished = whole(folder, C::NAME);
         let whole = finished.exists();
         let paths = if whole {
@@ -178,11 +180,11 @@ impl Files {
                 Err(why) => damaged.push(why),
             }
         }
-        Ok(Files { files, whole })
+        Ok(TableFiles { files, whole })
     }
 
     /// Leaves out what is of another run, and what holds events a second time.
-    fn keep(&mut self, of_run: &OfRun, damaged: &mut Vec<String>) {
+    fn keep(&mut self, of_run: &RunIdentity, damaged: &mut Vec<String>) {
         let mut end = 0;
         self.files.retain(|file| {
             let why = if file.about.run != of_run.run {
@@ -193,7 +195,7 @@ impl Files {
                 end = file.about.end;
                 return true;
             };
-            damaged.push(damage(&file.path, &why));
+            damaged.push(damage_note(&file.path, &why));
             false
         });
     }
@@ -206,7 +208,7 @@ impl Files {
 }
 
 /// The run that a record is of.
-struct OfRun {
+struct RunIdentity {
     /// The run's name; `None` in older records.
     run: Option<String>,
     /// A file that bears it.
@@ -214,24 +216,24 @@ struct OfRun {
 }
 
 /// The run that most files are of; of as many, the one of the first file. `None` without a file.
-fn run_of(requests: &Files, events: &Files) -> Option<OfRun> {
+fn run_of(requests: &TableFiles, events: &TableFiles) -> Option<RunIdentity> {
     let all = || requests.files.iter().chain(&events.files);
     let of_its_run = |file: &TableFile| all().filter(|other| other.about.run == file.about.run).count();
     // The last of the greatest would be taken.
     let most = all().rev().max_by_key(|file| of_its_run(file))?;
-    Some(OfRun {
+    Some(RunIdentity {
         run: most.about.run.clone(),
         file: name(&most.path),
     })
 }
 
 /// Returns the number of recorded events, according to the files.
-fn written(requests: &Files, events: &Files) -> u64 {
+fn written(requests: &TableFiles, events: &TableFiles) -> u64 {
     let files = requests.files.iter().chain(&events.files);
     files.map(|file| file.about.end).max().unwrap_or_default()
 }
 
-fn info(requests: &Files, events: &Files, mut damaged: Vec<String>) -> RecordInfo {
+fn info(requests: &TableFiles, events: &TableFiles, mut damaged: Vec<String>) -> RecordInfo {
     let all = || requests.files.iter().chain(&events.files);
     // A table is finished only when everything is written, so one finished table knows how long the
     // other is.
@@ -272,22 +274,22 @@ fn has_ended(run: &Path) -> bool {
 /// Returns the kind of a folder without a record, with the remedy.
 fn hint(run: &Path) -> &'static str {
     if has_ended(run) {
-        "its record is gone: its results can be read, but not computed anew; of an evaluation, give the folder of its run"
+        "its record was removed: its results can be read, but not recomputed; for an evaluation, pass the folder of its run"
     } else if run.join("metrics/request_level_metrics.jsonl").exists() {
-        "it looks like a run of Veeksha, which keeps no record: its metrics can be read, but not computed anew"
+        "it seems to be a run of Veeksha, which keeps no record: its metrics can be read, but not recomputed"
     } else if run.join("requests.parquet").exists() || run.join("events.parquet").exists() {
-        "it looks like the record itself; give the folder above it"
+        "it seems to be the record itself; pass its parent folder"
     } else if run.is_dir() {
-        "give the folder of a run, the one with config.yml and record/ in it"
+        "pass the folder of a run, which contains config.yml and record/"
     } else if run.exists() {
-        "it is a file; give the folder of a run, the one with config.yml and record/ in it"
+        "it is a file; pass the folder of a run, which contains config.yml and record/"
     } else {
-        "there is no such folder"
+        "the folder does not exist"
     }
 }
 
 /// A record to be filled.
-fn nothing() -> RequestRecord {
+fn empty_record() -> RequestRecord {
     RequestRecord {
         session_requests: 0,
         picked_up_at: None,
@@ -314,7 +316,7 @@ mod tests {
     use parquet::data_type::ByteArray;
 
     use super::*;
-    use crate::{join::Form, metadata::About, write::Levels};
+    use crate::{join::TableFormat, metadata::FileInfo, write::Levels};
 
     /// Reads a record of three requests that is valid except for a cell of the last row, and
     /// returns the reported damage.
@@ -322,17 +324,17 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let folder = folder(run.path());
         fs::create_dir(&folder).unwrap();
-        let record = nothing();
+        let record = empty_record();
         let mut columns = RequestColumns::default();
         columns.push(0, &record);
         columns.push(1, &record);
         columns.push(2, &record);
         change(&mut columns);
-        let mut about = About {
+        let mut about = FileInfo {
             end: 3,
-            ..About::default()
+            ..FileInfo::default()
         };
-        let form = Form::of::<RequestColumns>().unwrap();
+        let form = TableFormat::of::<RequestColumns>().unwrap();
         let bytes = form
             .encode(&mut columns, 3, &mut about, &mut Levels::default())
             .unwrap();
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_no_recorder_writes_are_damage() {
+    fn invalid_cells_are_damage() {
         let seven = |column: &mut crate::write::Required<crate::element::Int>| column.replace_last(-7);
         let cases: [(String, &str); 8] = [
             (
@@ -384,7 +386,7 @@ mod tests {
             ),
             (
                 changed(|columns| columns.recorded_at_ns.replace_last(Some(3))),
-                "false beside what was recorded",
+                "false although there is recorded data",
             ),
         ];
         for (error, words) in cases {
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_do_not_match_are_damage() {
+    fn lists_of_different_length_are_damage() {
         let error = changed(|columns| columns.chunk_at_ns.replace_last([1, 2]));
         assert!(error.contains("not as long as the other chunk_ lists"), "{error}");
         let error = changed(|columns| columns.label_names.replace_last([ByteArray::from("tier")]));

@@ -11,10 +11,10 @@ use std::{
 use veeksha_events::Event;
 use veeksha_model::{Nanos, RequestRecord};
 
-use crate::error::{RecordError, words};
+use crate::error::{RecordError, message_of};
 use crate::folder::{folder, part, parts, sync, whole, write_whole};
-use crate::join::Form;
-use crate::metadata::About;
+use crate::join::TableFormat;
+use crate::metadata::FileInfo;
 use crate::table::Columns;
 use crate::tables::{EventColumns, RequestColumns};
 use crate::write::Levels;
@@ -54,10 +54,10 @@ pub struct Recorder {
 
 /// Buffered rows and written parts of one table.
 struct Table<C> {
-    form: Form,
+    form: TableFormat,
     columns: C,
     rows: usize,
-    parts: Vec<(PathBuf, About)>,
+    parts: Vec<(PathBuf, FileInfo)>,
 }
 
 impl Recorder {
@@ -168,8 +168,8 @@ impl Recorder {
     }
 
     /// Returns the metadata of a file that holds the events from `first` on.
-    fn about(&self, first: u64) -> About {
-        About {
+    fn about(&self, first: u64) -> FileInfo {
+        FileInfo {
             run: Some(self.run.clone()),
             program: self.program.clone(),
             config: self.config.clone(),
@@ -202,9 +202,9 @@ impl Recorder {
 
 impl<C: Columns> Table<C> {
     fn new(folder: &Path) -> Result<Self, RecordError> {
-        let form = Form::of::<C>().map_err(|error| RecordError::Encode {
+        let form = TableFormat::of::<C>().map_err(|error| RecordError::Encode {
             path: whole(folder, C::NAME),
-            reason: words(error),
+            reason: message_of(error),
         })?;
         Ok(Table {
             form,
@@ -219,7 +219,7 @@ impl<C: Columns> Table<C> {
         &mut self,
         folder: &Path,
         number: usize,
-        mut about: About,
+        mut about: FileInfo,
         levels: &mut Levels,
     ) -> Result<(), RecordError> {
         let rows = mem::take(&mut self.rows);
@@ -233,7 +233,7 @@ impl<C: Columns> Table<C> {
             self.columns = C::default();
             RecordError::Encode {
                 path: path.clone(),
-                reason: words(error),
+                reason: message_of(error),
             }
         })?;
         write_whole(&path, |file| {
@@ -248,7 +248,7 @@ impl<C: Columns> Table<C> {
 
     /// Joins the parts into one file. A single part is renamed instead, if its metadata covers the
     /// whole run.
-    fn finish(&mut self, folder: &Path, about: &About) -> Result<(), RecordError> {
+    fn finish(&mut self, folder: &Path, about: &FileInfo) -> Result<(), RecordError> {
         let to = whole(folder, C::NAME);
         if let [(only, of_part)] = &self.parts[..]
             && (of_part.first, of_part.end) == (about.first, about.end)
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_have_names_of_their_own() {
+    fn run_names_are_unique() {
         let names: std::collections::BTreeSet<String> = (0..100).map(|_| name_of_a_run()).collect();
         assert_eq!(names.len(), 100);
         assert!(names.iter().all(|name| name.len() == 32));

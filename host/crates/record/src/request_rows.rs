@@ -118,18 +118,18 @@ impl RequestColumns {
 }
 
 /// A cell that no recorder writes.
-pub(crate) fn impossible(column: &str, cell: impl std::fmt::Display) -> ParquetError {
+pub(crate) fn invalid_cell(column: &str, cell: impl std::fmt::Display) -> ParquetError {
     ParquetError::General(format!("column {column}: {cell} is not possible there"))
 }
 
 /// The text of a cell.
 pub(crate) fn text<'a>(column: &str, cell: &'a ByteArray) -> Result<&'a str> {
-    std::str::from_utf8(cell.data()).map_err(|_| impossible(column, "text that is not UTF-8"))
+    std::str::from_utf8(cell.data()).map_err(|_| invalid_cell(column, "text that is not UTF-8"))
 }
 
 /// A number of at most 32 (or 16) bits.
 pub(crate) fn small<T: TryFrom<i64>>(column: &str, cell: i64) -> Result<T> {
-    T::try_from(cell).map_err(|_| impossible(column, cell))
+    T::try_from(cell).map_err(|_| invalid_cell(column, cell))
 }
 
 /// The same of a cell that can be missing.
@@ -183,7 +183,7 @@ impl RequestRows {
         record.retried = *self.retried.get(row);
         record.measured = *self.measured.get(row);
         let mode = text("history_mode", self.history_mode.get(row))?;
-        record.history_mode = history_mode(mode).ok_or_else(|| impossible("history_mode", mode))?;
+        record.history_mode = history_mode(mode).ok_or_else(|| invalid_cell("history_mode", mode))?;
         record.recorded = self.recorded(row)?;
         self.read_labels(row, &mut record.labels)?;
         self.read_chunks(row, record)
@@ -208,12 +208,12 @@ impl RequestRows {
             (None, Some(class), Some(message)) => {
                 let name = text("error_class", class)?;
                 *status = Status::Failed {
-                    class: error_class(name).ok_or_else(|| impossible("error_class", name))?,
+                    class: error_class(name).ok_or_else(|| invalid_cell("error_class", name))?,
                     message: text("error_message", message)?.to_owned(),
                 };
             }
             _ => {
-                return Err(impossible(
+                return Err(invalid_cell(
                     "finish_reason",
                     "a request that neither was answered nor failed",
                 ));
@@ -247,7 +247,7 @@ impl RequestRows {
                 reasoning,
             }),
             (None, None, None, None) => None,
-            _ => return Err(impossible("usage_prompt_tokens", "a part of a usage")),
+            _ => return Err(invalid_cell("usage_prompt_tokens", "a part of a usage")),
         };
         record.ideal_cached_tokens = small_or_none("ideal_cached_tokens", self.ideal_cached_tokens.get(row))?;
         Ok(())
@@ -260,17 +260,22 @@ impl RequestRows {
             prompt_tokens: small_or_none("recorded_prompt_tokens", self.recorded_prompt_tokens.get(row))?,
             output_tokens: small_or_none("recorded_output_tokens", self.recorded_output_tokens.get(row))?,
         };
-        match self.was_recorded.get(row) {
-            true => Ok(Some(recorded)),
-            false if recorded == Recorded::default() => Ok(None),
-            false => Err(impossible("was_recorded", "false beside what was recorded")),
+        if *self.was_recorded.get(row) {
+            Ok(Some(recorded))
+        } else if recorded == Recorded::default() {
+            Ok(None)
+        } else {
+            Err(invalid_cell(
+                "was_recorded",
+                "false although there is recorded data",
+            ))
         }
     }
 
     fn read_labels(&self, row: usize, labels: &mut Vec<veeksha_model::Label>) -> Result<()> {
         let (names, values) = (self.label_names.get(row), self.label_values.get(row));
         if names.len() != values.len() {
-            return Err(impossible(
+            return Err(invalid_cell(
                 "label_values",
                 "another number of values than of names",
             ));
@@ -285,14 +290,14 @@ impl RequestRows {
 
     fn read_chunks(&self, row: usize, record: &mut RequestRecord) -> Result<()> {
         let stamps = text("arrival_stamps", self.arrival_stamps.get(row))?;
-        record.stamps = stamp_source(stamps).ok_or_else(|| impossible("arrival_stamps", stamps))?;
+        record.stamps = stamp_source(stamps).ok_or_else(|| invalid_cell("arrival_stamps", stamps))?;
         let at = self.chunk_at_ns.get(row);
         let lag = self.chunk_lag_ns.get(row);
         let bytes = self.chunk_bytes.get(row);
         let kind = self.chunk_kind.get(row);
         let merged = self.chunk_merged.get(row);
         if [lag.len(), bytes.len(), kind.len(), merged.len()] != [at.len(); 4] {
-            return Err(impossible(
+            return Err(invalid_cell(
                 "chunk_at_ns",
                 "a list that is not as long as the other chunk_ lists",
             ));
@@ -304,7 +309,7 @@ impl RequestRows {
                 at: at as u64,
                 lag: small("chunk_lag_ns", lag)?,
                 bytes: small("chunk_bytes", bytes)?,
-                kind: chunk_kind(kind).ok_or_else(|| impossible("chunk_kind", kind))?,
+                kind: chunk_kind(kind).ok_or_else(|| invalid_cell("chunk_kind", kind))?,
                 merged,
             });
         }

@@ -18,10 +18,10 @@ use parquet::{
     schema::types::Type,
 };
 
-use crate::error::{RecordError, words};
+use crate::error::{RecordError, message_of};
 use crate::folder::open_plain;
 use crate::group::Group;
-use crate::metadata::{About, Foreign, VERSION};
+use crate::metadata::{FileInfo, UnsupportedFile, VERSION};
 use crate::table::{Columns, Rows};
 
 /// Rows in memory at a time: few enough that the chunks of all of them stay in a processor's cache.
@@ -30,7 +30,7 @@ const BATCH: usize = 128;
 /// A file of a table that can be read.
 pub(crate) struct TableFile {
     pub(crate) path: PathBuf,
-    pub(crate) about: About,
+    pub(crate) about: FileInfo,
     metadata: Arc<ParquetMetaData>,
 }
 
@@ -44,22 +44,22 @@ impl TableFile {
     pub(crate) fn open<C: Columns>(path: &Path) -> Result<Result<TableFile, String>, RecordError> {
         let file = match open_plain(path) {
             Ok(file) => file,
-            Err(error) => return Ok(Err(damage(path, &error.to_string()))),
+            Err(error) => return Ok(Err(damage_note(path, &error.to_string()))),
         };
         let metadata = match read_index(file) {
             Ok(metadata) => metadata,
             Err(error) => {
-                return Ok(Err(damage(
+                return Ok(Err(damage_note(
                     path,
-                    &format!("it is no whole Parquet file: {}", words(error)),
+                    &format!("it is not a complete Parquet file: {}", message_of(error)),
                 )));
             }
         };
         let file = metadata.file_metadata();
-        let about = match About::of_file(file, C::NAME) {
+        let about = match FileInfo::of_file(file, C::NAME) {
             Ok(about) => about,
-            Err(Foreign::NotOurs(why)) => return Ok(Err(damage(path, &why))),
-            Err(Foreign::Version { found, program }) => {
+            Err(UnsupportedFile::NotOurs(why)) => return Ok(Err(damage_note(path, &why))),
+            Err(UnsupportedFile::Version { found, program }) => {
                 return Err(RecordError::Version {
                     path: path.to_owned(),
                     found,
@@ -70,10 +70,10 @@ impl TableFile {
         };
         let sound = C::schema().is_ok_and(|schema| is_of::<C>(file.schema(), &schema));
         if !sound {
-            return Ok(Err(damage(path, "its columns are not those of version 1")));
+            return Ok(Err(damage_note(path, "its columns are not those of version 1")));
         }
         if about.checksums.len() != metadata.num_row_groups() {
-            return Ok(Err(damage(
+            return Ok(Err(damage_note(
                 path,
                 "it has another number of row groups than of checksums",
             )));
@@ -124,7 +124,7 @@ fn read_index(mut file: File) -> parquet::errors::Result<ParquetMetaData> {
 }
 
 /// Returns the note for a damaged file.
-pub(crate) fn damage(path: &Path, why: &str) -> String {
+pub(crate) fn damage_note(path: &Path, why: &str) -> String {
     format!("{}: {why}", name(path))
 }
 
@@ -136,8 +136,8 @@ pub(crate) fn name(path: &Path) -> String {
 
 /// A place in the rows of a table.
 pub(crate) struct Stream<C: Columns> {
-    groups: VecDeque<(Arc<Source>, usize)>,
-    open: Option<Open<C::Rows>>,
+    groups: VecDeque<(Arc<GroupSource>, usize)>,
+    open: Option<OpenGroup<C::Rows>>,
     /// The position of the last row.
     last: Option<u64>,
     /// Rows and row groups that could not be read.
@@ -145,14 +145,14 @@ pub(crate) struct Stream<C: Columns> {
     columns: PhantomData<C>,
 }
 
-struct Source {
+struct GroupSource {
     path: PathBuf,
-    about: About,
+    about: FileInfo,
     metadata: Arc<ParquetMetaData>,
 }
 
 /// A row group of which a batch is in memory.
-struct Open<R> {
+struct OpenGroup<R> {
     rows: R,
     /// Rows of the group that are not in the batch yet.
     left: usize,
@@ -160,7 +160,7 @@ struct Open<R> {
     batch: usize,
     /// The next row of the batch.
     next: usize,
-    source: Arc<Source>,
+    source: Arc<GroupSource>,
     group: usize,
 }
 
@@ -169,7 +169,7 @@ impl<C: Columns> Stream<C> {
     pub(crate) fn new(files: &[TableFile]) -> Self {
         let mut groups = VecDeque::new();
         for file in files {
-            let source = Arc::new(Source {
+            let source = Arc::new(GroupSource {
                 path: file.path.clone(),
                 about: file.about.clone(),
                 metadata: Arc::clone(&file.metadata),
@@ -222,7 +222,7 @@ impl<C: Columns> Stream<C> {
         match read(&open.rows, row) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.give_up(&words(error));
+                self.give_up(&message_of(error));
                 None
             }
         }
@@ -232,7 +232,7 @@ impl<C: Columns> Stream<C> {
         if let Some(open) = &mut self.open
             && let Err(error) = open.fill()
         {
-            self.give_up(&words(error));
+            self.give_up(&message_of(error));
         }
     }
 
@@ -243,21 +243,21 @@ impl<C: Columns> Stream<C> {
         }
     }
 
-    fn note(&mut self, source: &Source, group: usize, why: &str) {
+    fn note(&mut self, source: &GroupSource, group: usize, why: &str) {
         let why = match source.metadata.num_row_groups() {
             1 => why.to_owned(),
             all => format!("row group {} of {all}: {why}", group + 1),
         };
-        self.damaged.push(damage(&source.path, &why));
+        self.damaged.push(damage_note(&source.path, &why));
     }
 }
 
-fn open_group<R: Rows>(source: &Arc<Source>, group: usize) -> Result<Open<R>, String> {
-    let open = || -> parquet::errors::Result<Open<R>> {
+fn open_group<R: Rows>(source: &Arc<GroupSource>, group: usize) -> Result<OpenGroup<R>, String> {
+    let open = || -> parquet::errors::Result<OpenGroup<R>> {
         let mut file = open_plain(&source.path)?;
         let checksum = source.about.checksums.get(group).copied().unwrap_or_default();
         let bytes = Group::read(&mut file, source.metadata.row_group(group), checksum)?;
-        let mut open = Open {
+        let mut open = OpenGroup {
             rows: R::open(&bytes)?,
             left: bytes.rows()?,
             batch: 0,
@@ -268,10 +268,10 @@ fn open_group<R: Rows>(source: &Arc<Source>, group: usize) -> Result<Open<R>, St
         open.fill()?;
         Ok(open)
     };
-    open().map_err(words)
+    open().map_err(message_of)
 }
 
-impl<R: Rows> Open<R> {
+impl<R: Rows> OpenGroup<R> {
     fn fill(&mut self) -> parquet::errors::Result<()> {
         let rows = self.left.min(BATCH);
         self.rows.fill(rows)?;

@@ -189,5 +189,5 @@ pub(crate) use table;
 
 /// An error with the name of the column that it came from.
 pub(crate) fn of_column(name: &str, error: parquet::errors::ParquetError) -> parquet::errors::ParquetError {
-    parquet::errors::ParquetError::General(format!("column {name}: {}", crate::error::words(error)))
+    parquet::errors::ParquetError::General(format!("column {name}: {}", crate::error::message_of(error)))
 }

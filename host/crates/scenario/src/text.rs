@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 use serde_json::{Map, Value as Json, json};
-use veeksha_model::{REMOVED, is_harmless_header, shown_address};
+use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
 use crate::plan::without_secrets;
 use crate::plan::{Client, Evaluator, Flavor, Generator, Scenario};
@@ -58,19 +58,19 @@ impl Scenario {
 fn client(client: &Client) -> Json {
     let mut value = serde_json::to_value(client).unwrap_or(Json::Null);
     if let Some(address) = &client.api_base {
-        value["api_base"] = shown_address(address).into();
+        value["api_base"] = redact_address(address).into();
     }
-    value["address_append_value"] = shown_address(&client.address_append_value).into();
+    value["address_append_value"] = redact_address(&client.address_append_value).into();
     value["headers"] = headers(&client.headers);
     if let Some(proxy) = &client.proxy {
-        value["proxy"] = shown_address(proxy).into();
+        value["proxy"] = redact_address(proxy).into();
     }
     for (index, target) in client.targets.iter().enumerate() {
         let shown = &mut value["targets"][index];
-        shown["api_base"] = shown_address(&target.api_base).into();
+        shown["api_base"] = redact_address(&target.api_base).into();
         shown["headers"] = headers(&target.headers);
         if let Some(proxy) = &target.proxy {
-            shown["proxy"] = shown_address(proxy).into();
+            shown["proxy"] = redact_address(proxy).into();
         }
     }
     if let Some(codec) = &client.codec {
@@ -86,9 +86,9 @@ fn client(client: &Client) -> Json {
 
 fn headers(headers: &BTreeMap<String, String>) -> Json {
     let shown = headers.iter().map(|(name, value)| {
-        let shown = match is_harmless_header(name) {
+        let shown = match is_safe_header(name) {
             true => value.as_str(),
-            false => REMOVED,
+            false => REDACTED,
         };
         (name.clone(), Json::from(shown))
     });

@@ -21,7 +21,7 @@ pub(crate) struct Admitted {
     /// Instant at which the source delivered it.
     pub(crate) delivered: Nanos,
     /// Instant since which a slot has been free for it; 0 where sessions are not limited.
-    pub(crate) place_since: Nanos,
+    pub(crate) slot_since: Nanos,
 }
 
 /// Sessions that were delivered and have not started, and what they wait for.
@@ -29,7 +29,7 @@ pub(crate) struct Admitted {
 pub(crate) struct Admission {
     gate: Gate,
     /// The slots that limit open-loop sessions, if there is a limit.
-    places: Option<Slots>,
+    session_slots: Option<Slots>,
     /// Delivery instants, ordered by arrival (0 where there are no arrivals), then id.
     held: BTreeMap<(Nanos, SessionId), Nanos>,
 }
@@ -58,7 +58,7 @@ impl Admission {
         };
         Admission {
             gate,
-            places: most.map(|most| Slots::new(most, 0, config.shard)),
+            session_slots: most.map(|most| Slots::new(most, 0, config.shard)),
             held: BTreeMap::new(),
         }
     }
@@ -80,10 +80,10 @@ impl Admission {
         }
         let first = self.held.first_entry()?;
         let (arrival, id) = *first.key();
-        let (due, place_since) = match (&mut self.gate, &mut self.places) {
+        let (due, slot_since) = match (&mut self.gate, &mut self.session_slots) {
             (Gate::Slots(slots), _) => (slots.take()?, 0),
             _ if arrival > now => return None,
-            (_, Some(places)) => (arrival, places.take()?),
+            (_, Some(session_slots)) => (arrival, session_slots.take()?),
             (_, None) => (arrival, 0),
         };
         let delivered = first.remove();
@@ -91,7 +91,7 @@ impl Admission {
             id,
             due,
             delivered,
-            place_since,
+            slot_since,
         })
     }
 
@@ -100,8 +100,8 @@ impl Admission {
         if let Gate::Slots(slots) = &mut self.gate {
             slots.release(at);
         }
-        if let Some(places) = &mut self.places {
-            places.release(at);
+        if let Some(session_slots) = &mut self.session_slots {
+            session_slots.release(at);
         }
     }
 
@@ -129,7 +129,9 @@ impl Admission {
 
     /// Returns true if the limit holds open-loop sessions back.
     pub(crate) fn is_full(&self) -> bool {
-        self.places.as_ref().is_some_and(|places| places.free() == 0)
+        self.session_slots
+            .as_ref()
+            .is_some_and(|session_slots| session_slots.free() == 0)
     }
 
     /// Gives up every session that has not started: its id and, of open-loop traffic, its arrival.

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_zero_never_arrives_again() {
+    fn rate_of_zero_has_one_arrival() {
         assert_eq!(all(Interval::Poisson { rate: 0.0 }, 2), [0, 1 << 53]);
     }
 }

@@ -38,7 +38,7 @@ impl<P> Conversation<P> {
     }
 
     /// Returns the turns that a node of this mode sends before its new messages.
-    pub fn heard(&self, mode: HistoryMode) -> Option<Arc<History<P>>> {
+    pub fn history_for(&self, mode: HistoryMode) -> Option<Arc<History<P>>> {
         match mode {
             HistoryMode::Live => self.live.clone(),
             HistoryMode::Recorded => self.recorded.clone(),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_of_hearing_has_its_own_answers() {
+    fn each_history_mode_has_its_answers() {
         // Recorded and answered; answered only; recorded and failed; failed only.
         let whole = Conversation::new()
             .with(Arc::new(0), said("a"), said("A"))
@@ -126,29 +126,34 @@ mod tests {
             .with(Arc::new(3), None, None);
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(
-            answers(&whole.heard(HistoryMode::Live)),
+            answers(&whole.history_for(HistoryMode::Live)),
             [some("a"), some("b"), None, None]
         );
         assert_eq!(
-            answers(&whole.heard(HistoryMode::Recorded)),
+            answers(&whole.history_for(HistoryMode::Recorded)),
             [some("A"), some("b"), some("C"), None]
         );
-        assert!(whole.heard(HistoryMode::Fresh).is_none());
+        assert!(whole.history_for(HistoryMode::Fresh).is_none());
         assert_eq!(answers(&whole.before(HistoryMode::Fresh).live), []);
         assert_eq!(answers(&whole.before(HistoryMode::Recorded).live).len(), 4);
     }
 
     /// The memory of a workload that records nothing is that of one list.
     #[test]
-    fn it_is_one_list_until_something_was_recorded() {
-        let mut talk = Conversation::new();
+    fn lists_are_shared_until_an_answer_was_recorded() {
+        let mut conversation = Conversation::new();
         for turn in 0..3 {
-            talk = talk.with(Arc::new(turn), said("x"), None);
+            conversation = conversation.with(Arc::new(turn), said("x"), None);
         }
-        let both = |talk: &Conversation<u32>| (talk.live.clone().unwrap(), talk.recorded.clone().unwrap());
-        let (live, recorded) = both(&talk);
+        let both = |conversation: &Conversation<u32>| {
+            (
+                conversation.live.clone().unwrap(),
+                conversation.recorded.clone().unwrap(),
+            )
+        };
+        let (live, recorded) = both(&conversation);
         assert!(Arc::ptr_eq(&live, &recorded));
-        let (live, recorded) = both(&talk.with(Arc::new(3), said("x"), said("X")));
+        let (live, recorded) = both(&conversation.with(Arc::new(3), said("x"), said("X")));
         assert!(!Arc::ptr_eq(&live, &recorded));
         let before = |turn: &Arc<History<u32>>| turn.before.clone().unwrap();
         assert!(Arc::ptr_eq(&before(&live), &before(&recorded)));

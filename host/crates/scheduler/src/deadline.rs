@@ -54,14 +54,6 @@ impl Deadline {
         }
     }
 
-    /// The instant at which draining was over, where it is over now.
-    pub(crate) fn end(&self, phase: Phase, now: Nanos) -> Nanos {
-        match phase {
-            Phase::Draining { until: Some(until) } => until.min(now),
-            _ => now,
-        }
-    }
-
     /// The next instant at which the phase may change by time alone.
     pub(crate) fn next(&self, phase: Phase) -> Option<Nanos> {
         match phase {

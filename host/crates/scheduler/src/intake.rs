@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deliveries_out_of_order_are_each_taken_once() {
+    fn accepts_each_delivery_once_in_any_order() {
         let mut intake = Intake::new(Shard { index: 1, count: 3 }, Some(12));
         // The shard owns 1, 4, 7, 10.
         assert_eq!(

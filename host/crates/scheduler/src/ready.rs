@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn withdrawn_entries_do_not_pile_up() {
+    fn withdrawn_entries_are_removed() {
         let mut queue = ReadyQueue::default();
         for session in 0..1000 {
             queue.push(1_000_000, request(session, 0));
@@ -161,7 +161,7 @@ mod tests {
 
     /// Held entries and others form one queue.
     #[test]
-    fn what_waits_for_room_keeps_its_place() {
+    fn held_entries_keep_their_order() {
         let mut queue = ReadyQueue::default();
         for (at, session) in [(3, 7), (5, 1), (9, 2)] {
             queue.push(at, request(session, 0));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn withdrawn_entries_that_were_held_do_not_pile_up() {
+    fn withdrawn_held_entries_are_removed() {
         let mut queue = ReadyQueue::default();
         for session in 0..1000 {
             queue.push(1, request(session, 0));

@@ -7,7 +7,7 @@ use crate::config::{Limits, Shard};
 
 /// The limit that keeps requests back. Where both are reached, it is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Obstacle {
+enum LimitKind {
     InFlight,
     InPrefill,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Passed {
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     start: Nanos,
-    obstacle: Option<Obstacle>,
+    limit_reached: Option<LimitKind>,
     /// Time held when it began.
     before: Passed,
 }
@@ -34,9 +34,9 @@ impl Stretch {
     fn passed(&self, at: Nanos) -> Passed {
         let lasted = at.saturating_sub(self.start);
         let mut passed = self.before;
-        match self.obstacle {
-            Some(Obstacle::InFlight) => passed.in_flight += lasted,
-            Some(Obstacle::InPrefill) => passed.in_prefill += lasted,
+        match self.limit_reached {
+            Some(LimitKind::InFlight) => passed.in_flight += lasted,
+            Some(LimitKind::InPrefill) => passed.in_prefill += lasted,
             None => {}
         }
         passed
@@ -70,7 +70,7 @@ impl RequestLimits {
         };
         requests.stretches.push(Stretch {
             start: 0,
-            obstacle: requests.obstacle(),
+            limit_reached: requests.limit_reached(),
             before: Passed::default(),
         });
         requests
@@ -84,7 +84,7 @@ impl RequestLimits {
 
     /// Returns true if no request may be dispatched.
     pub(crate) fn is_full(&self) -> bool {
-        self.obstacle().is_some()
+        self.limit_reached().is_some()
     }
 
     /// A request was dispatched that could have been since `since`.
@@ -117,34 +117,34 @@ impl RequestLimits {
             .unwrap_or_default()
     }
 
-    fn obstacle(&self) -> Option<Obstacle> {
+    fn limit_reached(&self) -> Option<LimitKind> {
         let reached = |now: u32, most: Option<u32>| most.is_some_and(|most| now >= most);
         if reached(self.in_flight, self.most_in_flight) {
-            Some(Obstacle::InFlight)
+            Some(LimitKind::InFlight)
         } else if reached(self.in_prefill, self.most_in_prefill) {
-            Some(Obstacle::InPrefill)
+            Some(LimitKind::InPrefill)
         } else {
             None
         }
     }
 
     fn changed(&mut self, at: Nanos) {
-        let obstacle = self.obstacle();
+        let limit_reached = self.limit_reached();
         let Some(present) = self.stretches.last_mut() else {
             return;
         };
-        if present.obstacle == obstacle {
+        if present.limit_reached == limit_reached {
             return;
         }
         // Results may be reported out of order; stretches are consecutive.
         if at <= present.start {
-            present.obstacle = obstacle;
+            present.limit_reached = limit_reached;
             return;
         }
         let before = present.passed(at);
         self.stretches.push(Stretch {
             start: at,
-            obstacle,
+            limit_reached,
             before,
         });
     }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_limit_that_is_reached_is_in_the_way() {
+    fn first_reached_limit_is_charged() {
         let mut limits = limits(Some(2), Some(1));
         limits.dispatched(10);
         assert_eq!(passed(&limits, 15), (0, 5));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_late_or_out_of_order_keeps_its_instant_where_it_can() {
+    fn late_results_keep_their_instants() {
         let mut limits = limits(Some(1), None);
         limits.dispatched(0);
         limits.begin_call();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn without_limits_nothing_is_in_the_way() {
+    fn without_limits_nothing_is_held() {
         let mut limits = limits(None, None);
         for at in 0..100 {
             limits.begin_call();

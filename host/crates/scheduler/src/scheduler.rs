@@ -92,7 +92,7 @@ impl<P> Scheduler<P> {
             self.phase = self.deadline.drain(timeout);
         }
         if self.deadline.drained(self.phase, now, self.measured_in_flight) {
-            self.stop(self.deadline.end(self.phase, now), now, actions);
+            self.stop(now, actions);
         }
         if self.phase != Phase::Stopping {
             self.start_sessions(now, actions);
@@ -168,7 +168,7 @@ impl<P> Scheduler<P> {
             Input::Failed { request, reason, at } => self.complete(now, request, at, Err(reason), actions),
             Input::FirstChunk { request, at } => self.first_chunk(now, request, at),
             Input::Tick => {}
-            Input::Stop => self.stop(now, now, actions),
+            Input::Stop => self.stop(now, actions),
         }
     }
 
@@ -295,7 +295,7 @@ impl<P> Scheduler<P> {
                     at: admitted.delivered,
                 });
             }
-            session.begin(admitted.due, admitted.place_since, &mut self.ready);
+            session.begin(admitted.due, admitted.slot_since, &mut self.ready);
             self.has_begun(admitted.id, admitted.due, now, actions);
             self.settle_at_latest(admitted.id, actions);
         }
@@ -334,7 +334,7 @@ impl<P> Scheduler<P> {
             let Some(session) = self.sessions.get_mut(&id.session) else {
                 continue;
             };
-            let Some(departure) = session.depart(id.node, measured) else {
+            let Some(data) = session.dispatch(id.node, measured) else {
                 continue;
             };
             let free = session.free(id.node, intended);
@@ -352,10 +352,10 @@ impl<P> Scheduler<P> {
                 id,
                 intended,
                 held,
-                payload: departure.payload,
-                history: departure.history,
+                payload: data.payload,
+                history: data.history,
                 measured,
-                session_requests: departure.session_requests,
+                session_requests: data.session_requests,
             });
         }
     }
@@ -370,12 +370,12 @@ impl<P> Scheduler<P> {
         self.ready.withdraw(queued, |id| is_queued(sessions, id));
     }
 
-    /// Ends the run, at `end`: nothing more is sent, what is in flight is called back.
+    /// Ends the run: nothing more is sent, requests in flight are called back.
     ///
-    /// Nodes that were due by then and before the timeout get the specific reason: held by a limit,
+    /// Nodes that were due by now and before the timeout get the specific reason: held by a limit,
     /// or missed. Sessions that were delivered ahead of their time leave no trace: whether they
     /// were known depends on the look-ahead, not on the workload.
-    fn stop(&mut self, end: Nanos, now: Nanos, actions: &mut Vec<Action<P>>) {
+    fn stop(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
         if matches!(self.phase, Phase::Stopping | Phase::Done) {
             return;
         }
@@ -386,11 +386,14 @@ impl<P> Scheduler<P> {
         let end = self
             .config
             .benchmark_timeout
-            .map_or(end, |timeout| timeout.min(end));
+            .map_or(now, |timeout| timeout.min(now));
         let missed = self.admission.arrived_before(end, self.intake.missing());
-        let reason = |is_held| match is_held {
-            true => NeverSentReason::Held,
-            false => NeverSentReason::Missed,
+        let reason = |is_held| {
+            if is_held {
+                NeverSentReason::Held
+            } else {
+                NeverSentReason::Missed
+            }
         };
         let mut never_started = BTreeSet::new();
         for (id, arrival) in self.admission.clear() {
@@ -412,9 +415,10 @@ impl<P> Scheduler<P> {
         let mut live: Vec<SessionId> = self.sessions.keys().copied().collect();
         live.sort_unstable();
         for id in live {
-            let is_held = match never_started.contains(&id) {
-                true => self.reached.sessions,
-                false => self.reached.requests,
+            let is_held = if never_started.contains(&id) {
+                self.reached.sessions
+            } else {
+                self.reached.requests
             };
             let why = Withdrawal {
                 reason: NeverSentReason::RunEnded,
@@ -455,7 +459,7 @@ impl<P> Scheduler<P> {
             forget(&session, actions);
             // One without requests ends at its start, which may lie before the instant at which it
             // got its place.
-            self.admission.release(at.max(session.place_since()));
+            self.admission.release(at.max(session.slot_since()));
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct SessionState<P> {
     /// Its start; `None` while it is held.
     start: Option<Nanos>,
     /// Instant since which a slot has been free for it; 0 where sessions are not limited.
-    place_since: Nanos,
+    slot_since: Nanos,
     /// The last completion so far, or the start.
     latest: Nanos,
     /// Nodes that are waiting or queued.
@@ -29,7 +29,7 @@ pub(crate) struct SessionState<P> {
     /// Steps that the agent owes: one for each completion it was asked about.
     asks: usize,
     agent: Agent,
-    fate: SessionEnd,
+    outcome: SessionEnd,
 }
 
 /// The state of a session's agent.
@@ -74,13 +74,16 @@ enum NodeState<P> {
         before: Conversation<P>,
     },
     /// Completed; the conversation up to and including it.
-    Complete { at: Nanos, talk: Conversation<P> },
+    Complete {
+        at: Nanos,
+        conversation: Conversation<P>,
+    },
     /// Will never be sent.
     Withdrawn,
 }
 
 /// The data for dispatching a node.
-pub(crate) struct Departure<P> {
+pub(crate) struct DispatchData<P> {
     pub(crate) payload: Arc<P>,
     pub(crate) history: Option<Arc<History<P>>>,
     pub(crate) session_requests: u32,
@@ -95,7 +98,7 @@ pub(crate) struct Ended {
 
 /// The instant since which a due request could have been sent, apart from the request limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Free {
+pub(crate) struct Eligible {
     pub(crate) since: Nanos,
     /// Time for which its session waited for a slot after the request was due.
     pub(crate) held_by_sessions: Nanos,
@@ -126,13 +129,13 @@ impl<P> SessionState<P> {
             kind,
             nodes: BTreeMap::new(),
             start: None,
-            place_since: 0,
+            slot_since: 0,
             latest: 0,
             unsent: 0,
             in_flight: 0,
             asks: 0,
             agent,
-            fate: SessionEnd::Completed,
+            outcome: SessionEnd::Completed,
         }
     }
 
@@ -147,8 +150,8 @@ impl<P> SessionState<P> {
     }
 
     /// Returns the instant since which a slot was free for it.
-    pub(crate) fn place_since(&self) -> Nanos {
-        self.place_since
+    pub(crate) fn slot_since(&self) -> Nanos {
+        self.slot_since
     }
 
     /// Returns true if it has left the look-ahead.
@@ -173,12 +176,12 @@ impl<P> SessionState<P> {
     }
 
     /// Returns the instant since which a node that was due at `intended` could have been sent.
-    pub(crate) fn free(&self, node: NodeId, intended: Nanos) -> Free {
+    pub(crate) fn free(&self, node: NodeId, intended: Nanos) -> Eligible {
         let known = self.nodes.get(&node).map_or(0, |node| node.known);
         let wanted = intended.max(known);
-        Free {
-            since: wanted.max(self.place_since),
-            held_by_sessions: self.place_since.saturating_sub(wanted),
+        Eligible {
+            since: wanted.max(self.slot_since),
+            held_by_sessions: self.slot_since.saturating_sub(wanted),
         }
     }
 
@@ -259,10 +262,10 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Starts the session, for which there has been a place since `place_since`.
-    pub(crate) fn begin(&mut self, at: Nanos, place_since: Nanos, ready: &mut ReadyQueue) {
+    /// Starts the session, for which there has been a slot since `slot_since`.
+    pub(crate) fn begin(&mut self, at: Nanos, slot_since: Nanos, ready: &mut ReadyQueue) {
         self.start = Some(at);
-        self.place_since = place_since;
+        self.slot_since = slot_since;
         self.latest = at;
         let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
         for node in nodes {
@@ -271,7 +274,7 @@ impl<P> SessionState<P> {
     }
 
     /// Takes a queued node out for dispatch.
-    pub(crate) fn depart(&mut self, node: NodeId, measured: bool) -> Option<Departure<P>> {
+    pub(crate) fn dispatch(&mut self, node: NodeId, measured: bool) -> Option<DispatchData<P>> {
         if !self.is_queued(node) {
             return None;
         }
@@ -283,12 +286,12 @@ impl<P> SessionState<P> {
         let (parent, mode) = (*history_parent, *history_mode);
         let before = match parent.and_then(|parent| self.nodes.get(&parent)) {
             Some(Node {
-                state: NodeState::Complete { talk, .. },
+                state: NodeState::Complete { conversation, .. },
                 ..
-            }) => talk.before(mode),
+            }) => conversation.before(mode),
             _ => Conversation::new(),
         };
-        let history = before.heard(mode);
+        let history = before.history_for(mode);
         let session_requests = self.requests();
         let node = self.nodes.get_mut(&node)?;
         node.state = NodeState::InFlight {
@@ -298,7 +301,7 @@ impl<P> SessionState<P> {
         };
         self.unsent -= 1;
         self.in_flight += 1;
-        Some(Departure {
+        Some(DispatchData {
             payload: node.payload.clone(),
             history,
             session_requests,
@@ -336,8 +339,9 @@ impl<P> SessionState<P> {
             prefilling: *prefilling,
         };
         let failed = response.is_none();
-        let talk = std::mem::take(before).with(node.payload.clone(), response, node.recorded_answer.take());
-        node.state = NodeState::Complete { at, talk };
+        let conversation =
+            std::mem::take(before).with(node.payload.clone(), response, node.recorded_answer.take());
+        node.state = NodeState::Complete { at, conversation };
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
         if failed {
@@ -455,14 +459,42 @@ impl<P> SessionState<P> {
     /// Returns the outcome once the session is over.
     pub(crate) fn end(&self) -> Option<SessionEnd> {
         let over = self.start.is_some() && self.unsent + self.in_flight == 0 && self.agent != Agent::Open;
-        over.then_some(self.fate)
+        over.then_some(self.outcome)
     }
 
     /// Keeps the worst: completed, errored, cancelled, incomplete. What a failure cancelled stays
     /// cancelled.
     fn worsen(&mut self, end: SessionEnd) {
-        if self.fate != SessionEnd::Cancelled {
-            self.fate = self.fate.max(end);
+        if self.outcome != SessionEnd::Cancelled {
+            self.outcome = self.outcome.max(end);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A failure that is reported after the run has ended must not hide that the session was cut.
+    #[test]
+    fn worst_outcome_wins_over_a_later_one() {
+        let mut ready = ReadyQueue::default();
+        let mut session = SessionState::new(SessionId(0), SessionKind::Planned);
+        let plan = |node| NodePlan {
+            node: NodeId(node),
+            parents: Vec::new(),
+            history_parent: None,
+            wait_after_ready: 0,
+            not_before: None,
+            history_mode: HistoryMode::Live,
+            recorded_answer: None,
+            payload: Arc::new(()),
+        };
+        session.add(vec![plan(0), plan(1)], 0, &mut ready);
+        session.begin(0, 0, &mut ready);
+        assert!(session.dispatch(NodeId(0), true).is_some());
+        session.withdraw(NeverSentReason::RunEnded.into(), 5, &mut Vec::new());
+        assert!(session.complete(NodeId(0), 9, None).is_some());
+        assert_eq!(session.end(), Some(SessionEnd::Incomplete));
     }
 }

@@ -1,4 +1,4 @@
-//! The places of closed-loop traffic: how many sessions may be active, and since when a place is
+//! The slots of closed-loop traffic: how many sessions may be active, and since when a slot is
 //! free.
 
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use veeksha_model::Nanos;
 
 use crate::config::Shard;
 
-/// The places of one shard. A place opens when the ramp reaches it and again when its session is
+/// The slots of one shard. A slot opens when the ramp reaches it and again when its session is
 /// over.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
@@ -39,8 +39,8 @@ impl Slots {
     /// Returns the instant at which the ramp opens this shard's next slot; `None` when all are
     /// open.
     ///
-    /// The whole target is `floor(target * t / ramp)`, and this shard's part of `n` places is
-    /// `floor((n + count - 1 - index) / count)`. So the shard's place `k` (from 0) opens when the
+    /// The whole target is `floor(target * t / ramp)`, and this shard's part of `n` slots is
+    /// `floor((n + count - 1 - index) / count)`. So the shard's slot `k` (from 0) opens when the
     /// whole reaches `k * count + index + 1`, and the whole reaches `n` at `ceil(n * ramp /
     /// target)`.
     pub(crate) fn next_opening(&self) -> Option<Nanos> {
@@ -58,7 +58,7 @@ impl Slots {
         }
     }
 
-    /// Takes the place that has been free for longest.
+    /// Takes the slot that has been free for longest.
     pub(crate) fn take(&mut self) -> Option<Nanos> {
         self.free.pop().map(|Reverse(at)| at)
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ramp_opens_places_one_by_one() {
+    fn ramp_opens_slots_one_by_one() {
         let mut slots = Slots::new(4, 10, Shard::WHOLE);
         // floor(4 t / 10) reaches 1, 2, 3, 4 at t = 2.5, 5, 7.5, 10; the first whole nanoseconds
         // are 3, 5, 8, 10.
@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_ramp_all_places_are_open_at_once() {
+    fn without_ramp_all_slots_open_at_once() {
         let mut slots = Slots::new(3, 0, Shard::WHOLE);
         slots.advance(0);
         assert_eq!((slots.free(), slots.next_opening()), (3, None));
     }
 
     #[test]
-    fn the_parts_of_all_shards_add_up_to_the_whole_at_every_instant() {
+    fn shards_add_up_to_target_at_every_instant() {
         for (target, ramp) in [(7u32, 100u64), (1, 9), (10, 0), (3, 1000)] {
             for count in 1..=5 {
                 let mut shards: Vec<Slots> = (0..count)

@@ -9,7 +9,7 @@ use hand::{EVERY_SECOND, agent, answered, config, failed, node, on, session};
 const S: Nanos = 1_000_000_000;
 
 #[test]
-fn a_diamond_waits_for_its_last_parent_and_thinks() {
+fn diamond_waits_for_last_parent_plus_think_time() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     let diamond = vec![
         node(0, &[], 5),
@@ -36,7 +36,7 @@ fn a_diamond_waits_for_its_last_parent_and_thinks() {
 }
 
 #[test]
-fn a_diamond_is_released_by_whichever_parent_comes_last() {
+fn diamond_is_released_by_last_parent() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     on(
         &mut s,
@@ -48,6 +48,27 @@ fn a_diamond_is_released_by_whichever_parent_comes_last() {
     assert_eq!(
         on(&mut s, 70, answered(0, 2, 69)),
         ["finish 0 completed at 69 of 3"]
+    );
+}
+
+#[test]
+fn session_ends_at_its_latest_completion_not_at_the_last_reported() {
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    on(&mut s, 0, session(0, vec![node(0, &[], 0), node(1, &[], 0)]));
+    assert!(on(&mut s, 60, answered(0, 0, 60)).is_empty());
+    assert_eq!(
+        on(&mut s, 70, answered(0, 1, 50)),
+        ["finish 0 completed at 60 of 2"]
+    );
+}
+
+#[test]
+fn completion_in_the_future_counts_from_the_call() {
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    on(&mut s, 0, session(0, vec![node(0, &[], 0), node(1, &[0], 0)]));
+    assert_eq!(
+        on(&mut s, 50, answered(0, 0, 100)),
+        ["send 0/1 at 50 of 2 after [0]"]
     );
 }
 
@@ -79,7 +100,7 @@ fn arrivals_keep_their_instant_when_the_source_is_late() {
 }
 
 #[test]
-fn the_ramp_advances_by_the_clock_and_places_are_refilled() {
+fn ramp_advances_and_free_slots_are_refilled() {
     let mut s = Scheduler::new(config(Traffic::Concurrent { target: 2, ramp: 10 }));
     assert!(on(&mut s, 0, Input::Tick).is_empty());
     for id in 0..4 {
@@ -109,7 +130,7 @@ fn the_ramp_advances_by_the_clock_and_places_are_refilled() {
 }
 
 #[test]
-fn a_failure_withdraws_what_was_not_sent_even_while_it_thinks() {
+fn failure_withdraws_unsent_requests() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     on(
         &mut s,
@@ -145,7 +166,7 @@ fn a_failure_withdraws_what_was_not_sent_even_while_it_thinks() {
 }
 
 #[test]
-fn without_cancelling_children_go_on_from_a_turn_without_an_answer() {
+fn without_cancellation_children_follow_failed_turn() {
     let mut s = Scheduler::new(SchedulerConfig {
         cancel_session_on_failure: false,
         ..config(EVERY_SECOND)
@@ -193,7 +214,7 @@ fn an_agent_sees_failures_and_may_try_again() {
 }
 
 #[test]
-fn an_agent_that_will_never_move_ends_its_session() {
+fn stuck_agent_ends_its_session() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     on(&mut s, 0, agent(0, vec![node(0, &[], 0), node(1, &[], 0)]));
     let nothing = || Input::Step {
@@ -220,7 +241,7 @@ fn an_agent_that_will_never_move_ends_its_session() {
 }
 
 #[test]
-fn a_failed_agent_loses_what_it_has_not_sent() {
+fn failed_agent_loses_unsent_requests() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     on(&mut s, 0, agent(0, vec![node(0, &[], 0), node(1, &[], 50)]));
     assert_eq!(

@@ -77,7 +77,7 @@ fn requests_wait_for_one_in_flight_to_end() {
 /// Two in flight, one of them in prefill. Each stretch of the wait belongs to the limit that was in
 /// the way then.
 #[test]
-fn a_wait_is_told_apart_by_limit() {
+fn held_time_is_split_by_limit() {
     let begin = || {
         let mut s = scheduled(None, Some(2), Some(1));
         for id in 0..3 {
@@ -107,6 +107,22 @@ fn a_wait_is_told_apart_by_limit() {
         on(&mut s, 15, first_chunk(1, 0, 15)),
         ["send 2/0 at 0 of 1 after [] held 0+2+13"]
     );
+}
+
+/// The prefill limit holds until the chunk's arrival; the delay of the report is not the limit's.
+/// An arrival in the future counts from the call.
+#[test]
+fn prefill_is_freed_at_the_arrival_of_the_first_chunk() {
+    for (reported, arrived, held) in [(12, 8, 8), (12, 20, 12)] {
+        let mut s = scheduled(None, None, Some(1));
+        for id in 0..2 {
+            on(&mut s, 0, arriving(id, 0, one()));
+        }
+        assert_eq!(
+            on(&mut s, reported, first_chunk(0, 0, arrived)),
+            [format!("send 1/0 at 0 of 1 after [] held 0+0+{held}")]
+        );
+    }
 }
 
 #[test]
@@ -174,7 +190,7 @@ fn sessions_wait_in_the_order_of_arrival_and_keep_their_instant() {
 }
 
 #[test]
-fn a_wait_for_a_place_is_followed_by_one_for_room() {
+fn session_wait_precedes_in_flight_wait() {
     let mut s = scheduled(Some(1), Some(1), None);
     on(&mut s, 0, arriving(0, 0, one()));
     on(&mut s, 0, arriving(1, 10, vec![node(0, &[], 0), node(1, &[], 0)]));
@@ -223,7 +239,7 @@ fn starvation_is_not_held() {
 }
 
 #[test]
-fn what_was_due_first_is_sent_first() {
+fn earliest_due_request_is_sent_first() {
     let mut s = scheduled(None, Some(2), None);
     on(&mut s, 0, arriving(0, 0, vec![node(0, &[], 0), node(1, &[0], 5)]));
     on(&mut s, 0, arriving(1, 0, one()));
@@ -272,7 +288,7 @@ fn the_target_of_concurrent_traffic_is_at_most_the_limit() {
 }
 
 #[test]
-fn what_is_held_can_be_withdrawn() {
+fn held_requests_can_be_withdrawn() {
     let mut s = scheduled(None, Some(1), None);
     on(
         &mut s,
@@ -294,7 +310,7 @@ fn what_is_held_can_be_withdrawn() {
 
 /// At the end of a run, each due request has its reason; so does each that was not due yet.
 #[test]
-fn what_a_limit_kept_back_until_the_end_is_named() {
+fn held_requests_are_reported_at_the_end() {
     let limited = |sessions, in_flight| {
         Scheduler::new(SchedulerConfig {
             limits: Limits {
@@ -361,7 +377,7 @@ fn what_a_limit_kept_back_until_the_end_is_named() {
 
 /// A result that ends the run frees no capacity: the waiting requests were held to the end.
 #[test]
-fn the_result_that_ends_the_run_leaves_the_rest_held() {
+fn requests_waiting_at_the_end_are_held() {
     let mut s = Scheduler::new(SchedulerConfig {
         limits: Limits {
             in_flight: Some(1),
@@ -425,7 +441,7 @@ fn arrivals_that_were_never_delivered_are_counted() {
 }
 
 #[test]
-fn the_parts_of_a_limit_add_up_and_each_shard_needs_one() {
+fn shard_limits_add_up() {
     for most in 1..9u32 {
         for count in 1..=most {
             let sent = |index| {

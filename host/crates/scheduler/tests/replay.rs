@@ -100,7 +100,7 @@ fn a_node_is_due_at_the_later_of_its_think_time_and_its_recorded_instant() {
 }
 
 #[test]
-fn only_replayed_traffic_looks_at_recorded_instants() {
+fn other_traffic_ignores_recorded_instants() {
     for traffic in [EVERY_SECOND, Traffic::Concurrent { target: 1, ramp: 0 }] {
         let mut s = Scheduler::new(config(traffic));
         assert_eq!(

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_a_thousand() {
+    fn median_of_a_thousand_values() {
         let mut histogram = LiveHistogram::new();
         (1..=1000).for_each(|millis| histogram.record(millis * 1_000_000));
         let median = histogram.quantile(0.5).unwrap();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_count_as_one_after_the_other() {
+    fn record_many_equals_repeated_record() {
         let (mut at_once, mut singly) = (LiveHistogram::new(), LiveHistogram::new());
         for (value, count) in [(20_000, 7), (1_000_000, 2), (u64::MAX, 1)] {
             at_once.record_many(value, count);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_the_unit_that_suits_them() {
+    fn duration_chooses_unit() {
         let cases = [
             (0.0, "0 s"),
             (1.2345, "1.23 s"),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_is_a_hundred_percent() {
+    fn share_rounds_to_100_percent_only_for_1() {
         let cases = [
             (1.0, "100 %"),
             (0.99999, ">99.99 %"),

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_order_gives_the_same_words() {
+    fn words_do_not_depend_on_access_order() {
         let stream = RandomStream::new(42, 7, "lengths");
         let mut all = [0; 23];
         stream.fill(0, &mut all);
@@ -186,6 +186,25 @@ mod tests {
         assert_ne!(base, RandomStream::new(2, 1, "a").word(0));
         assert_ne!(base, RandomStream::new(1, 2, "a").word(0));
         assert_ne!(base, RandomStream::new(1, 1, "b").word(0));
+    }
+
+    /// The session is a part of the counter with all of its 64 bits.
+    #[test]
+    fn sessions_beyond_32_bits_have_distinct_streams() {
+        let word = |session| RandomStream::new(1, session, "a").word(0);
+        let sessions = [7, 7 | 1 << 32, 7 | 1 << 33, 7 | 1 << 63];
+        let words: std::collections::BTreeSet<u32> = sessions.into_iter().map(word).collect();
+        assert_eq!(words.len(), sessions.len());
+    }
+
+    /// For a bound of 3 * 2^30, four words fall on three values: without rejection, multiples of 3
+    /// have a probability of 1/2 instead of 1/3. The tolerance is seven standard errors.
+    #[test]
+    fn below_is_unbiased_for_large_bounds() {
+        let mut draws = RandomStream::new(5, 0, "below").draws();
+        let n = 30_000;
+        let multiples = (0..n).filter(|_| draws.below(3 << 30).is_multiple_of(3)).count();
+        near(multiples as f64 / f64::from(n), 1.0 / 3.0, 0.02);
     }
 
     fn moments(mut sample: impl FnMut() -> f64) -> (f64, f64) {

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_changes_where_an_interval_begins_or_ends() {
+    fn curve_changes_at_interval_bounds() {
         assert_eq!(two().points(), [(10, 1.0), (20, 2.0), (30, 1.0), (40, 0.0)]);
         assert_eq!(
             [9, 10, 20, 29, 39, 40].map(|at| two().value_at(at)),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_begins_as_another_ends_changes_nothing() {
+    fn adjacent_intervals_do_not_change_the_value() {
         let mut curve = StepCurve::new();
         curve.add(0, 10, 1.0);
         curve.add(10, 20, 1.0);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_come_and_go_leave_nothing_behind() {
+    fn removed_weights_leave_no_residue() {
         let mut curve = StepCurve::new();
         curve.add(0, 30, 0.1);
         curve.add(10, 20, 0.2);
@@ -347,7 +347,7 @@ mod tests {
     proptest! {
         /// Against the sum over all intervals at each instant.
         #[test]
-        fn the_sweep_is_the_sum(intervals in prop::collection::vec((0u64..40, 0u64..40, 1u32..4), 0..20)) {
+        fn sweep_equals_sum_of_intervals(intervals in prop::collection::vec((0u64..40, 0u64..40, 1u32..4), 0..20)) {
             let mut curve = StepCurve::new();
             for (from, to, weight) in &intervals {
                 curve.add(*from, *to, f64::from(*weight));
@@ -373,7 +373,7 @@ mod tests {
         }
 
         #[test]
-        fn the_order_of_adding_changes_nothing(
+        fn curve_does_not_depend_on_insertion_order(
             (intervals, shuffled) in prop::collection::vec((0u64..40, 0u64..40, 0.0..3.0f64), 0..20)
                 .prop_flat_map(|intervals| (Just(intervals.clone()), Just(intervals).prop_shuffle()))
         ) {

@@ -75,10 +75,13 @@ mod tests {
         assert_eq!((summary.min, summary.max, summary.p50), (2.0, 9.0, 4.5));
         // Rank 0.9 * 7 = 6.3: 7 + 0.3 * (9 - 7).
         assert!((summary.p90 - 7.6).abs() < 1e-12);
+        // Ranks 0.95 * 7 = 6.65 and 0.99 * 7 = 6.93.
+        assert!((summary.p95 - 8.3).abs() < 1e-12);
+        assert!((summary.p99 - 8.86).abs() < 1e-12);
     }
 
     #[test]
-    fn what_is_not_a_number_does_not_count() {
+    fn non_finite_values_are_removed() {
         let summary = Summary::of(&mut vec![f64::NAN, 1.0, f64::INFINITY, 3.0]).unwrap();
         assert_eq!((summary.count, summary.mean, summary.max), (2, 2.0, 3.0));
         assert_eq!(Summary::of(&mut vec![f64::NAN]), None);
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_p99_needs_a_hundred_values() {
+    fn p99_needs_100_values() {
         let of = |count: u32| Summary::of(&mut (0..count).map(f64::from).collect()).unwrap();
         assert!(of(99).p99_is_thin());
         assert!(!of(100).p99_is_thin());

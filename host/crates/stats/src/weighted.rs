@@ -101,10 +101,18 @@ mod tests {
         assert_eq!((summary.count, summary.mean), (3, 22.5));
         assert_eq!(summary.std, (475.0f64 / 4.0).sqrt());
         assert_eq!((summary.min, summary.max, summary.p50), (10.0, 40.0, 20.0));
+        // Places 7.2, 7.6 and 7.92 of 8, between 20 at 4 and 40 at 8.
+        let expected = [36.0, 38.0, 39.6];
+        for (percentile, expected) in [summary.p90, summary.p95, summary.p99].iter().zip(expected) {
+            assert!(
+                (percentile - expected).abs() < 1e-9,
+                "{percentile} is not {expected}"
+            );
+        }
     }
 
     #[test]
-    fn what_is_no_sample_is_removed() {
+    fn invalid_samples_are_removed() {
         let mut values = vec![
             (1.0, 0.0),
             (f64::NAN, 1.0),
@@ -121,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equal_weights_change_nothing(
+        fn equal_weights_equal_unweighted_summary(
             values in prop::collection::vec(-1e6..1e6f64, 1..40),
             weight in 0.001..1000.0f64,
             p in 0.0..=1.0f64,

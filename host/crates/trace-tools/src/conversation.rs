@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use veeksha_model::{HistoryMode, NodeId, Request, Session};
-use veeksha_prefix::{Path, Piece, PrefixCensus, answer_pieces, pieces_of};
+use veeksha_prefix::{Piece, PrefixCensus, PromptPath, answer_pieces, pieces_of};
 
 /// The requests of a session as turns, each behind the turn that it continues.
 pub(crate) struct Conversation<'a> {
@@ -109,7 +109,7 @@ impl<'a> Conversation<'a> {
                     let prompt = self.prompt(place);
                     Seen {
                         tokens: length(&prompt),
-                        path: census.extend(Path::START, &prompt),
+                        path: census.extend(PromptPath::START, &prompt),
                         mode: Some(turn.mode),
                     }
                 }
@@ -124,7 +124,7 @@ impl<'a> Conversation<'a> {
 #[derive(Clone, Copy)]
 struct Seen {
     tokens: u64,
-    path: Path,
+    path: PromptPath,
     /// Which answers are in it; `None` if there is none.
     mode: Option<HistoryMode>,
 }
@@ -133,7 +133,7 @@ impl Seen {
     fn beginning(turn: &Turn<'_>, census: &mut PrefixCensus) -> Seen {
         Seen {
             tokens: length(&turn.new),
-            path: census.extend(Path::START, &turn.new),
+            path: census.extend(PromptPath::START, &turn.new),
             mode: None,
         }
     }

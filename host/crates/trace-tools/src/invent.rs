@@ -1,7 +1,7 @@
 //! Sessions for tests.
 
 use veeksha_model::{
-    Answer, Message, NodeId, OutputSpec, Recorded, Replay, Request, Role, Seed, Segment, Session,
+    Message, NodeId, OutputSpec, Recorded, RecordedAnswer, Replay, Request, Role, Seed, Segment, Session,
 };
 
 pub(crate) fn synthetic(seed: u64, tokens: u32) -> Segment {
@@ -40,7 +40,7 @@ pub(crate) fn request(node: u32, continues: Option<u32>, tokens: u32) -> Request
 
 pub(crate) fn recorded_answer(mut request: Request, text: &str, output_tokens: u32) -> Request {
     let replay = request.replay.get_or_insert_default();
-    replay.answer = Some(Answer {
+    replay.answer = Some(RecordedAnswer {
         content: vec![Segment::Text(text.into())],
         tool_calls: Vec::new(),
     });

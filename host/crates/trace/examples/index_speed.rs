@@ -16,7 +16,7 @@ use std::sync::Arc;
 use veeksha_clock::RunClock;
 use veeksha_model::Session;
 use veeksha_ports::{
-    ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, TimeUnit,
+    ArrivalColumn, CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, TimeUnit,
     TraceFacts, TraceGroup, Workload, WorkloadInfo,
 };
 use veeksha_stats::RandomStream;
@@ -177,34 +177,34 @@ fn layout(shape: &str) -> Layout {
     match shape {
         "burstgpt" => {
             layout.columns = vec![
-                column("Timestamp", Cell::Number),
-                column("Session ID", Cell::Text),
-                column("Elapsed time", Cell::Number),
-                column("Model", Cell::Text),
-                column("Request tokens", Cell::Count),
-                column("Response tokens", Cell::Count),
+                column("Timestamp", CellType::Number),
+                column("Session ID", CellType::Text),
+                column("Elapsed time", CellType::Number),
+                column("Model", CellType::Text),
+                column("Request tokens", CellType::Count),
+                column("Response tokens", CellType::Count),
             ];
             layout.grouping = Grouping::Column("Session ID".to_owned());
             layout.arrival = arrival("Timestamp", TimeUnit::Seconds);
         }
         "azure" => {
             layout.columns = vec![
-                column("TIMESTAMP", Cell::Text),
-                column("ContextTokens", Cell::Count),
-                column("GeneratedTokens", Cell::Count),
+                column("TIMESTAMP", CellType::Text),
+                column("ContextTokens", CellType::Count),
+                column("GeneratedTokens", CellType::Count),
             ];
             layout.arrival = arrival("TIMESTAMP", TimeUnit::DateTime);
         }
         _ => {
             layout.columns = vec![
-                column("timestamp", Cell::Number),
-                column("input_length", Cell::Count),
-                column("output_length", Cell::Count),
-                column("hash_ids", Cell::Items),
+                column("timestamp", CellType::Number),
+                column("input_length", CellType::Count),
+                column("output_length", CellType::Count),
+                column("hash_ids", CellType::Items),
             ];
             if shape == "bailian" {
-                layout.columns.push(column("chat_id", Cell::Integer));
-                layout.columns.push(column("parent_chat_id", Cell::Integer));
+                layout.columns.push(column("chat_id", CellType::Integer));
+                layout.columns.push(column("parent_chat_id", CellType::Integer));
                 layout.grouping = Grouping::Tree {
                     id: "chat_id".to_owned(),
                     parent: "parent_chat_id".to_owned(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use veeksha_ports::Cell;
+use veeksha_ports::CellType;
 
 use crate::decimal::{DecimalError, scaled};
 use crate::json::{Kind, scan_value, skip_space};
@@ -76,7 +76,7 @@ const MEMBERS: &str = "a JSON object";
 /// Checks a cell and converts it to its column's type.
 pub(crate) fn value<'a>(cell: Cell, raw: Raw<'a>) -> Result<Value<'a>, CellError> {
     match (cell, raw) {
-        (Cell::Text, Raw::Json(Kind::Text { .. }, json)) | (Cell::Anything, Raw::Json(_, json)) => {
+        (CellType::Text, Raw::Json(Kind::Text { .. }, json)) | (CellType::Anything, Raw::Json(_, json)) => {
             Ok(Value::Json(json))
         }
         (Cell::Text, Raw::Json(Kind::Number, digits)) => Ok(Value::Digits(digits)),
@@ -126,13 +126,12 @@ pub(crate) fn trimmed(text: &str) -> &str {
 #[inline]
 pub(crate) fn check(cell: Cell, raw: Raw<'_>) -> Result<(), CellError> {
     match (cell, raw) {
-        (Cell::Text | Cell::Anything, Raw::Csv(_)) | (Cell::Anything, Raw::Json(..)) => Ok(()),
-        (Cell::Count | Cell::Integer | Cell::Number, Raw::Json(Kind::Number, text) | Raw::Csv(text))
-            if short_digits(text) =>
-        {
-            Ok(())
-        }
-        (Cell::Number, Raw::Json(Kind::Number, text) | Raw::Csv(text)) if short_decimal(text) => Ok(()),
+        (CellType::Text | CellType::Anything, Raw::Csv(_)) | (CellType::Anything, Raw::Json(..)) => Ok(()),
+        (
+            CellType::Count | CellType::Integer | CellType::Number,
+            Raw::Json(Kind::Number, text) | Raw::Csv(text),
+        ) if short_digits(text) => Ok(()),
+        (CellType::Number, Raw::Json(Kind::Number, text) | Raw::Csv(text)) if short_decimal(text) => Ok(()),
         _ => value(cell, raw).map(drop),
     }
 }
@@ -335,15 +334,15 @@ mod tests {
             ("18446744073709551615", "18446744073709551615"),
             ("1e19", "10000000000000000000"),
         ] {
-            assert_eq!(json(Cell::Count, text), same(written), "{text}");
-            assert_eq!(csv(Cell::Count, text), same(written), "{text}");
+            assert_eq!(json(CellType::Count, text), same(written), "{text}");
+            assert_eq!(csv(CellType::Count, text), same(written), "{text}");
         }
         assert_eq!(csv(Cell::Count, " 007 "), same("7"));
         assert_eq!(json(Cell::Count, "-5"), Err(CellError::Negative));
         assert_eq!(csv(Cell::Count, "-5.0"), Err(CellError::Negative));
         assert_eq!(json(Cell::Integer, "-5"), same("-5"));
         assert_eq!(
-            json(Cell::Integer, "-9223372036854775808"),
+            json(CellType::Integer, "-9223372036854775808"),
             same("-9223372036854775808")
         );
         assert_eq!(
@@ -351,7 +350,11 @@ mod tests {
             Err(CellError::TooLarge)
         );
         assert_eq!(
-            json(Cell::Integer, "18446744073709551615"),
+            json(CellType::Integer, "-9223372036854775809"),
+            Err(Wrong::TooLarge)
+        );
+        assert_eq!(
+            json(CellType::Integer, "18446744073709551615"),
             same("18446744073709551615")
         );
         for text in ["18446744073709551616", "1e30", "1e300"] {
@@ -375,8 +378,8 @@ mod tests {
             "123456789012345678901234567890",
             "-0.0",
         ] {
-            assert_eq!(json(Cell::Number, text), same(text));
-            assert_eq!(csv(Cell::Number, text), same(text));
+            assert_eq!(json(CellType::Number, text), same(text));
+            assert_eq!(csv(CellType::Number, text), same(text));
         }
         assert_eq!(csv(Cell::Number, "01.5"), same("1.5"));
         assert_eq!(csv(Cell::Number, "+.5"), same("0.5"));
@@ -399,10 +402,10 @@ mod tests {
         assert_eq!(json(Cell::Text, "true"), Err(CellError::Type(TEXT)));
         assert_eq!(csv(Cell::Text, "say \"hi\"\n"), same("\"say \\\"hi\\\"\\n\""));
         assert_eq!(
-            json(Cell::Anything, "[1, {\"a\": null}]"),
+            json(CellType::Anything, "[1, {\"a\": null}]"),
             same("[1, {\"a\": null}]")
         );
-        assert_eq!(csv(Cell::Anything, "[1]"), same("\"[1]\""));
+        assert_eq!(csv(CellType::Anything, "[1]"), same("\"[1]\""));
     }
 
     #[test]
@@ -415,7 +418,7 @@ mod tests {
             ("1", "true"),
             (" 0", "false"),
         ] {
-            assert_eq!(csv(Cell::Truth, text), same(written));
+            assert_eq!(csv(CellType::Truth, text), same(written));
         }
         assert_eq!(csv(Cell::Truth, "yes"), Err(CellError::Type(TRUTH)));
     }
@@ -438,12 +441,12 @@ mod tests {
     fn keys_do_not_depend_on_the_form() {
         let key = |cell, raw| value(cell, raw).unwrap().key().into_owned();
         let text = Kind::Text { escaped: true };
-        assert_eq!(key(Cell::Text, Raw::Json(text, "\"a\\u0062\"")), "ab");
-        assert_eq!(key(Cell::Text, Raw::Csv("ab")), "ab");
-        assert_eq!(key(Cell::Count, Raw::Json(Kind::Number, "7.0")), "7");
-        assert_eq!(key(Cell::Count, Raw::Csv("7")), "7");
-        assert_eq!(key(Cell::Text, Raw::Json(Kind::Number, "7")), "7");
-        assert_eq!(key(Cell::Integer, Raw::Json(Kind::Number, "-1")), "-1");
-        assert_eq!(key(Cell::Truth, Raw::Csv("True")), "true");
+        assert_eq!(key(CellType::Text, Raw::Json(text, "\"a\\u0062\"")), "ab");
+        assert_eq!(key(CellType::Text, Raw::Csv("ab")), "ab");
+        assert_eq!(key(CellType::Count, Raw::Json(Kind::Number, "7.0")), "7");
+        assert_eq!(key(CellType::Count, Raw::Csv("7")), "7");
+        assert_eq!(key(CellType::Text, Raw::Json(Kind::Number, "7")), "7");
+        assert_eq!(key(CellType::Integer, Raw::Json(Kind::Number, "-1")), "-1");
+        assert_eq!(key(CellType::Truth, Raw::Csv("True")), "true");
     }
 }

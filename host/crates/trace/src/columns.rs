@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use veeksha_ports::{Cell, Grouping, Layout, PluginFailure, PluginFailureKind, TimeUnit};
+use veeksha_ports::{CellType, Grouping, Layout, PluginFailure, PluginFailureKind, TimeUnit};
 
 use crate::error::TraceError;
 
@@ -118,7 +118,7 @@ impl Columns {
         }
     }
 
-    fn slot(&mut self, name: &str, cell: Cell, required: bool) -> usize {
+    fn slot(&mut self, name: &str, cell: CellType, required: bool) -> usize {
         let slot = self.slots.len();
         self.slots.push(Slot {
             name: name.to_owned(),
@@ -135,7 +135,7 @@ impl Columns {
     fn slot_of(&mut self, name: &str) -> usize {
         match self.slots.iter().position(|slot| slot.name == name) {
             Some(slot) => slot,
-            None => self.slot(name, Cell::Anything, false),
+            None => self.slot(name, CellType::Anything, false),
         }
     }
 

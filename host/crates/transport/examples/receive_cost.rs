@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use veeksha_clock::RunClock;
 use veeksha_endpoint::Api;
 use veeksha_model::{NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, SessionId};
-use veeksha_ports::{Job, Returned, Sinks, Transport};
+use veeksha_ports::{Job, PendingOutcome, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};
 
 const STREAMS: u64 = 64;
@@ -37,7 +37,7 @@ fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let base = format!("http://{}/v1", listener.local_addr()?);
     std::thread::spawn(move || serve(&listener, writes));
-    let (sender, outcomes) = mpsc::channel::<Box<dyn Returned>>();
+    let (sender, outcomes) = mpsc::channel::<Box<dyn PendingOutcome>>();
     let sender = Mutex::new(sender);
     let sinks = Sinks {
         returned: Arc::new(move |returned| {

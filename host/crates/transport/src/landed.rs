@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use veeksha_endpoint::stream::{ReadStamp, Verdict};
 use veeksha_endpoint::{Failure, one_line, shorten};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response};
-use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Timings};
+use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Timings};
 
 use crate::figures::{ThreadFigures, merged_reads};
 use crate::flight::Phase;
@@ -33,12 +33,12 @@ pub(crate) struct Landed {
     pub(crate) end: Result<(), Failure>,
 }
 
-impl Returned for Landed {
+impl PendingOutcome for Landed {
     fn id(&self) -> RequestId {
         self.job.id
     }
 
-    fn outcome(self: Box<Self>) -> Outcome {
+    fn outcome(self: Box<Self>) -> RequestOutcome {
         let landed = *self;
         let ended_at = landed.timings.completed_at;
         let route = landed.route;
@@ -81,7 +81,7 @@ impl Returned for Landed {
         landed.figures.merged_reads.fetch_add(merged, Ordering::Relaxed);
         let completed_at = verdict.completed_at.unwrap_or(ended_at);
         let events = verdict.chunks.len();
-        Outcome {
+        RequestOutcome {
             timings: Timings {
                 completed_at,
                 ..landed.timings

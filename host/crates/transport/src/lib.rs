@@ -14,7 +14,7 @@
 //!    that onto the run's clock, `veeksha_http1` finds the body's bytes. With `http2`, hyper does the framing above the same
 //!    reads (`h2_io`);
 //! 5. `received` has the bytes understood at once until the first generated chunk, and gathers them (`raw`) after that;
-//! 6. `landed` is what leaves the thread: it finishes understanding wherever [`veeksha_ports::Returned::outcome`] is called.
+//! 6. `landed` is what leaves the thread: it finishes understanding wherever [`veeksha_ports::PendingOutcome::outcome`] is called.
 //!
 //! # Rules that are not obvious
 //!

@@ -21,7 +21,7 @@ impl Proxy {
     /// Reads `http://user:password@host:port`. The address is never repeated in an error: it may hold a password.
     pub(crate) fn parse(address: &str, server: &str) -> Result<Self, TransportError> {
         let refuse = |reason: &str| TransportError::Proxy {
-            server: veeksha_model::shown_address(server),
+            server: veeksha_model::redact_address(server),
             reason: reason.to_owned(),
         };
         let expected = "expected something like `http://proxy:3128`, with `user:password@` before the name if it asks for them";

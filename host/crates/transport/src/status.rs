@@ -45,8 +45,8 @@ pub(crate) fn status_failure(
         404 => format!(
             "the server knows no such model or path (HTTP 404){words}; asked for the model `{}` at `{}` below `{}`",
             target.api.model,
-            veeksha_model::shown_address(target.path()),
-            veeksha_model::shown_address(&server.api_base)
+            veeksha_model::redact_address(target.path()),
+            veeksha_model::redact_address(&server.api_base)
         ),
         300..=399 => match location {
             Some(location) => format!(

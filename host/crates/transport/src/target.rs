@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veeksha_endpoint::{Api, KeyHeader};
-use veeksha_model::{Framing, is_harmless_header, shown_address};
+use veeksha_model::{Framing, is_safe_header, redact_address};
 use veeksha_ports::Codec;
 
 use crate::secret::Secret;
@@ -137,7 +137,7 @@ impl Target {
 }
 
 fn redact_headers(mut text: String, headers: &[(String, String)]) -> String {
-    for (_, value) in headers.iter().filter(|(name, _)| !is_harmless_header(name)) {
+    for (_, value) in headers.iter().filter(|(name, _)| !is_safe_header(name)) {
         text = redact(&text, value);
         // `Bearer KEY`: the key alone is a secret, too.
         if let Some((_, key)) = value.trim().rsplit_once(' ') {
@@ -170,7 +170,7 @@ impl fmt::Debug for Target {
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
-            .field("api_base", &shown_address(&self.api_base))
+            .field("api_base", &redact_address(&self.api_base))
             .field("api_key", &self.api_key)
             .field("headers", &names(&self.headers))
             .field("tls", &self.tls)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use veeksha_clock::RunClock;
 use veeksha_model::{ErrorClass, FailureReason, Nanos};
-use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings};
+use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings};
 
 use crate::balance::Spread;
 
@@ -54,7 +54,7 @@ impl Ticket {
     }
 
     /// Pays what `make` builds of the job.
-    pub(crate) fn deliver(mut self, make: impl FnOnce(Job) -> Box<dyn Returned>) {
+    pub(crate) fn deliver(mut self, make: impl FnOnce(Job) -> Box<dyn PendingOutcome>) {
         if let Some(job) = self.job.take() {
             // Before it is told: what follows from it is to find the server with one request less.
             self.delivery.spread.end(self.server);
@@ -88,7 +88,7 @@ impl Drop for Ticket {
         };
         self.delivery.spread.end(self.server);
         let _settled = Settled(&self.delivery);
-        (self.delivery.sinks.returned)(Box::new(Outcome {
+        (self.delivery.sinks.returned)(Box::new(RequestOutcome {
             job,
             timings: Timings {
                 completed_at: at,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     /// A delivery that collects, and what it collected.
-    fn delivery() -> (Arc<Delivery>, Arc<Mutex<Vec<Outcome>>>) {
+    fn delivery() -> (Arc<Delivery>, Arc<Mutex<Vec<RequestOutcome>>>) {
         let outcomes = Arc::new(Mutex::new(Vec::new()));
         let collected = Arc::clone(&outcomes);
         let sinks = Sinks::outcomes(move |outcome| collected.lock().unwrap().push(outcome));
@@ -178,7 +178,7 @@ mod tests {
         let ticket = Ticket::new(job(), &delivery);
         assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 1);
         ticket.deliver(|job| {
-            Box::new(Outcome {
+            Box::new(RequestOutcome {
                 job,
                 timings: Timings::default(),
                 connection: ConnectionUse::default(),

@@ -18,7 +18,7 @@ use crate::tls::client_config;
 use crate::url::Endpoint;
 use veeksha_endpoint::error_in;
 use veeksha_endpoint::{one_line, shorten};
-use veeksha_model::shown_address;
+use veeksha_model::redact_address;
 
 /// A list of models or an error message is never this large; what is, would only fill memory.
 const LARGEST: usize = 4 << 20;
@@ -41,7 +41,7 @@ pub fn list_models(
         .no_proxy();
     if let Some(proxy) = &server.proxy {
         let proxy = reqwest::Proxy::all(proxy).map_err(|_| TransportError::Proxy {
-            server: shown_address(&server.api_base),
+            server: redact_address(&server.api_base),
             reason: "it is not an address such as http://proxy:3128".to_owned(),
         })?;
         builder = builder.proxy(proxy);
@@ -158,7 +158,7 @@ async fn answered(
     let response = request.send().await.map_err(|error| {
         let reason = redact(&causes(&error));
         if error.is_connect() {
-            let url = shown_address(url);
+            let url = redact_address(url);
             return TransportError::Unreachable { url, reason };
         }
         untimed(url, &reason)
@@ -212,7 +212,7 @@ async fn body_of(mut response: Response, url: &str) -> Result<Vec<u8>, Transport
 
 fn untimed(url: &str, reason: &str) -> TransportError {
     TransportError::Untimed {
-        url: shown_address(url),
+        url: redact_address(url),
         reason: reason.to_owned(),
     }
 }

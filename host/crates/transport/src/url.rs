@@ -2,7 +2,7 @@
 
 use hyper::http::uri::{Authority, Uri};
 
-use veeksha_model::shown_address;
+use veeksha_model::redact_address;
 
 use crate::error::TransportError;
 
@@ -26,7 +26,7 @@ impl Endpoint {
     pub(crate) fn parse(api_base: &str, path: &str) -> Result<Self, TransportError> {
         let base = api_base.trim();
         let refuse = |reason: &str| TransportError::Url {
-            url: shown_address(base),
+            url: redact_address(base),
             reason: reason.to_owned(),
         };
         if !base.contains("://") {

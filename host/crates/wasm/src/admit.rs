@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_a_trace_says_is_bounded_as_sessions_are() {
-        use veeksha_model::{Answer, Recorded};
+        use veeksha_model::{Recorded, RecordedAnswer};
         let recorded = Recorded {
             at: Some((1 << 53) - 1),
             latency: Some(0),
@@ -263,7 +263,7 @@ mod tests {
                 .starts_with("`latency` is 18,446,744,073,709,551,615 ns")
         );
         let long = Replay {
-            answer: Some(Answer {
+            answer: Some(RecordedAnswer {
                 content: vec![Segment::Synthetic {
                     seed: Seed { high: 0, low: 1 },
                     tokens: (1 << 24) + 1,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{Label, Nanos};
-use veeksha_ports::{RunResults, Stats};
+use veeksha_ports::{MetricStats, RunResults};
 use wasmtime::bail;
 use wasmtime::component::Resource;
 
@@ -99,7 +99,7 @@ impl wit::HostResults for HostState {
     }
 }
 
-fn stats(stats: Stats) -> wit::Stats {
+fn stats(stats: MetricStats) -> wit::Stats {
     wit::Stats {
         count: stats.count,
         mean: stats.mean,

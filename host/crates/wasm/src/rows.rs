@@ -1,7 +1,7 @@
 //! Layouts and rows, between the contract's records and the host's.
 
 use veeksha_ports::{
-    ArrivalColumn, Cell, Column, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts, TraceGroup,
+    ArrivalColumn, CellType, Column, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts, TraceGroup,
 };
 
 use crate::bindings::trace_flavor as wit;
@@ -64,14 +64,14 @@ fn column(column: wit::Column) -> Column {
         name: column.name,
         aliases: column.aliases,
         cell: match column.cell {
-            wit::Cell::Text => Cell::Text,
-            wit::Cell::Count => Cell::Count,
-            wit::Cell::Integer => Cell::Integer,
-            wit::Cell::Number => Cell::Number,
-            wit::Cell::Truth => Cell::Truth,
-            wit::Cell::Items => Cell::Items,
-            wit::Cell::Members => Cell::Members,
-            wit::Cell::Anything => Cell::Anything,
+            wit::Cell::Text => CellType::Text,
+            wit::Cell::Count => CellType::Count,
+            wit::Cell::Integer => CellType::Integer,
+            wit::Cell::Number => CellType::Number,
+            wit::Cell::Truth => CellType::Truth,
+            wit::Cell::Items => CellType::Items,
+            wit::Cell::Members => CellType::Members,
+            wit::Cell::Anything => CellType::Anything,
         },
         required: column.required,
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use veeksha_model::{Answer, HistoryMode, NodeId, Recorded, Replay, Request, Session};
+use veeksha_model::{HistoryMode, NodeId, Recorded, RecordedAnswer, Replay, Request, Session};
 
 use crate::bindings::trace_flavor as wit;
 use crate::{admit, convert};
@@ -52,7 +52,7 @@ fn turn(turn: wit::Turn) -> Replay {
             wit::HistoryMode::Recorded => HistoryMode::Recorded,
             wit::HistoryMode::Fresh => HistoryMode::Fresh,
         },
-        answer: turn.answer.map(|answer| Answer {
+        answer: turn.answer.map(|answer| RecordedAnswer {
             content: convert::segments(answer.content),
             tool_calls: answer.tool_calls.into_iter().map(convert::tool_call).collect(),
         }),

@@ -1,6 +1,6 @@
 //! What is said of one scenario: its workload, traffic, servers and plugins.
 
-use veeksha_model::{Request, Segment, SessionId, shown_address};
+use veeksha_model::{Request, Segment, SessionId, redact_address};
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
 use veeksha_report::{Row, Section, number};
@@ -206,11 +206,11 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
         [] => client
             .api_base
             .as_deref()
-            .map_or("none: set client.api_base".into(), shown_address),
+            .map_or("none: set client.api_base".into(), redact_address),
         several => {
             let several: Vec<String> = several
                 .iter()
-                .map(|server| shown_address(&server.api_base))
+                .map(|server| redact_address(&server.api_base))
                 .collect();
             several.join(", ")
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use veeksha_clock::RunClock;
-use veeksha_events::{Event, PluginCall, PluginPart, RequestRecord};
+use veeksha_events::{Event, PluginCall, PluginRole, RequestRecord};
 use veeksha_model::{MetricDefinition, MetricSample, RequestId};
 use veeksha_ports::{MetricCollector, PluginFailure, PluginSample, RequestCheck};
 
@@ -110,7 +110,7 @@ impl RequestEvaluator {
         // A plugin that failed is not called again: its state is lost.
         self.metrics.retain_mut(|metric| {
             let observed = metric.collector.observe(&batch);
-            match unwrap_call(observed, PluginPart::Metric, failures, emit) {
+            match unwrap_call(observed, PluginRole::Metric, failures, emit) {
                 Some(samples) => metric.emit_samples(samples, &batch, emit),
                 None => return false,
             }
@@ -118,7 +118,7 @@ impl RequestEvaluator {
         });
         self.checks.retain_mut(|check| {
             let judged = veeksha_ports::judge(check.check.as_mut(), &batch);
-            match unwrap_call(judged, PluginPart::RequestCheck, failures, emit) {
+            match unwrap_call(judged, PluginRole::RequestCheck, failures, emit) {
                 Some(judged) => check.emit_judgements(&judged, &batch, emit),
                 None => return false,
             }
@@ -140,7 +140,7 @@ impl RequestEvaluator {
         let failures = &mut self.failures;
         for metric in &mut self.metrics {
             let last = metric.collector.finish();
-            if let Some(samples) = unwrap_call(last, PluginPart::Metric, failures, emit) {
+            if let Some(samples) = unwrap_call(last, PluginRole::Metric, failures, emit) {
                 metric.emit_samples(samples, &[], emit);
             }
         }
@@ -151,7 +151,7 @@ impl RequestEvaluator {
 /// Unwraps the result of a call; a failure becomes an event and is kept.
 fn unwrap_call<T>(
     answer: Result<T, PluginFailure>,
-    part: PluginPart,
+    part: PluginRole,
     failures: &mut Vec<PluginFailure>,
     emit: &mut dyn FnMut(Event),
 ) -> Option<T> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_events::{Event, FailedPlugin, PluginPart};
+use veeksha_events::{Event, FailedPlugin, PluginRole};
 use veeksha_metrics::Evaluation;
 use veeksha_ports::{PluginFailure, RunResults, SloCheck};
 
@@ -25,7 +25,7 @@ pub(crate) fn run_slo_checks(
         let verdicts = verdicts.unwrap_or_else(|failure| {
             evaluation
                 .failed
-                .push(failed_plugin(&failure, PluginPart::SloCheck));
+                .push(failed_plugin(&failure, PluginRole::SloCheck));
             failures.push(failure);
             Vec::new()
         });
@@ -35,7 +35,7 @@ pub(crate) fn run_slo_checks(
 }
 
 /// Converts a failure to its form in the record.
-pub(super) fn failed_plugin(failure: &PluginFailure, part: PluginPart) -> FailedPlugin {
+pub(super) fn failed_plugin(failure: &PluginFailure, part: PluginRole) -> FailedPlugin {
     let why = failure.message.lines().next().unwrap_or_default();
     FailedPlugin {
         plugin: failure.plugin.clone(),
@@ -47,7 +47,7 @@ pub(super) fn failed_plugin(failure: &PluginFailure, part: PluginPart) -> Failed
 /// Returns the verdicts on a run and the failures of its SLO checks as events for the record.
 pub(crate) fn verdict_events(evaluation: &Evaluation) -> impl Iterator<Item = Event> + '_ {
     let failed = evaluation.failed.iter();
-    let failed = failed.filter(|failed| failed.part == PluginPart::SloCheck);
+    let failed = failed.filter(|failed| failed.part == PluginRole::SloCheck);
     let verdicts = evaluation.slos.verdicts.iter().map(|of_plugin| Event::RunJudged {
         plugin: of_plugin.plugin.clone(),
         name: of_plugin.verdict.name.clone(),

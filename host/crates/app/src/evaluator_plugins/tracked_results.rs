@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use veeksha_metrics::{Catalogue, RunSamples};
 use veeksha_model::{Label, Nanos};
-use veeksha_ports::{RunResults, Stats, WindowStats};
+use veeksha_ports::{MetricStats, RunResults, WindowStats};
 
 /// Names listed in a message; a check may ask for thousands.
 const LISTED: usize = 4;
@@ -86,7 +86,7 @@ impl RunResults for TrackedResults {
         self.samples.figure(self.note(name, is_known))
     }
 
-    fn stats(&self, metric: &str, filter: &[Label]) -> Stats {
+    fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
         self.samples.stats(self.metric(metric), filter)
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use veeksha_model::Chunk;
-use veeksha_ports::Outcome;
+use veeksha_ports::RequestOutcome;
 
 use super::BenchResult;
 use super::cores::Cores;
@@ -61,7 +61,7 @@ pub(super) fn take(options: &BenchOptions) -> BenchResult {
     Ok(rows)
 }
 
-fn drive(address: std::net::SocketAddr) -> Result<Vec<Outcome>, BenchError> {
+fn drive(address: std::net::SocketAddr) -> Result<Vec<RequestOutcome>, BenchError> {
     let client = Client::start(address, TOKENS)?;
     let mut outcomes = Vec::new();
     drive_open(&client, PACE, |outcome| outcomes.push(outcome))?;
@@ -164,7 +164,7 @@ impl Compared {
     }
 }
 
-fn compare(outcomes: &[Outcome], log: &[LogEntry]) -> Compared {
+fn compare(outcomes: &[RequestOutcome], log: &[LogEntry]) -> Compared {
     let truth = truth(log);
     let mut compared = Compared::default();
     for outcome in outcomes {

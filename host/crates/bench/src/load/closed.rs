@@ -2,7 +2,7 @@
 
 use veeksha_machine::ThreadWatch;
 use veeksha_model::ChunkKind;
-use veeksha_ports::Outcome;
+use veeksha_ports::RequestOutcome;
 
 use crate::error::BenchError;
 use crate::load::cost::{Cost, Load, Meter};
@@ -38,7 +38,7 @@ pub(crate) fn drive_closed(client: &Client, load: Load) -> Result<Cost, BenchErr
 
 impl Cost {
     /// Adds one outcome.
-    pub(crate) fn count(&mut self, outcome: &Outcome) {
+    pub(crate) fn count(&mut self, outcome: &RequestOutcome) {
         match &outcome.result {
             Ok(_) => self.replies += 1,
             Err(failure) => {

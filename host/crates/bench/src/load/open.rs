@@ -4,7 +4,7 @@ use std::thread;
 
 use veeksha_clock::{minimal_timer_slack, sleep_until};
 use veeksha_model::Nanos;
-use veeksha_ports::Outcome;
+use veeksha_ports::RequestOutcome;
 
 use crate::error::BenchError;
 use crate::load::transport::Client;
@@ -23,7 +23,7 @@ pub(crate) struct Pace {
 pub(crate) fn drive_open(
     client: &Client,
     pace: Pace,
-    mut on_outcome: impl FnMut(Outcome),
+    mut on_outcome: impl FnMut(RequestOutcome),
 ) -> Result<(), BenchError> {
     let submitter = &client.submitter;
     thread::scope(|scope| {

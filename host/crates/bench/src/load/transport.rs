@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use veeksha_clock::RunClock;
 use veeksha_endpoint::Api;
 use veeksha_model::{Nanos, Prepared};
-use veeksha_ports::{Outcome, Returned, Sinks, Transport};
+use veeksha_ports::{PendingOutcome, RequestOutcome, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};
 
 use super::job::{job, prompt};
@@ -24,7 +24,7 @@ pub(crate) struct Submitter {
 /// threads: it decodes responses.
 pub(crate) struct Client {
     pub(crate) submitter: Submitter,
-    returned: Receiver<Box<dyn Returned>>,
+    returned: Receiver<Box<dyn PendingOutcome>>,
 }
 
 impl Client {
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// Waits for the next outcome and decodes it on this thread.
-    pub(crate) fn next(&self) -> Result<Outcome, BenchError> {
+    pub(crate) fn next(&self) -> Result<RequestOutcome, BenchError> {
         let returned = self
             .returned
             .recv()

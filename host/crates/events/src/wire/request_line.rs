@@ -195,7 +195,7 @@ mod tests {
 
     /// The keys that Veeksha's users read (its `request_level_metrics.jsonl`).
     #[test]
-    fn a_row_has_veekshas_keys() {
+    fn request_line_has_veekshas_keys() {
         let latencies = Latencies {
             ttfc: Some(0.5),
             tbc: vec![0.1, 0.2],
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_stands_beside_what_happened() {
+    fn request_line_has_recorded_values() {
         let mut replayed = record();
         replayed.history_mode = HistoryMode::Recorded;
         replayed.template_tokens = 11;
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_held_it_and_how_it_was_stamped() {
+    fn request_line_has_held_times_and_stamps() {
         let mut held = record();
         held.held = Held {
             sessions: 1_000_000_000,
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_a_row_with_its_class_and_text() {
+    fn failed_request_has_class_and_message() {
         let message = "a \"quoted\" line\nand another".to_owned();
         let mut record = record();
         record.status = Status::Failed {

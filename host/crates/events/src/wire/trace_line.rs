@@ -258,7 +258,7 @@ pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> s
 mod tests {
     use super::*;
     use crate::{
-        FailedPlugin, NeverSentReason, PluginPart, RunInfo, SessionEnd, ThreadSample, wire::sample::record,
+        FailedPlugin, NeverSentReason, PluginRole, RunInfo, SessionEnd, ThreadSample, wire::sample::record,
     };
 
     fn trace_line_of(event: &Event, content: Option<&str>) -> String {
@@ -321,7 +321,7 @@ mod tests {
             (
                 Event::PluginFailed(FailedPlugin {
                     plugin: "mine".to_owned(),
-                    part: PluginPart::SloCheck,
+                    part: PluginRole::SloCheck,
                     message: "no \"luck\"".to_owned(),
                 }),
                 "plugin_failed",
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn content_stands_where_something_was_said() {
+    fn content_is_written_for_dispatched_and_finished() {
         let dispatched = Event::Dispatched {
             request: record().id,
             intended: 1,

@@ -13,7 +13,8 @@ use veeksha_model::{
     SessionId, Status, Usage,
 };
 use veeksha_ports::{
-    OpenMetric, PluginFailure, PluginFailureKind, PluginSample, RunResults, SloVerdict, Stats, WindowStats,
+    MetricStats, OpenMetric, PluginFailure, PluginFailureKind, PluginSample, RunResults, SloVerdict,
+    WindowStats,
 };
 
 use proptest::prelude::*;
@@ -164,11 +165,11 @@ impl RunResults for Asked {
         }
     }
 
-    fn stats(&self, metric: &str, filter: &[Label]) -> Stats {
+    fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
         if metric != "ttfc" {
-            return Stats::default();
+            return MetricStats::default();
         }
-        Stats {
+        MetricStats {
             count: 10 + filter.len() as u64,
             mean: 1.0,
             std: 2.0,

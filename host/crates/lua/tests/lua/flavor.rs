@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{Answer, HistoryMode, Recorded, Replay, Request, Seed, Segment, Session, ToolCall};
+use veeksha_model::{
+    HistoryMode, Recorded, RecordedAnswer, Replay, Request, Seed, Segment, Session, ToolCall,
+};
 use veeksha_ports::{
-    Cell, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, PluginFailureKind, TraceFacts,
+    CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, PluginFailureKind, TraceFacts,
     TraceGroup, TraceRow,
 };
 
@@ -19,10 +21,10 @@ fn layout() -> Layout {
     };
     Layout {
         columns: vec![
-            column("chat", Cell::Text),
-            column("prompt_tokens", Cell::Count),
-            column("hash_ids", Cell::Items),
-            column("extra", Cell::Anything),
+            column("chat", CellType::Text),
+            column("prompt_tokens", CellType::Count),
+            column("hash_ids", CellType::Items),
+            column("extra", CellType::Anything),
         ],
         rows_in: None,
         grouping: Grouping::Column("chat".into()),
@@ -147,7 +149,7 @@ return { requests = requests, arrives_at = group.rows[2].at, labels = { key = gr
     assert_eq!((parents(a), parents(b)), (vec![], vec![1]));
     assert_eq!(b.output.target_tokens, Some(7));
     let answer = |text: &str| {
-        Some(Answer {
+        Some(RecordedAnswer {
             content: vec![Segment::Text(text.into())],
             tool_calls: Vec::new(),
         })
@@ -652,7 +654,7 @@ fn the_example_of_the_readme_runs() {
     let columns = ["chat", "time", "prompt", "answer", "hash_ids"].map(|name| Column {
         name: name.into(),
         aliases: Vec::new(),
-        cell: Cell::Anything,
+        cell: CellType::Anything,
         required: true,
     });
     let layout = Layout {

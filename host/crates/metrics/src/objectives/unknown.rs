@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use veeksha_events::{FailedPlugin, PluginPart};
+use veeksha_events::{FailedPlugin, PluginRole};
 
 use crate::catalogue::Catalogue;
 use crate::objectives::check::Objectives;
@@ -24,7 +24,7 @@ impl Unknown<'_> {
         let check = self
             .failed
             .iter()
-            .find(|failed| failed.part == PluginPart::RequestCheck);
+            .find(|failed| failed.part == PluginRole::RequestCheck);
         if let Some(check) = check {
             return Some(format!(
                 "the plugin `{}` failed while it judged requests",
@@ -43,7 +43,7 @@ impl Unknown<'_> {
     pub(crate) fn samples(&self, metric: &str, catalogue: &Catalogue) -> Option<String> {
         let plugin = catalogue.get(metric)?.plugin.as_ref()?;
         let mut failed = self.failed.iter();
-        let failed = failed.find(|failed| failed.part == PluginPart::Metric && failed.plugin == *plugin)?;
+        let failed = failed.find(|failed| failed.part == PluginRole::Metric && failed.plugin == *plugin)?;
         Some(format!("the plugin `{}` failed while it measured", failed.plugin))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::sequences::*;
 use serde_json::Value;
-use veeksha_events::{Event, FailedPlugin, PluginPart};
+use veeksha_events::{Event, FailedPlugin, PluginRole};
 use veeksha_metrics::{Catalogue, Evaluation, Objectives, Setup, Stated};
 use veeksha_model::ChunkKind::Content;
 use veeksha_model::{Better, ErrorClass, MetricDefinition, MetricSample, RequestId};
@@ -284,7 +284,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     let failed = |part| {
         Event::PluginFailed(FailedPlugin {
             plugin: match part {
-                PluginPart::Metric => definition("jitter").plugin,
+                PluginRole::Metric => definition("jitter").plugin,
                 _ => "strict".into(),
             },
             part,
@@ -294,7 +294,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     let answers = [answer(0, 100, "gold"), answer(1, 100, "gold")];
     let ended = Event::RunEnded { at: ms(9000) };
     let run = |setup, more: &[Event]| run_in(setup, answers.iter().chain(more).chain([&ended]).cloned());
-    let said = [judged("strict", 0, true), failed(PluginPart::RequestCheck)];
+    let said = [judged("strict", 0, true), failed(PluginRole::RequestCheck)];
     let seen = run(
         setup(&["goodput > 0.4", "p50(ttfc) < 1s"], &[], &["strict"]),
         &said,
@@ -319,19 +319,19 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
 
     // A condition on what a plugin measures; what has nothing to do with it stays.
     let condition = |slos: &[&str], goodput: &[&str], part| run(setup(slos, goodput, &[]), &[failed(part)]);
-    let seen = condition(&["max(jitter) < 1"], &["jitter < 1"], PluginPart::Metric);
+    let seen = condition(&["max(jitter) < 1"], &["jitter < 1"], PluginRole::Metric);
     assert_eq!(seen.slos.goodput, None);
     assert_eq!(
         seen.slos.results[0].unknown.as_deref(),
         Some("the plugin `tester` failed while it measured")
     );
-    let seen = condition(&["p50(ttfc) < 50ms"], &["ttfc < 1s"], PluginPart::Metric);
+    let seen = condition(&["p50(ttfc) < 50ms"], &["ttfc < 1s"], PluginRole::Metric);
     assert_eq!(seen.slos.goodput, Some(1.0));
     // What is known to be missed stays so.
     let seen = condition(
         &["p50(ttfc) < 50ms", "max(jitter) < 1"],
         &["ttfc < 1s"],
-        PluginPart::Metric,
+        PluginRole::Metric,
     );
     assert_eq!(seen.slo_results()["all_slos_met"], false);
 
@@ -339,7 +339,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     let sample = weighted("jitter", 0.5, 1.0, Some(id(0, 0)));
     let seen = run(
         setup(&["max(jitter) < 1"], &[], &[]),
-        &[sample, failed(PluginPart::Metric)],
+        &[sample, failed(PluginRole::Metric)],
     );
     assert!(seen.slos.results[0].met);
     assert_eq!(
@@ -430,10 +430,10 @@ fn where_a_judge_failed_nobody_knows_whether_all_is_met() {
             results["failed_plugins"].as_array().map(Vec::len),
         )
     };
-    assert_eq!(met(PluginPart::SloCheck), (Value::Null, Some(1)));
-    assert_eq!(met(PluginPart::RequestCheck), (Value::Null, Some(1)));
+    assert_eq!(met(PluginRole::SloCheck), (Value::Null, Some(1)));
+    assert_eq!(met(PluginRole::RequestCheck), (Value::Null, Some(1)));
     // What it measures is no objective.
-    assert_eq!(met(PluginPart::Metric), (true.into(), Some(0)));
+    assert_eq!(met(PluginRole::Metric), (true.into(), Some(0)));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! bit for bit the same. What a network and a client would add is zero here, and so is what a chat
 //! template would.
 
-mod flight;
+mod in_flight;
 mod prompt;
 mod server;
 mod simulation;

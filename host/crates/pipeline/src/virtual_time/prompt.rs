@@ -5,14 +5,14 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use veeksha_model::{Answer, History, NodeId, Request, Response, Segment, SessionId};
+use veeksha_model::{History, NodeId, RecordedAnswer, Request, Response, Segment, SessionId};
 use veeksha_prompt::Tokenizer;
 use veeksha_simulator::text::TokenIdentity;
 
-use crate::schedule::hears_recorded;
+use crate::schedule::sends_recorded_answer;
 
 /// A prompt as the engine takes it.
-pub(super) struct Prompt {
+pub(super) struct EnginePrompt {
     /// Chained hashes of its full blocks.
     pub(super) blocks: Vec<u64>,
     /// Tokens of the new messages.
@@ -22,18 +22,18 @@ pub(super) struct Prompt {
 }
 
 /// Builds prompts of segments.
-pub(super) struct Writer<'a> {
+pub(super) struct PromptWriter<'a> {
     pub(super) tokenizer: &'a Tokenizer,
     pub(super) block_size: u32,
 }
 
-impl Writer<'_> {
+impl PromptWriter<'_> {
     pub(super) fn prompt(
         &self,
         session: SessionId,
         request: &Request,
         history: &Option<Arc<History<Request>>>,
-    ) -> Prompt {
+    ) -> EnginePrompt {
         let mode = request.history_mode();
         let mut prompt = TokenIdentity::new(self.block_size);
         for turn in History::turns(history) {
@@ -41,7 +41,7 @@ impl Writer<'_> {
             self.messages(asked, &mut prompt);
             let recorded = asked.replay.as_ref().and_then(|replay| replay.answer.as_ref());
             match (recorded, &turn.response) {
-                (Some(answer), _) if hears_recorded(mode, asked) => self.answer(answer, &mut prompt),
+                (Some(answer), _) if sends_recorded_answer(mode, asked) => self.answer(answer, &mut prompt),
                 (_, Some(response)) => {
                     prompt.piece(answer_identity(session, asked.node), response.output_tokens);
                 }
@@ -51,7 +51,7 @@ impl Writer<'_> {
         let before = prompt.tokens() as u32;
         self.messages(request, &mut prompt);
         let tokens = prompt.tokens() as u32;
-        Prompt {
+        EnginePrompt {
             blocks: prompt.into_blocks(),
             new_tokens: tokens - before,
             tokens,
@@ -75,7 +75,7 @@ impl Writer<'_> {
         }
     }
 
-    fn answer(&self, answer: &Answer, prompt: &mut TokenIdentity) {
+    fn answer(&self, answer: &RecordedAnswer, prompt: &mut TokenIdentity) {
         self.segments(&answer.content, prompt);
         for words in answer
             .tool_calls

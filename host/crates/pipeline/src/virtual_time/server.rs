@@ -5,14 +5,14 @@ use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Fault, Profile};
 
 /// The engine, and the instant on the engine's clock at which the run's clock began: the warm-up
 /// comes before it.
-pub(super) struct Server {
+pub(super) struct SimulatedServer {
     engine: Engine,
     epoch: Nanos,
 }
 
-impl Server {
+impl SimulatedServer {
     pub(super) fn new(profile: Profile, seed: u64) -> Self {
-        Server {
+        SimulatedServer {
             engine: Engine::new(profile, seed),
             epoch: 0,
         }

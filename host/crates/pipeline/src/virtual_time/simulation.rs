@@ -14,16 +14,16 @@ use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile
 
 use crate::control::Control;
 use crate::dispatcher::recorded;
-use crate::entry::Entry;
-use crate::part::Part;
-use crate::pieces::Prompt;
+use crate::entry::EventEntry;
+use crate::partition::Partition;
+use crate::pieces::PromptSource;
 use crate::plan::{PipelineError, Plan, RunEnd};
 use crate::schedule::Timing;
 
-use super::flight::{Flight, record_of};
-use super::prompt::{Writer, answer_identity};
-use super::server::Server;
-use super::source::Source;
+use super::in_flight::{InFlight, record_of};
+use super::prompt::{PromptWriter, answer_identity};
+use super::server::SimulatedServer;
+use super::source::SimulatedSource;
 use super::warm_engine::WarmUp;
 
 /// The simulated server.
@@ -48,10 +48,10 @@ pub fn simulate(
     factory: &Arc<dyn WorkloadFactory>,
     tokenizer: &Tokenizer,
     materializer: &Materializer,
-    record: &mut dyn FnMut(Entry),
+    record: &mut dyn FnMut(EventEntry),
     control: &Control,
 ) -> Result<RunEnd, PipelineError> {
-    let part = Part::of(plan)?.undivided();
+    let part = Partition::of(plan)?.undivided();
     let mut config = plan.scheduler.clone();
     config.shard = part.shard(0);
     let seed = config.seed;
@@ -63,19 +63,19 @@ pub fn simulate(
     // Sessions that do not exist are not missed.
     config.max_sessions = config.max_sessions.into_iter().chain(length).min();
     let end = part.below(config.max_sessions.unwrap_or(u64::MAX));
-    let writer = Writer {
+    let writer = PromptWriter {
         tokenizer,
         block_size: target.profile.block_size,
     };
     let (timing, sentence) = (Timing::of(plan), plan.min_tokens_prompt.as_ref());
-    let mut server = Server::new(target.profile.clone(), seed);
+    let mut server = SimulatedServer::new(target.profile.clone(), seed);
     let warm_up = WarmUp {
         writer: &writer,
         sentence,
         timing,
         request_timeout: target.request_timeout,
     };
-    let warmth = warm_up.run(&plan.warmup, &mut server);
+    let report = warm_up.run(&plan.warmup, &mut server);
     record(Event::RunStarted(RunInfo::default()).into());
     let mut simulation = Simulation {
         plan,
@@ -86,7 +86,7 @@ pub fn simulate(
         writer: &writer,
         scheduler: Scheduler::new(config),
         server,
-        source: Source {
+        source: SimulatedSource {
             workload,
             plugin: factory.info().name.clone(),
             part,
@@ -95,7 +95,7 @@ pub fn simulate(
             sentence,
             next: 0,
             end,
-            told: false,
+            end_sent: false,
             done: Vec::new(),
             planned: Vec::new(),
         },
@@ -104,8 +104,8 @@ pub fn simulate(
         next_flight: 0,
         now: 0,
         end: RunEnd {
-            warmup_failures: warmth.failures,
-            first_warmup_failure: warmth.first_failure,
+            warmup_failures: report.failures,
+            first_warmup_failure: report.first_failure,
             ..RunEnd::default()
         },
     };
@@ -120,13 +120,13 @@ struct Simulation<'a> {
     plan: &'a Plan,
     target: &'a SimulatedTarget,
     materializer: &'a Materializer,
-    record: &'a mut dyn FnMut(Entry),
+    record: &'a mut dyn FnMut(EventEntry),
     control: &'a Control,
-    writer: &'a Writer<'a>,
+    writer: &'a PromptWriter<'a>,
     scheduler: Scheduler<Request>,
-    server: Server,
-    source: Source<'a>,
-    flights: HashMap<u64, Flight>,
+    server: SimulatedServer,
+    source: SimulatedSource<'a>,
+    flights: HashMap<u64, InFlight>,
     /// (deadline, flight), in the order of dispatch: the timeout is the same for all.
     deadlines: VecDeque<(Nanos, u64)>,
     next_flight: u64,
@@ -198,8 +198,8 @@ impl Simulation<'_> {
                 }
             }
         }
-        if self.source.next >= self.source.end && !self.source.told {
-            self.source.told = true;
+        if self.source.next >= self.source.end && !self.source.end_sent {
+            self.source.end_sent = true;
             inputs.push_back(Input::SourceEnded);
         }
     }
@@ -218,7 +218,7 @@ impl Simulation<'_> {
                     measured,
                     session_requests,
                 } => {
-                    let flight = Flight {
+                    let flight = InFlight {
                         id,
                         intended,
                         held,
@@ -275,7 +275,7 @@ impl Simulation<'_> {
 
     fn launch(
         &mut self,
-        mut flight: Flight,
+        mut flight: InFlight,
         history: &Option<Arc<History<Request>>>,
         inputs: &mut VecDeque<Input<Request>>,
     ) {
@@ -285,12 +285,12 @@ impl Simulation<'_> {
             intended,
             at,
         };
-        let asked = self.plan.track_prefixes.then(|| Prompt::Simulated {
+        let asked = self.plan.track_prefixes.then(|| PromptSource::Simulated {
             session: id.session,
             request: flight.request.clone(),
             history: history.clone(),
         });
-        (self.record)(Entry {
+        (self.record)(EventEntry {
             prompt: asked,
             ..event.into()
         });

@@ -7,31 +7,31 @@ use veeksha_ports::{PluginFailure, Workload};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
 use crate::fallback::MinTokensPrompt;
-use crate::part::Part;
+use crate::partition::Partition;
 use crate::prefetch::MAX_BATCH;
-use crate::schedule::{Timing, forget_unheard};
+use crate::schedule::{Timing, drop_unsent_answers};
 use crate::work_digest::session_digest;
 
-use super::prompt::Writer;
+use super::prompt::PromptWriter;
 
 /// The plugin, and how far it has been read, by position in the part of the run.
-pub(super) struct Source<'a> {
+pub(super) struct SimulatedSource<'a> {
     pub(super) workload: Workload,
     pub(super) plugin: String,
-    pub(super) part: Part,
+    pub(super) part: Partition,
     pub(super) timing: Timing,
-    pub(super) writer: &'a Writer<'a>,
+    pub(super) writer: &'a PromptWriter<'a>,
     pub(super) sentence: Option<&'a MinTokensPrompt>,
     pub(super) next: u64,
     pub(super) end: u64,
-    pub(super) told: bool,
+    pub(super) end_sent: bool,
     /// Agents that were done with their first step.
     pub(super) done: Vec<SessionId>,
     /// Sessions made since the list was last drained, with their digests.
     pub(super) planned: Vec<(SessionId, u64)>,
 }
 
-impl Source<'_> {
+impl SimulatedSource<'_> {
     /// The next sessions, `count` at most. A failed batch is asked for again one by one: sessions
     /// do not depend on one another, so those before the one that fails are good.
     pub(super) fn make(&mut self, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
@@ -66,7 +66,7 @@ impl Source<'_> {
                         id,
                         session_digest(&session.requests, &session.labels, session.arrives_at),
                     ));
-                    forget_unheard(&mut session.requests);
+                    drop_unsent_answers(&mut session.requests);
                     Ok(SessionPlan {
                         arrives_at: self.timing.arrival(&self.plugin, id, &session)?,
                         id,
@@ -112,7 +112,7 @@ pub(super) fn nodes_of(
     requests: Vec<Request>,
     labels: &[Label],
     timing: Timing,
-    writer: &Writer<'_>,
+    writer: &PromptWriter<'_>,
     sentence: Option<&MinTokensPrompt>,
 ) -> Vec<NodePlan<Request>> {
     let node = |mut request: Request| {

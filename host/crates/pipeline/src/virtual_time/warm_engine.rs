@@ -7,15 +7,15 @@ use veeksha_simulator::{EngineEvent, EngineRequest, Fault};
 
 use crate::fallback::MinTokensPrompt;
 use crate::schedule::Timing;
-use crate::warmup::{Turn, Walk, Warmth, session_id};
+use crate::warmup::{WarmupReport, WarmupTurn, WarmupWalk, session_id};
 
-use super::prompt::Writer;
-use super::server::Server;
+use super::prompt::PromptWriter;
+use super::server::SimulatedServer;
 use super::source::nodes_of;
 
 /// The context of a warm-up in virtual time.
 pub(super) struct WarmUp<'a> {
-    pub(super) writer: &'a Writer<'a>,
+    pub(super) writer: &'a PromptWriter<'a>,
     pub(super) sentence: Option<&'a MinTokensPrompt>,
     pub(super) timing: Timing,
     pub(super) request_timeout: Nanos,
@@ -24,8 +24,8 @@ pub(super) struct WarmUp<'a> {
 impl WarmUp<'_> {
     /// Sends every request at the instant at which the one before it ended, and then starts the
     /// run's clock.
-    pub(super) fn run(&self, sessions: &[Session], server: &mut Server) -> Warmth {
-        let (mut warmth, mut now, mut sent) = (Warmth::default(), 0, 0);
+    pub(super) fn run(&self, sessions: &[Session], server: &mut SimulatedServer) -> WarmupReport {
+        let (mut report, mut now, mut sent) = (WarmupReport::default(), 0, 0);
         for (index, session) in sessions.iter().enumerate() {
             let nodes = nodes_of(
                 session.requests.clone(),
@@ -34,7 +34,7 @@ impl WarmUp<'_> {
                 self.writer,
                 self.sentence,
             );
-            Walk::new(session_id(index), nodes).go(|turn| {
+            WarmupWalk::new(session_id(index), nodes).go(|turn| {
                 sent += 1;
                 let node = turn.id.node;
                 let (ended, result) = self.send(u64::MAX - sent, turn, now, server);
@@ -42,23 +42,23 @@ impl WarmUp<'_> {
                 match result {
                     Ok(response) => Some(Some(response)),
                     Err(message) => {
-                        warmth.failed(index, node, &message);
+                        report.failed(index, node, &message);
                         Some(None)
                     }
                 }
             });
         }
         server.begin_at(now);
-        warmth
+        report
     }
 
     /// Returns the instant at which the request ended, and its result.
     fn send(
         &self,
         id: u64,
-        turn: Turn<veeksha_model::Request>,
+        turn: WarmupTurn<veeksha_model::Request>,
         now: Nanos,
-        server: &mut Server,
+        server: &mut SimulatedServer,
     ) -> (Nanos, Result<Arc<Response>, String>) {
         let prompt = self.writer.prompt(turn.id.session, &turn.payload, &turn.history);
         let request = EngineRequest {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use veeksha_clock::RunClock;
 use veeksha_model::{
-    Answer, Chunk, ChunkKind, ErrorClass, FailureReason, HistoryMode, Message, NodeId, OutputSpec, Recorded,
-    Replay, Request, Response, Role, Segment, Session, SessionId,
+    Chunk, ChunkKind, ErrorClass, FailureReason, HistoryMode, Message, NodeId, OutputSpec, Recorded,
+    RecordedAnswer, Replay, Request, Response, Role, Segment, Session, SessionId,
 };
 use veeksha_pipeline::{PipelineError, Plan, Schedule};
 use veeksha_ports::{
-    AgentSource, AgentStep, ConnectionUse, Job, Outcome, PluginFailure, PluginFailureKind, SessionSource,
-    Sinks, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
+    AgentSource, AgentStep, ConnectionUse, Job, PluginFailure, PluginFailureKind, RequestOutcome,
+    SessionSource, Sinks, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
 };
 use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
 
@@ -45,7 +45,7 @@ pub(crate) fn replayed(history: HistoryMode, at: Option<u64>, request: Request) 
     Request {
         replay: Some(Box::new(Replay {
             history,
-            answer: Some(Answer {
+            answer: Some(RecordedAnswer {
                 content: vec![words],
                 tool_calls: Vec::new(),
             }),
@@ -66,7 +66,7 @@ pub(crate) enum Kind {
     Chains { length: Option<u64>, fails_at: u64 },
     /// Sessions that the test makes, from a seed and the id. Those outside of `only` are never
     /// asked for.
-    Made {
+    Generated {
         seed: u64,
         length: Option<u64>,
         session: fn(u64, u64) -> Session,
@@ -103,12 +103,12 @@ impl WorkloadFactory for Factory {
     fn open(&self) -> Result<Workload, PluginFailure> {
         Ok(match self.kind {
             Kind::Chains { length, fails_at } => Workload::Planned(Box::new(Chains { length, fails_at })),
-            Kind::Made {
+            Kind::Generated {
                 seed,
                 length,
                 session,
                 only,
-            } => Workload::Planned(Box::new(Made {
+            } => Workload::Planned(Box::new(Generated {
                 seed,
                 length,
                 session,
@@ -148,14 +148,14 @@ impl SessionSource for Chains {
     }
 }
 
-struct Made {
+struct Generated {
     seed: u64,
     length: Option<u64>,
     session: fn(u64, u64) -> Session,
     only: Shard,
 }
 
-impl SessionSource for Made {
+impl SessionSource for Generated {
     fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
         Ok(self.length)
     }
@@ -249,7 +249,7 @@ impl Echo {
             finish_reason: "stop".into(),
             ..Response::default()
         };
-        (self.sink.returned)(Box::new(Outcome {
+        (self.sink.returned)(Box::new(RequestOutcome {
             timings: Timings {
                 picked_up_at: Some(at),
                 sent_at: Some(at),

@@ -17,7 +17,7 @@ use crate::virtual_time::words;
 /// The watch is called once a second and at the end: this run is shorter than a second, so there is
 /// the last call. The threads are still there.
 #[test]
-fn the_machine_is_looked_at_to_the_end() {
+fn watch_is_called_at_the_end() {
     let mut plan = paced();
     plan.dispatchers = 2;
     plan.thread_watch = Some(Arc::new(Mutex::new(|now| {

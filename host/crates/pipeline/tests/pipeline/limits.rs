@@ -97,7 +97,7 @@ fn virtual_waits_are_those_of_the_limits() {
 /// At 30 ms two of four have been sent, and one more had arrived but for the limit; the last would
 /// arrive later.
 #[test]
-fn what_the_end_of_the_run_found_waiting_is_named() {
+fn waiting_requests_are_reported_at_the_end() {
     let mut plan = limited(Limits {
         in_flight: Some(1),
         ..Limits::default()
@@ -138,7 +138,7 @@ fn arrivals_without_a_session_are_counted() {
         plan.scheduler.limits.sessions = Some(1);
         plan.scheduler.benchmark_timeout = Some(20 * MS);
         plan.scheduler.grace = Grace::Bounded(0);
-        let kind = Kind::Made {
+        let kind = Kind::Generated {
             seed: 0,
             length,
             session: |_, id| arriving(1, id),

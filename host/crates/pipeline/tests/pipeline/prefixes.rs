@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_events::Event;
 use veeksha_model::{HistoryMode, Message, RequestId, Role, Segment, Session, ToolCall};
-use veeksha_pipeline::{Control, Entry};
+use veeksha_pipeline::{Control, EventEntry};
 use veeksha_prefix::{Piece, PrefixLedger};
 use veeksha_prompt::Tokenizer;
 
@@ -13,7 +13,7 @@ use crate::real_time::{ENDLESS, drive};
 use crate::replay::made;
 use crate::virtual_time::{quick, simulate};
 
-fn pieces(entries: &[Entry]) -> BTreeMap<RequestId, Vec<Piece>> {
+fn pieces(entries: &[EventEntry]) -> BTreeMap<RequestId, Vec<Piece>> {
     let tokenizer = Tokenizer::embedded().unwrap();
     let found = entries.iter().filter_map(|entry| match &entry.event {
         Event::Dispatched { request, .. } => Some((*request, entry.pieces(&|text| tokenizer.count(text))?)),

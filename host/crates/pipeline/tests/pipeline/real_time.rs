@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use veeksha_events::{Event, RequestRecord, SessionEnd};
-use veeksha_pipeline::{Content, Control, Entry, PipelineError, Plan, RunEnd, run};
+use veeksha_pipeline::{Content, Control, EventEntry, PipelineError, Plan, RunEnd, run};
 use veeksha_ports::Job;
 use veeksha_prompt::Tokenizer;
 
@@ -15,7 +15,7 @@ use crate::virtual_time::words;
 
 pub(crate) struct Ran {
     pub(crate) end: RunEnd,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<EventEntry>,
     /// The requests sent, warm-up included.
     pub(crate) jobs: Vec<Job>,
 }

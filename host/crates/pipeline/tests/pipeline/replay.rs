@@ -22,7 +22,7 @@ pub(crate) fn scheduled(schedule: Schedule) -> Plan {
 }
 
 pub(crate) fn made(session: fn(u64, u64) -> Session, length: u64) -> Kind {
-    Kind::Made {
+    Kind::Generated {
         seed: 0,
         length: Some(length),
         session,
@@ -179,7 +179,7 @@ fn a_turn_is_sent_after_real_answers_recorded_ones_or_nothing() {
 
 /// Recorded answers that no request sends are not made: an unusable recording does no harm.
 #[test]
-fn answers_that_nobody_hears_are_not_made() {
+fn unsent_recorded_answers_are_not_made() {
     fn with_a_picture(mode: HistoryMode) -> Session {
         let mut session = three_turns(mode);
         let answer = session.requests[0]
@@ -204,7 +204,7 @@ fn answers_that_nobody_hears_are_not_made() {
 }
 
 #[test]
-fn what_was_never_recorded_says_so() {
+fn missing_recording_is_an_error() {
     let ran = drive(&plan(), ENDLESS, &Control::default()).unwrap();
     for record in ran.records() {
         assert_eq!((record.recorded, record.history_mode), (None, HistoryMode::Live));

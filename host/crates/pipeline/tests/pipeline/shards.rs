@@ -33,7 +33,7 @@ fn drawn(seed: u64, id: u64) -> Session {
 }
 
 fn workload(seed: u64, length: Option<u64>, only: Shard) -> Kind {
-    Kind::Made {
+    Kind::Generated {
         seed,
         length,
         session: drawn,
@@ -182,7 +182,7 @@ fn a_shard_arrives_when_the_whole_would() {
 }
 
 #[test]
-fn a_part_that_cannot_be_is_refused() {
+fn rejects_impossible_shard() {
     let refused = |traffic, index, count| {
         let mut plan = plan();
         plan.scheduler.traffic = traffic;

@@ -12,7 +12,7 @@ use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_model::{ErrorClass, FailureReason, RequestId, Response, Session};
 use veeksha_pipeline::{Control, Plan, run};
-use veeksha_ports::{ConnectionUse, Job, Outcome, Returned, Sinks, Timings, Transport};
+use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
 use veeksha_scheduler::{Grace, Interval, Limits, Shard, Traffic};
 use veeksha_stats::RandomStream;
 
@@ -54,19 +54,19 @@ impl Transport for Random {
 }
 
 /// Understood on the completion thread.
-struct Late(Outcome);
+struct Late(RequestOutcome);
 
-impl Returned for Late {
+impl PendingOutcome for Late {
     fn id(&self) -> RequestId {
         self.0.job.id
     }
 
-    fn outcome(self: Box<Self>) -> Outcome {
+    fn outcome(self: Box<Self>) -> RequestOutcome {
         self.0
     }
 }
 
-fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn Returned> {
+fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn PendingOutcome> {
     let at = clock.now();
     let result = match fails {
         None => Ok(Response {
@@ -83,7 +83,7 @@ fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn Returned
             at,
         }),
     };
-    Box::new(Late(Outcome {
+    Box::new(Late(RequestOutcome {
         timings: Timings {
             completed_at: at,
             ..Timings::default()
@@ -147,7 +147,7 @@ fn soak(plan: &Plan) {
     let (tokenizer, materializer) = words();
     let submitted = Arc::<Mutex<Vec<RequestId>>>::default();
     let (events, entries) = unbounded();
-    let kind = Kind::Made {
+    let kind = Kind::Generated {
         seed: 0,
         length: None,
         session: |_, _| Session {
@@ -231,7 +231,7 @@ fn soak(plan: &Plan) {
 }
 
 #[test]
-fn every_request_has_one_end_whatever_happens() {
+fn every_request_has_exactly_one_end() {
     let few = Limits {
         sessions: Some(60),
         in_flight: Some(40),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ErrorClass, HistoryMode, RequestId, Segment, Session};
-use veeksha_pipeline::{Control, Entry, Plan, RunEnd, Schedule, SimulatedTarget};
+use veeksha_pipeline::{Control, EventEntry, Plan, RunEnd, Schedule, SimulatedTarget};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::Traffic;
 use veeksha_simulator::Profile;
@@ -15,7 +15,7 @@ use crate::replay::{made, scheduled};
 
 pub(crate) struct Simulated {
     pub(crate) end: RunEnd,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<EventEntry>,
 }
 
 impl Simulated {
@@ -41,7 +41,7 @@ impl Simulated {
     }
 }
 
-/// Made once for all tests.
+/// Created once for all tests.
 pub(crate) fn words() -> (&'static Tokenizer, &'static Arc<Materializer>) {
     static WORDS: OnceLock<(Tokenizer, Arc<Materializer>)> = OnceLock::new();
     let (tokenizer, materializer) = WORDS.get_or_init(|| {
@@ -124,7 +124,7 @@ fn a_run_that_is_stopped_gives_up_what_is_in_flight_and_sends_nothing_more() {
     let plan = scheduled(Schedule::default());
     let whole = simulate(&plan, &quick(), made(unsorted, 3));
     assert!(!whole.end.interrupted && whole.records().len() == 9);
-    let first_dispatch = |entries: &[Entry]| {
+    let first_dispatch = |entries: &[EventEntry]| {
         let place = entries
             .iter()
             .position(|entry| matches!(entry.event, Event::Dispatched { .. }));
@@ -309,7 +309,7 @@ fn the_engine_keeps_what_a_warm_up_taught_it_and_the_run_begins_at_zero() {
         (0, None)
     );
     // Everything else is as without: the same events at the same instants.
-    let lines = |run: &[Entry]| -> Vec<String> {
+    let lines = |run: &[EventEntry]| -> Vec<String> {
         run.iter()
             .map(|entry| match &entry.event {
                 Event::Finished(record) => {

@@ -106,7 +106,7 @@ fn a_warm_up_does_not_move_the_runs_clock() {
 }
 
 #[test]
-fn a_failed_warm_up_is_told_and_the_run_goes_on() {
+fn failed_warm_up_is_reported_and_run_continues() {
     let ran = drive_against(Server::Cold, &warmed(plan()), ENDLESS, &Control::default()).unwrap();
     assert_eq!(ran.end.warmup_failures, 5);
     let first = ran.end.first_warmup_failure.as_deref();

@@ -1,7 +1,7 @@
 //! Recorded answers and salted text.
 
 use veeksha_model::{
-    Answer, MediaKind, Message, NodeId, OutputSpec, Replay, Request, Role, Seed, Segment, ToolCall,
+    MediaKind, Message, NodeId, OutputSpec, RecordedAnswer, Replay, Request, Role, Seed, Segment, ToolCall,
 };
 use veeksha_prompt::{MAX_TOKENS, Materializer, PromptError};
 
@@ -22,8 +22,8 @@ fn ids(kind: &Kind, text: &str) -> Vec<u32> {
     kind.raw.encode(text, false).unwrap().get_ids().to_vec()
 }
 
-fn answer(content: Vec<Segment>) -> Answer {
-    Answer {
+fn answer(content: Vec<Segment>) -> RecordedAnswer {
+    RecordedAnswer {
         content,
         tool_calls: vec![ToolCall {
             id: "call_1".into(),

@@ -74,7 +74,7 @@ fn file(run: &TempDir, name: &str) -> PathBuf {
 }
 
 #[test]
-fn parts_that_are_gone_are_missed() {
+fn missing_parts_are_reported() {
     let (run, events) = cut_run();
     let (seen, info) = read(run.path()).unwrap();
     assert_eq!(seen, events);
@@ -143,7 +143,7 @@ fn a_row_group_with_a_changed_byte_is_left_out_and_counted() {
 
 /// The process died after the first of the two tables was joined.
 #[test]
-fn a_run_that_is_cut_while_it_is_finished_is_whole() {
+fn crash_while_finishing_loses_nothing() {
     let whole = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(whole.path(), "test").unwrap();
     let mut runner = TestRunner::deterministic();
@@ -181,7 +181,7 @@ fn a_file_that_is_cut_is_named_and_the_rest_is_read() {
         assert_eq!(seen[seen.len() - 10..], events[20..]);
         assert!(!info.complete && info.lost > 0);
         assert!(
-            info.damaged[0].starts_with("requests-00000.parquet: it is no whole Parquet file"),
+            info.damaged[0].starts_with("requests-00000.parquet: it is not a complete Parquet file"),
             "{info:?}"
         );
     }
@@ -284,7 +284,7 @@ fn error_of(path: &str, message: &str, pairs: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn strangers_are_told_from_records() {
+fn foreign_files_are_rejected() {
     let message = "message requests { required int64 position; }";
     let ours = [
         ("veeksha.record.version", "1"),
@@ -324,12 +324,12 @@ fn strangers_are_told_from_records() {
 }
 
 #[test]
-fn a_folder_without_a_record_says_what_is_missing() {
+fn missing_record_has_a_hint() {
     let run = tempfile::tempdir().unwrap();
     let text = |run: &Path| Record::open(run).err().unwrap().to_string();
     let error = text(&run.path().join("nowhere"));
     assert!(
-        error.contains("record/requests.parquet") && error.ends_with("there is no such folder"),
+        error.contains("record/requests.parquet") && error.ends_with("the folder does not exist"),
         "{error}"
     );
     let error = text(run.path());
@@ -395,7 +395,7 @@ fn a_record_is_never_mixed_with_another() {
 
 /// A part that cannot be written is lost, and is counted; the run goes on being recorded.
 #[test]
-fn what_could_not_be_written_is_counted() {
+fn unwritten_events_are_counted() {
     let run = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(run.path(), "test").unwrap();
     let event = |at| Event::Interrupted { at };

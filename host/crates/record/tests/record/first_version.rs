@@ -228,7 +228,7 @@ fn the_first_version_stays_readable() {
 }
 
 #[test]
-#[ignore = "writes the fixture; only a new version of the format has reason to, into a folder of its own"]
+#[ignore = "writes the fixture; only a new version of the format has reason to, into a new folder"]
 fn write_the_fixture() {
     let mut recorder = Recorder::create(&fixture(), "veeksha-host 0.1.0").unwrap();
     for event in events() {

@@ -48,7 +48,7 @@ fn read(run: &Path) -> Result<(u64, RecordInfo), RecordError> {
 }
 
 #[test]
-fn pipes_devices_and_folders_are_no_files_of_a_record() {
+fn rejects_pipes_devices_and_folders() {
     let run = run();
     for name in TABLES {
         let path = file(&run, name);
@@ -87,7 +87,7 @@ fn pipes_devices_and_folders_are_no_files_of_a_record() {
 
 /// Every length that a file can be cut to: it is named, and the other table is read.
 #[test]
-fn a_file_is_never_taken_for_whole_when_it_is_cut() {
+fn truncated_file_is_never_complete() {
     let run = run();
     for name in TABLES {
         let path = file(&run, name);
@@ -107,7 +107,7 @@ fn a_file_is_never_taken_for_whole_when_it_is_cut() {
 
 /// Every byte turned round, one at a time.
 #[test]
-fn a_flipped_byte_makes_no_event_of_its_own() {
+fn flipped_byte_never_makes_an_event() {
     let run = run();
     let path = file(&run, "events.parquet");
     let bytes = fs::read(&path).unwrap();

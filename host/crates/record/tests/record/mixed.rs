@@ -1,4 +1,4 @@
-//! Files of two runs in one folder: what is of another run is named and left out.
+//! TableFiles of two runs in one folder: what is of another run is named and left out.
 
 use std::{fs, ops::ControlFlow};
 
@@ -55,7 +55,7 @@ fn copy(from: &TempDir, to: &TempDir, name: &str) {
 }
 
 #[test]
-fn parts_of_another_run_are_named_and_left_out() {
+fn parts_of_another_run_are_left_out() {
     let (ours, theirs) = (killed(1), killed(2));
     assert_eq!(owners(&ours).0, [1; 6]);
     copy(&theirs, &ours, "events-00000.parquet");
@@ -88,7 +88,7 @@ fn tables_of_two_runs_are_not_one_record() {
 /// More of a stranger than of the run whose folder it was: then it is the stranger's record that is
 /// read, and the rest is named.
 #[test]
-fn what_most_files_are_of_is_read() {
+fn run_of_most_files_is_read() {
     let (ours, theirs) = (killed(1), killed(2));
     for name in ["requests-00000", "requests-00001", "events-00001", "events-00002"] {
         copy(&theirs, &ours, &format!("{name}.parquet"));
@@ -102,7 +102,7 @@ fn what_most_files_are_of_is_read() {
 /// A record that was written before files bore the name of their run, and one of its files among
 /// those that do.
 #[test]
-fn files_without_a_name_are_of_no_run_that_has_one() {
+fn unnamed_files_do_not_join_a_named_run() {
     let old = format!("{}/tests/fixtures/version_1/record", env!("CARGO_MANIFEST_DIR"));
     let ours = finished(1);
     fs::copy(

@@ -51,7 +51,7 @@ for row in others:
 "#;
 
 #[test]
-fn other_readers_see_the_same() {
+fn other_readers_return_equal_values() {
     let run = tempfile::tempdir().unwrap();
     let empty = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(run.path(), "test").unwrap();

@@ -77,7 +77,7 @@ proptest! {
     /// A recorder that is dropped is a process that was killed: what was written as parts is there,
     /// the rest is not.
     #[test]
-    fn a_run_that_is_cut_short_comes_back_to_its_last_part(sequence in sequence()) {
+    fn truncated_run_is_read_to_its_last_part(sequence in sequence()) {
         let run = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(run.path(), "test").unwrap();
         // By hand: a part is written with the first event that comes so much later than the oldest
@@ -150,7 +150,7 @@ fn a_long_record_goes_over_parts_pages_and_batches() {
 
 /// A run in which nothing happens for a while has written what did happen.
 #[test]
-fn a_quiet_stretch_leaves_nothing_unwritten() {
+fn idle_recorder_writes_on_tick() {
     let folder = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
     let event = Event::TimeoutReached { at: 7 };

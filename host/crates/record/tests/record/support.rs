@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, option, prelude::*, strategy::ValueTree};
 use veeksha_events::{
-    Event, FailedPlugin, NeverSentReason, PluginCall, PluginPart, RequestRecord, RunInfo, SessionEnd, Status,
+    Event, FailedPlugin, NeverSentReason, PluginCall, PluginRole, RequestRecord, RunInfo, SessionEnd, Status,
     ThreadSample,
 };
 use veeksha_model::{
@@ -240,7 +240,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             Event::Sampled(MetricSample { metric, value, weight, request })
         }),
         2 => (words(), request_id(), any::<bool>()).prop_map(|(plugin, request, good)| Event::Judged { plugin, request, good }),
-        1 => (words(), prop::sample::select(PluginPart::ALL.to_vec()), words()).prop_map(|(plugin, part, message)| {
+        1 => (words(), prop::sample::select(PluginRole::ALL.to_vec()), words()).prop_map(|(plugin, part, message)| {
             Event::PluginFailed(FailedPlugin { plugin, part, message })
         }),
         1 => (words(), words(), any::<bool>(), option::of(float()), float(), words()).prop_map(

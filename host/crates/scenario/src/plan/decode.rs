@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use veeksha_model::REMOVED;
+use veeksha_model::REDACTED;
 
 use super::{Scenario, rules};
 use crate::check;
@@ -191,7 +191,11 @@ fn rule_input<'a>(keys: &'a ScenarioKeys, evaluators: &'a [Evaluator]) -> rules:
 
 /// A resolved configuration contains `***` in place of secrets, which must not be sent as a key.
 fn drop_redacted(client: &mut Client, notes: &mut Vec<String>) {
-    if client.api_key.as_ref().is_some_and(|key| key.expose() == REMOVED) {
+    if client
+        .api_key
+        .as_ref()
+        .is_some_and(|key| key.expose() == REDACTED)
+    {
         client.api_key = None;
         notes.push(
             "client.api_key was removed from this configuration when it was written; the environment variable \
@@ -206,7 +210,11 @@ fn drop_redacted(client: &mut Client, notes: &mut Vec<String>) {
     drop_redacted_proxy(&mut client.proxy, "client.proxy", notes);
     for (index, target) in client.targets.iter_mut().enumerate() {
         let at = format!("client.targets[{index}]");
-        if target.api_key.as_ref().is_some_and(|key| key.expose() == REMOVED) {
+        if target
+            .api_key
+            .as_ref()
+            .is_some_and(|key| key.expose() == REDACTED)
+        {
             target.api_key = None;
             notes.push(format!(
                 "{at}.api_key was removed from this configuration when it was written; client.api_key or the environment \
@@ -221,16 +229,16 @@ fn drop_redacted(client: &mut Client, notes: &mut Vec<String>) {
 
 /// An address is useless without its secret parts, but the rest is needed to evaluate the run.
 fn note_address(address: &str, at: &str, notes: &mut Vec<String>) {
-    if address.contains(REMOVED) {
+    if address.contains(REDACTED) {
         notes.push(format!(
-            "{at} has `{REMOVED}` where a secret was removed when this configuration was written; set it again to send requests"
+            "{at} has `{REDACTED}` where a secret was removed when this configuration was written; set it again to send requests"
         ));
     }
 }
 
 fn drop_redacted_headers(headers: &mut BTreeMap<String, String>, at: &str, notes: &mut Vec<String>) {
     headers.retain(|name, value| {
-        let keep = value != REMOVED;
+        let keep = value != REDACTED;
         if !keep {
             notes.push(format!(
                 "{at}[{name}] was removed from this configuration when it was written; it is not sent"
@@ -247,7 +255,7 @@ fn drop_redacted_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<Str
         return;
     };
     if let Some((user, host)) = rest.rsplit_once('@')
-        && user.ends_with(REMOVED)
+        && user.ends_with(REDACTED)
     {
         *proxy = Some(format!("{scheme}://{host}"));
         notes.push(format!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use veeksha_model::{REMOVED, shown_address};
+use veeksha_model::{REDACTED, redact_address};
 use veeksha_slo::Objective;
 
 use super::client::parse_parameters;
@@ -116,7 +116,7 @@ fn addresses(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
 
 /// Returns the problem with a server's address.
 pub(super) fn address_problem(address: &str) -> Option<String> {
-    let shown = shown_address(address);
+    let shown = redact_address(address);
     let Some((scheme, rest)) = address.split_once("://") else {
         return Some(format!("`{shown}` has no scheme; write `http://{shown}`"));
     };
@@ -206,7 +206,7 @@ fn headers(findings: &mut Findings<'_>, at: &str, headers: &BTreeMap<String, Str
 
 fn key(findings: &mut Findings<'_>, at: &str, key: Option<&Secret>) {
     if let Some(key) = key
-        && key.expose() != REMOVED
+        && key.expose() != REDACTED
         && (key.expose().trim() != key.expose()
             || !key.expose().chars().all(|c| c.is_ascii_graphic() || c == ' '))
     {

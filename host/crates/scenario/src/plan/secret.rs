@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
-use veeksha_model::{REMOVED, is_harmless_header, shown_address};
+use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
 /// A secret. Formatting and serializing it gives `***`; only [`Secret::expose`] returns the text.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -27,13 +27,13 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(REMOVED)
+        f.write_str(REDACTED)
     }
 }
 
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(REMOVED)
+        serializer.serialize_str(REDACTED)
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn without_secrets(value: &Json) -> Json {
             .map(|(key, value)| (key.clone(), shown(key, value)))
             .collect(),
         Json::Array(items) => items.iter().map(without_secrets).collect(),
-        Json::String(text) if text.contains("://") => shown_address(text).into(),
+        Json::String(text) if text.contains("://") => redact_address(text).into(),
         other => other.clone(),
     }
 }
@@ -81,7 +81,7 @@ fn shown(key: &str, value: &Json) -> Json {
         // Booleans and nulls reveal nothing; an empty text is not a secret.
         Json::Null | Json::Bool(_) => value.clone(),
         Json::String(text) if text.is_empty() => value.clone(),
-        _ if is_secret_key(key) => REMOVED.into(),
+        _ if is_secret_key(key) => REDACTED.into(),
         Json::Object(headers) if key.eq_ignore_ascii_case("headers") => headers
             .iter()
             .map(|(name, value)| (name.clone(), shown_header(name, value)))
@@ -91,9 +91,9 @@ fn shown(key: &str, value: &Json) -> Json {
 }
 
 fn shown_header(name: &str, value: &Json) -> Json {
-    match is_harmless_header(name) {
+    match is_safe_header(name) {
         true => value.clone(),
-        false => REMOVED.into(),
+        false => REDACTED.into(),
     }
 }
 

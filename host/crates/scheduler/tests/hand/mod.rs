@@ -121,9 +121,10 @@ pub(crate) fn line(action: &Action<u32>) -> String {
             };
             let turns: Vec<String> = turns.iter().map(turn).collect();
             let measured = if *measured { "" } else { " unmeasured" };
-            let held = match *held == Held::default() {
-                true => String::new(),
-                false => format!(" held {}+{}+{}", held.sessions, held.in_flight, held.in_prefill),
+            let held = if *held == Held::default() {
+                String::new()
+            } else {
+                format!(" held {}+{}+{}", held.sessions, held.in_flight, held.in_prefill)
             };
             format!(
                 "send {id} at {intended} of {session_requests} after [{}]{held}{measured}",

@@ -310,8 +310,8 @@ impl World {
             session: SessionId(session),
             node: NodeId(node),
         };
-        match fails {
-            true => Input::Failed {
+        if fails {
+            return Input::Failed {
                 request,
                 reason: Arc::new(FailureReason {
                     request,
@@ -321,15 +321,15 @@ impl World {
                     at,
                 }),
                 at,
-            },
-            false => Input::Answered {
-                request,
-                response: Arc::new(Response {
-                    text: format!("{session}/{node}"),
-                    ..Response::default()
-                }),
-                at,
-            },
+            };
+        }
+        Input::Answered {
+            request,
+            response: Arc::new(Response {
+                text: format!("{session}/{node}"),
+                ..Response::default()
+            }),
+            at,
         }
     }
 
@@ -405,9 +405,10 @@ impl World {
                 self.learn(id, plan, now);
             }
         }
-        match done {
-            true => _ = self.agents.remove(&id),
-            false => _ = self.agents.insert(id, made + count),
+        if done {
+            self.agents.remove(&id);
+        } else {
+            self.agents.insert(id, made + count);
         }
         Some(Input::Step { session, nodes, done })
     }
@@ -618,9 +619,10 @@ impl World {
         let due = |key: &(u64, u32)| {
             let start = self.starts.get(&key.0)?;
             let known = &self.known[key];
-            let mut at = match known.parents.is_empty() {
-                true => known.base.unwrap_or(*start),
-                false => 0,
+            let mut at = if known.parents.is_empty() {
+                known.base.unwrap_or(*start)
+            } else {
+                0
             };
             for parent in &known.parents {
                 at = at.max(self.results.get(&(key.0, *parent))?.0);

@@ -1,7 +1,7 @@
 //! Formats of words.
 
 use serde_json::{Map, Value, json};
-use veeksha_model::{Answer, HistoryMode, MediaKind, Message, Request, Role, Segment, ToolCall};
+use veeksha_model::{HistoryMode, MediaKind, Message, RecordedAnswer, Request, Role, Segment, ToolCall};
 
 use super::losses;
 use super::{Converter, Line, Source, milliseconds};
@@ -257,7 +257,11 @@ impl Source<'_> {
         Ok(written)
     }
 
-    fn answer(&self, request: &Request, answer: &Answer) -> Result<Map<String, Value>, CannotConvert> {
+    fn answer(
+        &self,
+        request: &Request,
+        answer: &RecordedAnswer,
+    ) -> Result<Map<String, Value>, CannotConvert> {
         let mut written = Map::from_iter([
             ("role".to_owned(), Role::Assistant.name().into()),
             ("content".to_owned(), self.content(request, &answer.content)?),

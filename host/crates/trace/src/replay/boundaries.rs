@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use veeksha_model::Session;
 use veeksha_ports::{
-    Cell, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, TraceFacts, TraceGroup,
+    CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, TraceFacts, TraceGroup,
     WorkloadInfo,
 };
 
@@ -38,9 +38,9 @@ impl Flavor for Instance {
         };
         Ok(Layout {
             columns: vec![
-                column("a", Cell::Text),
-                column("n", Cell::Count),
-                column("l", Cell::Items),
+                column("a", CellType::Text),
+                column("n", CellType::Count),
+                column("l", CellType::Items),
             ],
             rows_in: Some("data".into()),
             grouping: Grouping::Row,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_ports::{Cell, Grouping, MostFrequent, TimeUnit};
+use veeksha_ports::{CellType, Grouping, MostFrequent, TimeUnit};
 use veeksha_trace::{Check, OnBadRow, Order, RowProblem, TraceError, TraceOptions, open, sniff};
 
 use crate::support::{Echo, Folder, LayoutExt, fields, layout, options, sessions};
@@ -584,7 +584,7 @@ fn rejects_layout_with_duplicate_column() {
     let folder = Folder::new();
     let mut twice = layout(&["a:text"]);
     twice.columns.push(twice.columns[0].clone());
-    twice.columns[1].cell = Cell::Count;
+    twice.columns[1].cell = CellType::Count;
     assert_eq!(
         folder.refusal("{\"a\":1}", twice),
         "plugin `echo` failed in `flavor.layout`: duplicate column `a` in its layout"

@@ -8,8 +8,8 @@ use veeksha_model::{
     HistoryMode, Message, NodeId, OutputSpec, Recorded, Replay, Request, Role, Segment, Session,
 };
 use veeksha_ports::{
-    ArrivalColumn, Cell, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, PluginFailureKind,
-    SessionSource, TimeUnit, TraceFacts, TraceGroup, Workload, WorkloadInfo,
+    ArrivalColumn, CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure,
+    PluginFailureKind, SessionSource, TimeUnit, TraceFacts, TraceGroup, Workload, WorkloadInfo,
 };
 use veeksha_trace::{Check, OnBadRow, Order, Trace, TraceError, TraceOptions, open};
 
@@ -142,14 +142,14 @@ pub(crate) fn layout(columns: &[&str]) -> Layout {
         let (name, cell) = names.next().unwrap().split_once(':').unwrap();
         let required = cell.ends_with('!');
         let cell = match cell.trim_end_matches('!') {
-            "text" => Cell::Text,
-            "count" => Cell::Count,
-            "integer" => Cell::Integer,
-            "number" => Cell::Number,
-            "truth" => Cell::Truth,
-            "items" => Cell::Items,
-            "members" => Cell::Members,
-            "anything" => Cell::Anything,
+            "text" => CellType::Text,
+            "count" => CellType::Count,
+            "integer" => CellType::Integer,
+            "number" => CellType::Number,
+            "truth" => CellType::Truth,
+            "items" => CellType::Items,
+            "members" => CellType::Members,
+            "anything" => CellType::Anything,
             other => panic!("no cell {other}"),
         };
         Column {

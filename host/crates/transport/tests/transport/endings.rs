@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use veeksha_model::ErrorClass;
-use veeksha_ports::{Outcome, Sinks, Transport};
+use veeksha_ports::{RequestOutcome, Sinks, Transport};
 use veeksha_transport::{HttpTransport, TransportConfig};
 
 use crate::support::*;
@@ -17,7 +17,7 @@ fn hanging() -> Server {
     })
 }
 
-fn sessions(outcomes: &[Outcome]) -> Vec<u64> {
+fn sessions(outcomes: &[RequestOutcome]) -> Vec<u64> {
     let mut sessions: Vec<u64> = outcomes.iter().map(|outcome| outcome.job.id.session.0).collect();
     sessions.sort_unstable();
     sessions
@@ -36,7 +36,7 @@ fn cancel_all_ends_everything_once_and_the_transport_goes_on() {
     }
     assert_eq!(client.transport.in_flight(), 60);
     client.transport.cancel_all();
-    let outcomes: Vec<Outcome> = (0..60).map(|_| client.outcome()).collect();
+    let outcomes: Vec<RequestOutcome> = (0..60).map(|_| client.outcome()).collect();
     assert!(
         outcomes
             .iter()
@@ -64,7 +64,7 @@ fn stop_pays_every_outcome_before_it_returns() {
         client.transport.submit(job(session, "hi"));
     }
     client.transport.stop();
-    let outcomes: Vec<Outcome> = client.outcomes.try_iter().collect();
+    let outcomes: Vec<RequestOutcome> = client.outcomes.try_iter().collect();
     assert_eq!(sessions(&outcomes), (0..40).collect::<Vec<_>>());
     assert!(
         outcomes

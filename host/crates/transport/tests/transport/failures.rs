@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_model::{ErrorClass, MediaKind};
-use veeksha_ports::{Outcome, Transport};
+use veeksha_ports::{RequestOutcome, Transport};
 use veeksha_transport::Secret;
 
 use crate::support::*;
 
 /// Sends one request to a server that always answers so.
-fn answered(answer: impl Into<Vec<u8>>) -> Outcome {
+fn answered(answer: impl Into<Vec<u8>>) -> RequestOutcome {
     let server = Server::answering(answer);
     Client::new(target(&server.base())).ask(0)
 }

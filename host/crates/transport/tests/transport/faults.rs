@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use veeksha_model::{ChunkKind, ErrorClass};
-use veeksha_ports::{Outcome, Transport};
+use veeksha_ports::{RequestOutcome, Transport};
 use veeksha_transport::TransportConfig;
 
 use crate::support::*;
@@ -37,7 +37,7 @@ fn half_close(stream: TcpStream) {
     std::thread::sleep(Duration::from_millis(300));
 }
 
-fn ask(server: &Server) -> Outcome {
+fn ask(server: &Server) -> RequestOutcome {
     Client::new(target(&server.base())).ask(0)
 }
 

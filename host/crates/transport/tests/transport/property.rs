@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use veeksha_model::{ChunkKind, ErrorClass, Response};
-use veeksha_ports::Outcome;
+use veeksha_ports::RequestOutcome;
 
 use crate::http2::{H2Server, streamed};
 use crate::support::*;
@@ -20,7 +20,7 @@ struct Essence {
 }
 
 impl Essence {
-    fn of(outcome: Outcome) -> Self {
+    fn of(outcome: RequestOutcome) -> Self {
         Essence {
             status: outcome.status,
             chunks: outcome

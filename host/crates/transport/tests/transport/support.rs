@@ -13,7 +13,7 @@ use veeksha_model::{
     ErrorClass, Message, NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, Segment,
     SessionId,
 };
-use veeksha_ports::{Job, Outcome, Sinks, Transport};
+use veeksha_ports::{Job, RequestOutcome, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Target, TransportConfig};
 
 /// Long enough for a busy machine, short enough to notice a hang.
@@ -222,7 +222,7 @@ pub(crate) fn job(session: u64, text: &str) -> Job {
 /// A transport and its outcomes.
 pub(crate) struct Client {
     pub(crate) transport: HttpTransport,
-    pub(crate) outcomes: Receiver<Outcome>,
+    pub(crate) outcomes: Receiver<RequestOutcome>,
     pub(crate) clock: RunClock,
 }
 
@@ -241,7 +241,7 @@ impl Client {
 
     pub(crate) fn of(config: TransportConfig) -> Client {
         let clock = RunClock::starting_now();
-        let (sender, outcomes): (Sender<Outcome>, _) = channel();
+        let (sender, outcomes): (Sender<RequestOutcome>, _) = channel();
         let sender = Mutex::new(sender);
         let sinks = Sinks::outcomes(move |outcome| {
             let _ = sender.lock().unwrap().send(outcome);
@@ -253,24 +253,24 @@ impl Client {
         }
     }
 
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> RequestOutcome {
         self.outcomes.recv_timeout(PATIENCE).expect("an outcome")
     }
 
     /// Sends one request and waits for its outcome.
-    pub(crate) fn ask(&self, session: u64) -> Outcome {
+    pub(crate) fn ask(&self, session: u64) -> RequestOutcome {
         self.transport.submit(job(session, "hi"));
         self.outcome()
     }
 }
 
 /// The class of a failure.
-pub(crate) fn class(outcome: &Outcome) -> ErrorClass {
+pub(crate) fn class(outcome: &RequestOutcome) -> ErrorClass {
     outcome.result.as_ref().expect_err("a failure").class
 }
 
 /// Its words.
-pub(crate) fn message(outcome: &Outcome) -> &str {
+pub(crate) fn message(outcome: &RequestOutcome) -> &str {
     &outcome.result.as_ref().expect_err("a failure").message
 }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use veeksha_model::{
-    Answer, HistoryMode, NodeId, Recorded, Replay, Request, Seed, Segment, Session, ToolCall,
+    HistoryMode, NodeId, Recorded, RecordedAnswer, Replay, Request, Seed, Segment, Session, ToolCall,
 };
 use veeksha_ports::{
-    ArrivalColumn, Cell, Column, Flavor, Grouping, Layout, MostFrequent, PluginFailure, PluginFailureKind,
-    TimeUnit, TraceFacts, TraceGroup, TraceRow,
+    ArrivalColumn, CellType, Column, Flavor, Grouping, Layout, MostFrequent, PluginFailure,
+    PluginFailureKind, TimeUnit, TraceFacts, TraceGroup, TraceRow,
 };
 use veeksha_wasm::{Kinds, Limits, Plugin};
 
@@ -107,14 +107,14 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
 #[test]
 fn a_layout_arrives_as_the_guest_made_it() {
     let cells = [
-        Cell::Text,
-        Cell::Count,
-        Cell::Integer,
-        Cell::Number,
-        Cell::Truth,
-        Cell::Items,
-        Cell::Members,
-        Cell::Anything,
+        CellType::Text,
+        CellType::Count,
+        CellType::Integer,
+        CellType::Number,
+        CellType::Truth,
+        CellType::Items,
+        CellType::Members,
+        CellType::Anything,
     ];
     let tree = Grouping::Tree {
         id: "text".into(),
@@ -133,7 +133,7 @@ fn a_layout_arrives_as_the_guest_made_it() {
                     name: cell.name().into(),
                     aliases: [1, 2].map(|i| format!("{}-{i}", cell.name())).into(),
                     cell: *cell,
-                    required: *cell == Cell::Text,
+                    required: *cell == CellType::Text,
                 })
                 .collect(),
             rows_in: Some("rows".into()),
@@ -160,7 +160,7 @@ fn a_group_becomes_a_session_with_what_is_known_of_it() {
     let request = |node: u32| {
         let row = 60 + u64::from(node);
         let before: Option<NodeId> = node.checked_sub(1).map(NodeId);
-        let answer = Answer {
+        let answer = RecordedAnswer {
             content: vec![Segment::Text(format!("answer {node}"))],
             tool_calls: vec![ToolCall {
                 id: format!("call-{node}"),

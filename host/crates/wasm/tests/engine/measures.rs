@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use veeksha_model::{Better, ChunkKind, ErrorClass, Label, Nanos, NodeId, RequestRecord, Status};
 use veeksha_ports::{
-    MetricCollector, OpenMetric, PluginFailure, PluginFailureKind, PluginSample, RequestCheck, RunResults,
-    SloVerdict, Stats, WindowStats,
+    MetricCollector, MetricStats, OpenMetric, PluginFailure, PluginFailureKind, PluginSample, RequestCheck,
+    RunResults, SloVerdict, WindowStats,
 };
 use veeksha_wasm::{Grants, Kinds, Limits};
 
@@ -55,9 +55,9 @@ impl Run {
 }
 
 /// Figures that are all different, for one more than `count` samples.
-fn figures(count: u64) -> Stats {
+fn figures(count: u64) -> MetricStats {
     let at = |place: u8| count as f64 + f64::from(place) / 8.0;
-    Stats {
+    MetricStats {
         count,
         mean: at(1),
         std: at(2),
@@ -79,7 +79,7 @@ impl RunResults for Run {
         (name == "ttfc").then_some(0.5)
     }
 
-    fn stats(&self, metric: &str, filter: &[Label]) -> Stats {
+    fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
         self.note(format!("stats {metric} {filter:?}"));
         figures(filter.len() as u64)
     }
@@ -353,7 +353,7 @@ fn results_are_read_through_calls() {
     let run = Arc::new(Run::default());
     let verdicts = check.check(run.clone()).unwrap();
     let numbers = |count: u64| {
-        let Stats {
+        let MetricStats {
             count,
             mean,
             std,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veeksha_model::{Label, Nanos};
-use veeksha_ports::{PluginFailureKind, RunResults, SloVerdict, Stats, WindowStats};
+use veeksha_ports::{MetricStats, PluginFailureKind, RunResults, SloVerdict, WindowStats};
 use veeksha_wasm::{Kinds, Limits, Plugin};
 
 use crate::support::{engine, grants};
@@ -61,10 +61,10 @@ impl RunResults for Tiers {
         None
     }
 
-    fn stats(&self, metric: &str, filter: &[Label]) -> Stats {
-        Stats {
+    fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
+        MetricStats {
             count: Self::count(metric, filter),
-            ..Stats::default()
+            ..MetricStats::default()
         }
     }
 

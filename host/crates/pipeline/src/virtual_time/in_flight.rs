@@ -6,7 +6,7 @@ use veeksha_events::{RequestRecord, Status};
 use veeksha_model::{Chunk, Held, Nanos, Request, RequestId, Usage};
 
 /// A request that the engine works on.
-pub(super) struct Flight {
+pub(super) struct InFlight {
     pub(super) id: RequestId,
     pub(super) request: Arc<Request>,
     pub(super) intended: Nanos,
@@ -23,7 +23,7 @@ pub(super) struct Flight {
 
 /// The record of a request that has ended.
 pub(super) fn record_of(
-    flight: Flight,
+    flight: InFlight,
     at: Nanos,
     status: Status,
     http_status: Option<u16>,

@@ -2,7 +2,7 @@
 //! safe could be a secret.
 
 /// Replacement for a secret.
-pub const REMOVED: &str = "***";
+pub const REDACTED: &str = "***";
 
 /// Headers that carry no secret. Any other header may.
 const HARMLESS_HEADERS: [&str; 14] = [
@@ -27,7 +27,7 @@ const HARMLESS_PARAMETERS: [&str; 3] = ["api-version", "api_version", "version"]
 
 /// Returns true if the value of a header of this name may be printed. This is an allow list,
 /// because a list of names that suggest secrets is never complete: `x-jwt`, `sessionid`, `x-pass`.
-pub fn is_harmless_header(name: &str) -> bool {
+pub fn is_safe_header(name: &str) -> bool {
     HARMLESS_HEADERS
         .iter()
         .any(|harmless| name.eq_ignore_ascii_case(harmless))
@@ -35,17 +35,17 @@ pub fn is_harmless_header(name: &str) -> bool {
 
 /// Redacts user, password, fragment and all parameter values except `api-version` in an address.
 /// Malformed addresses are redacted too, because error messages print them.
-pub fn shown_address(address: &str) -> String {
+pub fn redact_address(address: &str) -> String {
     let (scheme, rest) = match address.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), address),
     };
     let (user, rest) = match end_of_user(rest) {
-        Some(at) => (format!("{REMOVED}@"), &rest[at + 1..]),
+        Some(at) => (format!("{REDACTED}@"), &rest[at + 1..]),
         None => (String::new(), rest),
     };
     let (place, hidden) = match rest.split_once('#') {
-        Some((place, _)) => (place, format!("#{REMOVED}")),
+        Some((place, _)) => (place, format!("#{REDACTED}")),
         None => (rest, String::new()),
     };
     let (place, parameters) = match place.split_once('?') {
@@ -79,8 +79,8 @@ fn shown_parameters(parameters: &str) -> String {
         .split('&')
         .map(|parameter| match parameter.split_once('=') {
             Some((name, _)) if HARMLESS_PARAMETERS.contains(&name) => parameter.to_owned(),
-            Some((name, _)) => format!("{name}={REMOVED}"),
-            None => REMOVED.to_owned(),
+            Some((name, _)) => format!("{name}={REDACTED}"),
+            None => REDACTED.to_owned(),
         });
     shown.collect::<Vec<_>>().join("&")
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_address_the_place_is_shown() {
+    fn redacts_everything_but_location_in_addresses() {
         for (address, shown) in [
             ("http://localhost:8000/v1", "http://localhost:8000/v1"),
             ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
@@ -110,17 +110,17 @@ mod tests {
             ("https://h?key=a://b@c", "https://h?key=***"),
             ("https://h/v1#token", "https://h/v1#***"),
         ] {
-            assert_eq!(shown_address(address), shown);
+            assert_eq!(redact_address(address), shown);
         }
     }
 
     #[test]
-    fn headers_are_shown_that_are_known_to_be_harmless() {
+    fn only_listed_headers_are_safe() {
         for name in ["Accept", "content-type", "X-Request-ID", "anthropic-version"] {
-            assert!(is_harmless_header(name), "{name}");
+            assert!(is_safe_header(name), "{name}");
         }
         for name in ["bearer", "x-jwt", "sessionid", "x-pass", "x-access", "Cookie", ""] {
-            assert!(!is_harmless_header(name), "{name}");
+            assert!(!is_safe_header(name), "{name}");
         }
     }
 }

@@ -10,16 +10,16 @@ use crate::plan::{PipelineError, Plan};
 /// position from 0. Within the process, position `p` belongs to dispatcher `p` modulo the number of
 /// dispatchers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct Partition {
     index: u32,
     count: u32,
     dispatchers: u32,
 }
 
-impl Part {
+impl Partition {
     /// Returns the part of a plan's shard, with at most as many dispatchers as have something to
     /// do: each needs a slot of the concurrency target and a part of every limit.
-    pub(crate) fn of(plan: &Plan) -> Result<Part, PipelineError> {
+    pub(crate) fn of(plan: &Plan) -> Result<Partition, PipelineError> {
         let Shard { index, count } = plan.shard;
         if index >= count {
             return Err(PipelineError::NoSuchShard { index, count });
@@ -44,7 +44,7 @@ impl Part {
         }
         // Dispatcher `d` is shard `index + count * d` of all, which must be below `most`.
         let room = most.saturating_sub(index).div_ceil(count).min(u32::MAX / count);
-        Ok(Part {
+        Ok(Partition {
             index,
             count,
             dispatchers: plan.dispatchers.clamp(1, room.max(1)),
@@ -52,8 +52,8 @@ impl Part {
     }
 
     /// The same part in the hands of one dispatcher.
-    pub(crate) fn undivided(self) -> Part {
-        Part {
+    pub(crate) fn undivided(self) -> Partition {
+        Partition {
             dispatchers: 1,
             ..self
         }
@@ -126,8 +126,8 @@ impl Part {
 mod tests {
     use super::*;
 
-    fn parts(count: u32, dispatchers: u32) -> Vec<Part> {
-        let part = |index| Part {
+    fn parts(count: u32, dispatchers: u32) -> Vec<Partition> {
+        let part = |index| Partition {
             index,
             count,
             dispatchers,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_ids_is_no_trap() {
+    fn largest_ids_do_not_overflow() {
         let part = parts(3, 2)[2];
         assert_eq!(part.below(u64::MAX), (u64::MAX - 2).div_ceil(3));
         assert_eq!(part.session(u64::MAX), SessionId(u64::MAX));
