@@ -23,25 +23,45 @@ pub(crate) fn part(folder: &Path, table: &str, number: usize) -> PathBuf {
     folder.join(format!("{table}-{number:05}.parquet"))
 }
 
-/// The parts of a table that are there, with their numbers, in order.
-pub(crate) fn parts(folder: &Path, table: &str) -> Result<Vec<(usize, PathBuf)>, RecordError> {
+/// The file of an increment: rows that are not in a part yet.
+pub(crate) fn increment(folder: &Path, table: &str, part: usize, number: usize) -> PathBuf {
+    folder.join(format!("{table}-{part:05}-{number:05}.parquet"))
+}
+
+/// A file of an unfinished table.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PartFile {
+    pub(crate) part: usize,
+    /// The number of the increment; `None` for the part itself, which replaces its increments.
+    pub(crate) increment: Option<usize>,
+    pub(crate) path: PathBuf,
+}
+
+/// Returns the parts and increments of a table, in order.
+pub(crate) fn parts(folder: &Path, table: &str) -> Result<Vec<PartFile>, RecordError> {
     let read = |source| RecordError::Read {
         path: folder.to_owned(),
         source,
     };
+    let numbers = |name: &str| -> Option<(usize, Option<usize>)> {
+        let numbers = name
+            .strip_prefix(table)?
+            .strip_prefix('-')?
+            .strip_suffix(".parquet")?;
+        match numbers.split_once('-') {
+            Some((part, increment)) => Some((part.parse().ok()?, Some(increment.parse().ok()?))),
+            None => Some((numbers.parse().ok()?, None)),
+        }
+    };
     let mut parts = Vec::new();
     for entry in fs::read_dir(folder).map_err(read)? {
         let name = entry.map_err(read)?.file_name();
-        let number = name
-            .to_str()
-            .and_then(|name| {
-                name.strip_prefix(table)?
-                    .strip_prefix('-')?
-                    .strip_suffix(".parquet")
-            })
-            .and_then(|number| number.parse().ok());
-        if let Some(number) = number {
-            parts.push((number, folder.join(name)));
+        if let Some((part, increment)) = name.to_str().and_then(numbers) {
+            parts.push(PartFile {
+                part,
+                increment,
+                path: folder.join(name),
+            });
         }
     }
     parts.sort_unstable();

@@ -167,16 +167,25 @@ impl TableFiles {
     fn find<C: Columns>(folder: &Path, damaged: &mut Vec<String>) -> Result<TableFiles, RecordError> {
         let finished = whole(folder, C::NAME);
         let whole = finished.exists();
-        let paths = if whole {
-            vec![finished]
-        } else {
-            let parts = parts(folder, C::NAME)?;
-            parts.into_iter().map(|(_, path)| path).collect()
-        };
         let mut files = Vec::new();
-        for path in paths {
-            match TableFile::open::<C>(&path)? {
+        if whole {
+            match TableFile::open::<C>(&finished)? {
                 Ok(file) => files.push(file),
+                Err(why) => damaged.push(why),
+            }
+            return Ok(TableFiles { files, whole });
+        }
+        // A part comes before its increments, and replaces them if it can be read.
+        let mut replaced = None;
+        for file in parts(folder, C::NAME)? {
+            if file.increment.is_some() && replaced == Some(file.part) {
+                continue;
+            }
+            match TableFile::open::<C>(&file.path)? {
+                Ok(open) => {
+                    files.push(open);
+                    replaced = file.increment.is_none().then_some(file.part);
+                }
                 Err(why) => damaged.push(why),
             }
         }

@@ -408,11 +408,51 @@ fn unwritten_events_are_counted() {
     fs::remove_dir(&obstacle).unwrap();
     recorder.push(&event(2), 6 * SECOND).unwrap();
     recorder.push(&event(3), 12 * SECOND).unwrap();
+    // Blocked for good: the rest is recorded, and the loss is counted.
+    let blocked = file(&run, "events-00002.parquet.tmp");
+    fs::create_dir(&blocked).unwrap();
+    recorder.push(&event(4), 13 * SECOND).unwrap();
+    let error = recorder.finish().unwrap_err();
+    assert!(error.to_string().contains("events-00002.parquet"), "{error}");
+    let (seen, info) = read(run.path()).unwrap();
+    assert_eq!(seen, [event(0), event(1), event(2), event(3)]);
+    assert_eq!((info.complete, info.lost), (false, 1));
+    assert_eq!(info.damaged, ["1 of 5 recorded events are not there"]);
+}
+
+/// A part that cannot be written, for want of a descriptor or of space, is written when it can be.
+#[test]
+fn refused_parts_are_written_later() {
+    let run = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let event = |at| Event::Interrupted { at };
+    recorder.push(&event(0), 0).unwrap();
+    let blocked = file(&run, "events-00000.parquet.tmp");
+    fs::create_dir(&blocked).unwrap();
+    assert!(recorder.push(&event(1), SECOND).is_err());
+    fs::remove_dir(&blocked).unwrap();
+    recorder.push(&event(2), SECOND).unwrap();
     recorder.finish().unwrap();
     let (seen, info) = read(run.path()).unwrap();
-    assert_eq!(seen, [event(2), event(3)]);
+    assert_eq!(seen, [event(0), event(1), event(2)]);
+    assert_eq!((info.complete, info.lost), (true, 0));
+}
+
+/// A part that holds only the end of a run must not become the whole table by a new name.
+#[test]
+fn single_part_that_is_not_the_whole_run_is_not_renamed() {
+    let run = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let event = |at| Event::Interrupted { at };
+    recorder.push(&event(0), 0).unwrap();
+    let blocked = file(&run, "events-00000.parquet.tmp");
+    fs::create_dir(&blocked).unwrap();
+    assert!(recorder.push(&event(1), SECOND).is_err());
+    recorder.push(&event(2), SECOND).unwrap();
+    assert!(recorder.finish().is_err());
+    let (seen, info) = read(run.path()).unwrap();
+    assert_eq!(seen, [event(2)]);
     assert_eq!((info.complete, info.lost), (false, 2));
-    assert_eq!(info.damaged, ["2 of 4 recorded events are not there"]);
 }
 
 #[test]

@@ -80,15 +80,13 @@ proptest! {
     fn truncated_run_is_read_to_its_last_part(sequence in sequence()) {
         let run = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(run.path(), "test").unwrap();
-        // By hand: a part is written with the first event that comes so much later than the oldest
-        // unwritten one as the square root of that one's seconds, half a second at the least, and
-        // in it.
+        // By hand: the first event that comes half a second or more after the oldest unwritten one
+        // has everything written, itself included.
         let (mut since, mut written, mut until) = (None, 0, None);
         for (index, (event, now)) in sequence.iter().enumerate() {
             recorder.push(event, *now).unwrap();
             let oldest = *since.get_or_insert(*now);
-            let age = (SECOND / 2).max(((oldest as f64 / 1e9).sqrt() * 1e9) as u64);
-            if now - oldest >= age {
+            if now - oldest >= SECOND / 2 {
                 (since, written, until) = (None, index + 1, Some(*now));
             }
         }
@@ -146,6 +144,58 @@ fn a_long_record_goes_over_parts_pages_and_batches() {
         (info.complete, info.parts, info.requests, info.events),
         (true, 2, 140, 69_860)
     );
+}
+
+/// However long a run has lasted, a crash costs half a second; the files stay few.
+#[test]
+fn killed_long_run_loses_half_a_second_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
+    let events: Vec<Event> = (0..4 * 300).map(|at| Event::TimeoutReached { at }).collect();
+    for (event, quarter) in events.iter().zip(0..) {
+        recorder.push(event, quarter * SECOND / 4).unwrap();
+    }
+    let files = fs::read_dir(folder.path().join("record")).unwrap().count();
+    assert!(files < 80, "{files} files after 300 s");
+    drop(recorder);
+    let (read, info) = read(folder.path());
+    assert!(
+        read.len() + 2 >= events.len(),
+        "{} of {}",
+        read.len(),
+        events.len()
+    );
+    assert_eq!(read[..], events[..read.len()]);
+    assert_eq!((info.complete, info.lost, info.damaged.len()), (false, 0, 0));
+}
+
+/// A crash between a part and the removal of its increments leaves both; each event is read once.
+#[test]
+fn part_replaces_leftover_increments() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("record");
+    let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
+    let events: Vec<Event> = (0..41).map(|at| Event::TimeoutReached { at }).collect();
+    let mut kept = Vec::new();
+    for (event, second) in events.iter().zip(0..) {
+        recorder.push(event, second * SECOND).unwrap();
+        for file in fs::read_dir(&record).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if name.matches('-').count() == 2 && !kept.iter().any(|(known, _)| *known == path) {
+                kept.push((path.clone(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    drop(recorder);
+    assert!(kept.len() > 4, "{}", kept.len());
+    for (path, bytes) in &kept {
+        fs::write(path, bytes).unwrap();
+    }
+    let (seen, info) = read(folder.path());
+    assert_eq!(seen[..], events[..seen.len()]);
+    assert!(seen.len() + 1 >= events.len(), "{}", seen.len());
+    assert_eq!((info.lost, info.damaged.len()), (0, 0));
 }
 
 /// A run in which nothing happens for a while has written what did happen.
