@@ -13,8 +13,8 @@ pub(crate) struct Slot {
     pub(crate) name: String,
     /// Name as a JSON key, with its colon.
     pub(crate) json_key: String,
-    /// Cell type.
-    pub(crate) cell: Cell,
+    /// CellType type.
+    pub(crate) cell: CellType,
     /// True if every row must have it.
     pub(crate) required: bool,
 }
