@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::results::{json, latest, lines};
+use crate::skip::skip;
 use crate::support::{assert_code, root, veeksha};
 
 struct Llama {
@@ -95,7 +96,7 @@ fn counter(port: u16, name: &str) -> f64 {
 #[test]
 fn wrapped_prompts_have_the_asked_length_on_llama_cpp() {
     let Some(llama) = start() else {
-        println!("skipped: no Python, or its registry cannot be reached");
+        skip("llama.cpp", "no Python, or its registry cannot be reached");
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
@@ -136,7 +137,7 @@ fn wrapped_prompts_have_the_asked_length_on_llama_cpp() {
 #[test]
 fn llama_cpp_counts_what_the_host_counts() {
     let Some(llama) = start() else {
-        println!("skipped: no Python, or its registry cannot be reached");
+        skip("llama.cpp", "no Python, or its registry cannot be reached");
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");

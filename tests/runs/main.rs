@@ -6,6 +6,8 @@
     reason = "a test says what is wrong by panicking"
 )]
 
+#[path = "../support/skip.rs"]
+mod skip;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -1,6 +1,7 @@
 //! Chores of the repository that are more than one cargo command: `cargo xtask help`.
 #![forbid(unsafe_code)]
 
+mod codegen;
 mod component;
 mod digests;
 mod guests;
@@ -45,6 +46,20 @@ enum Chore {
         /// Where to write the component.
         output: PathBuf,
     },
+    /// Regenerates every generated file: Lua annotations, schemas of plugins, the word list.
+    Codegen {
+        /// Writes nothing; fails when a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Formats, lints and tests one crate, given by its folder or package: `cargo xtask test slo`.
+    Test {
+        /// A folder of `host/crates` or `plugins`, or a package.
+        name: String,
+        /// Arguments for `cargo test`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Prints every violation of the conventions that no compiler checks (STYLE.md).
     Tidy {
         /// Only violations in files whose path contains one of these, for example `crates/slo`.
@@ -87,6 +102,8 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> Result<()> {
     let repository = repository()?;
     match chore {
+        Chore::Codegen { check } => codegen::run(&repository, check),
+        Chore::Test { name, arguments } => codegen::test_crate(&repository, &name, &arguments),
         Chore::Plugins {
             check: false,
             toolchain,

@@ -4,5 +4,6 @@
 
 mod contract;
 mod conventions;
+mod dependencies;
 mod files;
 mod layers;

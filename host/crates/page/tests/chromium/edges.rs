@@ -143,7 +143,7 @@ fn strange_runs_are_drawn() {
         ),
     ];
     let Some(program) = browser::find() else {
-        println!("skipped: no Chromium on the path, and CHROMIUM is not set");
+        crate::skip::skip("chromium", "no Chromium on the path, and CHROMIUM is not set");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

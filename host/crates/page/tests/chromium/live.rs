@@ -11,7 +11,7 @@ use crate::{keep, sample};
 #[test]
 fn the_live_page_keeps_its_brush_and_its_last_state() {
     let Some(program) = browser::find() else {
-        println!("skipped: no Chromium on the path, and CHROMIUM is not set");
+        crate::skip::skip("chromium", "no Chromium on the path, and CHROMIUM is not set");
         return;
     };
     let token = "a-token-of-some-length";

@@ -16,6 +16,8 @@ mod live;
 mod look;
 #[path = "../sample/mod.rs"]
 mod sample;
+#[path = "../../../../../tests/support/skip.rs"]
+mod skip;
 mod values;
 
 use std::path::PathBuf;
@@ -31,7 +33,7 @@ pub(crate) struct Opened {
 
 pub(crate) fn open(width: u32, height: u32, data: &PageData) -> Option<Opened> {
     let Some(program) = browser::find() else {
-        println!("skipped: no Chromium on the path, and CHROMIUM is not set");
+        skip::skip("chromium", "no Chromium on the path, and CHROMIUM is not set");
         return None;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -12,4 +12,6 @@ mod hostile;
 mod mixed;
 mod other_readers;
 mod round_trip;
+#[path = "../../../../../tests/support/skip.rs"]
+mod skip;
 mod support;

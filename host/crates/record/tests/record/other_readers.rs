@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::skip::skip;
 use crate::support::plain_request;
 use veeksha_events::Event;
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
@@ -103,16 +104,17 @@ fn other_readers_return_equal_values() {
         4 0 [] [] {} [1] 1 stop False\n\
         0 dispatched 7 3 5\n\
         3 run_ended 50 None None\n";
+    let python = std::env::var("VEEKSHA_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
     for reader in ["pyarrow", "pandas", "polars", "duckdb"] {
-        let found = Command::new("python3")
+        let found = Command::new(&python)
             .args(["-c", &format!("import {reader}")])
             .output();
         if !found.is_ok_and(|found| found.status.success()) {
-            eprintln!("skipped {reader}: python3 on this machine does not have it");
+            skip(reader, &format!("{python} has no module {reader}"));
             continue;
         }
         for (run, expected) in [(&run, expected), (&empty, "")] {
-            let read = Command::new("python3")
+            let read = Command::new(&python)
                 .args(["-c", SCRIPT, reader])
                 .arg(run.path().join("record"))
                 .output()
