@@ -1,4 +1,5 @@
-//! Ctrl-C: a run that is going on is asked to stop and keeps its results; what else a command does ends at once, and leaves nothing half done.
+//! Interrupts: a run that is in progress stops and keeps its results; every other command ends at
+//! once and removes incomplete output.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +12,11 @@ use veeksha_pipeline::Control;
 use veeksha_app::Failure;
 use veeksha_present::terminal;
 
-/// Programs such as `timeout` signal the process and its group: what comes this soon is the same wish.
-const SAME_WISH_NANOS: u64 = 300_000_000;
+/// Signals within this time count as one: programs such as `timeout` signal the process and its
+/// group.
+const SAME_SIGNAL_NANOS: u64 = 300_000_000;
 
-/// What a signal meets, shared by all who start something.
+/// The current activity of the process, shared with the signal thread.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts {
     current: Arc<Mutex<Current>>,
@@ -22,24 +24,25 @@ pub(crate) struct Interrupts {
 
 #[derive(Default)]
 struct Current {
-    under_way: UnderWay,
+    activity: Activity,
     interrupted: bool,
 }
 
-/// What is under way.
+/// The activity that a signal interrupts.
 #[derive(Default)]
-enum UnderWay {
-    /// Something that leaves nothing behind: reading, checking, computing.
+enum Activity {
+    /// Nothing that leaves traces: reading, checking, computing.
     #[default]
     Nothing,
-    /// A run, which can be asked to stop.
+    /// A run, which can be stopped.
     Run(Control),
-    /// A file or folder that is worth nothing before it is whole.
+    /// A file or folder that is useless before it is complete.
     Unfinished(Unfinished),
 }
 
 impl Interrupts {
-    /// Listens for SIGINT, SIGTERM, SIGHUP and SIGXFSZ on a thread of its own, for the life of the process.
+    /// Listens for SIGINT, SIGTERM, SIGHUP and SIGXFSZ on a separate thread, for the life of the
+    /// process.
     pub(crate) fn listen() -> Result<Interrupts, Failure> {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGXFSZ])
             .map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?;
@@ -48,16 +51,17 @@ impl Interrupts {
         let listen = move || {
             let clock = RunClock::starting_now();
             let mut first = None;
-            // A write beyond the limit on the size of files then fails as one to a full disk does.
-            let wishes = signals.forever().filter(|signal| *signal != SIGXFSZ);
-            for _ in wishes {
+            // With a handler for SIGXFSZ, a write beyond the file size limit fails like one to a
+            // full disk.
+            let signals = signals.forever().filter(|signal| *signal != SIGXFSZ);
+            for _ in signals {
                 let now = clock.now();
                 let begun = *first.get_or_insert(now);
-                if now != begun && now - begun < SAME_WISH_NANOS {
+                if now != begun && now - begun < SAME_SIGNAL_NANOS {
                     continue;
                 }
                 if now != begun {
-                    terminal::err("\nstopped at once; the results may be incomplete");
+                    terminal::err("\nstopped immediately; the results may be incomplete");
                     end();
                 }
                 shared.interrupt();
@@ -69,21 +73,23 @@ impl Interrupts {
             .map_err(|error| Failure::internal(format!("cannot start the signal thread: {error}")))
     }
 
-    /// The control of the next run; stopped already if the user has asked for that.
+    /// Returns the control of the next run; it is stopped already if the user interrupted the
+    /// process.
     pub(crate) fn next_run(&self) -> Control {
         let control = Control::default();
         let mut current = self.lock();
         if current.interrupted {
             control.stop();
         }
-        current.under_way = UnderWay::Run(control.clone());
+        current.activity = Activity::Run(control.clone());
         control
     }
 
-    /// What is being made at `path` is removed if the command ends before it is whole, by a signal or by a failure; and so are the folders
-    /// `above` it, if nothing else is in them.
+    /// Registers the unfinished file or folder at `path`. It is removed if the command ends before
+    /// it is complete, by a signal or by a failure; so are the folders `above` it, if they are
+    /// empty.
     pub(crate) fn unfinished(&self, path: &Path, above: Vec<PathBuf>) -> Finishing {
-        self.lock().under_way = UnderWay::Unfinished(Unfinished {
+        self.lock().activity = Activity::Unfinished(Unfinished {
             path: path.to_owned(),
             above,
         });
@@ -92,8 +98,8 @@ impl Interrupts {
         }
     }
 
-    /// Whether the user has asked to stop.
-    pub(crate) fn happened(&self) -> bool {
+    /// Returns true if the user interrupted the process.
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.lock().interrupted
     }
 
@@ -101,26 +107,26 @@ impl Interrupts {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first wish of the user.
+    /// Handles the first signal.
     fn interrupt(&self) {
-        // Held to the end of the process, so that nothing is finished while it is removed.
+        // Held until the process ends, so that nothing is completed while it is removed.
         let mut current = self.lock();
         current.interrupted = true;
-        match &current.under_way {
-            UnderWay::Run(control) => {
+        match &current.activity {
+            Activity::Run(control) => {
                 terminal::err(
-                    "\nstopping: requests in flight are given up, results are kept (again to stop at once)",
+                    "\nstopping: requests in flight are cancelled, results are kept (interrupt again to stop immediately)",
                 );
                 control.stop();
             }
-            UnderWay::Nothing => {
-                terminal::err("\ninterrupted before there were results: nothing is written");
+            Activity::Nothing => {
+                terminal::err("\ninterrupted before there were results: nothing was written");
                 end();
             }
-            UnderWay::Unfinished(unfinished) => {
+            Activity::Unfinished(unfinished) => {
                 unfinished.remove();
                 terminal::err(format!(
-                    "\ninterrupted before the results were complete: {} is removed",
+                    "\ninterrupted before the results were complete: {} was removed",
                     unfinished.path.display()
                 ));
                 end();
@@ -133,7 +139,7 @@ fn end() -> ! {
     std::process::exit(i32::from(veeksha_exit::INTERRUPTED))
 }
 
-/// The folders above `path` that are not there yet, the deepest first.
+/// Returns the folders above `path` that do not exist yet, the deepest first.
 pub(crate) fn missing_above(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1);
     above
@@ -142,7 +148,7 @@ pub(crate) fn missing_above(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A file or folder in the making.
+/// A file or folder that is not complete yet.
 struct Unfinished {
     path: PathBuf,
     /// Folders that were made for it, the deepest first.
@@ -150,9 +156,9 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// As far as it can be removed: it is told elsewhere why the command ends.
+    /// Removes it as far as possible. Errors are ignored: the command reports why it ends.
     fn remove(&self) {
-        // Another thread may be writing into it for the last time.
+        // Another thread may still be writing into it.
         for _ in 0..3 {
             let removed = match self.path.is_dir() {
                 true => std::fs::remove_dir_all(&self.path),
@@ -163,31 +169,31 @@ impl Unfinished {
             }
         }
         for folder in &self.above {
-            // One in which there is something else stays.
+            // A folder with other content stays.
             let _ = std::fs::remove_dir(folder);
         }
     }
 }
 
-/// Something in the making: removed when this is dropped, unless it was kept.
+/// An unfinished file or folder: removed when this is dropped, unless it was kept.
 pub(crate) struct Finishing {
     interrupts: Interrupts,
 }
 
 impl Finishing {
-    /// It is whole. `last` is the step that makes it so; after it, nothing is removed any more.
+    /// Keeps it. `last` is the step that completes it; after it nothing is removed.
     pub(crate) fn keep<T, E>(self, last: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let mut current = self.interrupts.lock();
         let done = last()?;
-        current.under_way = UnderWay::Nothing;
+        current.activity = Activity::Nothing;
         Ok(done)
     }
 }
 
 impl Drop for Finishing {
     fn drop(&mut self) {
-        let left = std::mem::take(&mut self.interrupts.lock().under_way);
-        if let UnderWay::Unfinished(unfinished) = left {
+        let left = std::mem::take(&mut self.interrupts.lock().activity);
+        if let Activity::Unfinished(unfinished) = left {
             unfinished.remove();
         }
     }
@@ -198,17 +204,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_to_stop_holds_for_the_runs_that_follow() {
+    fn an_interrupt_stops_the_runs_that_follow() {
         let interrupts = Interrupts::default();
         let first = interrupts.next_run();
-        assert!(!first.is_stopped() && !interrupts.happened());
+        assert!(!first.is_stopped() && !interrupts.is_interrupted());
         interrupts.interrupt();
-        assert!(first.is_stopped() && interrupts.happened());
+        assert!(first.is_stopped() && interrupts.is_interrupted());
         assert!(interrupts.next_run().is_stopped());
     }
 
     #[test]
-    fn what_was_not_finished_is_gone_and_what_was_there_before_is_not() {
+    fn removes_unfinished_folders_and_keeps_existing_ones() {
         let folder = tempfile::tempdir().unwrap();
         let made = folder.path().join("a/b/c");
         let make = || {

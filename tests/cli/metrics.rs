@@ -76,7 +76,7 @@ fn metrics_of_plugins_are_explained_too() {
     let plugin = ["--plugin", "sdk/lua/stalls.lua"];
     let list = veeksha([&["metrics"][..], &plugin].concat());
     assert_code(&list, 0);
-    assert!(stdout(&list).contains("Metrics of plugins"), "{}", stdout(&list));
+    assert!(stdout(&list).contains("Plugin metrics"), "{}", stdout(&list));
     let one = veeksha([&["metrics", "stall_time"][..], &plugin].concat());
     assert_code(&one, 0);
     insta::assert_snapshot!("metrics-of-a-plugin", stdout(&one));

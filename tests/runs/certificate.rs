@@ -221,7 +221,7 @@ fn what_was_done_for_the_threads_is_said() {
         &["--set", "runtime.dispatcher_cores=[4000]"],
     );
     assert_code(&refused, 2);
-    assert!(stderr(&refused).contains("runtime.dispatcher_cores: this process may not use core 4000"));
+    assert!(stderr(&refused).contains("runtime.dispatcher_cores: this process may not run on core 4000"));
 }
 
 /// Asked for and refused is not the same as not asked for. Where it is granted, it is granted.

@@ -41,7 +41,7 @@ fn a_load_that_the_machine_cannot_drive_is_named_with_its_remedy() {
     assert_eq!(output.status.code(), Some(6));
     let table = stdout(&output);
     assert!(
-        table.contains("✗ open files") && table.contains("do: "),
+        table.contains("✗ open files") && table.contains("fix: "),
         "{table}"
     );
 }

@@ -64,7 +64,7 @@ impl Running {
 
     /// The address that the run says its page is at.
     fn address(&mut self) -> String {
-        let line = self.line_with("the report so far: http://");
+        let line = self.line_with("live report: http://");
         let (_, rest) = line.split_once("http://").expect("an address");
         rest.split_once('/').expect("a path").0.to_owned()
     }
@@ -147,7 +147,7 @@ fn the_page_is_served_while_the_run_goes_on() {
 #[test]
 fn a_token_guards_the_page() {
     let mut run = Running::start(&["--live", "127.0.0.1:0"], Some(TOKEN));
-    let line = run.line_with("the report so far: http://");
+    let line = run.line_with("live report: http://");
     assert!(!line.contains(TOKEN), "the token is not told: {line}");
     let (_, rest) = line.split_once("http://").expect("an address");
     let address = rest.split_once('/').expect("a path").0.to_owned();

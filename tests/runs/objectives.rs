@@ -72,7 +72,7 @@ fn failures_and_what_they_withhold_count_against_goodput() {
     let table = stdout(&output);
     let why = table
         .lines()
-        .find(|line| line.trim().starts_with("withdrawn after a failure"));
+        .find(|line| line.trim().starts_with("cancelled after a failure"));
     assert!(
         why.is_some_and(|line| line.ends_with(&format!(" {withheld}"))),
         "{table}"
@@ -413,14 +413,14 @@ fn only_functions_that_are_not_called_again_are_said_not_to_be() {
     let of = |name: &str| format!("the Lua functions of `{name}` are not called again");
     assert!(
         says.contains(&format!(
-            "{}: what they measured and judged is in the record",
+            "{}: what they measured and checked is in the record",
             of("v")
         )),
         "{says}"
     );
     assert!(
         says.contains(&format!(
-            "{}: what they measured and judged until it failed is in the record",
+            "{}: what they measured and checked until it failed is in the record",
             of("w")
         )),
         "{says}"

@@ -74,7 +74,8 @@ fn what_matters_of_the_run_is_said_in_words() {
     let asked = ["--as", "vllm", "--as", "sglang", "--compat", "aiperf"];
     let (output, run) = ends_with(folder.path(), "s.lua", &labelled(40, "", ""), &asked, 0);
     let said = stdout(&output);
-    let tokenizer = "counted here with the embedded tokenizer, with which the simulated engine counts too; against the server's usage";
+    let tokenizer =
+        "counted here with the embedded tokenizer, which the simulator uses too; against the server's usage";
     assert_eq!(said.matches(tokenizer).count(), 2, "{said}");
     let rate = "The load requested 60 sessions a second, of up to 2 requests each";
     assert_eq!(said.matches(rate).count(), 2, "{said}");

@@ -244,7 +244,7 @@ fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
     let health = veeksha(["health", path(&run)]);
     assert_code(&health, 0);
     assert!(
-        stdout(&health).starts_with("The record is not whole"),
+        stdout(&health).starts_with("The record is incomplete"),
         "{}",
         stdout(&health)
     );
@@ -254,7 +254,7 @@ fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
     let strict = veeksha(["health", path(&run), "--strict"]);
     assert_code(&strict, 6);
     assert!(
-        stderr(&strict).contains("the record is not whole"),
+        stderr(&strict).contains("the record is incomplete"),
         "{}",
         stderr(&strict)
     );

@@ -179,10 +179,10 @@ fn a_chat_template_of_ones_own_is_applied() {
     let rows = records(&replay.go("run", &wrapped));
     assert_eq!(numbers(&rows, "usage_prompt_tokens"), [20, 30, 40, 50]);
     for (template, says) in [
-        ("hello", "leaves out what the user says"),
+        ("hello", "omits the user's message"),
         (
             "{{ messages[0].content }}{{ messages[0].content }}",
-            "repeats what the user says 2 times",
+            "repeats the user's message 2 times",
         ),
         ("{% if %}", "own.jinja"),
     ] {

@@ -255,7 +255,7 @@ fn a_part_that_does_not_exist_is_a_usage_error() {
     let output = veeksha(["simulate", "scenarios/quickstart.lua", "--shard", "3/2"]);
     assert_code(&output, 2);
     assert!(
-        stderr(&output).contains("there is no part 3 of 2"),
+        stderr(&output).contains("there is no shard 3 of 2"),
         "{}",
         stderr(&output)
     );

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use veeksha_app::{CompatOptions, Failure, Part};
+use veeksha_app::{CompatOptions, Failure, ShardSpec};
 
-/// Benchmarks LLM inference servers and proves how accurately it did so.
+/// Benchmarks LLM inference servers and reports how accurate each measurement is.
 #[derive(Debug, Parser)]
 #[command(name = "veeksha-host", version, after_help = veeksha_exit::HELP, disable_help_subcommand = true)]
 pub(crate) struct CommandLine {
@@ -19,35 +19,35 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Run a scenario against its target and write the results.
     Run(RunArgs),
-    /// Resolve a scenario, load its plugins and print the plan; send nothing.
+    /// Resolve a scenario, load its plugins and print the plan without sending anything.
     Check(ScenarioArgs),
-    /// Run a scenario in virtual time against the simulated engine.
+    /// Run a scenario in virtual time against the built-in simulator.
     Simulate(SimulateArgs),
-    /// Compute the figures of a run anew from its record, with other objectives or plugins if you like.
+    /// Recompute a run's metrics from its record, optionally with other SLOs or plugins.
     Evaluate(EvaluateArgs),
-    /// Check whether a run did what its scenario asked for.
+    /// Check whether a run matched its scenario.
     Health(HealthArgs),
-    /// Say whether runs differ, and by how much.
+    /// Test whether runs differ, and by how much.
     Compare(CompareArgs),
-    /// List the metrics and figures that objectives can be about, or explain one.
+    /// List the metrics that objectives can refer to, or explain one of them.
     Metrics(MetricsArgs),
-    /// Look at a recorded trace, convert it, or make another one like it.
+    /// Inspect, convert or synthesize request traces.
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Serve the simulated engine over HTTP (OpenAI-compatible).
+    /// Serve the built-in simulator over HTTP (OpenAI-compatible).
     Sim(SimArgs),
-    /// Look at this machine and say what stands in the way of an accurate measurement.
+    /// Check whether this machine can measure accurately.
     Doctor(DoctorArgs),
     /// Print the JSON schema of scenarios, or the annotations for Lua editors.
     Schema(SchemaArgs),
     /// Print a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: Shell,
     },
 }
 
-/// What every command that reads a scenario takes.
+/// Arguments of every command that reads a scenario.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Any key of the scenario is a flag too: --traffic_scheduler.interval_generator.arrival_rate 5"
@@ -63,20 +63,14 @@ pub(crate) struct ScenarioArgs {
     pub(crate) no_cache: bool,
 }
 
-/// What every command that carries a scenario out takes.
+/// Arguments of every command that carries out a scenario.
 #[derive(Debug, Args)]
 pub(crate) struct DriveArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Do only one part of the sessions, for example 1/4: the parts of one scenario, each in a process of its own, send
-    /// together exactly what one process would.
-    #[arg(
-        long,
-        value_name = "PART/PARTS",
-        default_value = "1/1",
-        hide_default_value = true
-    )]
-    pub(crate) shard: Part,
+    /// Run shard N of M (e.g. 1/4); all shards together send exactly what one process would.
+    #[arg(long, value_name = "N/M", default_value = "1/1", hide_default_value = true)]
+    pub(crate) shard: ShardSpec,
     /// Print neither progress nor the summary table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -128,17 +122,19 @@ pub(crate) struct RunArgs {
     pub(crate) drive: DriveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Print a line of interim figures every so many seconds (0.1 to 86400), on a terminal too. Default of the seconds: the scenario's.
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, value_parser = stretch)]
+    /// Print a line of interim metrics at this interval in seconds (0.1 to 86400), also on a
+    /// terminal. Default interval: `stream_metrics_interval` of the scenario.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, value_parser = interval)]
     pub(crate) stream_metrics: Option<Option<f64>>,
-    /// Serve the report while the run goes on, for example at 127.0.0.1:8080 (port 0 takes a free one).
+    /// Serve the report during the run, for example at 127.0.0.1:8080 (port 0 picks a free port).
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) live: Option<std::net::SocketAddr>,
-    /// What a viewer of `--live` must show. Needed for addresses that other machines reach; `VEEKSHA_LIVE_TOKEN` is used if it is set.
+    /// Access token for the live page. Required for addresses that other machines can reach.
+    /// Default: the environment variable `VEEKSHA_LIVE_TOKEN`.
     #[arg(long, value_name = "TOKEN", requires = "live")]
     pub(crate) live_token: Option<String>,
-    /// After the run, measure a twin whose timings are known, on this machine and at the run's own rate: its error becomes the bound
-    /// printed beside each metric.
+    /// After the run, measure a reference server with known timings on this machine at the rate of
+    /// the run; its error becomes the error bound of each metric.
     #[arg(long)]
     pub(crate) self_test: bool,
 }
@@ -149,38 +145,41 @@ pub(crate) struct SimulateArgs {
     pub(crate) run: DriveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// The engine to simulate: the name of a profile or a YAML file. Default: that of a `sim://` target, else `default`.
+    /// The engine to simulate: the name of a profile or a YAML file. Default: that of a `sim://`
+    /// target, else `default`.
     #[arg(long)]
     pub(crate) profile: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Say what a trace is like: its format, lengths, turns, think times, arrivals, and how much of its prompts a prefix cache
-    /// could know.
+    /// Print the format, lengths, turns, think times, arrivals and prefix-cache potential of a
+    /// trace.
     Inspect(InspectArgs),
     /// Write a trace in another format.
     Convert(ConvertArgs),
-    /// Write a new trace that is like one: lengths, turns, think times, arrivals and shared prefixes.
+    /// Write a new trace with the lengths, turns, think times, arrivals and shared prefixes of a
+    /// given one.
     Synthesize(SynthesizeArgs),
 }
 
-/// What every command that reads a trace takes.
+/// Arguments of every command that reads a trace.
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
-    /// The trace: a file or a folder; or a scenario (.lua, .yml, .yaml) that replays one.
+    /// The trace: a file, a folder, or a scenario (.lua, .yml, .yaml) that replays one.
     pub(crate) trace: PathBuf,
-    /// The flavor that reads it. Default: the one that its columns tell.
+    /// The flavor of the trace. Default: detected from its columns.
     #[arg(long)]
     pub(crate) flavor: Option<String>,
-    /// Set a key of the trace or of its flavor, for example `on_bad_row=skip` or `flavor.block_size=16`. Can be given more
-    /// than once.
+    /// Set a key of the trace or of its flavor, for example `on_bad_row=skip` or
+    /// `flavor.block_size=16`. Can be given more than once.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The tokenizer that verbatim text is measured with: a `tokenizer.json`, a model's folder, a hub name, or `embedded`.
+    /// The tokenizer for verbatim text: a `tokenizer.json`, a model folder, a hub name, or
+    /// `embedded`.
     #[arg(long)]
     pub(crate) tokenizer: Option<String>,
-    /// Look at so many sessions only.
+    /// Read only the first N sessions.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sessions: Option<u64>,
     /// Do not read or write the cache of compiled components.
@@ -192,10 +191,10 @@ pub(crate) struct TraceArgs {
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
-    /// Print JSON in place of the table.
+    /// Print JSON instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw the distributions into this file (SVG).
+    /// Plot the distributions into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
 }
@@ -210,7 +209,8 @@ pub(crate) struct ConvertArgs {
     /// The file to write. Default: standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Tokens of a hash block, for formats that have them. Default: that of the trace's flavor, else 512.
+    /// Tokens per hash block, for formats with hash blocks. Default: that of the trace's flavor,
+    /// else 512.
     #[arg(long, value_name = "TOKENS")]
     pub(crate) block_size: Option<std::num::NonZeroU32>,
 }
@@ -222,35 +222,36 @@ pub(crate) struct SynthesizeArgs {
     /// The file to write, in the format `mooncake`. Default: standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Tokens of a hash block: beginnings that prompts share are kept in whole blocks. Default: that of the trace's flavor, else 512.
+    /// Tokens per hash block; shared prefixes are multiples of it. Default: that of the trace's
+    /// flavor, else 512.
     #[arg(long, value_name = "TOKENS")]
     pub(crate) block_size: Option<std::num::NonZeroU32>,
-    /// How many sessions to make. Default: as many as the trace has.
+    /// Number of sessions. Default: that of the trace.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) make: Option<u64>,
-    /// The seed of what is drawn.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
-    /// Longer or shorter beginnings that prompts share.
+    /// Scale the shared part of each prompt.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub(crate) prefix_multiplier: f64,
-    /// So many times as many different prefixes, each shared by its part of the sessions.
+    /// Multiply the number of distinct shared prefixes.
     #[arg(long, default_value_t = 1, value_name = "TIMES")]
     pub(crate) root_multiplier: u32,
-    /// Longer or shorter what prompts have for themselves; with the same factor for both, whole prompts.
+    /// Scale the unshared part of each prompt.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub(crate) prompt_multiplier: f64,
-    /// Longer or shorter answers.
+    /// Scale the length of answers.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub(crate) output_multiplier: f64,
-    /// How much faster sessions arrive.
+    /// Divide the time between session arrivals.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub(crate) speedup: f64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// Port to listen on; 0 takes a free one and prints it.
+    /// Port to listen on; 0 picks a free one and prints it.
     #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
     /// Address to listen on.
@@ -259,13 +260,14 @@ pub(crate) struct SimArgs {
     /// The name of a profile or a YAML file.
     #[arg(long, default_value = "default")]
     pub(crate) profile: String,
-    /// Seed of the engine's noise and faults.
+    /// Seed of the simulated noise and faults.
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
-    /// Write the true send time of every chunk to this file (JSON lines, one for each request that is over).
+    /// Write the true send time of every chunk to this file, as one JSON line per finished request.
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<PathBuf>,
-    /// In place of a profile: every first token after so many nanoseconds, whatever the load (for self-tests).
+    /// Time to the first token in nanoseconds, whatever the load, instead of a profile (for
+    /// self-tests).
     #[arg(
         long,
         value_name = "NANOS",
@@ -274,17 +276,17 @@ pub(crate) struct SimArgs {
         hide = true
     )]
     pub(crate) twin_ttft: Option<u64>,
-    /// And every further token after so many.
+    /// Time between further tokens in nanoseconds.
     #[arg(long, value_name = "NANOS", requires = "twin_ttft", hide = true)]
     pub(crate) twin_gap: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// How many answers will stream at a time.
+    /// Expected number of concurrent streams.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) streams: u32,
-    /// How many requests a second will be sent.
+    /// Expected requests per second.
     #[arg(long, value_name = "R", default_value_t = 100.0, value_parser = positive)]
     pub(crate) rate: f64,
     /// Print JSON in place of the table.
@@ -292,22 +294,22 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// The bounds of `stream_metrics_interval` and `slice_seconds`.
-const STRETCHES: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+/// The bounds of the scenario keys `stream_metrics_interval` and `slice_seconds`.
+const INTERVAL_BOUNDS: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 
-/// Seconds between interim figures, or of a time slice: within the bounds of the scenario's keys for them.
-fn stretch(text: &str) -> Result<f64, String> {
+/// Parses an interval in seconds, within the bounds of the scenario's keys.
+fn interval(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if STRETCHES.contains(&seconds) => Ok(seconds),
+        Ok(seconds) if INTERVAL_BOUNDS.contains(&seconds) => Ok(seconds),
         _ => Err(format!(
             "expected seconds from {} to {}",
-            STRETCHES.start(),
-            STRETCHES.end()
+            INTERVAL_BOUNDS.start(),
+            INTERVAL_BOUNDS.end()
         )),
     }
 }
 
-/// A rate: a finite number above 0.
+/// Parses a rate: a finite number above 0.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
@@ -319,7 +321,8 @@ fn positive(text: &str) -> Result<f64, String> {
 pub(crate) struct EvaluateArgs {
     /// The folder of the run.
     pub(crate) run: PathBuf,
-    /// A metric or a check: a component (.wasm) or a Lua file that returns an item of `evaluators`. Can be given more than once.
+    /// A metric or a check: a component (.wasm), or a Lua file that returns an item of
+    /// `evaluators`. Can be given more than once.
     #[arg(long = "plugin", value_name = "FILE")]
     pub(crate) plugins: Vec<PathBuf>,
     /// The configuration of the last `--plugin`, as JSON.
@@ -331,24 +334,26 @@ pub(crate) struct EvaluateArgs {
         hide_default_value = true
     )]
     pub(crate) plugin_config: String,
-    /// An objective, for example `p99(ttfc) < 500ms`; in place of the scenario's. Can be given more than once.
+    /// An SLO, for example `p99(ttfc) < 500ms`; replaces the scenario's SLOs. Can be given more
+    /// than once.
     #[arg(long = "slo", value_name = "OBJECTIVE")]
     pub(crate) slos: Vec<String>,
-    /// What a good request keeps, for example `ttfc <= 500ms`; in place of the scenario's. Can be given more than once.
+    /// A condition of a good request, for example `ttfc <= 500ms`; replaces the scenario's goodput
+    /// conditions. Can be given more than once.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) goodput: Vec<String>,
-    /// Seconds of a time slice, in place of the scenario's `slice_seconds`: 0.1 to 86400.
-    #[arg(long, value_name = "SECONDS", value_parser = stretch)]
+    /// Length of a time slice in seconds (0.1 to 86400). Default: `slice_seconds` of the scenario.
+    #[arg(long, value_name = "SECONDS", value_parser = interval)]
     pub(crate) slice: Option<f64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// The folder to write to: a new or empty one. Default: one by date in `evaluations` of the run.
+    /// A new or empty folder for the results. Default: a dated folder in `evaluations` of the run.
     #[arg(long, short, value_name = "FOLDER")]
     pub(crate) to: Option<PathBuf>,
-    /// Print `summary_stats.json` in place of the table, and write nothing.
+    /// Print `summary_stats.json` instead of the table, and write nothing.
     #[arg(long, conflicts_with = "to")]
     pub(crate) json: bool,
-    /// Print no table.
+    /// Do not print the summary table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Do not read or write the cache of compiled components.
@@ -360,61 +365,63 @@ pub(crate) struct EvaluateArgs {
 pub(crate) struct HealthArgs {
     /// The folder of the run.
     pub(crate) run: PathBuf,
-    /// End with exit code 6 if a check failed.
+    /// Exit with code 6 if a check fails or the record is incomplete.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Print JSON in place of the text.
+    /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The runs: first the baseline, then what is held against it. Each is the folder of a run, a folder that holds several runs of
-    /// one kind (repeats), or the folder of a sweep; sweeps are compared cell by cell.
+    /// The runs to compare: first the baseline, then the candidates. Each is a run folder, a folder
+    /// with repeats of one run, or a sweep folder; sweeps are compared cell by cell.
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Compare only these metrics and figures, for example `ttfc,error_rate`, and what `--fail-if` names. Default: all that the runs have.
+    /// Compare only these metrics, for example `ttfc,error_rate`, and those in `--fail-if`.
+    /// Default: all metrics of the runs.
     #[arg(long, value_name = "METRICS", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
-    /// Show every figure. Default: the latencies, the rates, the metrics of plugins, and whatever differs.
+    /// Show every metric. Default: latencies, rates, plugin metrics, and every metric that differs.
     #[arg(long)]
     pub(crate) all: bool,
-    /// End with exit code 3 if this holds of a candidate in any cell, or cannot be decided; for example `worse(ttfc) or error_rate > 1%`.
+    /// Exit with code 3 if this expression holds for a candidate in any cell, or cannot be decided,
+    /// for example `worse(ttfc) or error_rate > 1%`.
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) fail_if: Option<String>,
-    /// How sure the intervals are.
+    /// Confidence level of the intervals.
     #[arg(long, default_value_t = 0.95, value_name = "SHARE", value_parser = share)]
     pub(crate) confidence: f64,
-    /// A difference of less than this share does not matter.
+    /// Ignore relative differences below this share.
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", value_parser = share)]
     pub(crate) ignore_below: f64,
-    /// Judge runs and metrics too that their certificates call INVALID.
+    /// Also compare runs and metrics that their certificate marks INVALID.
     #[arg(long)]
     pub(crate) allow_invalid: bool,
-    /// The seed of the resampling.
+    /// Seed of the bootstrap.
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
-    /// Write the comparison as JSON to this file; `-` prints it in place of the table.
+    /// Write the comparison as JSON to this file; `-` prints it instead of the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write it as a page to this file; `-` prints it in place of the table.
+    /// Write the comparison as an HTML page to this file; `-` prints it instead of the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Write it as JUnit XML to this file; `-` prints it in place of the table.
+    /// Write the comparison as JUnit XML to this file; `-` prints it instead of the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Print annotations for GitHub Actions too.
+    /// Also print annotations for GitHub Actions.
     #[arg(long)]
     pub(crate) github: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MetricsArgs {
-    /// The metric or figure to explain. Default: list all.
+    /// The metric to explain. Default: list all.
     pub(crate) name: Option<String>,
-    /// Know the metrics of a plugin too: a component (.wasm) or a Lua file that returns an item of `evaluators`. Can be given more than
-    /// once.
+    /// Include the metrics of a plugin: a component (.wasm), or a Lua file that returns an item of
+    /// `evaluators`. Can be given more than once.
     #[arg(long = "plugin", value_name = "FILE")]
     pub(crate) plugins: Vec<PathBuf>,
     /// The configuration of the last `--plugin`, as JSON.
@@ -426,7 +433,7 @@ pub(crate) struct MetricsArgs {
         hide_default_value = true
     )]
     pub(crate) plugin_config: String,
-    /// Know the metrics of a scenario's `evaluators` too.
+    /// Include the metrics of a scenario's `evaluators`.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
     /// Do not read or write the cache of compiled components.
@@ -437,7 +444,7 @@ pub(crate) struct MetricsArgs {
     pub(crate) json: bool,
 }
 
-/// A number from 0 to 1, or a percentage.
+/// Parses a number from 0 to 1, or a percentage.
 fn share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
@@ -451,7 +458,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// What to print.
+    /// The format.
     #[arg(long, value_enum, default_value_t = SchemaFormat::Json)]
     pub(crate) format: SchemaFormat,
 }
@@ -468,7 +475,7 @@ pub(crate) enum SchemaFormat {
 mod tests {
     use super::*;
 
-    /// Every object of this name, however deep it lies.
+    /// Finds every value with this key, at any depth.
     fn named<'a>(value: &'a serde_json::Value, name: &str, found: &mut Vec<&'a serde_json::Value>) {
         match value {
             serde_json::Value::Object(entries) => {
@@ -485,23 +492,23 @@ mod tests {
     }
 
     #[test]
-    fn stretches_have_the_bounds_of_the_scenario_s_keys() {
+    fn intervals_have_the_bounds_of_the_scenario_keys() {
         let schema = veeksha_scenario::json_schema(&veeksha_app::shipped::schemas());
         for key in ["slice_seconds", "stream_metrics_interval"] {
             let mut found = Vec::new();
             named(&schema, key, &mut found);
             assert!(!found.is_empty(), "{key}");
             for key in found {
-                assert_eq!(key["minimum"].as_f64(), Some(*STRETCHES.start()));
-                assert_eq!(key["maximum"].as_f64(), Some(*STRETCHES.end()));
+                assert_eq!(key["minimum"].as_f64(), Some(*INTERVAL_BOUNDS.start()));
+                assert_eq!(key["maximum"].as_f64(), Some(*INTERVAL_BOUNDS.end()));
             }
         }
         for text in ["0.1", "2.5", "86400"] {
-            assert!(stretch(text).is_ok(), "{text}");
+            assert!(interval(text).is_ok(), "{text}");
         }
         for text in ["1e-9", "0.09", "-1", "86401", "1e15", "nan", "inf", "x"] {
             assert_eq!(
-                stretch(text),
+                interval(text),
                 Err("expected seconds from 0.1 to 86400".to_owned())
             );
         }

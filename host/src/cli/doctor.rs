@@ -1,4 +1,4 @@
-//! `veeksha-host doctor`: what to improve on this machine before something is measured on it.
+//! `veeksha-host doctor`: checks whether this machine can measure accurately.
 
 use serde_json::json;
 use veeksha_machine::{ExpectedLoad, Facts, Finding, Machine, State};
@@ -7,8 +7,8 @@ use crate::cli::args::DoctorArgs;
 use veeksha_app::Failure;
 use veeksha_present::terminal;
 
-/// Looks at the machine, and says what it finds. What stands in the way of the expected load makes the exit code that of an
-/// invalid measurement.
+/// Prints the facts and findings about the machine. Returns the exit code of an invalid measurement
+/// if the machine cannot drive the expected load.
 pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     let load = ExpectedLoad {
         streams: args.streams,
@@ -37,7 +37,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
 fn table(load: &ExpectedLoad, facts: &Facts, findings: &[Finding]) -> String {
     let mut lines = vec![heading(facts)];
     lines.push(format!(
-        "for {} streams at a time and {} requests a second:",
+        "for {} concurrent streams and {} requests per second:",
         load.streams, load.requests_per_second
     ));
     lines.push(String::new());
@@ -60,7 +60,7 @@ fn table(load: &ExpectedLoad, facts: &Facts, findings: &[Finding]) -> String {
                 finding
                     .remedy
                     .iter()
-                    .map(|remedy| format!("{indent}do: {remedy}")),
+                    .map(|remedy| format!("{indent}fix: {remedy}")),
             );
         }
     }
@@ -68,24 +68,13 @@ fn table(load: &ExpectedLoad, facts: &Facts, findings: &[Finding]) -> String {
     lines.push(String::new());
     lines.push(match (count(State::Bad), count(State::Advice)) {
         (0, 0) => "This machine is ready.".to_owned(),
-        (0, advice) => format!("This machine is ready; {} (·).", could_be_better(advice)),
-        (bad, _) => format!("{} in the way of this load (✗).", stand(bad)),
+        (0, advice) => format!(
+            "This machine is ready; {} could be better (·).",
+            terminal::counted(advice, "setting")
+        ),
+        (bad, _) => format!("{} found (✗).", terminal::counted(bad, "problem")),
     });
     lines.join("\n")
-}
-
-fn could_be_better(count: u64) -> String {
-    match count {
-        1 => "one thing could be better".to_owned(),
-        _ => format!("{count} things could be better"),
-    }
-}
-
-fn stand(count: u64) -> String {
-    match count {
-        1 => "One thing stands".to_owned(),
-        _ => format!("{count} things stand"),
-    }
 }
 
 fn heading(facts: &Facts) -> String {

@@ -1,4 +1,4 @@
-//! `veeksha-host health`: whether a run did what its scenario asked for.
+//! `veeksha-host health`: compares a run with its scenario.
 
 use veeksha_health::{Health, HealthOutcome};
 
@@ -22,7 +22,7 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
         terminal::out(serde_json::to_string_pretty(&json).map_err(Failure::internal)?);
     } else {
         if !run.is_whole() {
-            terminal::out("The record is not whole: the checks are of what is there.");
+            terminal::out("The record is incomplete: the checks cover only what it contains.");
         }
         terminal::out(report.text().trim_end());
     }
@@ -30,9 +30,7 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
         return Ok(veeksha_exit::DONE);
     }
     if !run.is_whole() {
-        terminal::err(
-            "--strict: the record is not whole, so that nobody can say whether the run did as asked",
-        );
+        terminal::err("--strict: the record is incomplete, so the run cannot be compared with its scenario");
     }
     if !report.passed() {
         let failed = report
@@ -40,7 +38,7 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
             .iter()
             .filter(|check| check.outcome == HealthOutcome::Failed);
         let failed: Vec<&str> = failed.map(|check| check.name).collect();
-        terminal::err(format!("--strict: not as asked for: {}", failed.join(", ")));
+        terminal::err(format!("--strict: failed checks: {}", failed.join(", ")));
     }
     Ok(veeksha_exit::INVALID)
 }

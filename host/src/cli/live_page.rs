@@ -1,4 +1,4 @@
-//! The page that is served while a run goes on.
+//! The page that is served during a run.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use crate::cli::args::RunArgs;
 use veeksha_app::Failure;
 use veeksha_present::terminal;
 
-/// Where the token may stand, so that it is not seen in the list of processes.
+/// Environment variable with the token; unlike an argument it is not visible in the list of
+/// processes.
 const TOKEN: &str = "VEEKSHA_LIVE_TOKEN";
 
-/// Starts the server, if the user wants one, and says where it is.
+/// Starts the server if the command line requests it, and prints its address.
 pub(crate) fn start(args: &RunArgs) -> Result<Option<Arc<Live>>, Failure> {
     let Some(address) = args.live else {
         return Ok(None);
@@ -21,10 +22,10 @@ pub(crate) fn start(args: &RunArgs) -> Result<Option<Arc<Live>>, Failure> {
     let guarded = token.is_some();
     let live = Live::start(address, token).map_err(|error| {
         Failure::usage(format!("--live {address}: {error}")).hinted(format!(
-            "--live 127.0.0.1:0 serves this machine only; --live-token TOKEN (or {TOKEN}) lets others see it"
+            "use --live 127.0.0.1:0 to serve only this machine, or --live-token TOKEN (or {TOKEN}) to protect the page"
         ))
     })?;
     let query = if guarded { "?token=..." } else { "" };
-    terminal::err(format!("the report so far: http://{}/{query}", live.address()));
+    terminal::err(format!("live report: http://{}/{query}", live.address()));
     Ok(Some(Arc::new(live)))
 }

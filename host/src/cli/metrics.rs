@@ -1,4 +1,4 @@
-//! `veeksha-host metrics`: what can be measured, and what each word means.
+//! `veeksha-host metrics`: lists and explains the metrics.
 
 use serde_json::{Value, json};
 use veeksha_metrics::{Catalogue, FigureInfo, MetricInfo, Scope};
@@ -23,7 +23,7 @@ pub(super) fn metrics(args: &MetricsArgs) -> Result<u8, Failure> {
     Ok(veeksha_exit::DONE)
 }
 
-/// The metrics of the plugins that are named.
+/// Returns the metrics of the plugins on the command line.
 fn definitions(args: &MetricsArgs) -> Result<Vec<MetricDefinition>, Failure> {
     if args.plugins.is_empty() && args.scenario.is_none() {
         return Ok(Vec::new());
@@ -44,7 +44,7 @@ fn definitions(args: &MetricsArgs) -> Result<Vec<MetricDefinition>, Failure> {
             &args.plugin_config,
             &tokenizer,
         )?;
-        // Scenarios of a sweep have most of their plugins in common.
+        // The scenarios of a sweep share most of their plugins.
         for definition in opened.definitions()? {
             if !definitions.contains(&definition) {
                 definitions.push(definition);
@@ -80,7 +80,7 @@ fn list(catalogue: &Catalogue) -> String {
         ..Row::default()
     });
     let of_plugins = Section {
-        title: "Metrics of plugins".to_owned(),
+        title: "Plugin metrics".to_owned(),
         columns: ["unit", "better"].map(String::from).to_vec(),
         rows: catalogue
             .iter()
@@ -89,11 +89,11 @@ fn list(catalogue: &Catalogue) -> String {
             .collect(),
     };
     let mut sections = vec![
-        of("Metrics of requests, as in p99(ttfc)", Scope::Request),
+        of("Request metrics, as in p99(ttfc)", Scope::Request),
         of("Metrics of gaps between chunks", Scope::Gap),
-        of("Metrics of sessions", Scope::Session),
+        of("Session metrics", Scope::Session),
         Section {
-            title: "Figures of the whole run, as in goodput > 0.95".to_owned(),
+            title: "Run-level metrics, as in goodput > 0.95".to_owned(),
             columns: ["unit", "better"].map(String::from).to_vec(),
             rows: figures.collect(),
         },
@@ -103,7 +103,7 @@ fn list(catalogue: &Catalogue) -> String {
     }
     let table = summary_table(&sections, WIDTH, ColorMode::from_stdout());
     format!(
-        "{table}\n`veeksha-host metrics NAME` explains one. Plugins define further metrics: --plugin FILE or --scenario FILE shows them too."
+        "{table}\n`veeksha-host metrics NAME` explains a metric. Plugins define further metrics: include them with --plugin FILE or --scenario FILE."
     )
 }
 
@@ -112,10 +112,10 @@ fn explain(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<(), Failu
         (Some(metric), _) => of_metric(metric),
         (None, Some(figure)) => of_figure(figure),
         (None, None) => {
-            let failure = Failure::usage(format!("there is no metric or figure `{name}`"));
+            let failure = Failure::usage(format!("unknown metric `{name}`"));
             return Err(match catalogue.nearest(name) {
                 Some(nearest) => failure.hinted(format!("did you mean `{nearest}`?")),
-                None => failure.hinted("`veeksha-host metrics` lists all"),
+                None => failure.hinted("`veeksha-host metrics` lists all metrics"),
             });
         }
     };
@@ -123,18 +123,18 @@ fn explain(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<(), Failu
         terminal::out(pretty(&value)?);
         return Ok(());
     }
-    terminal::out(name_and_words(&value));
+    terminal::out(explanation(&value));
     Ok(())
 }
 
-fn name_and_words(value: &Value) -> String {
+fn explanation(value: &Value) -> String {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut lines = vec![text("name").to_owned()];
     for (label, key) in [
-        ("called", "display"),
+        ("name", "display"),
         ("unit", "unit"),
         ("better", "better"),
-        ("of each", "scope"),
+        ("scope", "scope"),
         ("definition", "definition"),
         ("source", "source"),
     ] {

@@ -26,7 +26,8 @@ use args::{Command, CommandLine};
 use veeksha_app::Failure;
 use veeksha_present::terminal;
 
-/// Parses the command line, runs the command, reports its failure. The process's exit code is one of [`veeksha_exit`].
+/// Parses the command line, runs the command and reports its failure. Returns one of the codes of
+/// [`veeksha_exit`].
 pub fn main() -> ExitCode {
     let report = |failure: Failure| {
         terminal::err(&failure);
@@ -55,7 +56,7 @@ fn arguments() -> Result<Vec<String>, Failure> {
 }
 
 fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
-    // Only what reads a scenario takes its keys as flags; `sim --seed` is its own.
+    // Only commands that read a scenario take its keys as flags; `sim --seed` is a flag of `sim`.
     let reads_a_scenario = matches!(
         arguments.get(1).map(String::as_str),
         Some("run" | "check" | "simulate")
@@ -68,7 +69,7 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
     let command = match CommandLine::try_parse_from(arguments) {
         Ok(line) => line.command,
         Err(error) => {
-            // Help and version are answers, not errors; clap prints each where it belongs.
+            // Help and version are not errors; clap prints each where it belongs.
             let printed = error.print();
             return Ok(match error.use_stderr() {
                 true => veeksha_exit::USAGE,

@@ -1,4 +1,4 @@
-//! `veeksha-host sim`: the simulated engine as a server.
+//! `veeksha-host sim`: the built-in simulator as a server.
 
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use veeksha_app::Failure;
 use veeksha_app::sim_profile::{options, profile};
 use veeksha_present::terminal;
 
-/// Answers that a twin streams at a time without slowing down.
+/// Concurrent streams of a reference server that do not slow each other down.
 const TWIN_STREAMS: u32 = 100_000;
 
 pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
@@ -25,7 +25,8 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
         _ => profile(&args.profile, Path::new(""))?,
     };
     let mut options = options(profile, args.seed)?;
-    // What is over goes to the file at once, so a server that runs for days keeps only what is under way.
+    // Finished requests go to the file at once, so a server that runs for days keeps only those in
+    // flight.
     options.truth_capacity = 0;
     let truth = match &args.truth {
         Some(path) => {
@@ -35,24 +36,25 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
         }
         None => None,
     };
-    // Times in the truth log are those of the machine's monotonic clock.
+    // Times in the truth file are those of the machine's monotonic clock.
     let clock = RunClock::with_origin(0);
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?;
     let server = SimServer::start(SocketAddr::from((args.host, args.port)), options, clock)
-        .map_err(|error| Failure::usage(error).hinted("--port 0 takes a free port"))?;
-    terminal::out(format!("serving http://{}/v1 (Ctrl-C ends it)", server.addr()));
+        .map_err(|error| Failure::usage(error).hinted("--port 0 picks a free port"))?;
+    terminal::out(format!("serving http://{}/v1 (Ctrl-C to stop)", server.addr()));
     if args.twin_ttft.is_some() {
         end_with_the_parent()?;
     }
     signals.forever().next();
-    // What is under way is over when the server is.
+    // Requests in flight end with the server.
     server.stop();
     truth.map_or(Ok(()), TruthFile::finish)?;
     Ok(veeksha_exit::DONE)
 }
 
-/// A twin is told to end by a signal, or by the end of its standard input: whoever measured it is gone then.
+/// Ends the reference server of a self-test when its standard input closes: the process that
+/// measured it is gone then.
 fn end_with_the_parent() -> Result<(), Failure> {
     let wait = || {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
@@ -62,14 +64,14 @@ fn end_with_the_parent() -> Result<(), Failure> {
     thread.map(drop).map_err(Failure::internal)
 }
 
-/// The file with the true time of every chunk: a line for each request that is over.
+/// The file with the true send time of every chunk: one line per finished request.
 struct TruthFile {
     path: PathBuf,
     writer: JoinHandle<std::io::Result<()>>,
 }
 
 impl TruthFile {
-    /// Creates the file and a thread that writes until the server is gone.
+    /// Creates the file and a thread that writes until the server stops.
     fn start(path: &Path, records: Receiver<TruthRecord>) -> Result<Self, Failure> {
         let refuse = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", path.display());
         let file = std::fs::File::create(path).map_err(|error| Failure::usage(refuse(&error)))?;

@@ -1,4 +1,4 @@
-//! Several runs of one command: the scenarios of a sweep, one after another in this process.
+//! Carries out the scenarios of a sweep, one after another in this process.
 
 use veeksha_clock::RunClock;
 use veeksha_experiments::{CellOutcome, Sweep};
@@ -9,43 +9,44 @@ use crate::interrupt::Interrupts;
 use veeksha_app::{Conclusion, Failure, Loaded, OUTPUT_DIR, Variant};
 use veeksha_present::terminal;
 
-/// Width of the overview where the terminal's is not known.
+/// Width of the overview where the width of the terminal is unknown.
 const WIDTH: usize = 110;
 
-/// Carries out each scenario. A single one is a run of its own; several are a sweep, with a folder and an overview.
+/// Carries out each scenario. A single one is an ordinary run; several are a sweep, with a folder
+/// and an overview.
 pub(crate) fn each(
-    mut cells: Vec<Variant<Loaded>>,
+    mut variants: Vec<Variant<Loaded>>,
     interrupts: &Interrupts,
     quiet: bool,
     carry_out: impl Fn(Loaded, Printed) -> Result<Conclusion, Failure>,
 ) -> Result<u8, Failure> {
-    if cells.len() == 1
-        && let Some(cell) = cells.pop()
+    if variants.len() == 1
+        && let Some(variant) = variants.pop()
     {
         let printed = if quiet { Printed::Nothing } else { Printed::Table };
-        return carry_out(cell.loaded, printed).map(|conclusion| conclusion.code);
+        return carry_out(variant.loaded, printed).map(|conclusion| conclusion.code);
     }
-    let planned = cells
+    let planned = variants
         .iter()
-        .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));
+        .map(|variant| (&variant.loaded.scenario, variant.settings.clone()));
     let mut sweep = Sweep::plan(planned);
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     sweep
         .begin(&stamp)
         .map_err(|error| Failure::internal(error).hinted(OUTPUT_DIR))?;
-    let count = cells.len();
-    for (index, mut cell) in cells.into_iter().enumerate() {
-        if interrupts.happened() {
+    let count = variants.len();
+    for (index, mut variant) in variants.into_iter().enumerate() {
+        if interrupts.is_interrupted() {
             break;
         }
         let place = format!("run {} of {count}", index + 1);
-        terminal::err(match cell.settings.is_empty() {
+        terminal::err(match variant.settings.is_empty() {
             true => place,
-            false => format!("{place}: {}", cell.name()),
+            false => format!("{place}: {}", variant.name()),
         });
-        cell.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
+        variant.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
         let clock = RunClock::starting_now();
-        let outcome = outcome(carry_out(cell.loaded, Printed::Nothing), clock.now());
+        let outcome = outcome(carry_out(variant.loaded, Printed::Nothing), clock.now());
         sweep.record(index, outcome).map_err(Failure::internal)?;
     }
     if !quiet {
@@ -58,13 +59,13 @@ pub(crate) fn each(
             terminal::out(format!("sweep: {}", folder.display()));
         }
     }
-    Ok(match interrupts.happened() {
+    Ok(match interrupts.is_interrupted() {
         true => veeksha_exit::INTERRUPTED,
         false => sweep.exit_code(),
     })
 }
 
-/// What the sweep keeps of a run. A run that could not be carried out has said why, and the next one follows.
+/// Converts the result of a run for the sweep. A failure is printed, and the sweep continues.
 fn outcome(concluded: Result<Conclusion, Failure>, nanos: u64) -> CellOutcome {
     let duration_seconds = Some(nanos as f64 / 1e9);
     match concluded {

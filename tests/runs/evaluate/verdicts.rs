@@ -201,7 +201,7 @@ fn an_objective_on_goodput_that_nobody_knows_is_told_as_such() {
     let told = stderr(&output);
     assert!(
         told.contains(
-            "goodput is not known (the plugin `half` failed while it judged requests); asked for > 40 %"
+            "goodput is unknown (the plugin `half` failed while it judged requests); required > 40 %"
         ),
         "{told}"
     );

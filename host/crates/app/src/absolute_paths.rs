@@ -1,4 +1,4 @@
-//! A scenario whose paths do not depend on where it is read from: what `config.yml` holds.
+//! Makes the paths of a scenario absolute: `config.yml` is valid wherever it is read from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,36 +7,36 @@ use veeksha_scenario::{Evaluator, Flavor, Generator, Scenario};
 
 use crate::flavors::FILE_KEYS;
 
-/// The scenario with every path that starts at its own folder made absolute.
+/// Returns the scenario with every path relative to its folder made absolute.
 pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenario {
     let mut scenario = scenario.clone();
-    let root = |path: &mut PathBuf| {
+    let make_absolute = |path: &mut PathBuf| {
         let joined = folder.join(&*path);
         *path = std::path::absolute(&joined).unwrap_or(joined);
     };
-    let all = |files: &mut BTreeMap<String, PathBuf>| files.values_mut().for_each(root);
+    let all = |files: &mut BTreeMap<String, PathBuf>| files.values_mut().for_each(make_absolute);
     match &mut scenario.session_generator {
         Generator::Shipped { .. } => {}
         Generator::Wasm { path, files, .. } => {
-            root(path);
+            make_absolute(path);
             all(files);
         }
         Generator::Lua { files, .. } => all(files),
         Generator::Trace(trace) => {
-            root(&mut trace.keys.trace_file);
-            trace.keys.media_folder.iter_mut().for_each(root);
+            make_absolute(&mut trace.keys.trace_file);
+            trace.keys.media_folder.iter_mut().for_each(make_absolute);
             match &mut trace.flavor {
                 Flavor::Shipped { config, .. } => {
                     for key in FILE_KEYS {
                         let named = config.get(key).and_then(|value| value.as_str());
                         if let Some(mut path) = named.filter(|name| !name.is_empty()).map(PathBuf::from) {
-                            root(&mut path);
+                            make_absolute(&mut path);
                             config[key] = path.to_string_lossy().into_owned().into();
                         }
                     }
                 }
                 Flavor::Wasm { path, files, .. } => {
-                    root(path);
+                    make_absolute(path);
                     all(files);
                 }
                 Flavor::Lua { .. } => {}
@@ -45,19 +45,19 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
     }
     for evaluator in &mut scenario.evaluators {
         if let Evaluator::Wasm { path, files, .. } = evaluator {
-            root(path);
+            make_absolute(path);
             all(files);
         }
     }
     let client = &mut scenario.client;
-    client.chat_template.iter_mut().for_each(root);
+    client.chat_template.iter_mut().for_each(make_absolute);
     let own = client.targets.iter_mut().filter_map(|target| target.tls.as_mut());
     for tls in own.chain([&mut client.tls]) {
         let files = [&mut tls.ca_file, &mut tls.client_certificate, &mut tls.client_key];
-        files.into_iter().flatten().for_each(root);
+        files.into_iter().flatten().for_each(make_absolute);
     }
     if let Some(codec) = &mut client.codec {
-        root(&mut codec.path);
+        make_absolute(&mut codec.path);
         all(&mut codec.files);
     }
     if let Some(tokenizer) = &mut scenario.client.tokenizer {

@@ -23,27 +23,27 @@ use crate::failure::Failure;
 use crate::wiring::Wired;
 use crate::{builtin_evaluator, health_expectation, tokenizers};
 
-/// Requests on a page.
+/// Most requests on the page of a finished run.
 const PAGE_REQUESTS: usize = 20_000;
 
-/// Requests on the page of a run that goes on: it is made every second.
+/// Most requests on the live page, which is made every second.
 const LIVE_REQUESTS: usize = 3_000;
 
-/// What is to be computed, and what of it is known before the first event.
+/// The configuration of an analysis.
 pub(crate) struct Setup {
-    /// What the built-in metrics are measured with, and what is asked of them.
+    /// The built-in metrics and the objectives.
     pub(crate) metrics: MetricSetup,
-    /// What the scenario leads one to expect.
+    /// The expectations that health checks test.
     pub(crate) expected: Expected,
-    /// In which windows gaps are measured apart.
+    /// The windows in which gaps are measured separately.
     pub(crate) decode_windows: Option<DecodeWindowConfig>,
-    /// How recorded arrivals lie on the run's clock, of a run that replays a trace.
+    /// The mapping of recorded arrivals to the clock of the run, if it replays a trace.
     pub(crate) fidelity: Option<Option<FidelitySchedule>>,
-    /// Other tools in whose definitions the run is told.
+    /// Views of the run in the definitions of other tools.
     pub(crate) views: Vec<View>,
-    /// Another tool's files, and where they go.
+    /// Files in the format of another tool.
     pub(crate) exporting: Option<Exporting>,
-    /// What the page says of the run.
+    /// Facts about the run for its page.
     pub(crate) about: RunDescription,
 }
 
@@ -112,7 +112,7 @@ fn plugins(wired: &Wired) -> Vec<(String, WorkloadInfo)> {
     std::iter::once(workload).chain(evaluators).collect()
 }
 
-/// What has been computed so far.
+/// The state of an analysis.
 pub(crate) struct Analysis {
     evaluator: Evaluator,
     health: Health,
@@ -146,7 +146,7 @@ impl Analysis {
         }
     }
 
-    /// Without figures on the way, for a record that is read to its end.
+    /// An analysis without interim values, for a record that is read to its end.
     pub(crate) fn of_a_record(setup: Setup) -> Self {
         let analysis = Analysis::new(setup);
         Analysis {
@@ -155,7 +155,7 @@ impl Analysis {
         }
     }
 
-    /// Takes the next event.
+    /// Takes in the next event.
     pub(crate) fn on(&mut self, event: &Event) {
         self.evaluator.on(event);
         self.health.on(event);
@@ -176,7 +176,8 @@ impl Analysis {
                     windows.on(record);
                 }
                 if let Status::Failed { class, message } = &record.status
-                    // The table counts what was measured, and what was given up at the end is no failure of the server.
+                    // Only measured requests count, and requests cancelled at the end are no
+                    // failure of the server.
                     && record.measured
                     && *class != ErrorClass::Cancelled
                 {
@@ -193,12 +194,12 @@ impl Analysis {
         }
     }
 
-    /// Where the run stands, for the progress line.
+    /// Returns the interim values for the progress line.
     pub(crate) fn progress(&self, elapsed: f64, sessions_planned: Option<u64>) -> ProgressStats {
         builtin_evaluator::progress(&self.evaluator.live(), elapsed, sessions_planned)
     }
 
-    /// The page of a run that goes on.
+    /// Returns the live page.
     pub(crate) fn page_so_far(&self, state: RunState, elapsed: f64) -> PageData {
         page::in_progress(
             &self.about,
@@ -210,7 +211,7 @@ impl Analysis {
         )
     }
 
-    /// All that can be computed.
+    /// Computes the results.
     pub(crate) fn finish(self) -> RunAnalysis {
         let prefill_groups = self
             .prefill

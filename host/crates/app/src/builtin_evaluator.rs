@@ -1,4 +1,4 @@
-//! From the keys of a scenario's built-in evaluator to what measures.
+//! Converts the keys of a scenario's built-in evaluator to the configuration of its metrics.
 
 use veeksha_metrics::{
     Deadlines, DecodeWindowConfig, FidelitySchedule, Live, MinActiveRequests, Objectives, Setup,
@@ -14,7 +14,7 @@ use veeksha_scenario::{
 use crate::failure::Failure;
 use crate::objectives;
 
-/// What the built-in metrics are measured with.
+/// Returns the configuration of the metrics.
 pub fn setup(
     scenario: &Scenario,
     objectives: Objectives,
@@ -34,7 +34,7 @@ pub fn setup(
     })
 }
 
-/// The scenario with time slices of another length, in seconds.
+/// Returns the scenario with time slices of another length, in seconds.
 pub(crate) fn with_slice(mut scenario: Scenario, slice: f64) -> Scenario {
     let index = match objectives::performance(&scenario) {
         Some((index, _)) => index,
@@ -51,8 +51,9 @@ pub(crate) fn with_slice(mut scenario: Scenario, slice: f64) -> Scenario {
     scenario
 }
 
-/// The `config.yml` of a run with time slices of another length. The rest of its text stays: what Lua functions stood in it cannot be had
-/// from anywhere else. Where it names no length, a remark at its end does.
+/// Returns the `config.yml` of a run with time slices of another length. The rest of the text is
+/// kept, because it may describe Lua functions that cannot be recovered. If it sets no length, a
+/// comment at its end does.
 pub(crate) fn config_with_slice(config: &str, slice: f64) -> String {
     const KEY: &str = "slice_seconds:";
     let mut within = false;
@@ -78,13 +79,13 @@ pub(crate) fn config_with_slice(config: &str, slice: f64) -> String {
     lines.join("\n")
 }
 
-/// The keys of the built-in evaluator.
+/// Returns the keys of the built-in evaluator.
 pub fn performance(scenario: &Scenario) -> Performance {
     objectives::performance(scenario)
         .map_or_else(Performance::default, |(_, performance)| performance.clone())
 }
 
-/// In which windows gaps are measured apart, if they are.
+/// Returns the windows in which gaps are measured separately, if the scenario enables them.
 pub(crate) fn decode_windows(scenario: &Scenario) -> Option<DecodeWindowConfig> {
     let text = performance(scenario).text_channel;
     text.decode_window_enabled
@@ -113,7 +114,8 @@ fn windows(written: &Written) -> DecodeWindowConfig {
     }
 }
 
-/// How recorded arrivals lay on the clock of a run of this scenario, if it replayed a trace.
+/// Returns the mapping of recorded arrivals to the clock of the run; `None` if the scenario replays
+/// no trace, `Some(None)` if it ignores the recorded arrivals.
 pub(crate) fn fidelity(scenario: &Scenario) -> Option<Option<FidelitySchedule>> {
     if !matches!(scenario.session_generator, Generator::Trace(_)) {
         return None;
@@ -122,14 +124,14 @@ pub(crate) fn fidelity(scenario: &Scenario) -> Option<Option<FidelitySchedule>> 
         Traffic::FixedSchedule(fixed) => Some(FidelitySchedule {
             offset: (fixed.offset * 1e9) as Nanos,
             speedup: fixed.speedup,
-            // The trace counts from the first arrival that is replayed.
+            // Arrivals count from the first one that is replayed.
             first: Some(0),
         }),
         Traffic::Rate(_) | Traffic::Concurrent(_) => None,
     })
 }
 
-/// Where a run stands, for the progress line.
+/// Converts interim values for the progress line.
 pub(crate) fn progress(live: &Live, elapsed: f64, sessions_planned: Option<u64>) -> ProgressStats {
     ProgressStats {
         elapsed,

@@ -1,4 +1,5 @@
-//! An interface that a component knows: what its requests look like, and the plugin that reads the answers.
+//! Endpoints that are implemented by a component: the form of requests, and the plugin that decodes
+//! answers.
 
 use std::sync::Arc;
 
@@ -12,19 +13,19 @@ use crate::components;
 use crate::failure::Failure;
 use crate::source::Loaded;
 
-/// What a component says of its interface.
+/// An endpoint described by a component.
 pub(crate) struct Known {
-    /// Appended to the servers' addresses.
+    /// Path that is appended to the addresses of the servers.
     pub(crate) path: String,
     /// Headers of every request.
     pub(crate) headers: Vec<(String, String)>,
-    /// What requests look like.
+    /// The form of the requests.
     pub(crate) dialect: Dialect,
-    /// What reads the answers, and how they are cut for it.
+    /// The decoder of the answers, and their framing.
     pub(crate) codec: (Arc<dyn Codec>, Framing),
 }
 
-/// Loads the component and asks it for its interface.
+/// Loads a component and asks it for its endpoint.
 pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> Result<Known, Failure> {
     let (name, bytes) = components::file(loaded, &file.path, "client.codec.path")?;
     let plugin = components::load(loaded, &name, &bytes)?;
@@ -45,7 +46,7 @@ pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> 
         headers: shape.headers.clone(),
         request,
         framing: shape.framing,
-        // The plugin reads the answers.
+        // The plugin decodes the answers.
         answer: Pointers::default(),
     };
     let template = Template::of_requests(spec).map_err(|error| refuse(error.to_string()))?;

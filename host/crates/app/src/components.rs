@@ -1,4 +1,5 @@
-//! Loads components: compiles them or takes them from the cache, checks their configuration, and gives them what was granted.
+//! Loads components: compiles them or takes them from the cache, validates their configuration, and
+//! grants them host functions and files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::failure::Failure;
 use crate::source::{Loaded, read};
 use veeksha_present::terminal;
 
-/// The session generator in a component.
+/// Returns the session generator of a component.
 pub(crate) fn workload(
     loaded: &Loaded,
     name: &str,
@@ -25,7 +26,7 @@ pub(crate) fn workload(
     Ok(load(loaded, name, bytes)?.workload(config, grants(loaded, files, tokenizer))?)
 }
 
-/// Compiles a component, or takes it from the cache.
+/// Compiles a component or takes it from the cache.
 pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<Plugin, Failure> {
     let limits = &loaded.scenario.runtime.plugin_limits;
     let limits = Limits {
@@ -41,7 +42,8 @@ pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<Plugin, 
     Ok(engine.load(name, bytes)?)
 }
 
-/// The name and the bytes of a component's file; `key` is where the scenario names it.
+/// Reads a component's file and returns its name and bytes; `key` is the key of the scenario that
+/// names it.
 pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), Failure> {
     let path = loaded.folder().join(path);
     let shown = path.display();
@@ -51,7 +53,7 @@ pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, V
     Ok((name.into_owned(), bytes))
 }
 
-/// What a component may use.
+/// Returns the host functions and files that a component may use.
 pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokenizer: &Tokenizer) -> Grants {
     Grants {
         seed: loaded.scenario.seed,
@@ -64,8 +66,8 @@ pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokeniz
     }
 }
 
-/// A third party's component says in its schema what its configuration, at `key` of the scenario, may hold; it is checked before
-/// the component sees it.
+/// Validates the configuration of a third-party component, at `key` of the scenario, against the
+/// schema that the component provides.
 pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(), Failure> {
     match serde_json::from_str::<serde_json::Value>(config) {
         Ok(serde_json::Value::Object(_) | serde_json::Value::Null) => {}
@@ -85,7 +87,7 @@ pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(
     };
     let document = Document::from_yaml(config, key).map_err(Failure::usage)?;
     let mut problems = veeksha_scenario::check_value(&schema, &document.root, key);
-    // Their paths begin with the key; a line within it says nothing more.
+    // The paths begin with the key; a line number within the JSON is of no use.
     problems.iter_mut().for_each(|problem| problem.place = None);
     match problems.is_empty() {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Drives a target through a plan with the real clock: what `run` does, and what a self-test does once more with a twin.
+//! Carries out a plan against a target in real time: for a run, and once more for its self-test.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,11 @@ use crate::thread_watch::Watch;
 use crate::wiring::Wired;
 use veeksha_present::terminal;
 
-/// What threads were refused, in words, by whichever thread met it first.
+/// Scheduling requests that the system refused, as text; each only once.
 pub(crate) type Refused = Arc<Mutex<BTreeSet<String>>>;
 
-/// Runs a plan against a target until it ends. Everything that happens goes into `events`; what threads could not have of what was
-/// asked for them, into `refused`.
+/// Carries out a plan until it ends. Events go to `events`; scheduling requests that were refused
+/// go to `refused`.
 pub(crate) fn drive(
     scenario: &Scenario,
     wired: &mut Wired,
@@ -30,7 +30,7 @@ pub(crate) fn drive(
     control: &Control,
     refused: &Refused,
 ) -> Result<RunEnd, Failure> {
-    // Every stream is an open file, and the soft limit is often far below what the system allows.
+    // Every stream is an open file, and the soft limit is often far below the hard limit.
     if let Err(error) = veeksha_machine::raise_open_files() {
         terminal::err(format!("note: {error}"));
     }
@@ -62,8 +62,8 @@ pub(crate) fn drive(
     Ok(ended?)
 }
 
-/// What a thread does first, if the scenario asks for anything: its priority, and the core that it stays on. A thread that is refused
-/// says so and goes on without.
+/// Returns the first step of a thread, if the scenario requests one: its priority, and its core. A
+/// refused request is reported, and the thread continues without it.
 fn prepare(
     runtime: &Runtime,
     cores: &[u32],
@@ -91,7 +91,7 @@ fn prepare(
     })
 }
 
-/// Refuses cores that this process may not use before anything is sent.
+/// Validates the cores of a scenario before anything is sent.
 pub(crate) fn check_cores(runtime: &Runtime) -> Result<(), Failure> {
     let usable = veeksha_machine::usable_cores();
     for (key, cores) in [
@@ -101,7 +101,7 @@ pub(crate) fn check_cores(runtime: &Runtime) -> Result<(), Failure> {
         if let Some(core) = cores.iter().find(|core| !usable.contains(&(**core as usize))) {
             let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
             return Err(Failure::usage(format!(
-                "runtime.{key}: this process may not use core {core}; it may use {}",
+                "runtime.{key}: this process may not run on core {core}; use one of {}",
                 usable.join(", ")
             )));
         }

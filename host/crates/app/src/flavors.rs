@@ -1,4 +1,4 @@
-//! From a flavor as the scenario names it to what opens instances of it.
+//! Opens the flavor of a scenario's trace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::grants::lua_grants;
 use crate::shipped;
 use crate::source::Loaded;
 
-/// What opens instances of a scenario's flavor.
+/// Returns the factory of a scenario's flavor.
 pub(crate) fn factory(
     loaded: &Loaded,
     flavor: &Flavor,
@@ -57,7 +57,7 @@ pub(crate) fn factory(
     }
 }
 
-/// The keys of shipped flavors that name a file: naming it there is the user's grant.
+/// The keys of shipped flavors that name a file. Naming a file there grants it.
 pub(crate) const FILE_KEYS: [&str; 1] = ["corpus_file"];
 
 fn files_in(config: &Json) -> BTreeMap<String, PathBuf> {

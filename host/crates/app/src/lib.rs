@@ -70,7 +70,7 @@ pub use compat_output::CompatOptions;
 pub use conclusion::Conclusion;
 pub use evaluate::{EvaluateOptions, Reevaluation};
 pub use failure::{Failure, OUTPUT_DIR};
-pub use mode::Part;
+pub use mode::ShardSpec;
 pub use plan::{CheckedScenario, RunPlan, SimulationPlan, check, plan, plan_simulation};
 pub use recorded_run::RecordedRun;
 pub use run::{RunOptions, run, simulate};

@@ -1,4 +1,5 @@
-//! What is asked of a run: the scenario's objectives, or those of the command line, held against what can be measured.
+//! The objectives of a run: those of the scenario or of the command line, checked against the
+//! metrics of the run.
 
 use veeksha_metrics::{Catalogue, ObjectiveError, Objectives, Slo, Stated};
 use veeksha_model::MetricDefinition;
@@ -8,13 +9,13 @@ use veeksha_slo::Objective;
 use crate::failure::Failure;
 use crate::source::Loaded;
 
-/// What can be measured: the built-in metrics, and those that plugins define.
+/// Returns the built-in metrics and those of plugins.
 pub fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, Failure> {
     let mut catalogue = Catalogue::built_in();
     for definition in definitions {
-        if is_a_files_name(&definition.name) {
+        if is_reserved(&definition.name) {
             return Err(Failure::usage(format!(
-                "the plugin {}: the metric `{}` cannot have that name: a file of every run has it",
+                "the plugin {}: the metric name `{}` is reserved for a file of every run; choose another name",
                 definition.plugin, definition.name
             )));
         }
@@ -23,8 +24,8 @@ pub fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, Failure>
     Ok(catalogue)
 }
 
-/// Whether a metric's files would take the place of others in `metrics/`.
-fn is_a_files_name(name: &str) -> bool {
+/// Returns true if the files of a metric with this name would overwrite other files in `metrics/`.
+fn is_reserved(name: &str) -> bool {
     const TAKEN: [&str; 18] = [
         "chrome_trace",
         "concurrency_over_time",
@@ -51,10 +52,11 @@ fn is_a_files_name(name: &str) -> bool {
         || name.starts_with("dialect_")
 }
 
-/// The scenario's objectives; `judges` are the plugins that judge requests.
+/// Returns the objectives of a scenario; `request_checks` are the names of the plugins that check
+/// requests.
 pub fn of_scenario(
     loaded: &Loaded,
-    judges: Vec<String>,
+    request_checks: Vec<String>,
     catalogue: &Catalogue,
 ) -> Result<Objectives, Failure> {
     let Some((index, performance)) = performance(&loaded.scenario) else {
@@ -70,19 +72,19 @@ pub fn of_scenario(
             None => path,
         }
     };
-    Objectives::check(slos, goodput, judges, catalogue).map_err(|errors| refused(&errors, at))
+    Objectives::check(slos, goodput, request_checks, catalogue).map_err(|errors| refused(&errors, at))
 }
 
-/// The objectives of the command line, where it names any; else the scenario's.
+/// Returns the objectives of the command line, or those of the scenario if there are none.
 pub(crate) fn of_arguments(
     slos: &[String],
     goodput: &[String],
     loaded: &Loaded,
-    judges: Vec<String>,
+    request_checks: Vec<String>,
     catalogue: &Catalogue,
 ) -> Result<Objectives, Failure> {
     if slos.is_empty() && goodput.is_empty() {
-        return of_scenario(loaded, judges, catalogue);
+        return of_scenario(loaded, request_checks, catalogue);
     }
     let of_scenario = performance(&loaded.scenario).map(|(_, performance)| performance);
     let stated = match slos {
@@ -107,10 +109,10 @@ pub(crate) fn of_arguments(
         true => "--goodput".to_owned(),
         false => "--slo".to_owned(),
     };
-    Objectives::check(stated, conditions, judges, catalogue).map_err(|errors| refused(&errors, at))
+    Objectives::check(stated, conditions, request_checks, catalogue).map_err(|errors| refused(&errors, at))
 }
 
-/// The evaluator of the built-in metrics, and its place in the list.
+/// Returns the built-in evaluator, and its index in `evaluators`.
 pub(crate) fn performance(scenario: &Scenario) -> Option<(usize, &Performance)> {
     let evaluators = scenario.evaluators.iter().enumerate();
     evaluators

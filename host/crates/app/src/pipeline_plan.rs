@@ -1,4 +1,4 @@
-//! From what a scenario says of traffic, limits and threads to what the pipeline takes.
+//! Converts the traffic, limits and threads of a scenario to a plan of the pipeline.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The plan of a scenario: all of it, by threads that have not been prepared.
+/// Returns the plan of a scenario, for a whole run whose threads are not prepared yet.
 pub(crate) fn plan(scenario: &Scenario) -> Plan {
     let runtime = &scenario.runtime;
     let cores = cores();

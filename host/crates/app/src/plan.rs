@@ -9,7 +9,7 @@ use veeksha_transport::Target;
 use crate::absolute_paths::with_absolute_paths;
 use crate::drive::check_cores;
 use crate::failure::Failure;
-use crate::mode::{Mode, Part};
+use crate::mode::{Mode, ShardSpec};
 use crate::source::Loaded;
 use crate::wiring::{Wired, wire};
 use crate::{self_test, sim_profile, target};
@@ -39,15 +39,15 @@ impl RunPlan {
     }
 }
 
-/// Plans a run of `part` of a scenario. `named` is the file of the scenario, for messages. The
+/// Plans a run of `shard` of a scenario. `named` is the file of the scenario, for messages. The
 /// self-test is planned if the scenario or `self_test` requests it.
 ///
 /// # Errors
 /// If the scenario, one of its plugins or the target prevents the run.
-pub fn plan(mut loaded: Loaded, named: &Path, part: Part, self_test: bool) -> Result<RunPlan, Failure> {
+pub fn plan(mut loaded: Loaded, named: &Path, shard: ShardSpec, self_test: bool) -> Result<RunPlan, Failure> {
     check_cores(&loaded.scenario.runtime)?;
     let (mut target, simulator) = target::settle(&mut loaded, named)?;
-    let wired = wire(&mut loaded, Mode::Run(part))?;
+    let wired = wire(&mut loaded, Mode::Run(shard))?;
     target::complete(&mut target, &loaded, &wired)?;
     let self_test = self_test || loaded.scenario.certificate.self_test;
     if self_test {
@@ -80,17 +80,17 @@ impl SimulationPlan {
     }
 }
 
-/// Plans a run of `part` of a scenario in virtual time. The engine is the profile `profile`; without
+/// Plans a run of `shard` of a scenario in virtual time. The engine is the profile `profile`; without
 /// one, that of a `sim://` target, else `default`.
 ///
 /// # Errors
 /// If the scenario, one of its plugins or the profile prevents the run.
 pub fn plan_simulation(
     mut loaded: Loaded,
-    part: Part,
+    shard: ShardSpec,
     profile: Option<&str>,
 ) -> Result<SimulationPlan, Failure> {
-    let wired = wire(&mut loaded, Mode::Simulate(part))?;
+    let wired = wire(&mut loaded, Mode::Simulate(shard))?;
     let client = &loaded.scenario.client;
     let of_target = client
         .api_base

@@ -1,5 +1,5 @@
-//! Keeps account of every prompt of a run whose prompts may begin alike, so that each record says what an ideal prefix cache would have
-//! known of it.
+//! Tracks the prompts of a run that may share prefixes, so that each record contains the number of
+//! tokens that an ideal prefix cache would have known.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,22 +10,23 @@ use veeksha_pipeline::EventEntry;
 use veeksha_prefix::PrefixLedger;
 use veeksha_prompt::Tokenizer;
 
-/// Counts of verbatim texts that are kept; a conversation repeats its texts with each turn.
+/// Most token counts of verbatim texts that are cached; a conversation repeats its texts with each
+/// turn.
 const COUNTS: usize = 1 << 16;
 
-/// The prompts so far, and what was known of those that are on their way.
+/// The prompts so far, and the ideal cache hits of the requests in flight.
 pub(crate) struct Prefixes {
     tokenizer: Tokenizer,
     ledger: PrefixLedger,
     ideal: HashMap<RequestId, u32>,
-    /// Requests whose end was heard of before their dispatch: the dispatcher speaks after it has sent, and a quick answer may
-    /// overtake it.
+    /// Finished requests whose dispatch has not arrived yet: the dispatcher reports after it has
+    /// sent, so a quick answer may overtake its report.
     early: HashMap<RequestId, EventEntry>,
     counts: std::cell::RefCell<HashMap<u64, u32>>,
 }
 
 impl Prefixes {
-    /// Nothing but what the warm-up sends is known.
+    /// An empty cache, except for the prompts of the warm-up.
     pub(crate) fn new(tokenizer: Tokenizer, warmup: &[Session]) -> Self {
         let mut prefixes = Prefixes {
             tokenizer,
@@ -41,8 +42,8 @@ impl Prefixes {
         prefixes
     }
 
-    /// Takes in an entry and gives back what can be passed on now, in order: prompts are seen in the order of dispatch, and
-    /// records are completed with what was known of theirs.
+    /// Takes in an entry and returns those that can be passed on now, in order: prompts are added
+    /// in the order of their dispatch, and records are completed with their ideal cache hits.
     pub(crate) fn take(&mut self, mut entry: EventEntry) -> Vec<EventEntry> {
         match &mut entry.event {
             Event::Dispatched { request, .. } => {

@@ -1,4 +1,4 @@
-//! What turns segments into text: tokenizer, salt, chat template, media.
+//! Prepares the conversion of segments to text: tokenizer, salt, chat template, media.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::source::Loaded;
 use crate::tokenizers::Found;
 use veeksha_present::terminal;
 
-/// The materializer of a run.
+/// Returns the materializer of a run.
 pub fn materializer(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result<Materializer, Failure> {
     let tokenizer = found.tokenizer.clone();
     let name = tokenizer.name().to_owned();
@@ -24,14 +24,14 @@ pub fn materializer(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result
             PromptLength::Content => PromptTarget::Content,
             PromptLength::Wrapped => PromptTarget::Wrapped,
         };
-        says_what_it_is_given(&template)?;
+        check_template(&template)?;
         materializer = materializer.with_template(template, target);
     }
     Ok(materializer.with_media(media(loaded)?))
 }
 
-/// A template that drops or doubles what a user says would be measured as something else.
-fn says_what_it_is_given(template: &ChatTemplate) -> Result<(), Failure> {
+/// Refuses a template that drops or repeats the user's message: it would change what is measured.
+fn check_template(template: &ChatTemplate) -> Result<(), Failure> {
     const MARK: &str = "veeksha chat template check";
     let refuse = |what: String| {
         Err(Failure::usage(format!(
@@ -42,22 +42,22 @@ fn says_what_it_is_given(template: &ChatTemplate) -> Result<(), Failure> {
     match template.render(&[(Role::User, MARK)], true) {
         Ok(text) => match text.matches(MARK).count() {
             1 => Ok(()),
-            0 => refuse("it leaves out what the user says".into()),
-            times => refuse(format!("it repeats what the user says {times} times")),
+            0 => refuse("it omits the user's message".into()),
+            times => refuse(format!("it repeats the user's message {times} times")),
         },
-        Err(error) => refuse(format!("it refuses a single user message: {error}")),
+        Err(error) => refuse(format!("it rejects a single user message: {error}")),
     }
 }
 
-/// Says of which requests the chat template could not do what was asked.
+/// Reports the requests for which the chat template could not be used as configured.
 pub(crate) fn report(materializer: &Materializer) {
     let notes = materializer.template_notes();
     for (count, what) in [
         (
             notes.refused,
-            "refused by the chat template and counted without it",
+            "rejected by the chat template and counted without it",
         ),
-        (notes.too_short, "too short to make room for the chat template"),
+        (notes.too_short, "too short for the chat template"),
     ] {
         if count > 0 {
             terminal::err(format!(
@@ -69,7 +69,8 @@ pub(crate) fn report(materializer: &Materializer) {
     }
 }
 
-/// The files that messages may name: those that the scenario grants by name, and those in a trace's media folder.
+/// Returns the files that messages may refer to: those granted by name, and those in the media
+/// folder of a trace.
 fn media(loaded: &Loaded) -> Result<MediaStore, Failure> {
     let (files, folder) = match &loaded.scenario.session_generator {
         Generator::Shipped { .. } => (BTreeMap::new(), None),

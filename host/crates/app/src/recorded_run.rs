@@ -1,4 +1,4 @@
-//! The folder of an earlier run: its record, and the scenario that it was of.
+//! The folder of a finished run: its record and its scenario.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,27 +14,27 @@ use crate::recording::digest_of_config;
 use crate::source::{Loaded, Source, read};
 use crate::sweep_manifest;
 
-/// An earlier run.
+/// A finished run.
 pub struct RecordedRun {
-    /// What happened in it.
+    /// The events of the run.
     pub record: Record,
-    /// Its scenario, as far as it can be had from `config.yml`: Lua functions are not in there.
+    /// The scenario, as far as `config.yml` describes it; Lua functions are not part of it.
     pub loaded: Loaded,
-    /// The Lua evaluators that judged its requests: what they said is in the record.
+    /// The Lua evaluators that checked requests; their results are in the record.
     pub lua_request_checks: Vec<String>,
-    /// The Lua evaluators that judged the run itself: what they said is in the record.
+    /// The Lua evaluators that checked the run; their verdicts are in the record.
     pub lua_slo_checks: Vec<String>,
-    /// What the user should know of the record: what of it is missing.
+    /// Remarks about missing parts of the record.
     pub notes: Vec<String>,
-    /// What the user should know of the scenario: why it is not known.
+    /// Remarks about the scenario, for example why it is unknown.
     pub about_scenario: Vec<String>,
-    /// Why the scenario is not known, and with it what was asked of the run, if so: defaults stand in its place.
+    /// The reason why the scenario and its objectives are unknown; defaults are used then.
     pub unknown: Option<String>,
-    /// The Lua evaluators, whose functions are not there to be called again.
+    /// The Lua evaluators, whose functions cannot be called again.
     pub lua_evaluators: Vec<String>,
-    /// `config.yml` as it is; empty if it cannot be read.
+    /// Returns the text of `config.yml`, or the reason why there is none.
     pub config: String,
-    /// Whether a request was among the events that were shown last.
+    /// Set if the last pass over the record contained a request.
     request_seen: bool,
 }
 
@@ -42,65 +42,67 @@ impl RecordedRun {
     /// Opens the folder of a run.
     pub fn open(folder: &Path, no_cache: bool) -> Result<RecordedRun, Failure> {
         let record = Record::open(folder).map_err(|error| match sweep_manifest::is_sweep(folder) {
-            true => sweep_manifest::is_no_run(folder),
+            true => sweep_manifest::not_a_run(folder),
             false => Failure::usage(error),
         })?;
-        let mut told = Told::default();
-        let loaded = scenario(folder, no_cache, &mut told)?;
+        let mut findings = Findings::default();
+        let loaded = scenario(folder, no_cache, &mut findings)?;
         let mut notes = Vec::new();
         let info = record.info();
         if !info.complete {
             notes.push(match info.cut_after {
                 Some(at) => format!(
-                    "the record was cut short after {}: what is there is evaluated",
+                    "the record ends after {}: only that part is evaluated",
                     veeksha_report::duration(at as f64 / 1e9)
                 ),
-                None => "the record is not complete: what is there is evaluated".to_owned(),
+                None => "the record is incomplete: only its readable part is evaluated".to_owned(),
             });
         }
         notes.extend(info.damaged.iter().cloned());
-        let is_another = |digest: &String| *digest != digest_of_config(&told.config);
-        if !told.config.is_empty() && info.config.as_ref().is_some_and(is_another) {
-            told.about_scenario.insert(
+        let is_another = |digest: &String| *digest != digest_of_config(&findings.config);
+        if !findings.config.is_empty() && info.config.as_ref().is_some_and(is_another) {
+            findings.about_scenario.insert(
                 0,
-                "config.yml is not the one that the run was recorded with (it was edited, or is another run's): what it asks for is \
-                 taken as it stands"
+                "config.yml is not the one that the run was recorded with (it was edited, or is that of another \
+                 run): it is used as it is"
                     .to_owned(),
             );
         }
         Ok(RecordedRun {
             record,
             loaded,
-            lua_request_checks: told.lua_request_checks,
-            lua_slo_checks: told.lua_slo_checks,
+            lua_request_checks: findings.lua_request_checks,
+            lua_slo_checks: findings.lua_slo_checks,
             notes,
-            about_scenario: told.about_scenario,
-            unknown: told.unknown,
-            lua_evaluators: told.lua_evaluators,
-            config: told.config,
+            about_scenario: findings.about_scenario,
+            unknown: findings.unknown,
+            lua_evaluators: findings.lua_evaluators,
+            config: findings.config,
             request_seen: false,
         })
     }
 
-    /// Whether the run was recorded to its end and everything of it is there, as far as it was read.
+    /// Returns true if the record is complete, as far as it was read.
     pub fn is_whole(&self) -> bool {
         self.record.info().complete
     }
 
-    /// Whether no request could be read, although events of the record are lost: after [`RecordedRun::for_each`].
+    /// Returns true if no request could be read although events are lost. Valid after
+    /// [`RecordedRun::for_each`].
     pub(crate) fn requests_unread(&self) -> bool {
         !self.request_seen && self.record.info().lost > 0
     }
 
-    /// Whether some of it cannot be read, or is not there, as far as it was read.
+    /// Returns true if a part of the record is unreadable or missing, as far as it was read.
     pub fn is_damaged(&self) -> bool {
         !self.record.info().damaged.is_empty()
     }
 
-    /// The metrics of plugins that the record has samples of: they are told before the first request is sent.
+    /// Returns the plugin metrics that the record has samples of. Their definitions precede the
+    /// first request.
     pub fn definitions(&mut self) -> Result<Vec<MetricDefinition>, Failure> {
         let mut definitions = Vec::new();
-        // Whether it was read to its end makes no difference.
+        // The result does not depend on whether the record was read to its end.
         let _ = self
             .record
             .for_each(|event| match event {
@@ -115,7 +117,7 @@ impl RecordedRun {
         Ok(definitions)
     }
 
-    /// Shows every event of the record, in its order.
+    /// Calls `on` for every event of the record, in order.
     pub fn for_each(&mut self, mut on: impl FnMut(&Event)) -> Result<(), Failure> {
         let mut request_seen = false;
         let read = self.record.for_each(|event| {
@@ -134,9 +136,9 @@ impl RecordedRun {
     }
 }
 
-/// What comes to light while a scenario is read again.
+/// What is found out while a scenario is read again.
 #[derive(Default)]
-struct Told {
+struct Findings {
     about_scenario: Vec<String>,
     unknown: Option<String>,
     lua_evaluators: Vec<String>,
@@ -145,17 +147,18 @@ struct Told {
     config: String,
 }
 
-impl Told {
+impl Findings {
     fn is_unknown(&mut self, why: String) {
         self.about_scenario.push(why.clone());
         self.unknown = Some(why);
     }
 }
 
-const UNKNOWN: &str = "what the scenario asked for is not known, and defaults stand in its place";
+const UNKNOWN: &str = "the scenario is unknown and defaults are used";
 
-/// The scenario in `config.yml`. What cannot be read leaves the defaults: a record is worth evaluating without it.
-fn scenario(folder: &Path, no_cache: bool, told: &mut Told) -> Result<Loaded, Failure> {
+/// Reads the scenario in `config.yml`. What cannot be read is replaced by defaults: a record can be
+/// evaluated without its scenario.
+fn scenario(folder: &Path, no_cache: bool, findings: &mut Findings) -> Result<Loaded, Failure> {
     let defaults = || {
         let nothing = Document::from_yaml("", "config.yml").map_err(Failure::internal)?;
         Source::of(nothing, folder.to_owned()).settle(&[], &[], no_cache)
@@ -163,26 +166,26 @@ fn scenario(folder: &Path, no_cache: bool, told: &mut Told) -> Result<Loaded, Fa
     let text = match config_text(folder) {
         Ok(text) => text,
         Err(why) => {
-            told.is_unknown(format!("{why}: {UNKNOWN}"));
+            findings.is_unknown(format!("{why}: {UNKNOWN}"));
             return defaults();
         }
     };
-    told.config.clone_from(&text);
+    findings.config.clone_from(&text);
     let document = Document::from_yaml(&text, "config.yml").map_err(Failure::usage);
     let made_by_lua = document.as_ref().ok().and_then(lua_sessions);
-    let document = document.map(|document| without_functions(document, told));
+    let document = document.map(|document| without_functions(document, findings));
     let loaded =
         document.and_then(|document| Source::of(document, folder.to_owned()).settle(&[], &[], no_cache));
     match loaded {
         Ok(mut loaded) => {
-            // Nobody makes sessions of it; but what is expected of a run depends on what made them.
+            // No sessions are generated, but the expectations depend on the generator.
             if let Some(generator) = made_by_lua {
                 loaded.scenario.session_generator = generator;
             }
             Ok(loaded)
         }
         Err(failure) => {
-            told.is_unknown(format!(
+            findings.is_unknown(format!(
                 "config.yml is not a scenario of this version, so {UNKNOWN}: {}",
                 failure.message
             ));
@@ -201,12 +204,12 @@ fn config_text(folder: &Path) -> Result<String, String> {
     }
 }
 
-/// The scenario without what stands for Lua functions in it.
-fn without_functions(mut document: Document, told: &mut Told) -> Document {
+/// Removes the parts that describe Lua functions.
+fn without_functions(mut document: Document, findings: &mut Findings) -> Document {
     let Value::Map(entries) = &mut document.root.value else {
         return document;
     };
-    // Sessions are not made again.
+    // Sessions are not generated again.
     entries.retain(|(key, node)| !(key == "session_generator" && is_lua(node)));
     for (key, node) in entries.iter_mut() {
         if key == "session_generator"
@@ -226,12 +229,12 @@ fn without_functions(mut document: Document, told: &mut Told) -> Document {
         evaluators.retain(|evaluator| {
             if is_lua(evaluator) {
                 if evaluator.get("good").is_some() {
-                    told.lua_request_checks.push(name_of(evaluator));
+                    findings.lua_request_checks.push(name_of(evaluator));
                 }
                 if evaluator.get("check").is_some() {
-                    told.lua_slo_checks.push(name_of(evaluator));
+                    findings.lua_slo_checks.push(name_of(evaluator));
                 }
-                told.lua_evaluators.push(name_of(evaluator));
+                findings.lua_evaluators.push(name_of(evaluator));
             }
             !is_lua(evaluator)
         });
@@ -253,7 +256,7 @@ fn is_lua(node: &Node) -> bool {
     matches!(node.get("type").map(|kind| &kind.value), Some(Value::Text(kind)) if kind == "lua")
 }
 
-/// The generator of a scenario whose sessions a Lua function made.
+/// Returns the generator of a scenario whose sessions were generated by a Lua function.
 fn lua_sessions(document: &Document) -> Option<Generator> {
     let generator = document
         .root

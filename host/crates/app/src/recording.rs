@@ -12,7 +12,8 @@ use veeksha_record::{RecordError, Recorder};
 
 use crate::failure::Failure;
 
-/// Owns the thread. Dropping it without [`Recording::finish`] leaves the parts that are written.
+/// Owns the thread. If this is dropped without [`Recording::finish`], the parts written so far
+/// remain.
 pub(crate) struct Recording {
     events: Option<Sender<Arc<Event>>>,
     thread: JoinHandle<Result<(), RecordError>>,
@@ -27,10 +28,10 @@ impl Recording {
             .of_config(digest_of_config(config));
         let (events, inbox) = unbounded();
         let failure = Arc::new(OnceLock::new());
-        let told = Arc::clone(&failure);
+        let first_failure = Arc::clone(&failure);
         let thread = std::thread::Builder::new()
             .name("record-columns".into())
-            .spawn(move || write(recorder, &inbox, &told))
+            .spawn(move || write(recorder, &inbox, &first_failure))
             .map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))?;
         Ok(Recording {
             events: Some(events),
@@ -39,20 +40,20 @@ impl Recording {
         })
     }
 
-    /// Has an event written; never waits for the disk.
+    /// Queues an event; never waits for the disk.
     pub(crate) fn record(&self, event: &Arc<Event>) {
         if let Some(events) = &self.events {
-            // If the thread is gone, `finish` says why.
+            // `finish` reports a thread that is gone.
             let _ = events.send(Arc::clone(event));
         }
     }
 
-    /// What went wrong first, if anything did so far.
+    /// Returns the first error so far.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// Waits until the record is whole.
+    /// Waits until the record is complete.
     pub(crate) fn finish(mut self) -> Result<(), String> {
         self.events = None;
         match self.thread.join() {
@@ -62,18 +63,18 @@ impl Recording {
     }
 }
 
-/// What the record says of the `config.yml` beside it.
+/// Returns the digest of `config.yml` in the record.
 pub(crate) fn digest_of_config(config: &str) -> String {
     blake3::hash(config.as_bytes()).to_hex().to_string()
 }
 
-/// What the record says it was written by.
+/// The program that wrote the record.
 const PROGRAM: &str = concat!("veeksha-host ", env!("CARGO_PKG_VERSION"));
 
 fn write(
     mut recorder: Recorder,
     inbox: &Receiver<Arc<Event>>,
-    told: &OnceLock<String>,
+    first_failure: &OnceLock<String>,
 ) -> Result<(), RecordError> {
     let clock = RunClock::starting_now();
     loop {
@@ -88,7 +89,7 @@ fn write(
         // The recorder keeps what the disk refuses and writes it later, so only its end decides
         // whether anything was lost.
         if let Err(error) = written {
-            told.get_or_init(|| error.to_string());
+            first_failure.get_or_init(|| error.to_string());
         }
     }
     recorder.finish()

@@ -1,4 +1,4 @@
-//! What may be secret is not shown: neither on the terminal nor in files.
+//! Redacts secrets before anything is printed or written.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,14 @@ use serde_json::Value;
 use veeksha_model::{REDACTED, redact_address};
 use veeksha_scenario::Setting;
 
-/// The settings of all runs of a sweep as they may be shown. Values of a key that look alike then are told apart by their place among them:
-/// `*** (1st)`, `*** (2nd)`. A digest would tell them apart, too, and give short ones away.
-pub(crate) fn mask<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
+/// Redacts the settings of all runs of a sweep. Values of a key that look alike afterwards are
+/// numbered by their position: `*** (1st)`, `*** (2nd)`. A digest would distinguish them too, but
+/// reveal short secrets.
+pub(crate) fn redact<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
     let mut alike: HashMap<(String, String), Vec<Value>> = HashMap::new();
-    let mut masked = Vec::new();
+    let mut redacted = Vec::new();
     for setting in settings {
-        let shown = masked_value(setting);
+        let shown = redacted_value(setting);
         let value = std::mem::replace(&mut setting.value, shown);
         let key = (setting.path.clone(), setting.value.to_string());
         let values = alike.entry(key.clone()).or_default();
@@ -21,21 +22,21 @@ pub(crate) fn mask<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
             values.push(value);
             values.len() - 1
         });
-        masked.push((setting, key, place));
+        redacted.push((setting, key, place));
     }
-    for (setting, key, place) in masked {
+    for (setting, key, place) in redacted {
         if alike.get(&key).is_some_and(|values| values.len() > 1) {
             number_within(&mut setting.value, place + 1);
         }
     }
 }
 
-/// Whether something was removed from the text of a setting.
-pub fn is_masked(text: &str) -> bool {
+/// Returns true if something was removed from the text of a setting.
+pub fn is_redacted(text: &str) -> bool {
     text.contains(REDACTED)
 }
 
-/// Whether the text of a setting has the place of what was removed from it among others that look like it.
+/// Returns true if the text of a setting has the position of its redacted value.
 pub fn is_numbered(text: &str) -> bool {
     let mut ordinals = text.split(" (").skip(1).filter_map(|rest| rest.split(')').next());
     ordinals.any(|ordinal| {
@@ -44,23 +45,23 @@ pub fn is_numbered(text: &str) -> bool {
     })
 }
 
-fn masked_value(setting: &Setting) -> Value {
+fn redacted_value(setting: &Setting) -> Value {
     if is_secret(&setting.path) {
         return REDACTED.into();
     }
     let mut value = setting.value.clone();
-    mask_within(&mut value);
+    redact_within(&mut value);
     value
 }
 
-/// Puts the place behind whatever lacks something.
+/// Appends the position to each redacted text.
 fn number_within(value: &mut Value, place: usize) {
     match value {
         Value::Object(entries) => entries
             .iter_mut()
             .for_each(|(_, value)| number_within(value, place)),
         Value::Array(items) => items.iter_mut().for_each(|value| number_within(value, place)),
-        Value::String(text) if is_masked(text) => *text += &format!(" ({})", nth(place)),
+        Value::String(text) if is_redacted(text) => *text += &format!(" ({})", nth(place)),
         _ => {}
     }
 }
@@ -77,12 +78,12 @@ fn nth(place: usize) -> String {
     format!("{place}{ending}")
 }
 
-/// A command as it was typed, but for what may be secret in it.
+/// Returns a command line without its secrets.
 pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut hidden = false;
     for word in typed {
-        // The parameters of an address are not keys of ours.
+        // The parameters of an address are not keys of a scenario.
         let assignment = word.split_once('=').filter(|(name, _)| !name.contains("://"));
         match assignment {
             _ if hidden => words.push(REDACTED.to_owned()),
@@ -95,7 +96,7 @@ pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
     words.join(" ")
 }
 
-/// A text that may be an address.
+/// Redacts a text that may be an address.
 fn shown(text: &str) -> String {
     match text.contains("://") {
         true => redact_address(text),
@@ -109,17 +110,17 @@ fn is_secret(path: &str) -> bool {
     words.iter().any(|word| path.contains(word))
 }
 
-fn mask_within(value: &mut Value) {
+fn redact_within(value: &mut Value) {
     match value {
         Value::Object(entries) => {
             for (key, value) in entries {
                 match is_secret(key) {
                     true => *value = REDACTED.into(),
-                    false => mask_within(value),
+                    false => redact_within(value),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(mask_within),
+        Value::Array(items) => items.iter_mut().for_each(redact_within),
         Value::String(text) => *text = shown(text),
         _ => {}
     }
@@ -131,13 +132,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn secrets_that_are_swept_are_not_told() {
+    fn redacts_swept_secrets() {
         let told = |path: &str, value: Value| {
             let mut setting = Setting {
                 path: path.to_owned(),
                 value,
             };
-            mask(std::iter::once(&mut setting));
+            redact(std::iter::once(&mut setting));
             setting.value
         };
         assert_eq!(told("client.api_key", json!("sk-1")), json!("***"));
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_look_alike_without_their_secrets_are_told_apart_by_their_place() {
+    fn numbers_values_that_look_alike_when_redacted() {
         let told = |path: &str, values: &[Value]| -> Vec<Value> {
             let mut settings: Vec<Setting> = values
                 .iter()
@@ -166,10 +167,10 @@ mod tests {
                     value: value.clone(),
                 })
                 .collect();
-            mask(settings.iter_mut());
+            redact(settings.iter_mut());
             settings.into_iter().map(|setting| setting.value).collect()
         };
-        // As in a sweep over two keys, where each value comes several times.
+        // As in a sweep over two keys, where each value occurs several times.
         assert_eq!(
             told(
                 "client.headers.x-route",
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_known_by_their_look() {
+    fn recognizes_numbered_values() {
         let all: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(nth).to_vec();
         assert_eq!(all.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
         for text in [
@@ -222,15 +223,15 @@ mod tests {
             "http://h?k=*** (112th)",
             r#"{"api_key":"*** (3rd)"}"#,
         ] {
-            assert!(is_masked(text) && is_numbered(text), "{text}");
+            assert!(is_redacted(text) && is_numbered(text), "{text}");
         }
         for text in ["***", "*** (1)", "*** (1th)", "*** ()", "http://h?k=***"] {
-            assert!(is_masked(text) && !is_numbered(text), "{text}");
+            assert!(is_redacted(text) && !is_numbered(text), "{text}");
         }
     }
 
     #[test]
-    fn secrets_of_the_command_line_are_not_told() {
+    fn redacts_secrets_on_the_command_line() {
         let typed = "veeksha-host run a.lua --client.api_key sk-1 --set client.headers.x=sk-2 --client.api_key=sk-3 --seed 4 \
                      --client.api_base http://u:p@h/v1?key=k --live-token abc";
         let told = shown_command(typed.split_whitespace().map(str::to_owned));

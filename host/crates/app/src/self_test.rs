@@ -1,5 +1,6 @@
-//! The self-test: a twin of the target, on this machine, whose timings are known, measured at the run's own rate by the very same
-//! client. What the client says of it, held against what the twin wrote down itself, is the client's error.
+//! The self-test: measures a reference server with known timings, on this machine and at the rate
+//! of the run, with the same client. The difference between the client's times and those in the
+//! server's own log is the error of the client.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -20,55 +21,56 @@ use veeksha_simulator::TruthRecord;
 use crate::cores::cores;
 use crate::drive::{Refused, drive};
 use crate::failure::Failure;
-use crate::mode::{Mode, Part};
+use crate::mode::{Mode, ShardSpec};
 use crate::source::Source;
 use crate::target;
 use crate::wiring;
 use veeksha_present::terminal;
 
-/// Fewer requests say nothing of a tail.
-const FEWEST: f64 = 100.0;
+/// Fewest requests; fewer say nothing about a tail.
+const MIN_REQUESTS: f64 = 100.0;
 
-/// More are no better, and only take memory.
-const MOST: f64 = 200_000.0;
+/// Most requests; more only take memory.
+const MAX_REQUESTS: f64 = 200_000.0;
 
-/// A twin is slowed down to this at most: the client's error does not grow with the target's patience, but the test would.
-const LONGEST_GAP: f64 = 0.1;
-const LONGEST_TTFC: f64 = 1.0;
+/// Longest times of the reference server: the error of the client does not grow with them, but the
+/// duration of the test does.
+const MAX_GAP: f64 = 0.1;
+const MAX_TTFC: f64 = 1.0;
 
-/// What the twin is like: the run, in a few numbers.
+/// The workload and timings of the reference server: a summary of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Likeness {
-    /// Requests a second.
+struct Reference {
+    /// Requests per second.
     rate: f64,
-    /// How many.
+    /// Number of requests.
     requests: u64,
     /// Seconds to the first chunk.
     ttfc: f64,
     /// Seconds between chunks.
     gap: f64,
-    /// Tokens of a prompt.
+    /// Tokens per prompt.
     prompt: u64,
-    /// Tokens of an answer.
+    /// Tokens per answer.
     output: u64,
 }
 
-impl Likeness {
-    /// The twin of a run, for a test of so many seconds; `None` of a run without answers.
+impl Reference {
+    /// Summarizes a run for a test of this many seconds; `None` if the run has no answers.
     fn of(evaluation: &Evaluation, seconds: f64) -> Option<Self> {
         let p50 = |metric| evaluation.metric(metric).map(|summary| summary.p50);
         let window = evaluation.throughput.window_seconds?;
         let ttfc = p50(Metric::Ttfc)?;
         let rate = evaluation.counts.requests as f64 / window.max(1e-3);
-        // A slow run would give too few requests to say anything; a faster twin can only look worse.
-        let requests = (rate * seconds).clamp(FEWEST, MOST);
-        let gap = p50(Metric::Tbc).unwrap_or(0.01).clamp(1e-4, LONGEST_GAP);
-        // The tail of the answers must not outlast the test itself.
+        // A slow run would give too few requests; a higher rate can only increase the error.
+        let requests = (rate * seconds).clamp(MIN_REQUESTS, MAX_REQUESTS);
+        let gap = p50(Metric::Tbc).unwrap_or(0.01).clamp(1e-4, MAX_GAP);
+        // The last answers must not outlast the test.
         let longest = (seconds / gap).clamp(2.0, 512.0);
-        Some(Likeness {
+        Some(Reference {
             rate: requests / seconds,
             requests: requests.round() as u64,
-            ttfc: ttfc.clamp(1e-4, LONGEST_TTFC),
+            ttfc: ttfc.clamp(1e-4, MAX_TTFC),
             gap,
             prompt: p50(Metric::PromptTokens)
                 .unwrap_or(32.0)
@@ -81,11 +83,12 @@ impl Likeness {
         })
     }
 
-    /// The scenario that sends it: the client's own settings, another workload.
+    /// The scenario of the test: the run's client settings with another workload.
     fn scenario(&self, like: &Scenario, api_base: &str, threads: usize) -> Value {
         let (client, runtime) = (&like.client, &like.runtime);
         let kind = match client.kind {
-            // The twin does not know what only this scenario describes; the client reads either in the same way.
+            // The reference server does not know endpoints that only this scenario describes; the
+            // client reads either in the same way.
             ClientKind::Template | ClientKind::Wasm => ClientKind::OpenaiChatCompletions,
             known => known,
         };
@@ -125,28 +128,29 @@ impl Likeness {
     }
 }
 
-/// Finds out before the run whether a twin can be measured after it.
+/// Checks before the run whether a self-test is possible.
 pub(crate) fn check() -> Result<(), Failure> {
     tempfile::tempdir().map(drop).map_err(|error| {
         Failure::usage(format!(
-            "a self-test needs a temporary folder, and none can be made: {error}"
+            "the self-test needs a temporary folder, which cannot be made: {error}"
         ))
-        .hinted("set TMPDIR to a folder that can be written to")
+        .hinted("set TMPDIR to a writable folder")
     })
 }
 
-/// Measures a twin of a run, unless the run has no answers to be like.
+/// Measures the reference server, unless the run has no answers. `program` is the `veeksha-host`
+/// binary, which serves it.
 pub(crate) fn measure(
     scenario: &Scenario,
     evaluation: &Evaluation,
     program: Option<&Path>,
     control: &Control,
 ) -> Result<Option<SelfTest>, Failure> {
-    let Some(like) = Likeness::of(evaluation, scenario.certificate.self_test_seconds) else {
+    let Some(like) = Reference::of(evaluation, scenario.certificate.self_test_seconds) else {
         return Ok(None);
     };
     terminal::err(format!(
-        "self-test: {} at {:.1} a second against a twin on this machine",
+        "self-test: {} at {:.1} per second against a reference server on this machine",
         terminal::counted(like.requests, "request"),
         like.rate
     ));
@@ -155,20 +159,21 @@ pub(crate) fn measure(
     let Some(program) = program else {
         return Err(failed("it needs the path of the veeksha-host program"));
     };
-    let twin = Twin::start(program, &like, &truth)?;
+    let twin = ReferenceServer::start(program, &like, &truth)?;
     let (records, origin) = send(&like, scenario, &twin.api_base, control)?;
     twin.stop();
     let truth = std::fs::read_to_string(&truth).map_err(failed)?;
     let truth: Vec<TwinRequest> = truth
         .lines()
         .filter_map(|line| TruthRecord::from_line(line).ok())
-        .filter_map(|record| on_the_runs_clock(record, origin))
+        .filter_map(|record| on_run_clock(record, origin))
         .collect();
     Ok(Some(compare(&records, &truth)))
 }
 
-/// What the twin saw of one request. Its clock is the machine's; the run's zero is `origin` on it.
-fn on_the_runs_clock(record: TruthRecord, origin: Nanos) -> Option<TwinRequest> {
+/// Converts a request in the server's log. Its clock is the machine's, on which the run starts at
+/// `origin`.
+fn on_run_clock(record: TruthRecord, origin: Nanos) -> Option<TwinRequest> {
     let relative = |at: Nanos| at.saturating_sub(origin);
     Some(TwinRequest {
         id: record.request_id?,
@@ -182,9 +187,9 @@ fn on_the_runs_clock(record: TruthRecord, origin: Nanos) -> Option<TwinRequest> 
     })
 }
 
-/// Sends the twin's workload; gives back the records and the run's zero on the machine's clock.
+/// Sends the workload. Returns the records, and the start of the run on the machine's clock.
 fn send(
-    like: &Likeness,
+    like: &Reference,
     scenario: &Scenario,
     api_base: &str,
     control: &Control,
@@ -196,7 +201,7 @@ fn send(
     let document = Document::from_yaml(&text, "self-test").map_err(Failure::internal)?;
     let mut loaded = Source::of(document, ".".into()).settle(&[], &[], false)?;
     let (target, _) = target::settle(&mut loaded, Path::new("self-test"))?;
-    let mut wired = wiring::wire(&mut loaded, Mode::Run(Part::default()))?;
+    let mut wired = wiring::wire(&mut loaded, Mode::Run(ShardSpec::default()))?;
     let (events, inbox) = unbounded::<EventEntry>();
     let collector = std::thread::Builder::new()
         .name("collector".into())
@@ -228,20 +233,21 @@ fn send(
     ended.map(|_| collected)
 }
 
-/// The twin: the simulated engine in a process of its own, so that it does not share the client's threads.
-struct Twin {
+/// The reference server: the simulator in a separate process, so that it does not compete with the
+/// client's threads.
+struct ReferenceServer {
     child: Child,
     api_base: String,
 }
 
-impl Twin {
-    fn start(program: &Path, like: &Likeness, truth: &Path) -> Result<Self, Failure> {
+impl ReferenceServer {
+    fn start(program: &Path, like: &Reference, truth: &Path) -> Result<Self, Failure> {
         let nanos = |seconds: f64| format!("{:.0}", seconds * 1e9);
         let mut child = Command::new(program)
             .args(["sim", "--port", "0", "--twin-ttft", &nanos(like.ttfc)])
             .args(["--twin-gap", &nanos(like.gap), "--truth"])
             .arg(truth)
-            // Its end is the twin's: it does not outlive a run that is killed.
+            // Closing it ends the server, which therefore does not outlive a run that is killed.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -254,12 +260,12 @@ impl Twin {
         let Some(api_base) = address.map(str::to_owned) else {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(failed("the twin did not say where it listens"));
+            return Err(failed("the reference server did not print its address"));
         };
-        Ok(Twin { child, api_base })
+        Ok(ReferenceServer { child, api_base })
     }
 
-    /// Lets it write down what it saw, and waits for that.
+    /// Ends the server and waits until it has written its log.
     fn stop(mut self) {
         let asked = i32::try_from(self.child.id())
             .ok()
@@ -274,14 +280,14 @@ impl Twin {
     }
 }
 
-impl Drop for Twin {
+impl Drop for ReferenceServer {
     fn drop(&mut self) {
-        // Ended already, unless something went wrong.
+        // Has ended already, unless there was an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 fn failed(reason: impl std::fmt::Display) -> Failure {
-    Failure::internal(format!("the self-test could not be done: {reason}"))
+    Failure::internal(format!("the self-test failed: {reason}"))
 }

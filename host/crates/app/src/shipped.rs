@@ -1,4 +1,5 @@
-//! The components that travel inside the binary: ordinary plugins, built from `plugins/` by `cargo xtask plugins`.
+//! The components inside the binary: ordinary plugins, built from `plugins/` by `cargo xtask
+//! plugins`.
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -53,22 +54,22 @@ fn bytes(kind: Kind, name: &str) -> Option<&'static [u8]> {
         .map(|shipped| shipped.bytes)
 }
 
-/// The bytes of a shipped session generator.
+/// Returns the component of a shipped session generator.
 pub(crate) fn generator(name: &str) -> Option<&'static [u8]> {
     bytes(Kind::Generator, name)
 }
 
-/// The bytes of a shipped trace flavor.
+/// Returns the component of a shipped trace flavor.
 pub fn flavor(name: &str) -> Option<&'static [u8]> {
     bytes(Kind::Flavor, name)
 }
 
-/// The bytes of a shipped metric or check.
+/// Returns the component of a shipped metric or check.
 pub(crate) fn evaluator(name: &str) -> Option<&'static [u8]> {
     bytes(Kind::Evaluator, name)
 }
 
-/// The names of the shipped trace flavors.
+/// Returns the names of the shipped trace flavors.
 pub fn flavors() -> impl Iterator<Item = &'static str> {
     SHIPPED
         .iter()
@@ -76,7 +77,7 @@ pub fn flavors() -> impl Iterator<Item = &'static str> {
         .map(|shipped| shipped.name)
 }
 
-/// The configuration schemas of the shipped components, by kind and name.
+/// Returns the configuration schemas of the shipped components, by kind and name.
 pub fn schemas() -> veeksha_scenario::Shipped {
     let mut schemas = veeksha_scenario::Shipped::default();
     for shipped in &SHIPPED {

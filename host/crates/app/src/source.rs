@@ -1,4 +1,4 @@
-//! Reading scenarios: files, overrides, the environment, and the checks that need no plugin.
+//! Reads scenarios: files, overrides, the environment, and the checks that need no plugin.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,46 +11,47 @@ use crate::shipped;
 use crate::variants::Variant;
 use veeksha_present::terminal;
 
-/// Components of interpreted languages have tens of MiB; nothing that is a scenario or a component has this many.
-const LARGEST_FILE: u64 = 256 << 20;
+/// Largest file that is read, in bytes. Components of interpreted languages have tens of MiB.
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// A scenario that has been read and checked.
+/// A scenario that was read and checked.
 #[derive(Clone)]
 pub struct Loaded {
-    /// What it says, resolved.
+    /// The resolved scenario.
     pub scenario: Scenario,
     lua: Option<LuaScenario>,
     folder: PathBuf,
     cache: Option<PathBuf>,
-    /// `evaluators` as they were written: what is wrong with them may come to light only when plugins are open.
+    /// `evaluators` as written, with positions: some errors in them are only found when plugins are
+    /// open.
     evaluators: Node,
 }
 
 impl Loaded {
-    /// Where a key below `evaluators` was written (`evaluators[0].slos[1]`), if that is known.
+    /// Returns the position of a key below `evaluators` (`evaluators[0].slos[1]`), if it is known.
     pub(crate) fn place(&self, path: &str) -> Option<&Place> {
         self.evaluators.nearest_to(path).place.as_ref()
     }
 
-    /// The folder of the scenario's file: relative paths in it start there.
+    /// Returns the folder of the scenario's file, which its relative paths refer to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where what was compiled or fetched is kept; none if the user wants none.
+    /// Returns the folder of cached components and tokenizers; `None` if the cache is disabled.
     pub(crate) fn cache(&self) -> Option<&Path> {
         self.cache.as_deref()
     }
 
-    /// The Lua scenario, for a function at `key`.
+    /// Returns the Lua scenario that defines the function at `key`.
     pub(crate) fn lua(&self, key: &str) -> Result<&LuaScenario, Failure> {
         self.lua
             .as_ref()
-            .ok_or_else(|| Failure::usage(format!("{key}: a Lua function can only stand in a Lua scenario")))
+            .ok_or_else(|| Failure::usage(format!("{key}: Lua functions are only allowed in .lua scenarios")))
     }
 }
 
-/// A scenario that was read and is still open for overrides.
+/// A scenario file that was read and still accepts overrides.
 pub struct Source {
     documents: Documents,
     lua: Option<LuaScenario>,
@@ -58,7 +59,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a scenario's file.
+    /// Reads the file of a scenario.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not valid Lua, YAML or JSON.
     pub fn read(path: &Path) -> Result<Source, Failure> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let is_lua = path
@@ -83,7 +87,7 @@ impl Source {
         })
     }
 
-    /// A scenario that stands in no file; its relative paths start at `folder`.
+    /// A scenario that is not in a file; its relative paths refer to `folder`.
     pub fn of(document: Document, folder: PathBuf) -> Source {
         Source {
             documents: Documents::new(document.root),
@@ -92,16 +96,17 @@ impl Source {
         }
     }
 
-    /// A scenario that says nothing.
+    /// An empty scenario: all defaults.
     pub fn nothing() -> Result<Source, Failure> {
         let nothing = Document::from_yaml("", "nothing").map_err(Failure::internal)?;
         Ok(Source::of(nothing, PathBuf::new()))
     }
 
-    /// Applies overrides (`KEY=VALUE`, then the flags), checks, and fills in what comes from the environment.
+    /// Applies overrides (`KEY=VALUE`, then the flags), checks the scenario, and adds what comes
+    /// from the environment.
     ///
     /// # Errors
-    /// Also if there are several scenarios: those who use this take one.
+    /// If the scenario has an error, or the file contains several scenarios.
     pub fn settle(
         mut self,
         set: &[String],
@@ -118,7 +123,7 @@ impl Source {
         settled(document, lua, self.folder, no_cache)
     }
 
-    /// The same for one scenario or several, each with what is wrong with it.
+    /// Does the same for a file with one scenario or several; each comes with its own errors.
     pub fn variants(
         mut self,
         set: &[String],
@@ -133,7 +138,7 @@ impl Source {
             let lua = lua.transpose().map_err(Failure::usage);
             let loaded = lua.and_then(|lua| settled(cell.document, lua, self.folder.clone(), no_cache));
             settled_variants.push((cell.settings, loaded));
-            // What the top level wrote is shown once.
+            // The output of the top level is shown only once.
             if let Some(lua) = &mut self.lua {
                 lua.messages.clear();
             }
@@ -152,7 +157,7 @@ impl Source {
                 .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
         }
         for (key, value) in overrides {
-            // A key is text whatever it looks like, and a message never repeats it.
+            // A key is text whatever it looks like, and messages never repeat it.
             if key.ends_with("api_key") {
                 let quoted = serde_json::Value::from(value.as_str()).to_string();
                 self.documents
@@ -203,15 +208,15 @@ fn read_text(path: &Path) -> Result<String, String> {
     String::from_utf8(read(path)?).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// A whole file: a device or a pipe could go on for ever.
+/// Reads a regular file; a device or a pipe might never end.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = veeksha_record::open_plain(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    // One more than allowed tells a file that is too long, also if it grows meanwhile.
-    let read = file.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+    // One byte more than allowed reveals a file that is too large, even one that grows.
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     match read.map_err(|error| error.to_string())? as u64 {
-        ..=LARGEST_FILE => Ok(bytes),
-        _ => Err(format!("it is larger than {} MiB", LARGEST_FILE >> 20)),
+        ..=MAX_FILE_BYTES => Ok(bytes),
+        _ => Err(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)),
     }
 }
 
@@ -225,7 +230,8 @@ fn fill_from_environment(scenario: &mut Scenario) {
     }
 }
 
-/// `$XDG_CACHE_HOME/veeksha-host`, else `~/.cache/veeksha-host`; none where neither is known.
+/// Returns `$XDG_CACHE_HOME/veeksha-host`, else `~/.cache/veeksha-host`; `None` if neither is
+/// known.
 pub(crate) fn cache_folder() -> Option<PathBuf> {
     let base = match std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
         Some(base) => PathBuf::from(base),

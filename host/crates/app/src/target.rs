@@ -1,4 +1,4 @@
-//! The servers of a scenario: where they are, how they are spoken to, and which model they have.
+//! The servers of a scenario: their addresses, endpoints and models.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ use crate::wiring::Wired;
 use crate::{codec, sim_profile};
 use veeksha_present::terminal;
 
-/// How long a server may take to say which models it has.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for the list of models of a server.
+const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Finds out everything about the target that can be known before the workload is: its servers (for `sim://PROFILE`, one in this
-/// process) and its model.
+/// Determines what can be known about the target before the workload: its servers (for
+/// `sim://PROFILE`, one in this process) and its model.
 pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option<SimServer>), Failure> {
     let (servers, simulated) = servers(loaded, path)?;
     let mut target = target(loaded, servers)?;
@@ -40,8 +40,8 @@ pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option
     Ok((target, simulated))
 }
 
-/// Puts in what is known only with the workload: the model's chat template, for an interface that takes one text, and the component
-/// that knows the interface.
+/// Adds what is known only with the workload: the chat template of the model, for endpoints that
+/// take one text, and the component of the endpoint.
 pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
     if loaded.scenario.client.apply_chat_template {
         let materializer = wired.materializer.clone();
@@ -56,7 +56,7 @@ pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> R
         if loaded.scenario.client.address_append_value.is_empty() {
             target.path = Some(known.path);
         }
-        // The user's own headers win.
+        // User-defined headers take precedence.
         target.headers.splice(0..0, known.headers);
         target.api.dialect = known.dialect;
         target.codec = Some(known.codec);
@@ -64,16 +64,16 @@ pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> R
     Ok(())
 }
 
-/// What a run would find wrong with the interface before it sends anything.
+/// Reports problems of the endpoint that a run would find before it sends anything.
 pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
     let client = &loaded.scenario.client;
     if client.template.is_some() {
-        described(client)?;
+        template_endpoint(client)?;
     }
     if let Some(file) = &client.codec {
         codec::open(loaded, file, &wired.tokenizer)?;
     }
-    // A simulated engine has no address yet, and no server of one has been given.
+    // A simulator has no address yet, and without a target there is no server to check.
     if client.targets.is_empty() {
         let profile = client.api_base.as_ref().map(|base| base.strip_prefix("sim://"));
         match profile {
@@ -86,12 +86,12 @@ pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
     check_transport(&loaded.scenario, target(loaded, servers)?)
 }
 
-/// What is wrong with addresses, headers, certificates and proxies, before anything is sent.
+/// Validates addresses, headers, certificates and proxies before anything is sent.
 fn check_transport(scenario: &Scenario, target: Target) -> Result<(), Failure> {
     HttpTransport::check(transport(scenario, target, 1)).map_err(Failure::usage)
 }
 
-/// The transport of a scenario, aimed at a target.
+/// Returns the transport of a scenario for a target.
 pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> TransportConfig {
     let client = &scenario.client;
     TransportConfig {
@@ -112,11 +112,14 @@ pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> 
     }
 }
 
-/// Where requests go.
+/// Returns the servers of the target, and the simulator if it is one of this process.
 fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServer>), Failure> {
     let client = &loaded.scenario.client;
     if !client.targets.is_empty() {
-        let servers = client.targets.iter().map(|target| one_of(client, target, loaded));
+        let servers = client
+            .targets
+            .iter()
+            .map(|target| server_of(client, target, loaded));
         return Ok((servers.collect(), None));
     }
     let Some(api_base) = &client.api_base else {
@@ -146,7 +149,7 @@ fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServe
     Ok((vec![server], simulated))
 }
 
-fn one_of(client: &Client, target: &TargetServer, loaded: &Loaded) -> Server {
+fn server_of(client: &Client, target: &TargetServer, loaded: &Loaded) -> Server {
     Server {
         api_base: target.api_base.clone(),
         api_key: secret(target.api_key.as_ref().or(client.api_key.as_ref())),
@@ -160,7 +163,7 @@ fn secret(key: Option<&veeksha_scenario::Secret>) -> Option<Secret> {
     key.map(|key| Secret::new(key.expose().to_owned()))
 }
 
-/// Paths in a scenario start at its own folder.
+/// Paths in a scenario are relative to its folder.
 fn tls(tls: &Tls, loaded: &Loaded) -> TlsOptions {
     let below = |path: &Option<PathBuf>| path.as_ref().map(|path| loaded.folder().join(path));
     TlsOptions {
@@ -171,10 +174,10 @@ fn tls(tls: &Tls, loaded: &Loaded) -> TlsOptions {
     }
 }
 
-/// The simulated engine on a loopback port of this process.
+/// Starts the simulator on a loopback port of this process.
 fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, Failure> {
     let profile = sim_profile::profile(profile, loaded.folder())?;
-    // Nobody reads this server's own log.
+    // The log of this server is not used.
     let options = SimOptions {
         truth_capacity: 0,
         ..sim_profile::options(profile, loaded.scenario.seed)?
@@ -192,8 +195,8 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
         ClientKind::OpenaiResponses => Dialect::Responses,
         ClientKind::AnthropicMessages => Dialect::AnthropicMessages,
         ClientKind::TgiGenerateStream => Dialect::TgiGenerateStream,
-        ClientKind::Template => described(client)?,
-        // See `complete`.
+        ClientKind::Template => template_endpoint(client)?,
+        // Set by `complete`.
         ClientKind::Wasm => Dialect::default(),
     };
     Ok(Target {
@@ -211,7 +214,7 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
             ignore_eos: client.ignore_eos,
             sampling: client.additional_sampling_params.clone(),
             stream_options: true,
-            // Known once the tokenizer is.
+            // Set once the tokenizer is known.
             render: None,
         },
         headers: client.headers.clone().into_iter().collect(),
@@ -219,8 +222,8 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
     })
 }
 
-/// The interface that the scenario describes.
-fn described(client: &Client) -> Result<Dialect, Failure> {
+/// Returns the endpoint that the scenario describes by a template.
+fn template_endpoint(client: &Client) -> Result<Dialect, Failure> {
     let Some(template) = &client.template else {
         return Err(Failure::usage("client.template: `template` is missing"));
     };
@@ -251,7 +254,7 @@ fn described(client: &Client) -> Result<Dialect, Failure> {
     Ok(Dialect::Template(Arc::new(template)))
 }
 
-/// Whether an error is in what the user wrote, not in what the server did.
+/// Returns true if an error is in the configuration, not in the server.
 fn is_configuration(error: &TransportError) -> bool {
     matches!(
         error,
@@ -263,7 +266,7 @@ fn is_configuration(error: &TransportError) -> bool {
     )
 }
 
-/// Whether requests of this interface say which model they want.
+/// Returns true if requests to this endpoint name a model.
 fn names_a_model(kind: ClientKind) -> bool {
     match kind {
         ClientKind::OpenaiChatCompletions
@@ -274,33 +277,34 @@ fn names_a_model(kind: ClientKind) -> bool {
     }
 }
 
-/// Asks the servers for their models: finds the one to use if none is named, and a dead server before the clock starts.
+/// Asks the servers for their models: finds the model to use if none is named, and detects an
+/// unreachable server before the run starts.
 fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
-    let patience = client.deadline().min(PATIENCE);
+    let timeout = client.deadline().min(MODEL_LIST_TIMEOUT);
     for server in &target.servers {
-        let models = untimed::list_models(target, server, patience);
+        let models = untimed::list_models(target, server, timeout);
         let unknown = target.api.model.is_empty();
         match models {
             Ok(models) if unknown => match models.into_iter().next() {
                 Some(model) => {
                     target.api.model = model;
-                    // One name for all servers; the others are only asked whether they are there.
-                    return others_answer(target, patience);
+                    // All servers use one name; the others are only checked.
+                    return check_other_servers(target, timeout);
                 }
                 None if !names_a_model(client.kind) => {}
                 None => {
                     return Err(Failure::target(format!(
-                        "{} has no models",
+                        "{} lists no models",
                         redact_address(&server.api_base)
                     ))
-                    .hinted("name the model: --client.model NAME"));
+                    .hinted("set the model with --client.model NAME"));
                 }
             },
             Ok(_) => {}
             Err(error @ TransportError::Unreachable { .. }) => return Err(unreachable(error)),
             Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
             Err(error) if unknown && names_a_model(client.kind) => {
-                return Err(Failure::target(error).hinted("name the model: --client.model NAME"));
+                return Err(Failure::target(error).hinted("set the model with --client.model NAME"));
             }
             // A server without a list of models may still answer.
             Err(_) => {}
@@ -309,9 +313,9 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
     Ok(())
 }
 
-fn others_answer(target: &Target, patience: Duration) -> Result<(), Failure> {
+fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), Failure> {
     for server in target.servers.iter().skip(1) {
-        match untimed::list_models(target, server, patience) {
+        match untimed::list_models(target, server, timeout) {
             Err(error @ TransportError::Unreachable { .. }) => return Err(unreachable(error)),
             Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
             Ok(models) if !models.is_empty() && !models.contains(&target.api.model) => {
@@ -330,6 +334,6 @@ fn others_answer(target: &Target, patience: Duration) -> Result<(), Failure> {
 
 fn unreachable(error: TransportError) -> Failure {
     Failure::target(error).hinted(
-        "is the server running there? For a certificate of your own: client.tls.ca_file or client.tls.insecure",
+        "is the server running? For a self-signed certificate, set client.tls.ca_file or client.tls.insecure",
     )
 }

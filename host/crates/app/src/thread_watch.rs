@@ -1,4 +1,4 @@
-//! What a run watches of itself while it goes on: how busy its threads are, and whether the wall clock was set.
+//! Observes the run itself: how busy its threads are, and whether the wall clock was set.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,33 +7,35 @@ use veeksha_events::{Event, ThreadSample};
 use veeksha_machine::{ClockReading, ClockWatch, ThreadWatch};
 use veeksha_model::Nanos;
 
-/// Threads by whose lack of time a measurement suffers.
+/// Prefixes of the threads whose lack of processor time affects a measurement.
 const THREADS: [&str; 4] = ["dispatcher-", "client-", "completion-", "plugin-"];
 
-/// Time servers slew by at most 500 µs in the second between two looks; a reading that was interrupted is off by less than this.
+/// Smallest step of the wall clock that counts. Time servers slew by at most 500 µs between two
+/// samples, and an interrupted reading is off by less than this.
 const STEP_NANOS: Nanos = 2_000_000;
 
-/// Looks at threads and clock.
+/// Samples threads and clock.
 pub(crate) struct Watch {
-    /// Of its own: only differences matter.
+    /// A separate clock: only differences matter.
     clock: RunClock,
     threads: ThreadWatch,
     steps: ClockWatch,
 }
 
 impl Watch {
-    /// What the pipeline calls once a second.
+    /// Returns the function that the pipeline calls once a second.
     pub(crate) fn of_a_run() -> veeksha_pipeline::ThreadWatch {
         let mut watch = Watch {
             clock: RunClock::starting_now(),
-            // Before the run's threads are there: what the first look sees of them is all that they have done.
+            // Created before the threads of the run, so that the first sample covers all of their
+            // work.
             threads: ThreadWatch::new(&THREADS, 0),
             steps: ClockWatch::new(STEP_NANOS),
         };
-        Arc::new(Mutex::new(move |now| watch.look(now)))
+        Arc::new(Mutex::new(move |now| watch.sample(now)))
     }
 
-    fn look(&mut self, now: Nanos) -> Vec<Event> {
+    fn sample(&mut self, now: Nanos) -> Vec<Event> {
         let samples = self.threads.sample(now);
         let samples = samples.into_iter().map(|sample| {
             Event::ThreadSampled(ThreadSample {

@@ -1,4 +1,4 @@
-//! Finds the tokenizer of a run, and its chat template.
+//! Finds the tokenizer of a run and its chat template.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use veeksha_scenario::{Client, Scenario};
 use crate::failure::Failure;
 use crate::source::Loaded;
 
-/// Where Hugging Face's own tools keep what they fetched.
+/// Returns the folder where Hugging Face's tools keep downloads.
 fn huggingface_cache() -> Option<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -21,7 +21,7 @@ fn huggingface_cache() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|home| home.join(".cache/huggingface/hub")))
 }
 
-/// The name of the tokenizer inside this program.
+/// The name of the embedded tokenizer.
 const EMBEDDED: &str = "embedded";
 
 /// Describes the tokenizer that a run counts with, as part of a sentence.
@@ -29,12 +29,14 @@ pub(crate) fn describe(client: &Client) -> String {
     let simulated = is_simulated(client);
     match client.tokenizer.as_deref() {
         Some(EMBEDDED) | None if simulated => {
-            "the embedded tokenizer, with which the simulated engine counts too".to_owned()
+            "the embedded tokenizer, which the simulator uses too".to_owned()
         }
-        Some(EMBEDDED) => "the embedded tokenizer, which need not be the model's".to_owned(),
+        Some(EMBEDDED) => "the embedded tokenizer, which may differ from the model's".to_owned(),
         Some(name) => format!("the tokenizer {name}"),
-        // Of a run whose configuration cannot be read nothing is known.
-        None if client.model.is_none() => "a tokenizer that the run's configuration does not name".to_owned(),
+        // Nothing is known if the configuration of the run cannot be read.
+        None if client.model.is_none() => {
+            "a tokenizer that the configuration of the run does not name".to_owned()
+        }
         None => "the model's own tokenizer".to_owned(),
     }
 }
@@ -48,22 +50,22 @@ fn is_simulated(client: &Client) -> bool {
 
 /// The tokenizer of a run.
 pub struct Found {
-    /// The tokenizer itself.
+    /// The tokenizer.
     pub tokenizer: Tokenizer,
-    /// Its file or folder; none for the one inside the binary.
+    /// Its file or folder; `None` for the embedded one.
     path: Option<PathBuf>,
 }
 
 impl Found {
-    /// Puts the embedded tokenizer into a scenario that named none, so that `config.yml` tells which one counted: the model's own may
-    /// be on this machine by the time that somebody looks at the run again.
+    /// Sets the embedded tokenizer in a scenario that names none, so that `config.yml` identifies
+    /// it: the model's own tokenizer may be on this machine when the run is evaluated again.
     pub(crate) fn note_in(&self, scenario: &mut Scenario) {
         if self.path.is_none() && scenario.client.tokenizer.is_none() {
             scenario.client.tokenizer = Some(EMBEDDED.to_owned());
         }
     }
 
-    /// The chat template that is to be applied, if one is.
+    /// Returns the chat template to apply, if the scenario requests one.
     pub(crate) fn chat_template(&self, loaded: &Loaded) -> Result<Option<ChatTemplate>, Failure> {
         let client = &loaded.scenario.client;
         if !client.apply_chat_template {
@@ -74,20 +76,21 @@ impl Found {
                 .map_err(|error| Failure::usage(format!("client.chat_template: {error}")))?,
             (None, Some(path)) => ChatTemplate::beside(path).map_err(|error| {
                 Failure::usage(format!("client.apply_chat_template: {error}"))
-                    .hinted("client.chat_template names a template's file")
+                    .hinted("set client.chat_template to a template file")
             })?,
             (None, None) => {
                 return Err(Failure::usage(
-                    "client.apply_chat_template: the tokenizer inside this program has no chat template",
+                    "client.apply_chat_template: the embedded tokenizer has no chat template",
                 )
-                .hinted("name the model's own with client.tokenizer, or a template's file with client.chat_template"));
+                .hinted("set client.tokenizer to the tokenizer of the model, or client.chat_template to a template file"));
             }
         };
         Ok(Some(template))
     }
 }
 
-/// The tokenizer that the scenario names; else the model's own, if it is on this machine; else the embedded one.
+/// Returns the tokenizer that the scenario names; else the model's own, if it is on this machine;
+/// else the embedded one.
 pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Failure> {
     let client = &loaded.scenario.client;
     let embedded = || {
@@ -122,8 +125,8 @@ pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Fail
             None => open(&download(name, loaded)?),
         },
         Some(name) => Err(Failure::usage(format!("client.tokenizer: {name} does not exist"))
-            .hinted("give a tokenizer.json, a folder that holds one, or a hub name such as `org/model`")),
-        // The simulated engine uses the embedded one too.
+            .hinted("set a tokenizer.json, a folder with one, or a hub name such as `org/model`")),
+        // The simulator uses the embedded tokenizer too.
         None if is_simulated(client) => embedded(),
         None => {
             let model = client.model.as_deref().unwrap_or_default();
@@ -157,7 +160,7 @@ fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
     let Some(cache) = loaded.cache() else {
         return Err(
             Failure::usage(format!("client.tokenizer: {name} is not on this machine"))
-                .hinted("without a cache it cannot be fetched; give a path to a tokenizer.json"),
+                .hinted("it cannot be downloaded without a cache; set the path of a tokenizer.json"),
         );
     };
     let url = veeksha_prompt::hub::url(name);
@@ -168,13 +171,13 @@ fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
         .map(veeksha_transport::Secret::new);
     if let Some(parent) = file.parent() {
         std::fs::create_dir_all(parent)
-            .map_err(|error| Failure::internal(format!("cannot make {}: {error}", parent.display())))?;
+            .map_err(|error| Failure::internal(format!("cannot create {}: {error}", parent.display())))?;
     }
     veeksha_transport::untimed::download(&url, token.as_ref(), &file).map_err(|error| {
         Failure::usage(format!(
-            "client.tokenizer: {name} is not on this machine and cannot be fetched: {error}"
+            "client.tokenizer: {name} is not on this machine and cannot be downloaded: {error}"
         ))
-        .hinted("give a path to a tokenizer.json, or `embedded`")
+        .hinted("set the path of a tokenizer.json, or `embedded`")
     })?;
     Ok(file)
 }

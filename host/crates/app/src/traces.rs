@@ -17,10 +17,10 @@ use crate::source::Loaded;
 use crate::{flavors, validated_flavor};
 use veeksha_present::terminal;
 
-/// Skipped rows that are shown; the rest is counted.
-const SHOWN: usize = 5;
+/// Most skipped rows that are listed.
+const LISTED: usize = 5;
 
-/// Opens a scenario's trace with its flavor; what was skipped becomes a note.
+/// Opens the trace of a scenario with its flavor. Skipped rows become a note.
 pub fn open(
     loaded: &Loaded,
     trace: &veeksha_scenario::Trace,
@@ -29,30 +29,30 @@ pub fn open(
     notes: &mut Vec<String>,
 ) -> Result<Trace, Failure> {
     let flavor = flavors::factory(loaded, &trace.flavor, tokenizer)?;
-    let flavor = validated_flavor::checked(flavor, materializer.clone());
+    let flavor = validated_flavor::validated(flavor, materializer.clone());
     let opened = veeksha_trace::open(options(loaded, &trace.keys), flavor).map_err(failure)?;
     let skipped = opened.skipped();
     if skipped.total > 0 {
         let mut note = format!(
-            "{} of the trace left out, because on_bad_row is `skip`:",
+            "{} of the trace skipped (on_bad_row is `skip`):",
             terminal::counted(skipped.total, "row")
         );
-        for row in skipped.listed.iter().take(SHOWN) {
+        for row in skipped.listed.iter().take(LISTED) {
             note.push_str(&format!("\n  {row}"));
         }
-        if skipped.total > SHOWN as u64 {
-            note.push_str(&format!("\n  and {} more", skipped.total - SHOWN as u64));
+        if skipped.total > LISTED as u64 {
+            note.push_str(&format!("\n  and {} more", skipped.total - LISTED as u64));
         }
         notes.push(note);
     }
     Ok(opened)
 }
 
-/// What the user is told of a trace that cannot be read.
+/// Converts the error of a trace that cannot be read.
 pub fn failure(error: TraceError) -> Failure {
-    const SKIP: &str = "session_generator.on_bad_row: skip leaves such rows out, and says which";
+    const SKIP: &str = "set session_generator.on_bad_row: skip to skip such rows";
     match error {
-        // A flavor that refuses what stands in a row has no bug.
+        // A flavor that rejects a row is not broken.
         TraceError::Plugin(failure) if is_about_rows(&failure) => {
             let hint = match &failure.kind {
                 PluginFailureKind::Refused { hint: Some(hint), .. } => hint.clone(),
@@ -60,13 +60,13 @@ pub fn failure(error: TraceError) -> Failure {
             };
             Failure::usage(refusal(&failure)).hinted(hint)
         }
-        // So does one that refuses its configuration.
+        // Nor is one that rejects its configuration.
         TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Refused { .. }) => {
-            let mut told = Failure::from(failure);
-            told.code = veeksha_exit::USAGE;
-            told
+            let mut refused = Failure::from(failure);
+            refused.code = veeksha_exit::USAGE;
+            refused
         }
-        // What it made of a row cannot be sent; that may be the row's doing.
+        // A session that cannot be sent may be caused by its row.
         TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Result) => {
             Failure::from(failure).hinted(SKIP)
         }
@@ -75,7 +75,7 @@ pub fn failure(error: TraceError) -> Failure {
             problem: RowProblem::NoArrival { .. },
             ..
         }) => Failure::usage(&error).hinted(
-            "traffic of type `rate` or `concurrent` asks for none; `columns` renames the column that has them",
+            "traffic of type `rate` or `concurrent` needs no arrivals; `columns` renames the column with them",
         ),
         TraceError::BadRow(_) => Failure::usage(&error).hinted(SKIP),
         other => Failure::usage(other),
@@ -86,9 +86,9 @@ fn is_about_rows(failure: &PluginFailure) -> bool {
     failure.function == "flavor.sessions" && matches!(failure.kind, PluginFailureKind::Refused { .. })
 }
 
-/// What a flavor refuses: where in the trace it stands, and why.
+/// Describes what a flavor rejects: the place in the trace, and the reason.
 fn refusal(failure: &PluginFailure) -> String {
-    // The rows; behind them stands what only matters to the flavor's author.
+    // The rows; the rest of the input matters only to the author of the flavor.
     let input = failure.input.as_deref().unwrap_or("the trace");
     let place = input.split(';').next().unwrap_or(input);
     format!("{place}: the flavor `{}`: {}", failure.plugin, failure.message)
@@ -138,7 +138,7 @@ fn by_arrival(schedule: &FixedSchedule) -> Order {
     }
 }
 
-/// Whether the flavor's warm-up requests are wanted.
+/// Returns true if the warm-up requests of the flavor are sent.
 pub(crate) fn warms_up(scenario: &Scenario) -> bool {
     match &scenario.session_generator {
         veeksha_scenario::Generator::Trace(trace) => trace.keys.warmup,
@@ -146,11 +146,11 @@ pub(crate) fn warms_up(scenario: &Scenario) -> bool {
     }
 }
 
-/// Largest salt: every number below 2^53 is exact wherever `config.yml` is read.
-const SALTS: u64 = 1 << 53;
+/// Salts are below this: every number below 2^53 is exact wherever `config.yml` is read.
+const SALT_RANGE: u64 = 1 << 53;
 
-/// The salt of this run's text. A salt for each run is drawn here and put in its place in the scenario, so that `config.yml`
-/// says which one it was.
+/// Returns the salt of the run's text. A salt per run is drawn here and set in the scenario, so
+/// that `config.yml` contains it.
 pub(crate) fn salt(scenario: &mut Scenario, mode: Mode, notes: &mut Vec<String>) -> Option<u64> {
     let seed = scenario.seed;
     let veeksha_scenario::Generator::Trace(trace) = &mut scenario.session_generator else {
@@ -159,13 +159,13 @@ pub(crate) fn salt(scenario: &mut Scenario, mode: Mode, notes: &mut Vec<String>)
     let drawn = match (trace.keys.salt, mode) {
         (Salt::Named(SaltName::Off), _) => return None,
         (Salt::Fixed(salt), _) => salt,
-        (Salt::Named(SaltName::Run), Mode::Run(part)) if part.0.count <= 1 => {
+        (Salt::Named(SaltName::Run), Mode::Run(shard)) if shard.0.count <= 1 => {
             drawn_from(veeksha_clock::wall_nanos() ^ u64::from(std::process::id()).rotate_left(32))
         }
         (Salt::Named(SaltName::Run), Mode::Run(_)) => {
             notes.push(
-                "the parts of a run share their text, so its salt comes from the seed; another `session_generator.salt` keeps \
-                 an earlier run's cache from knowing it"
+                "the shards of a run share their text, so its salt comes from the seed; set another \
+                 `session_generator.salt` to avoid hits in the cache of an earlier run"
                     .into(),
             );
             drawn_from(seed)
@@ -176,9 +176,9 @@ pub(crate) fn salt(scenario: &mut Scenario, mode: Mode, notes: &mut Vec<String>)
     Some(drawn)
 }
 
-/// The salt that a seed gives.
+/// Returns the salt that a seed gives.
 fn drawn_from(seed: u64) -> u64 {
     let mut words = [0u32; 2];
     RandomStream::new(seed, 0, "salt").fill(0, &mut words);
-    (u64::from(words[0]) << 32 | u64::from(words[1])) % SALTS
+    (u64::from(words[0]) << 32 | u64::from(words[1])) % SALT_RANGE
 }

@@ -1,5 +1,5 @@
-//! A flavor whose sessions can be sent: what the host could not make a prompt of is refused with its row, like anything else that the
-//! flavor refuses. So a picture that is not there is found before the run starts, or skipped.
+//! A flavor whose sessions are validated: a session that cannot be converted to prompts, for
+//! example because an image is missing, is rejected with its row before the run starts, or skipped.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use veeksha_ports::{
 };
 use veeksha_prompt::Materializer;
 
-/// A factory whose flavors check what they make.
-pub(crate) fn checked(
+/// Returns a factory whose flavors validate their sessions.
+pub(crate) fn validated(
     factory: Arc<dyn FlavorFactory>,
     materializer: Arc<Materializer>,
 ) -> Arc<dyn FlavorFactory> {
-    Arc::new(Checked {
+    Arc::new(ValidatedFactory {
         factory,
         materializer,
     })
 }
 
-struct Checked {
+struct ValidatedFactory {
     factory: Arc<dyn FlavorFactory>,
     materializer: Arc<Materializer>,
 }
 
-impl FlavorFactory for Checked {
+impl FlavorFactory for ValidatedFactory {
     fn info(&self) -> &WorkloadInfo {
         self.factory.info()
     }
 
     fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
-        Ok(Box::new(CheckedFlavor {
+        Ok(Box::new(ValidatedFlavor {
             plugin: self.info().name.clone(),
             flavor: self.factory.open()?,
             materializer: self.materializer.clone(),
@@ -39,13 +39,13 @@ impl FlavorFactory for Checked {
     }
 }
 
-struct CheckedFlavor {
+struct ValidatedFlavor {
     plugin: String,
     flavor: Box<dyn Flavor>,
     materializer: Arc<Materializer>,
 }
 
-impl CheckedFlavor {
+impl ValidatedFlavor {
     fn check(&self, session: &Session, group: &TraceGroup) -> Result<(), PluginFailure> {
         for request in &session.requests {
             if let Err(error) = self.materializer.check(request) {
@@ -67,7 +67,7 @@ impl CheckedFlavor {
     }
 }
 
-impl Flavor for CheckedFlavor {
+impl Flavor for ValidatedFlavor {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
         self.flavor.layout()
     }

@@ -1,30 +1,32 @@
-//! The scenarios of one file: what tells each from the others, and what is said where some of them are wrong.
+//! The scenarios of one file: how they differ, and which of them have errors.
 
 use veeksha_scenario::Setting;
 
 use crate::failure::Failure;
 use crate::secrets;
 
-/// Scenarios that are named where many have the same fault.
-const NAMED: usize = 3;
+/// Most scenarios that are listed for one error.
+const LISTED: usize = 3;
 
 /// One scenario of those in a file.
 pub struct Variant<L> {
-    /// What tells it from the others, but for secrets; empty where there is only one, or where they do not differ.
+    /// The settings that distinguish it from the others, with secrets redacted; empty if there is
+    /// only one, or if they do not differ.
     pub settings: Vec<Setting>,
-    /// What came of reading it.
+    /// The result of reading it.
     pub loaded: L,
 }
 
 impl<L> Variant<L> {
-    /// What is said of them goes into files and onto the terminal: what may be secret in their settings is replaced, as in `config.yml`.
-    pub(crate) fn all(cells: impl IntoIterator<Item = (Vec<Setting>, L)>) -> Vec<Self> {
-        let cells = cells
+    /// Redacts secrets in the settings as `config.yml` does, because they go into files and
+    /// messages.
+    pub(crate) fn all(variants: impl IntoIterator<Item = (Vec<Setting>, L)>) -> Vec<Self> {
+        let variants = variants
             .into_iter()
             .map(|(settings, loaded)| Variant { settings, loaded });
-        let mut cells: Vec<Self> = cells.collect();
-        secrets::mask(cells.iter_mut().flat_map(|cell| &mut cell.settings));
-        cells
+        let mut variants: Vec<Self> = variants.collect();
+        secrets::redact(variants.iter_mut().flat_map(|variant| &mut variant.settings));
+        variants
     }
 
     /// `seed = 3, traffic_scheduler.target_concurrent_sessions = 4`.
@@ -36,7 +38,7 @@ impl<L> Variant<L> {
         each.join(", ")
     }
 
-    /// The same cell, gone on with.
+    /// Applies `go_on` to the scenario and keeps the settings.
     pub fn and_then<M>(
         self: Variant<L>,
         go_on: impl FnOnce(L) -> Result<M, Failure>,
@@ -48,46 +50,46 @@ impl<L> Variant<L> {
     }
 }
 
-/// All scenarios, if nothing is wrong with any.
+/// Returns all scenarios if none has an error.
 ///
 /// # Errors
-/// Everything that is wrong, each fault once with the scenarios that have it; the exit code is that of the first.
-pub fn collect_errors<L>(cells: Vec<Variant<Result<L, Failure>>>) -> Result<Vec<Variant<L>>, Failure> {
-    let count = cells.len();
+/// All errors, each once with the scenarios that have it. The exit code is that of the first.
+pub fn collect_errors<L>(variants: Vec<Variant<Result<L, Failure>>>) -> Result<Vec<Variant<L>>, Failure> {
+    let count = variants.len();
     let mut good = Vec::new();
-    let mut faults: Vec<(Failure, Vec<String>)> = Vec::new();
-    for (index, cell) in cells.into_iter().enumerate() {
-        let name = match cell.settings.is_empty() {
+    let mut errors: Vec<(Failure, Vec<String>)> = Vec::new();
+    for (index, variant) in variants.into_iter().enumerate() {
+        let name = match variant.settings.is_empty() {
             true => format!("{}", index + 1),
-            false => format!("{} ({})", index + 1, cell.name()),
+            false => format!("{} ({})", index + 1, variant.name()),
         };
-        match cell.loaded {
+        match variant.loaded {
             Ok(loaded) => good.push(Variant {
-                settings: cell.settings,
+                settings: variant.settings,
                 loaded,
             }),
-            Err(failure) => match faults.iter_mut().find(|(known, _)| *known == failure) {
+            Err(failure) => match errors.iter_mut().find(|(known, _)| *known == failure) {
                 Some((_, names)) => names.push(name),
-                None => faults.push((failure, vec![name])),
+                None => errors.push((failure, vec![name])),
             },
         }
     }
-    match faults.is_empty() {
+    match errors.is_empty() {
         true => Ok(good),
-        false => Err(together(faults, count)),
+        false => Err(together(errors, count)),
     }
 }
 
-fn together(faults: Vec<(Failure, Vec<String>)>, count: usize) -> Failure {
-    let code = faults
+fn together(errors: Vec<(Failure, Vec<String>)>, count: usize) -> Failure {
+    let code = errors
         .first()
         .map_or(veeksha_exit::INTERNAL, |(first, _)| first.code);
-    let alone = faults.len() == 1;
+    let alone = errors.len() == 1;
     let mut texts = Vec::new();
     let mut hint = None;
-    for (failure, names) in faults {
+    for (failure, names) in errors {
         let mut text = failure.message;
-        // Where there is one scenario, or all have the one fault, there is nothing to tell apart.
+        // With one scenario, or one error in all of them, there is nothing to distinguish.
         if count > 1 {
             text.push_str(&format!("\n  in {}", in_which(&names, count)));
         }
@@ -110,8 +112,13 @@ fn in_which(names: &[String], count: usize) -> String {
         [one] => format!("run {one} of {count}"),
         all if all.len() == count => format!("all {count} runs"),
         several => {
-            let shown = several.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-            let more = if several.len() > NAMED { ", ..." } else { "" };
+            let shown = several
+                .iter()
+                .take(LISTED)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
+            let more = if several.len() > LISTED { ", ..." } else { "" };
             format!("{} of {count} runs: {shown}{more}", several.len())
         }
     }
@@ -121,7 +128,7 @@ fn in_which(names: &[String], count: usize) -> String {
 mod tests {
     use super::*;
 
-    fn cell(seed: u64, loaded: Result<u64, &str>) -> Variant<Result<u64, Failure>> {
+    fn variant(seed: u64, loaded: Result<u64, &str>) -> Variant<Result<u64, Failure>> {
         let setting = Setting {
             path: "seed".to_owned(),
             value: seed.into(),
@@ -132,24 +139,24 @@ mod tests {
         }
     }
 
-    fn said(cells: Vec<Variant<Result<u64, Failure>>>) -> String {
-        collect_errors(cells).map(|_| ()).unwrap_err().to_string()
+    fn error_of(variants: Vec<Variant<Result<u64, Failure>>>) -> String {
+        collect_errors(variants).map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]
-    fn each_fault_is_told_once_with_those_that_have_it() {
+    fn lists_each_error_once_with_its_scenarios() {
         assert_eq!(
-            collect_errors(vec![cell(1, Ok(1)), cell(2, Ok(2))])
+            collect_errors(vec![variant(1, Ok(1)), variant(2, Ok(2))])
                 .ok()
-                .map(|cells| cells.len()),
+                .map(|variants| variants.len()),
             Some(2)
         );
         assert_eq!(
-            said(vec![cell(1, Ok(1)), cell(5, Err("no"))]),
+            error_of(vec![variant(1, Ok(1)), variant(5, Err("no"))]),
             "error: no\n  in run 2 (seed = 5) of 2"
         );
         assert_eq!(
-            said(vec![cell(1, Err("no")), cell(5, Err("no"))]),
+            error_of(vec![variant(1, Err("no")), variant(5, Err("no"))]),
             "error: no\n  in all 2 runs"
         );
         let alike = |loaded: Result<u64, &str>| Variant {
@@ -157,18 +164,18 @@ mod tests {
             loaded: loaded.map_err(Failure::usage),
         };
         assert_eq!(
-            said(vec![alike(Ok(1)), alike(Err("no"))]),
+            error_of(vec![alike(Ok(1)), alike(Err("no"))]),
             "error: no\n  in run 2 of 2"
         );
-        let mixed = (0..6).map(|seed| cell(seed, if seed == 2 { Err("other") } else { Err("no") }));
+        let mixed = (0..6).map(|seed| variant(seed, if seed == 2 { Err("other") } else { Err("no") }));
         assert_eq!(
-            said(mixed.collect()),
+            error_of(mixed.collect()),
             "error: no\n  in 5 of 6 runs: 1 (seed = 0), 2 (seed = 1), 4 (seed = 3), ...\nother\n  in run 3 (seed = 2) of 6"
         );
         let alone = Variant {
             settings: Vec::new(),
             loaded: Err::<u64, _>(Failure::usage("no").hinted("yes")),
         };
-        assert_eq!(said(vec![alone]), "error: no\nhint: yes");
+        assert_eq!(error_of(vec![alone]), "error: no\nhint: yes");
     }
 }

@@ -19,25 +19,26 @@ use crate::{components, excluded_metrics, objectives, pipeline_plan, prompts, sh
 
 /// Everything that a run needs besides its target.
 pub struct Wired {
-    /// Makes plugin instances.
+    /// Opens instances of the session generator.
     pub factory: Arc<dyn WorkloadFactory>,
-    /// Counts tokens.
+    /// The tokenizer.
     pub tokenizer: Tokenizer,
-    /// Makes prompts.
+    /// Converts segments to prompts.
     pub(crate) materializer: Arc<Materializer>,
-    /// Traffic and threads.
+    /// Traffic, limits and threads.
     pub(crate) plan: Plan,
     /// The plugins that measure and check the run.
     pub evaluators: EvaluatorPlugins,
-    /// The metrics that they define.
+    /// The metrics that the plugins define.
     pub definitions: Vec<MetricDefinition>,
-    /// What is asked of the run.
+    /// The objectives.
     pub objectives: Objectives,
-    /// Things the user should know.
+    /// Remarks that the user needs before the run.
     pub notes: Vec<String>,
 }
 
-/// Loads the plugin and the tokenizer and resolves the plan. A salt that is drawn for this run is put into the scenario.
+/// Loads the plugins and the tokenizer and converts the scenario to a plan. A salt that is drawn
+/// for this run is set in the scenario.
 pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     let mut notes = loaded.scenario.notes.clone();
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
@@ -83,13 +84,13 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     })
 }
 
-/// The session generator of a scenario that replays no trace.
+/// Returns the session generator of a scenario that does not replay a trace.
 fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, Failure> {
     match &loaded.scenario.session_generator {
         Generator::Shipped { name, config } => {
             let Some(bytes) = shipped::generator(name) else {
                 return Err(Failure::internal(format!(
-                    "the component {name} is not in this binary"
+                    "the component {name} is missing in this binary"
                 )));
             };
             let nothing = BTreeMap::new();

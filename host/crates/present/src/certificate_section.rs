@@ -1,10 +1,10 @@
-//! The certificate on the terminal: how far the run's figures can be trusted, in words.
+//! The certificate on the terminal.
 
 use veeksha_certificate::{Certificate, ErrorSource, Verdict};
 use veeksha_metrics::Metric;
 use veeksha_report::{Mark, Row, Section, duration, share};
 
-/// The errors of the metrics, then what else there is to say.
+/// The error bounds of the metrics, then the findings and the advice.
 pub(crate) fn section(certificate: &Certificate) -> Section {
     let errors = certificate.bounds.iter().map(|bound| {
         let of_p50 = bound.relative_to_p50.map_or("-".to_owned(), share);
@@ -19,7 +19,7 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
     let said = certificate
         .findings
         .iter()
-        // What only repeats the table above.
+        // Findings that only repeat the table above are left out.
         .filter(|finding| finding.metric.is_none() || finding.verdict != Verdict::Valid)
         .map(|finding| sentence(finding.what.clone(), mark(finding.verdict)));
     // Several findings often have one remedy.
@@ -35,12 +35,12 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
     }
     let advice = remedies
         .into_iter()
-        .map(|remedy| sentence(format!("to do: {remedy}"), Mark::Plain));
+        .map(|remedy| sentence(format!("fix: {remedy}"), Mark::Plain));
     Section {
         title: format!("Certificate: {}", certificate.verdict),
         columns: match certificate.bounds.is_empty() {
             true => Vec::new(),
-            false => ["mean error", "P99 error", "mean of P50"]
+            false => ["mean error", "P99 error", "mean / P50"]
                 .map(String::from)
                 .to_vec(),
         },

@@ -10,7 +10,7 @@ use crate::accuracy::AccuracyContext;
 use crate::plots;
 use crate::run_analysis::RunAnalysis;
 
-/// Veeksha's metrics: their files are there even if they have no samples.
+/// Veeksha's metrics; their files are written even if there are no samples.
 const VEEKSHAS: [&str; 12] = [
     "num_prompt_tokens",
     "num_output_tokens",
@@ -44,7 +44,7 @@ pub fn write_files(
         }
     };
     let evaluation = &results.evaluation;
-    // The figures that decide come first: a disk that is nearly full still takes them.
+    // The files that decide come first: an almost full disk still takes them.
     tried(folder.write_json("metrics/summary_stats.json", &evaluation.summary_stats()));
     tried(folder.write_json(
         "metrics/throughput_metrics.json",
@@ -98,7 +98,7 @@ pub fn write_files(
     first
 }
 
-/// The slices as CSV; a figure that does not exist is an empty cell.
+/// Formats the time slices as CSV; a missing value is an empty cell.
 fn slices(slices: &TimeSlices) -> String {
     let (columns, rows) = slices.table();
     let line = |row: &Vec<Option<f64>>| {

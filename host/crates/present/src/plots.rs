@@ -1,4 +1,4 @@
-//! The plots of a run, each with its data beside it.
+//! The plots of a run, with their data.
 
 use serde_json::Value;
 use veeksha_metrics::{CurvePoint, Metric, RunSamples, Slice};
@@ -15,21 +15,21 @@ use crate::run_analysis::RunAnalysis;
 /// Points of a distribution: every percentile, as in Veeksha's files.
 const POINTS: usize = 101;
 
-/// Requests in the timeline.
+/// Requests in the timeline plot.
 const LANES: usize = 60;
 
-/// The slowest requests: as many as each have room for their id.
+/// Requests in the plot of the slowest, where each is labelled with its id.
 const SLOWEST: usize = 25;
 
 type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
 
-/// The distribution of a metric; `None` if there is no such metric.
+/// Returns the distribution of a metric; `None` if there is no such metric.
 pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> {
     let info = samples.catalogue().get(name)?;
     Some(CdfData {
         metric: info.name.clone(),
         display: info.display.clone(),
-        // A number without a unit need not be a share.
+        // A number without a unit is not always a share.
         unit: match (info.metric.is_some_and(Metric::is_share), info.unit.as_str()) {
             (false, "1") => String::new(),
             (_, unit) => unit.to_owned(),
@@ -43,7 +43,7 @@ pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
     })
 }
 
-/// Everything that is not the distribution of one metric.
+/// Draws every plot except the distributions of single metrics.
 pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>) {
     let evaluation = &results.evaluation;
     if evaluation.counts.requests == 0 {

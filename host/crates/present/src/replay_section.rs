@@ -1,37 +1,41 @@
-//! The part of the summary table that says how truly a trace was replayed.
+//! The section of the closing table on the fidelity of a trace replay.
 
 use veeksha_metrics::{FidelityReport, Lengths};
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
-/// A measured hit rate this far from the ideal one is worth a look: blocks of a cache cost a few per cent.
+/// Deviation of the measured from the ideal hit rate that is marked: cache blocks cost a few
+/// percent.
 const HITS_MISSED: f64 = 0.05;
 
-/// The section *Replay*.
+/// Returns the section *Replay*.
 pub(crate) fn section(report: &FidelityReport) -> Section {
     let mut rows = Vec::new();
     if let Some(arrivals) = &report.arrivals {
         let late = &arrivals.lateness;
         rows.push(row(
-            "Arrivals after the recorded instant",
+            "Arrival delay after the recorded time",
             [late.p50, late.p99, late.max].map(duration).to_vec(),
         ));
     }
     if let Some(slack) = &report.edges.slack {
         rows.push(row(
-            "Waits beyond what a request waited for",
+            "Wait beyond the recorded dependencies",
             [slack.p50, slack.p99, slack.max].map(duration).to_vec(),
         ));
     }
     for (name, lengths) in [
-        ("Prompts as long as recorded", &report.prompt_tokens),
-        ("The same by the server's count", &report.prompt_tokens_by_server),
-        ("Answers as long as recorded", &report.output_tokens),
+        ("Prompts with the recorded length", &report.prompt_tokens),
+        (
+            "The same, as counted by the server",
+            &report.prompt_tokens_by_server,
+        ),
+        ("Answers with the recorded length", &report.output_tokens),
     ] {
         rows.extend(lengths.as_ref().map(|lengths| of_lengths(name, lengths)));
     }
     rows.extend(hits(report));
     Section {
-        title: "Replay (recorded against achieved)".into(),
+        title: "Replay (recorded and achieved)".into(),
         columns: ["P50", "P99", "max"].map(String::from).to_vec(),
         rows,
     }
@@ -60,23 +64,23 @@ fn sign(value: f64) -> &'static str {
 
 fn hits(report: &FidelityReport) -> Vec<Row> {
     let hits = &report.prefix_hits;
-    // Where some requests do not say what was cached, the others alone are compared.
+    // If some requests lack the count of cached tokens, only the others are compared.
     let Some(ideal) = hits.ideal_rate_of_reporting().or(hits.ideal_rate()) else {
         return Vec::new();
     };
-    let mut rows = vec![row(
-        "Prompt tokens an ideal prefix cache knew",
-        vec![share(ideal)],
-    )];
+    let mut rows = vec![row("Prompt tokens in an ideal prefix cache", vec![share(ideal)])];
     match (hits.measured_rate(), hits.ideal_rate_of_reporting()) {
         (Some(measured), Some(ideal)) => {
             let (missed, leaked) = (measured < ideal - HITS_MISSED, measured > ideal + HITS_MISSED);
             let mut notes = Vec::new();
             if hits.reporting < hits.requests {
-                notes.push(format!("of {} of {} requests", hits.reporting, hits.requests));
+                notes.push(format!(
+                    "reported by {} of {} requests",
+                    hits.reporting, hits.requests
+                ));
             }
             if missed {
-                notes.push("its cache knew less than these requests have in common".to_owned());
+                notes.push("fewer than these requests have in common".to_owned());
             }
             if leaked {
                 notes.push(
@@ -91,12 +95,12 @@ fn hits(report: &FidelityReport) -> Vec<Row> {
                     Mark::Plain
                 },
                 note: (!notes.is_empty()).then(|| notes.join("; ")),
-                ..row("Prompt tokens the server says it knew", vec![share(measured)])
+                ..row("Prompt tokens cached by the server", vec![share(measured)])
             });
         }
         _ => rows.push(row(
-            "Prompt tokens the server says it knew",
-            vec!["not said".into()],
+            "Prompt tokens cached by the server",
+            vec!["not reported".into()],
         )),
     }
     rows

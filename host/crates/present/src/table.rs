@@ -13,7 +13,8 @@ use crate::rows::row;
 use crate::units::{objective_unit, verdict_unit};
 use crate::{certificate_section, terminal};
 
-/// A share of merged chunks above which the gaps between chunks say more about the reads than about the server.
+/// Share of chunks that arrived together above which the gaps describe the reads rather than the
+/// server.
 const MANY_MERGED: f64 = 0.05;
 
 pub(crate) fn sections(
@@ -44,7 +45,7 @@ fn requests(evaluation: &Evaluation) -> Section {
         row("Sessions", vec![counts.sessions.to_string()]),
         row("Requests answered", vec![counts.completed.to_string()]),
     ];
-    let mut bad = |name: &str, count: u64, mark: Mark| {
+    let mut count_row = |name: &str, count: u64, mark: Mark| {
         if count > 0 {
             rows.push(Row {
                 mark,
@@ -52,27 +53,27 @@ fn requests(evaluation: &Evaluation) -> Section {
             });
         }
     };
-    bad("Requests failed", counts.errored, Mark::Bad);
+    count_row("Requests failed", counts.errored, Mark::Bad);
     for (class, count) in counts
         .error_classes
         .iter()
-        // What was given up at the end has a line of its own.
+        // Requests cancelled at the end have a separate line.
         .filter(|(class, _)| **class != ErrorClass::Cancelled)
     {
-        bad(&format!("  {}", class.name()), *count, Mark::Plain);
+        count_row(&format!("  {}", class.name()), *count, Mark::Plain);
     }
-    bad("Requests given up", counts.cancelled, Mark::Warning);
-    bad("Requests never sent", counts.never_sent_total(), Mark::Warning);
+    count_row("Requests cancelled", counts.cancelled, Mark::Warning);
+    count_row("Requests never sent", counts.never_sent_total(), Mark::Warning);
     for (reason, count) in &counts.never_sent {
-        bad(&format!("  {}", why_never_sent(*reason)), *count, Mark::Plain);
+        count_row(&format!("  {}", why_never_sent(*reason)), *count, Mark::Plain);
     }
-    bad(
-        "Sessions that never began although they were due",
+    count_row(
+        "Sessions due but never started",
         counts.arrivals_missed,
         Mark::Warning,
     );
-    bad("Answers without tokens", counts.empty_answers, Mark::Warning);
-    bad(
+    count_row("Answers without tokens", counts.empty_answers, Mark::Warning);
+    count_row(
         "Requests sent after the timeout, not measured",
         counts.drained,
         Mark::Plain,
@@ -110,7 +111,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         let mut cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
             .map(show)
             .to_vec();
-        // How far the client may have falsified a sample; in virtual time it cannot.
+        // The error bound of a sample; in virtual time there is none.
         if with_errors {
             let bound = certificate.bound(metric);
             cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
@@ -148,7 +149,7 @@ fn throughput(evaluation: &Evaluation) -> Section {
     }
 }
 
-/// A value in its unit, as the table shows it.
+/// Formats a value in its unit.
 fn shown(value: f64, unit: &str) -> String {
     match unit {
         "s" => duration(value),
@@ -163,22 +164,22 @@ fn shown(value: f64, unit: &str) -> String {
 
 fn why_never_sent(reason: NeverSentReason) -> &'static str {
     match reason {
-        NeverSentReason::SessionCancelled => "withdrawn after a failure",
-        NeverSentReason::RunEnded => "not due before the end",
-        NeverSentReason::PluginFailed => "their plugin failed",
-        NeverSentReason::Held => "held back by a limit",
-        NeverSentReason::Missed => "missed by the host",
+        NeverSentReason::SessionCancelled => "cancelled after a failure",
+        NeverSentReason::RunEnded => "not due before the end of the run",
+        NeverSentReason::PluginFailed => "plugin failed",
+        NeverSentReason::Held => "delayed by a limit",
+        NeverSentReason::Missed => "missed by the client",
     }
 }
 
-/// What was asked of the run, and what came of it.
+/// The objectives of the run and their results.
 pub(crate) fn slos(evaluation: &Evaluation) -> Section {
     let results = evaluation.slos.results.iter().map(slo);
     let verdicts = evaluation.slos.verdicts.iter().map(verdict);
     let mut rows: Vec<Row> = results.chain(verdicts).collect();
     let (goodput, remarks) = (evaluation.slos.goodput, &evaluation.slos.remarks);
     if goodput.is_some() || !remarks.is_empty() {
-        let goodput = goodput.map_or("not known".into(), share);
+        let goodput = goodput.map_or("unknown".into(), share);
         rows.push(Row {
             mark: if remarks.is_empty() {
                 Mark::Plain
@@ -204,7 +205,7 @@ fn slo(result: &SloResult) -> Row {
     let unit = objective_unit(result);
     let observed = match (result.observed, &result.unknown) {
         (Some(observed), _) => shown(observed, unit),
-        (None, Some(_)) => "not known".into(),
+        (None, Some(_)) => "unknown".into(),
         (None, None) => "no samples".into(),
     };
     let name = name_of(result);
@@ -220,7 +221,7 @@ fn slo(result: &SloResult) -> Row {
     if result.thin
         && let Some(samples) = result.sample_count.filter(|samples| *samples > 0)
     {
-        notes.push(format!("of {} only", terminal::counted(samples, "sample")));
+        notes.push(format!("of only {}", terminal::counted(samples, "sample")));
     }
     Row {
         mark: match (result.met, &result.unknown) {
@@ -248,7 +249,7 @@ fn side(comparison: Comparison) -> &'static str {
     }
 }
 
-/// What an objective is called: what it bounds, after its own name if it has one.
+/// Returns the name of an objective: the quantity, after its user-defined name if it has one.
 fn name_of(result: &SloResult) -> String {
     let what = match (&result.stated, result.percentile) {
         (Stated::Constant(slo), Some(percentile)) => {
@@ -262,7 +263,7 @@ fn name_of(result: &SloResult) -> String {
     }
 }
 
-/// What is bounded, as text.
+/// Returns the bounded quantity as text.
 fn quantity(result: &SloResult) -> String {
     match &result.stated {
         Stated::Expression(objective) => objective.quantity.to_string(),
@@ -284,18 +285,18 @@ fn verdict(said: &PluginVerdict) -> Row {
     }
 }
 
-/// The numbers of a verdict. Which side of its threshold is good, it does not say.
+/// Formats the numbers of a verdict. A verdict does not state which side of its threshold is good.
 fn observed_and_threshold(said: &PluginVerdict) -> (String, String) {
     let unit = verdict_unit(said);
     let observed = said.verdict.observed;
-    let observed = observed.map_or("nothing".into(), |observed| shown(observed, unit));
+    let observed = observed.map_or("none".into(), |observed| shown(observed, unit));
     (
         format!("observed {observed}"),
         shown(said.verdict.threshold, unit),
     )
 }
 
-/// What was missed, each with what was observed and what was asked for.
+/// Describes each missed objective, with the observed and the required value.
 pub(crate) fn missed(evaluation: &Evaluation) -> Vec<String> {
     let objectives = evaluation.slos.results.iter().filter(|result| !result.met);
     let objectives = objectives.map(|result| {
@@ -303,9 +304,9 @@ pub(crate) fn missed(evaluation: &Evaluation) -> Vec<String> {
         let name = name_of(result);
         let bound = format!("{} {}", side(result.comparison), shown(result.threshold, unit));
         match (result.observed, &result.unknown) {
-            (Some(observed), _) => format!("{name} is {}, asked for {bound}", shown(observed, unit)),
-            (None, Some(why)) => format!("{name} is not known ({why}); asked for {bound}"),
-            (None, None) => format!("{name} has no samples; asked for {bound}"),
+            (Some(observed), _) => format!("{name} is {}, required {bound}", shown(observed, unit)),
+            (None, Some(why)) => format!("{name} is unknown ({why}); required {bound}"),
+            (None, None) => format!("{name} has no samples; required {bound}"),
         }
     });
     let verdicts = evaluation.slos.verdicts.iter().filter(|said| !said.verdict.met);
@@ -316,7 +317,7 @@ pub(crate) fn missed(evaluation: &Evaluation) -> Vec<String> {
     objectives.chain(verdicts).collect()
 }
 
-/// Metrics of plugins.
+/// The metrics of plugins.
 fn custom(evaluation: &Evaluation) -> Section {
     let catalogue = evaluation.samples.catalogue();
     let rows = catalogue
@@ -324,7 +325,8 @@ fn custom(evaluation: &Evaluation) -> Section {
         .filter(|metric| metric.plugin.is_some())
         .map(|metric| {
             let summary = evaluation.samples.summary(&metric.name);
-            // A time is shown in the unit that it needs; any other unit stands once, beside the name: a plugin's may be long.
+            // A time is shown in a suitable unit; any other unit is shown once, next to the name,
+            // because a plugin's may be long.
             let is_time = metric.unit == "s" || metric.unit.starts_with("s/");
             let name = match metric.unit.as_str() {
                 "" | "1" => metric.name.clone(),
@@ -349,7 +351,7 @@ fn custom(evaluation: &Evaluation) -> Section {
             }
         });
     Section {
-        title: "Metrics of plugins".into(),
+        title: "Plugin metrics".into(),
         columns: ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec(),
         rows: rows.collect(),
     }
@@ -358,8 +360,8 @@ fn custom(evaluation: &Evaluation) -> Section {
 fn accuracy(evaluation: &Evaluation) -> Section {
     let host = &evaluation.host;
     let delays = [
-        ("Dispatch after the intended instant", &host.dispatch_lateness),
-        ("Pick-up by a client after dispatch", &host.pickup_delay),
+        ("Dispatch delay after the intended time", &host.dispatch_lateness),
+        ("Pick-up delay after dispatch", &host.pickup_delay),
         ("Last byte sent after dispatch", &host.send_lateness),
     ];
     let mut rows: Vec<Row> = delays
@@ -376,24 +378,24 @@ fn accuracy(evaluation: &Evaluation) -> Section {
     if let Some(merged) = host.merged_chunk_share {
         let many = merged > MANY_MERGED;
         let mark = if many { Mark::Warning } else { Mark::Plain };
-        let note = many.then(|| "their gaps are known as 0; read the chunk times with care".to_owned());
+        let note = many.then(|| "gaps within a read are 0; interpret chunk times with care".to_owned());
         rows.push(Row {
             mark,
             note,
-            ..row("Chunks that shared a read", vec![share(merged)])
+            ..row("Chunks that arrived in one read", vec![share(merged)])
         });
     }
     if let Some(lag) = &host.client_lag {
         let cells = [lag.p50, lag.p99, lag.max].map(duration).to_vec();
         rows.insert(
             rows.len().min(delays_shown),
-            row("Read after the kernel had received", cells),
+            row("Read delay after kernel receive", cells),
         );
     }
     for (name, held) in [
-        ("Held back by the limit of sessions", &host.held.sessions),
-        ("Held back by the limit in flight", &host.held.in_flight),
-        ("Held back by the limit in prefill", &host.held.in_prefill),
+        ("Delayed by the session limit", &host.held.sessions),
+        ("Delayed by the in-flight limit", &host.held.in_flight),
+        ("Delayed by the prefill limit", &host.held.in_prefill),
     ] {
         rows.extend(
             held.as_ref()
@@ -404,12 +406,12 @@ fn accuracy(evaluation: &Evaluation) -> Section {
         let opened = terminal::counted(host.connections_opened, "connection");
         let inside = match host.ttfc_with_opening {
             0 => String::new(),
-            count => format!("; within {count} times to first chunk"),
+            count => format!("; included in {count} times to first chunk"),
         };
         rows.push(Row {
             note: Some(format!("{opened} opened{inside}")),
             ..row(
-                "Requests on a connection used before",
+                "Requests on a reused connection",
                 vec![host.connection_reuse_share.map_or("-".into(), share)],
             )
         });
@@ -418,18 +420,18 @@ fn accuracy(evaluation: &Evaluation) -> Section {
         let cells = vec![host.starvations.to_string(), duration(host.starved_seconds)];
         rows.push(Row {
             mark: Mark::Warning,
-            ..row("Sessions that the plugin delivered late", cells)
+            ..row("Sessions delivered late by the plugin", cells)
         });
     }
     let columns = ["P50", "P99", "max"].map(String::from).to_vec();
     Section {
-        title: "Accuracy of the host itself".into(),
+        title: "Accuracy of the client".into(),
         columns,
         rows,
     }
 }
 
-/// The health checks that failed, if any did.
+/// The failed health checks, if there are any.
 pub(crate) fn health(report: &HealthReport) -> Option<Section> {
     let failed = report
         .checks
@@ -444,7 +446,7 @@ pub(crate) fn health(report: &HealthReport) -> Option<Section> {
         })
         .collect();
     (!rows.is_empty()).then(|| Section {
-        title: "Health: the run did not do what its scenario asks for".into(),
+        title: "Health: run deviated from its scenario".into(),
         columns: Vec::new(),
         rows,
     })

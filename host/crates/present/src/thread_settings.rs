@@ -43,7 +43,7 @@ impl ThreadSettings {
         let mut rows = Vec::new();
         if self.spin_microseconds > 0.0 {
             rows.push(row(
-                "Spun before each arrival",
+                "Spin before each arrival",
                 vec![duration(self.spin_microseconds / 1e6)],
             ));
         }
@@ -51,8 +51,8 @@ impl ThreadSettings {
             rows.push(row("Real-time priority", vec![priority.to_string()]));
         }
         for (name, cores) in [
-            ("Dispatchers kept on cores", &self.dispatcher_cores),
-            ("Clients kept on cores", &self.client_cores),
+            ("Dispatcher cores", &self.dispatcher_cores),
+            ("Client cores", &self.client_cores),
         ] {
             if !cores.is_empty() {
                 let cores: Vec<String> = cores.iter().map(u32::to_string).collect();

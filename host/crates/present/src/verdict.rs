@@ -46,7 +46,7 @@ fn explanations(evaluation: &Evaluation, certificate: &Certificate) -> Vec<Strin
         return lines;
     }
     if evaluation.counts.all_failed() && evaluation.counts.errored == 0 {
-        lines.push("no request was answered before the run ended".to_owned());
+        lines.push("no request was answered before the end of the run".to_owned());
     }
     if certificate.verdict == Verdict::Invalid && evaluation.counts.completed > 0 {
         lines.push(format!("the measurement is INVALID: {}", worst(certificate)));

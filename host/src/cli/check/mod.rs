@@ -1,6 +1,6 @@
-//! `veeksha-host check`: what a run would do, or each run of a sweep.
+//! `veeksha-host check`: the plan of a run, or of each run of a sweep.
 
-mod how_long;
+mod duration;
 mod sections;
 
 use std::collections::BTreeSet;
@@ -12,19 +12,19 @@ use veeksha_scenario::Scenario;
 use crate::cli::args::ScenarioArgs;
 use crate::cli::scenarios::scenarios;
 use crate::interrupt::Interrupts;
-use how_long::HowLong;
+use duration::RunDuration;
 use sections::row;
 use veeksha_app::{Failure, Loaded, Variant, collect_errors};
 use veeksha_present::terminal;
 
-/// Width of the table where the terminal's is not known.
+/// Width of the table where the width of the terminal is unknown.
 const WIDTH: usize = 110;
 
-/// A scenario that nothing is wrong with.
+/// A scenario without problems.
 struct Checked {
     scenario: Scenario,
     sections: Vec<Section>,
-    how_long: HowLong,
+    duration: RunDuration,
     notes: Vec<String>,
 }
 
@@ -44,11 +44,9 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
     Ok(veeksha_exit::DONE)
 }
 
-/// The scenarios of a command, if nothing is wrong with any. A single one tells by itself, before its folder is made; of several, none begins
-/// before all have been looked at, as `check` does.
-///
-/// # Errors
-/// What `check` says.
+/// Returns the scenarios of a command if none has a problem. A single scenario is validated by its
+/// run, before its folder is made; of several, none starts before all have been validated as
+/// `check` does.
 pub(super) fn sound(
     cells: Vec<Variant<Result<Loaded, Failure>>>,
     interrupts: &Interrupts,
@@ -59,8 +57,8 @@ pub(super) fn sound(
     }
     let looked_at = cells.into_iter().map(|cell| {
         cell.and_then(|loaded| {
-            // Who does not want to wait for it does not want the runs either: none begins then.
-            if !interrupts.happened() {
+            // After an interrupt no run starts, so there is nothing to validate.
+            if !interrupts.is_interrupted() {
                 checked(loaded.clone())?;
             }
             Ok(loaded)
@@ -71,31 +69,31 @@ pub(super) fn sound(
 
 fn checked(loaded: Loaded) -> Result<Checked, Failure> {
     let checked = veeksha_app::check(loaded)?;
-    let (sections, how_long) = sections::sections(&checked.scenario, &checked.wired)?;
+    let (sections, duration) = sections::sections(&checked.scenario, &checked.wired)?;
     Ok(Checked {
         scenario: checked.scenario,
         sections,
-        how_long,
+        duration,
         notes: checked.wired.notes,
     })
 }
 
-/// How many runs there are, in what they differ, and how long each takes and all together.
+/// The runs of a sweep, the keys in which they differ, and their durations.
 fn overview(cells: &[Variant<Checked>]) -> Vec<Section> {
     let planned = cells
         .iter()
         .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));
     let sweep = Sweep::plan(planned);
-    let each: Vec<HowLong> = cells.iter().map(|cell| cell.loaded.how_long).collect();
+    let each: Vec<RunDuration> = cells.iter().map(|cell| cell.loaded.duration).collect();
     let together = each
         .iter()
         .copied()
-        .fold(HowLong::default(), |all, one| all + one);
+        .fold(RunDuration::default(), |all, one| all + one);
     let mut rows = vec![row("Runs", cells.len().to_string())];
     let varied = sweep.varied().into_iter();
     rows.extend(varied.map(|(path, values)| row(&path, values.join(", "))));
-    rows.push(row("Takes", together.to_string()));
-    let takes: Vec<String> = each.iter().map(HowLong::to_string).collect();
+    rows.push(row("Duration", together.to_string()));
+    let takes: Vec<String> = each.iter().map(RunDuration::to_string).collect();
     vec![
         Section {
             title: "Sweep".to_owned(),

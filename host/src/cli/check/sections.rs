@@ -1,4 +1,4 @@
-//! What is said of one scenario: its workload, traffic, servers and plugins.
+//! The sections about one scenario: workload, traffic, servers and plugins.
 
 use veeksha_model::{Request, Segment, SessionId, redact_address};
 use veeksha_ports::Workload;
@@ -6,26 +6,26 @@ use veeksha_prompt::Tokenizer;
 use veeksha_report::{Row, Section, number};
 use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 
-use super::how_long::HowLong;
+use super::duration::RunDuration;
 use veeksha_app::Failure;
 use veeksha_app::Wired;
 use veeksha_present::terminal;
 
-/// Sessions that are made to estimate the size of the workload.
+/// Sessions that are generated to estimate the size of the workload.
 const SAMPLE: u32 = 100;
 
-/// One scenario, told, and how long its run takes.
-pub(super) fn sections(scenario: &Scenario, wired: &Wired) -> Result<(Vec<Section>, HowLong), Failure> {
+/// Returns the sections about a scenario, and the duration of its run.
+pub(super) fn sections(scenario: &Scenario, wired: &Wired) -> Result<(Vec<Section>, RunDuration), Failure> {
     let (workload, sessions) = workload(wired, scenario)?;
-    let how_long = HowLong::of(scenario, sessions);
+    let duration = RunDuration::of(scenario, sessions);
     let sections = vec![
         workload,
-        traffic(scenario, how_long),
+        traffic(scenario, duration),
         servers(scenario, wired),
         plugin(wired),
-        judged(wired),
+        objectives(wired),
     ];
-    Ok((sections, how_long))
+    Ok((sections, duration))
 }
 
 pub(super) fn row(name: &str, value: impl Into<String>) -> Row {
@@ -36,7 +36,7 @@ pub(super) fn row(name: &str, value: impl Into<String>) -> Row {
     }
 }
 
-/// What a sample of sessions says of all.
+/// Totals of a sample of sessions.
 #[derive(Default)]
 struct Sample {
     sessions: u64,
@@ -75,7 +75,7 @@ impl Sample {
     }
 }
 
-/// The workload, and how many sessions there will be, if it ends.
+/// Returns the section about the workload, and the number of sessions if it is finite.
 fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>), Failure> {
     let mut sample = Sample::default();
     let limit = scenario.runtime.session_limit();
@@ -89,7 +89,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
             for session in source.sessions(0, wanted as u32)? {
                 sample.add(&session.requests, &wired.tokenizer);
             }
-            (length, "whole sessions ahead of time")
+            (length, "whole sessions in advance")
         }
         Workload::Reactive(mut agents) => {
             let length = agents.length()?;
@@ -100,7 +100,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
             }
             (
                 length,
-                "step by step, in answer to the model (first steps only below)",
+                "step by step, in response to the model (below: first steps only)",
             )
         }
     };
@@ -118,7 +118,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
     ];
     if sample.open_outputs > 0 {
         rows.push(row(
-            "Requests whose length is left to the server",
+            "Requests without an output length",
             sample.open_outputs.to_string(),
         ));
     }
@@ -134,7 +134,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
     Ok((section, sessions))
 }
 
-fn traffic(scenario: &Scenario, how_long: HowLong) -> Section {
+fn traffic(scenario: &Scenario, duration: RunDuration) -> Section {
     let mut rows = match &scenario.traffic_scheduler {
         Traffic::Rate(rate) => {
             let (shape, per_second) = match &rate.interval_generator {
@@ -153,7 +153,7 @@ fn traffic(scenario: &Scenario, how_long: HowLong) -> Section {
         Traffic::Concurrent(concurrent) => vec![
             row("Arrivals", "closed loop"),
             row(
-                "Sessions at once",
+                "Concurrent sessions",
                 concurrent.target_concurrent_sessions.to_string(),
             ),
             row("Ramp", format!("{} s", number(concurrent.rampup_seconds))),
@@ -161,9 +161,9 @@ fn traffic(scenario: &Scenario, how_long: HowLong) -> Section {
     };
     let limits = scenario.traffic_scheduler.limits();
     for (name, limit) in [
-        ("At most sessions at a time", limits.sessions),
-        ("At most requests in flight", limits.requests_in_flight),
-        ("At most requests in prefill", limits.requests_in_prefill),
+        ("Maximum concurrent sessions", limits.sessions),
+        ("Maximum requests in flight", limits.requests_in_flight),
+        ("Maximum requests in prefill", limits.requests_in_prefill),
     ] {
         rows.extend(limit.map(|limit| row(name, limit.to_string())));
     }
@@ -174,7 +174,7 @@ fn traffic(scenario: &Scenario, how_long: HowLong) -> Section {
             format!("{} s", number(t.as_secs_f64()))
         }),
     ));
-    rows.push(row("Takes", how_long.to_string()));
+    rows.push(row("Duration", duration.to_string()));
     Section {
         title: "Traffic".into(),
         columns: Vec::new(),
@@ -192,10 +192,7 @@ fn recorded(schedule: &FixedSchedule) -> Vec<Row> {
         rows.push(row("Part of the trace", format!("from second {start} to {end}")));
     }
     if schedule.speedup != 1.0 {
-        rows.push(row(
-            "Faster than recorded",
-            format!("{} times", number(schedule.speedup)),
-        ));
+        rows.push(row("Speedup", format!("{} times", number(schedule.speedup))));
     }
     rows
 }
@@ -217,15 +214,15 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
     };
     let rows = vec![
         row("Target", addresses),
-        row("Dialect", client.kind.name()),
+        row("Endpoint", client.kind.name()),
         row(
             "Model",
             client
                 .model
                 .clone()
-                .unwrap_or_else(|| "the first of /v1/models".into()),
+                .unwrap_or_else(|| "first model of /v1/models".into()),
         ),
-        row("Key", if client.api_key.is_some() { "given" } else { "none" }),
+        row("API key", if client.api_key.is_some() { "set" } else { "none" }),
         row("Tokenizer", wired.tokenizer.name()),
     ];
     Section {
@@ -235,8 +232,8 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
     }
 }
 
-/// What is asked of the run, and who else measures and judges.
-fn judged(wired: &Wired) -> Section {
+/// The objectives, the metrics of plugins, and the checks.
+fn objectives(wired: &Wired) -> Section {
     let sentence = |name: String| Row {
         name,
         ..Row::default()
@@ -252,20 +249,20 @@ fn judged(wired: &Wired) -> Section {
             format!("measured by {}", metric.plugin),
         )
     }));
-    let judges = wired
+    let checks = wired
         .evaluators
         .infos()
         .into_iter()
         .filter(|(role, _)| *role != "metric");
-    rows.extend(judges.map(|(role, info)| {
+    rows.extend(checks.map(|(role, info)| {
         let what = match role {
-            "request-check" => "judges each request",
-            _ => "judges the run",
+            "request-check" => "checks each request",
+            _ => "checks the run",
         };
         row(&info.name, what)
     }));
     Section {
-        title: "Measured and judged besides the built-in metrics".into(),
+        title: "Objectives and plugin metrics".into(),
         columns: Vec::new(),
         rows,
     }

@@ -7,7 +7,7 @@ use veeksha_model::printable;
 
 use veeksha_app::Failure;
 use veeksha_app::RecordedRun;
-use veeksha_app::secrets::{is_masked, is_numbered};
+use veeksha_app::secrets::{is_numbered, is_redacted};
 use veeksha_app::sweep_manifest::{self, SweptRun, is_run, is_sweep};
 use veeksha_present::terminal;
 
@@ -94,7 +94,7 @@ fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> V
         name: Some(name_of(settings, &keys)),
         masked: settings
             .iter()
-            .filter(|(_, value)| is_masked(value))
+            .filter(|(_, value)| is_redacted(value))
             .map(|(key, _)| short(key, &keys).to_owned())
             .collect(),
         sides: labels
@@ -218,7 +218,7 @@ fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
     let unknown = |settings: &&Vec<(String, String)>| {
         settings
             .iter()
-            .any(|(_, value)| is_masked(value) && !is_numbered(value))
+            .any(|(_, value)| is_redacted(value) && !is_numbered(value))
     };
     let alike = runs.iter().enumerate().find_map(|(place, run)| {
         let before = &runs[..place];

@@ -1,4 +1,4 @@
-//! What a run was: its settings, plugins, machine and versions.
+//! The facts of a run: settings, plugins, machine and versions.
 
 use veeksha_metrics::Evaluation;
 use veeksha_page::{Fact, Plugin, RunFacts, RunState};

@@ -1,4 +1,4 @@
-//! Key figures and metrics.
+//! Key values and metrics.
 
 use veeksha_metrics::{Catalogue, Evaluation, LiveFigures, Metric as BuiltIn, MetricInfo};
 use veeksha_page::{Figure, Metric, MetricSummary};
@@ -64,7 +64,8 @@ pub(super) fn figures(evaluation: &Evaluation) -> Vec<Figure> {
     figures
 }
 
-/// Those that have samples: the latencies people ask for first, then those of plugins, then the rest.
+/// Returns the metrics with samples: first the main latencies, then those of plugins, then the
+/// rest.
 pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
     let samples = &evaluation.samples;
     let mut infos: Vec<_> = samples.catalogue().iter().collect();
@@ -93,8 +94,9 @@ pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
         .collect()
 }
 
-/// What the page calls a metric: as the files do, but for Veeksha's name of the prompt's tokens, which are those of the new messages alone.
-/// The page's table of requests has the whole prompts, so that both need a name that tells them apart.
+/// Returns the name of a metric on the page: as in the files, except for Veeksha's name of the
+/// prompt tokens, which counts only new messages. The page's table of requests has whole prompts,
+/// so the two need different names.
 fn label(info: &MetricInfo) -> String {
     match info.metric {
         Some(BuiltIn::PromptTokens) => "New Prompt Tokens (without history)".to_owned(),
@@ -102,7 +104,7 @@ fn label(info: &MetricInfo) -> String {
     }
 }
 
-/// A metric of which only some figures are known on the way: the page shows the others as unknown.
+/// A metric during a run; values that are only known at the end are NaN, shown as unknown.
 pub(super) fn on_the_way(name: &str, figures: LiveFigures) -> Option<Metric> {
     let catalogue = Catalogue::built_in();
     let info = catalogue.get(name)?;

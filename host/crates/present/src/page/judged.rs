@@ -1,4 +1,4 @@
-//! What was judged: the certificate, objectives, verdicts of plugins, checks of health.
+//! The certificate, objectives, verdicts of plugins and health checks.
 
 use veeksha_certificate::{Basis, Certificate, ErrorSource, Verdict};
 use veeksha_health::{HealthCheck, HealthOutcome};
@@ -14,7 +14,7 @@ pub(super) fn trust(certificate: &Certificate) -> veeksha_page::Certificate {
         basis: Some(
             match certificate.basis {
                 Basis::Record => "the run's own record",
-                Basis::SelfTest => "a self-test against a twin with known timings",
+                Basis::SelfTest => "a self-test against a reference server with known timings",
                 Basis::Simulated => "virtual time: nothing is late by construction",
             }
             .to_owned(),
@@ -78,7 +78,7 @@ pub(super) fn slo(result: &SloResult) -> Slo {
 
 fn detail(result: &SloResult) -> Option<String> {
     let thin = result.thin && result.sample_count.is_some_and(|samples| samples > 0);
-    let thin = thin.then(|| "of few samples: hardly more than the outermost one".to_owned());
+    let thin = thin.then(|| "few samples: close to the maximum".to_owned());
     let parts: Vec<String> = result.detail.iter().cloned().chain(thin).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -1,4 +1,4 @@
-//! Requests that failed, and those that were never sent.
+//! Requests that failed or were never sent.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ pub(super) fn never_sent(evaluation: &Evaluation) -> Vec<NeverSent> {
                 NeverSentReason::SessionCancelled => "an earlier request of the session failed",
                 NeverSentReason::RunEnded => "the run ended before they were due",
                 NeverSentReason::PluginFailed => "the session's plugin failed",
-                NeverSentReason::Held => "a limit kept them back until the run ended",
-                NeverSentReason::Missed => "they were due, and the host did not reach them",
+                NeverSentReason::Held => "a limit delayed them until the run ended",
+                NeverSentReason::Missed => "they were due, but the client did not send them in time",
             }
             .to_owned(),
         })

@@ -36,7 +36,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         .extend(evaluation.refused.iter().map(ToString::to_string));
     run.remarks.extend(evaluation.failed.iter().map(|failed| {
         format!(
-            "the plugin `{}` failed {}: what it says is of what came before",
+            "the plugin `{}` failed {}: its results cover only the requests before",
             failed.plugin, failed.message
         )
     }));

@@ -1,4 +1,4 @@
-//! Curves and slices of time.
+//! Curves and time slices.
 
 use veeksha_metrics::{CurvePoint, Evaluation, TimeSlices};
 use veeksha_model::Nanos;
@@ -7,10 +7,10 @@ use veeksha_stats::Summary;
 
 use super::time::seconds;
 
-/// Steps of the curves of a run that is too long for its page.
+/// Steps of the curves of a run whose requests do not fit on its page.
 const STEPS: usize = 600;
 
-/// The curves of a run of which the page has only some requests.
+/// Returns the curves of a run whose page lists only some of its requests.
 pub(super) fn load(evaluation: &Evaluation) -> Option<Curves> {
     let curves = &evaluation.curves;
     let (from, to) = curves.window?;
@@ -34,7 +34,7 @@ pub(super) fn load(evaluation: &Evaluation) -> Option<Curves> {
     })
 }
 
-/// A curve over a step of time.
+/// The values of a curve in a step of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
     /// Weighted by time.
@@ -43,7 +43,8 @@ struct Step {
     most: f64,
 }
 
-/// A curve in steps of one length: a peak that lasts a moment is in the most of its step, though hardly in its mean.
+/// Divides a curve into steps of one length. A short peak shows in `most` of its step, though
+/// hardly in `mean`.
 fn steps(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut next = points.partition_point(|point| point.at <= from);
@@ -119,9 +120,10 @@ pub(super) fn slices(slices: &TimeSlices) -> Option<Slices> {
 mod tests {
     use super::*;
 
-    /// 2 from 0 to 10, 4 from 10 to 15, 0 after: steps of 10 from 5 to 25 have means (2*5 + 4*5)/10 = 3 and 0.
+    /// 2 from 0 to 10, 4 from 10 to 15, then 0: steps of 10 from 5 to 25 have the means (2*5 +
+    /// 4*5)/10 = 3 and 0.
     #[test]
-    fn a_curve_is_averaged_over_time_and_keeps_its_peaks() {
+    fn steps_average_over_time_and_keep_peaks() {
         let point = |at, value| CurvePoint {
             at,
             value,
@@ -132,7 +134,7 @@ mod tests {
         assert_eq!(steps(&points, 5, 25, 10), [of(3.0, 2.0, 4.0), of(0.0, 0.0, 0.0)]);
         assert_eq!(steps(&points, 0, 10, 4), [of(2.0, 2.0, 2.0); 3]);
         assert_eq!(steps(&[], 0, 4, 4), [of(0.0, 0.0, 0.0)]);
-        // A point that stands for a stretch has a peak within it.
+        // A point that covers an interval keeps the peak within it.
         let stretch = CurvePoint {
             max: 9.0,
             ..point(0, 2.0)

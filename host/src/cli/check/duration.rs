@@ -1,24 +1,25 @@
-//! How long a run takes, as far as its scenario tells.
+//! Estimates the duration of a run from its scenario.
 
 use std::fmt;
 use std::ops::Add;
 
-use veeksha_report::duration;
+use veeksha_report::duration as format_duration;
 use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
 
-/// How long one run takes, or several one after the other. Answers take their time besides: only the server knows it.
+/// The duration of one run, or of several one after another, without the time of the last answers,
+/// which depends on the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct HowLong {
-    /// Seconds until the last session arrives, of runs whose arrivals are paced.
+pub(super) struct RunDuration {
+    /// Seconds until the last session arrives, for runs with paced arrivals.
     about: f64,
-    /// Seconds after which the others are ended.
+    /// Seconds until the timeout of the other runs.
     at_most: f64,
     /// Runs that end when the server has answered everything.
     open: u64,
 }
 
-impl HowLong {
-    /// Of a scenario with so many sessions, or without end.
+impl RunDuration {
+    /// Estimates a run with this number of sessions; `None` for an endless workload.
     pub(super) fn of(scenario: &Scenario, sessions: Option<u64>) -> Self {
         let timeout = scenario.runtime.timeout().map(|timeout| timeout.as_secs_f64());
         let arrivals = match &scenario.traffic_scheduler {
@@ -39,27 +40,27 @@ impl HowLong {
             Traffic::Concurrent(_) => None,
         };
         match (arrivals, timeout) {
-            (Some(arrivals), timeout) => HowLong {
+            (Some(arrivals), timeout) => RunDuration {
                 about: arrivals.min(timeout.unwrap_or(f64::INFINITY)),
-                ..HowLong::default()
+                ..RunDuration::default()
             },
-            (None, Some(timeout)) => HowLong {
+            (None, Some(timeout)) => RunDuration {
                 at_most: timeout,
-                ..HowLong::default()
+                ..RunDuration::default()
             },
-            (None, None) => HowLong {
+            (None, None) => RunDuration {
                 open: 1,
-                ..HowLong::default()
+                ..RunDuration::default()
             },
         }
     }
 }
 
-impl Add for HowLong {
-    type Output = HowLong;
+impl Add for RunDuration {
+    type Output = RunDuration;
 
-    fn add(self, other: HowLong) -> HowLong {
-        HowLong {
+    fn add(self, other: RunDuration) -> RunDuration {
+        RunDuration {
             about: self.about + other.about,
             at_most: self.at_most + other.at_most,
             open: self.open + other.open,
@@ -67,7 +68,7 @@ impl Add for HowLong {
     }
 }
 
-impl fmt::Display for HowLong {
+impl fmt::Display for RunDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = match (self.about > 0.0, self.at_most > 0.0) {
             (true, false) => Some(format!("about {}", shown(self.about))),
@@ -76,18 +77,18 @@ impl fmt::Display for HowLong {
         };
         match (known, self.open) {
             (Some(known), 0) => f.write_str(&known),
-            (None, 0) => f.write_str("no time"),
-            (None, 1) => f.write_str("as long as the server needs"),
-            (None, open) => write!(f, "as long as the server needs for {open} runs"),
-            (Some(known), open) => write!(f, "{known}, and as long as the server needs for {open} more"),
+            (None, 0) => f.write_str("none"),
+            (None, 1) => f.write_str("depends on the server"),
+            (None, open) => write!(f, "depends on the server for {open} runs"),
+            (Some(known), open) => write!(f, "{known}, and {open} more depend on the server"),
         }
     }
 }
 
-/// Hours and minutes where seconds say little.
+/// Formats seconds, as hours and minutes where seconds are too fine.
 fn shown(seconds: f64) -> String {
     if seconds < 120.0 {
-        return duration(seconds);
+        return format_duration(seconds);
     }
     let minutes = (seconds / 60.0).round() as u64;
     match (minutes / 60, minutes % 60) {
@@ -101,18 +102,18 @@ mod tests {
     use super::*;
 
     fn of(about: f64, at_most: f64, open: u64) -> String {
-        HowLong { about, at_most, open }.to_string()
+        RunDuration { about, at_most, open }.to_string()
     }
 
     #[test]
-    fn times_are_told_as_people_tell_them() {
+    fn formats_known_and_open_durations() {
         assert_eq!(of(90.0, 0.0, 0), "about 90 s");
         assert_eq!(of(600.0, 0.0, 0), "about 10 min");
         assert_eq!(of(1800.0, 3600.0, 0), "at most about 1 h 30 min");
         assert_eq!(
             of(0.0, 60.0, 2),
-            "at most about 60 s, and as long as the server needs for 2 more"
+            "at most about 60 s, and 2 more depend on the server"
         );
-        assert_eq!(of(0.0, 0.0, 1), "as long as the server needs");
+        assert_eq!(of(0.0, 0.0, 1), "depends on the server");
     }
 }
