@@ -212,7 +212,7 @@ fn what_was_done_for_the_threads_is_said() {
     );
     let table = stdout(&output);
     assert!(
-        table.contains("Spun before each arrival") && table.contains("Clients kept on cores"),
+        table.contains("Spin before each arrival") && table.contains("Client cores"),
         "{table}"
     );
     let refused = run(
