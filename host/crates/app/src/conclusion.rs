@@ -66,9 +66,11 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     let mut failures = Vec::new();
     let mut lines = Vec::new();
     let (mut interrupted, mut target_lost) = (false, false);
+    let mut unlisted = 0;
     if let Some(end) = end {
         (interrupted, target_lost) = (end.interrupted, end.target_lost);
         lines = end_messages(&end);
+        unlisted = end.unlisted_plugin_failures;
         failures = end.plugin_failures;
     }
     failures.extend(plugin_failures);
@@ -95,6 +97,11 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
             .into_iter()
             .map(|failure| Failure::from(failure).to_string()),
     );
+    if unlisted > 0 {
+        lines.push(format!(
+            "and {unlisted} more plugin failures; the record has all of them"
+        ));
+    }
     Conclusion {
         code,
         folder: folder.map(|folder| folder.path().to_owned()),

@@ -343,10 +343,13 @@ impl Repeated {
             Event::Sampled(sample) => self.metrics.contains(&sample.metric),
             Event::Judged { plugin, .. } => self.checks.contains(plugin),
             Event::RunJudged { plugin, .. } => evaluators.has(plugin),
-            Event::PluginFailed(failed) => {
-                evaluators.has(&failed.plugin)
-                    || failed.part == PluginRole::SloCheck && evaluators.has_slo_check(&failed.plugin)
-            }
+            Event::PluginFailed(failed) => match failed.part {
+                PluginRole::Workload => false,
+                PluginRole::SloCheck => {
+                    evaluators.has(&failed.plugin) || evaluators.has_slo_check(&failed.plugin)
+                }
+                PluginRole::Metric | PluginRole::RequestCheck => evaluators.has(&failed.plugin),
+            },
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! Findings about the run as a whole.
 
 use veeksha_events::NeverSentReason;
-use veeksha_metrics::{Counts, Evaluation, HostFigures, Metric, RunEnd, ThreadFigures};
+use veeksha_metrics::{Counts, Evaluation, HostFigures, Metric, RunEnd, ThreadFigures, WorkloadFailures};
 use veeksha_stats::{duration, share};
 
 use crate::bound::{DOCTOR, ENOUGH, ErrorBound};
@@ -60,6 +60,7 @@ pub(crate) fn findings_of_run(
     findings.extend(of_record(evaluation.end));
     findings.extend(missed(&evaluation.counts, thresholds));
     findings.extend(withheld(&evaluation.counts));
+    findings.extend(evaluation.workload_failures.iter().map(lost_sessions));
     findings.extend(
         host.threads
             .iter()
@@ -114,6 +115,14 @@ fn missed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFinding> {
             "a lower rate, a faster plugin or more plugin threads (`runtime.num_plugin_threads`)".into(),
         ),
     })
+}
+
+/// Sessions that ended early because their plugin failed.
+fn lost_sessions(failures: &WorkloadFailures) -> CertFinding {
+    CertFinding {
+        verdict: Verdict::Degraded,
+        ..CertFinding::remark(format!("{failures}; the load was lower than asked"))
+    }
 }
 
 /// What the server's failures and the scenario's own limits kept from being sent.

@@ -86,8 +86,8 @@ pub enum Event {
         /// One readable line; may be empty.
         detail: String,
     },
-    /// A metric or check plugin failed: it is not called again, and its results are unknown from
-    /// then on.
+    /// A plugin failed. A metric or check plugin is not called again, and its results are unknown
+    /// from then on; a workload's plugin loses the session.
     PluginFailed(FailedPlugin),
     /// The scheduler wanted a session that the plugin had not delivered yet.
     Starved {
@@ -177,6 +177,10 @@ pub struct FailedPlugin {
     pub part: PluginRole,
     /// One line with the failing function and the cause.
     pub message: String,
+    /// The session that it could not make or continue; `None` for plugins that evaluate.
+    pub session: Option<SessionId>,
+    /// When it failed; `None` for plugins that evaluate, which have no place in time.
+    pub at: Option<Nanos>,
 }
 
 /// The role of a plugin in a run.
@@ -188,11 +192,18 @@ pub enum PluginRole {
     RequestCheck,
     /// It judges the run.
     SloCheck,
+    /// It makes the sessions, or answers for an agent.
+    Workload,
 }
 
 impl PluginRole {
     /// All of them.
-    pub const ALL: [PluginRole; 3] = [PluginRole::Metric, PluginRole::RequestCheck, PluginRole::SloCheck];
+    pub const ALL: [PluginRole; 4] = [
+        PluginRole::Metric,
+        PluginRole::RequestCheck,
+        PluginRole::SloCheck,
+        PluginRole::Workload,
+    ];
 
     /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
@@ -200,6 +211,7 @@ impl PluginRole {
             PluginRole::Metric => "metric",
             PluginRole::RequestCheck => "request_check",
             PluginRole::SloCheck => "slo_check",
+            PluginRole::Workload => "workload",
         }
     }
 }

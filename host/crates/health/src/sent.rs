@@ -1,6 +1,6 @@
 //! Check that requests that were due were sent.
 
-use veeksha_events::{Event, NeverSentReason};
+use veeksha_events::{Event, NeverSentReason, PluginRole};
 use veeksha_stats::share;
 
 use crate::report::{HealthCheck, ValueUnit, count};
@@ -19,6 +19,8 @@ pub(crate) struct Sent {
     withdrawn: u64,
     unmade: u64,
     missed: u64,
+    /// Sessions that the workload's plugin could not make or continue.
+    lost_sessions: u64,
 }
 
 impl Sent {
@@ -34,6 +36,7 @@ impl Sent {
                 NeverSentReason::Missed => self.missed += 1,
                 NeverSentReason::RunEnded | NeverSentReason::Held => {}
             },
+            Event::PluginFailed(failed) if failed.part == PluginRole::Workload => self.lost_sessions += 1,
             _ => {}
         }
     }
@@ -41,11 +44,17 @@ impl Sent {
     pub(crate) fn finish(self) -> HealthCheck {
         let never = self.withdrawn + self.unmade + self.missed;
         let due = self.finished + never;
-        if due == 0 {
+        if due == 0 && self.lost_sessions == 0 {
             return HealthCheck::skipped(NAME, "no request was due");
         }
         let mut check = HealthCheck::new(NAME);
-        let of_due = never as f64 / due as f64;
+        let of_due = never as f64 / due.max(1) as f64;
+        if self.lost_sessions > 0 {
+            check.fail(format!(
+                "{} ended early, because the workload's plugin failed",
+                count(self.lost_sessions, "session")
+            ));
+        }
         if never > 0 {
             let reasons = [
                 (self.withdrawn, "an earlier request of their session failed"),

@@ -27,6 +27,7 @@ use crate::slices::TimeSlices;
 use crate::slices::{Course, slices};
 use crate::throughput::Throughput;
 use crate::workload::WorkloadDigest;
+use crate::workload_failures::WorkloadFailures;
 use veeksha_definitions::Metric;
 
 /// All figures of a run. The functions give them in the shape of Veeksha's files, with what Veeksha leaves out
@@ -63,6 +64,8 @@ pub struct Evaluation {
     pub refused: Vec<RefusedSamples>,
     /// Plugins that failed while they measured or judged: what is known of them is of the requests before.
     pub failed: Vec<FailedPlugin>,
+    /// Failures of the plugins that make sessions, by plugin.
+    pub workload_failures: Vec<WorkloadFailures>,
 }
 
 /// The summary of a metric's samples.
@@ -112,6 +115,7 @@ impl Evaluation {
             judgements,
             verdicts,
             failed,
+            workload_failures,
             planned,
             tokens,
             host,
@@ -231,6 +235,7 @@ impl Evaluation {
             end,
             refused,
             failed,
+            workload_failures,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use veeksha_events::{Event, FailedPlugin, RequestRecord};
+use veeksha_events::{Event, FailedPlugin, PluginRole, RequestRecord};
 use veeksha_model::{Nanos, RequestId};
 use veeksha_ports::SloVerdict;
 
@@ -19,6 +19,7 @@ use crate::setup::Setup;
 use crate::throughput::Totals;
 use crate::token_bins::TokenBins;
 use crate::workload::PlannedSessions;
+use crate::workload_failures::WorkloadFailures;
 
 /// Takes the events of a run. They may come in any order that threads can bring them in (a request may finish before its
 /// dispatch is told, a session may end before its last request does), and the sequence may stop anywhere.
@@ -33,6 +34,8 @@ pub struct Evaluator {
     pub(crate) verdicts: Vec<(String, SloVerdict)>,
     /// Plugins that failed while they measured or judged.
     pub(crate) failed: Vec<FailedPlugin>,
+    /// Failures of the plugins that make sessions.
+    pub(crate) workload_failures: Vec<WorkloadFailures>,
     pub(crate) planned: PlannedSessions,
     pub(crate) tokens: TokenBins,
     pub(crate) host: HostSamples,
@@ -76,6 +79,7 @@ impl Evaluator {
             judgements: Judgements::default(),
             verdicts: Vec::new(),
             failed: Vec::new(),
+            workload_failures: Vec::new(),
             planned: PlannedSessions::default(),
             tokens: TokenBins::default(),
             host: HostSamples::default(),
@@ -112,6 +116,9 @@ impl Evaluator {
                 request,
                 good,
             } => self.judgements.add(plugin, *request, *good),
+            Event::PluginFailed(failed) if failed.part == PluginRole::Workload => {
+                WorkloadFailures::add(&mut self.workload_failures, failed);
+            }
             Event::PluginFailed(failed) => self.failed.push(failed.clone()),
             Event::RunJudged {
                 plugin,

@@ -14,6 +14,7 @@ use crate::refused::RefusedSamples;
 use crate::sessions::SessionFigures;
 use crate::threads::ThreadFigures;
 use crate::workload::WorkloadDigest;
+use crate::workload_failures::WorkloadFailures;
 use veeksha_definitions::{Metric, Scope};
 
 /// A plugin that failed, in files.
@@ -49,7 +50,12 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
     );
     file.insert(
         "Failed Plugins".into(),
-        evaluation.failed.iter().map(failed_plugin).collect(),
+        evaluation
+            .failed
+            .iter()
+            .map(failed_plugin)
+            .chain(evaluation.workload_failures.iter().map(WorkloadFailures::json))
+            .collect(),
     );
     let figures = evaluation
         .figures

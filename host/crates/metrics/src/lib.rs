@@ -62,6 +62,7 @@ mod token_bins;
 mod token_times;
 mod windows;
 mod workload;
+mod workload_failures;
 
 pub use catalogue::{Catalogue, CatalogueError, MetricInfo};
 pub use counts::{Counts, ServerCounts};
@@ -96,3 +97,4 @@ pub use veeksha_definitions::{
     Certification, Metric, Needs, Observation, Samples, Scope, UnknownMetric, seconds_between,
 };
 pub use workload::WorkloadDigest;
+pub use workload_failures::WorkloadFailures;

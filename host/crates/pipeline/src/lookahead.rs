@@ -47,8 +47,8 @@ pub(crate) struct Lookahead {
     /// Sessions that have begun.
     pub(crate) started: u64,
     source_ended: bool,
-    /// Failures that came to light before the clock started.
-    pub(crate) failed_early: Vec<PluginFailure>,
+    /// Failures before the clock started, each with the position of its first session.
+    pub(crate) failed_early: Vec<(u64, PluginFailure)>,
     /// The workers' calls before the clock started.
     pub(crate) busy_early: Vec<PluginCall>,
     /// Sessions delivered since the list was last drained, with their digests.
@@ -132,7 +132,9 @@ impl Lookahead {
 
     fn take_early(&mut self, message: WorkerMessage) {
         match self.take(message) {
-            Some(WorkerMessage::SourceFailed { failure, .. }) => self.failed_early.push(failure),
+            Some(WorkerMessage::SourceFailed { first, failure }) => {
+                self.failed_early.push((first, failure));
+            }
             Some(WorkerMessage::Busy(call)) => self.busy_early.push(call),
             _ => {}
         }

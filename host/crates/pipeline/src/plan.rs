@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use veeksha_events::Event;
-use veeksha_model::{Nanos, Session};
+use veeksha_events::{Event, FailedPlugin, PluginRole};
+use veeksha_model::{Nanos, Session, SessionId};
 use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{SchedulerConfig, Shard};
 
@@ -71,6 +71,8 @@ pub struct RunEnd {
     /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are
     /// kept).
     pub plugin_failures: Vec<PluginFailure>,
+    /// Failures of the workload's plugin beyond those in `plugin_failures`.
+    pub unlisted_plugin_failures: u64,
     /// Requests of the warm-up that were not answered. The run went on without them.
     pub warmup_failures: u32,
     /// The first of them, and the reason.
@@ -115,6 +117,33 @@ pub enum PipelineError {
     /// The transport could not be started.
     #[error("{0}")]
     Transport(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Failures kept for the report; a plugin that fails on every session would fill memory with equal
+/// messages. Each failure is also an event.
+const KEPT_FAILURES: usize = 20;
+
+impl RunEnd {
+    /// Keeps a failure for the report.
+    pub(crate) fn keep_failure(&mut self, failure: PluginFailure) {
+        if self.plugin_failures.len() < KEPT_FAILURES {
+            self.plugin_failures.push(failure);
+        } else {
+            self.unlisted_plugin_failures += 1;
+        }
+    }
+}
+
+/// Returns the event for a failure of the workload's plugin, which costs a session.
+pub(crate) fn session_failed(failure: &PluginFailure, session: SessionId, at: Nanos) -> Event {
+    let cause = failure.message.lines().next().unwrap_or_default();
+    Event::PluginFailed(FailedPlugin {
+        plugin: failure.plugin.clone(),
+        part: PluginRole::Workload,
+        message: format!("in `{}`: {cause}", failure.function),
+        session: Some(session),
+        at: Some(at),
+    })
 }
 
 /// Starts a named thread.

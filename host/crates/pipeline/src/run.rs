@@ -20,8 +20,7 @@ use crate::first_chunks::FirstChunkRouter;
 use crate::inbox::{Inbox, InputSender};
 use crate::lookahead::Lookahead;
 use crate::partition::Partition;
-use crate::plan::spawn;
-use crate::plan::{PipelineError, Plan, RunEnd};
+use crate::plan::{PipelineError, Plan, RunEnd, session_failed, spawn};
 use crate::prefetch::{SessionMaker, WorkerCommand, WorkerMessage, Workers};
 use crate::prepare::Preparer;
 use crate::schedule::Timing;
@@ -34,10 +33,6 @@ const START_LEAD_NANOS: Nanos = 3_000_000;
 
 /// Minimum remainder of that lead when the threads are started: they are up in a fraction of it.
 const THREADS_LEAD_NANOS: Nanos = 1_000_000;
-
-/// Failures kept for the report; a plugin that fails on every session would fill memory with equal
-/// messages.
-const KEPT_FAILURES: usize = 20;
 
 /// Runs a workload against a transport until it ends, and returns how it ended.
 ///
@@ -294,7 +289,7 @@ impl RunThreads {
         }
         for message in self.messages.try_iter() {
             if let CoordinatorMessage::CodecFailed(failure) = message {
-                keep_failure(end, *failure);
+                end.keep_failure(*failure);
             }
         }
     }
@@ -368,8 +363,8 @@ impl Coordinator<'_> {
         notices: &Receiver<CoordinatorMessage>,
     ) -> RunEnd {
         let mut end = RunEnd::default();
-        for failure in lookahead.failed_early.drain(..) {
-            keep_failure(&mut end, failure);
+        for (first, failure) in lookahead.failed_early.drain(..) {
+            self.session_failed(self.part.session(first), failure, &mut end);
         }
         for call in lookahead.busy_early.drain(..) {
             self.record_call(call);
@@ -399,7 +394,7 @@ impl Coordinator<'_> {
                     Ok(CoordinatorMessage::Forget { session }) => {
                         self.workers.send(self.part.position(session), WorkerCommand::Forget { session });
                     }
-                    Ok(CoordinatorMessage::CodecFailed(failure)) => keep_failure(&mut end, *failure),
+                    Ok(CoordinatorMessage::CodecFailed(failure)) => end.keep_failure(*failure),
                     // One dispatcher may be done measuring before another: only when all are is
                     // nothing wanted any more.
                     Ok(CoordinatorMessage::CancelInFlight) => cancel_requests += 1,
@@ -437,13 +432,22 @@ impl Coordinator<'_> {
                 self.send(session, Input::Step { session, nodes, done })
             }
             WorkerMessage::AgentFailed { session, failure } => {
-                keep_failure(end, failure);
+                self.session_failed(session, failure, end);
                 self.send(session, Input::AgentFailed { session });
             }
-            WorkerMessage::SourceFailed { failure, .. } => keep_failure(end, failure),
+            WorkerMessage::SourceFailed { first, failure } => {
+                self.session_failed(self.part.session(first), failure, end);
+            }
             WorkerMessage::Busy(call) => self.record_call(call),
             WorkerMessage::Open { .. } | WorkerMessage::Sessions { .. } => {}
         }
+    }
+
+    /// Records a failure of the workload's plugin, and keeps it for the report.
+    fn session_failed(&self, session: SessionId, failure: PluginFailure, end: &mut RunEnd) {
+        let event = session_failed(&failure, session, self.clock.now());
+        let _ = self.events.send(event.into());
+        end.keep_failure(failure);
     }
 
     /// Puts a worker's stretch on the run's clock; what ended before its zero is not of the run.
@@ -468,11 +472,5 @@ impl Coordinator<'_> {
 
     fn send(&self, session: SessionId, input: Input<Prepared>) {
         self.inboxes[self.part.dispatcher(session)].send(input);
-    }
-}
-
-fn keep_failure(end: &mut RunEnd, failure: PluginFailure) {
-    if end.plugin_failures.len() < KEPT_FAILURES {
-        end.plugin_failures.push(failure);
     }
 }

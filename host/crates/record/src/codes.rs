@@ -56,7 +56,7 @@ macro_rules! by_name {
 
 by_name! {
     /// Role of a failed plugin.
-    plugin_part -> PluginRole: Metric, RequestCheck, SloCheck
+    plugin_part -> PluginRole: Metric, RequestCheck, SloCheck, Workload
 }
 
 by_name! {

@@ -152,6 +152,8 @@ fn row(event: &Event) -> Row<'_> {
             plugin: Some(&failed.plugin),
             what: Some(failed.part.name()),
             summary: Some(&failed.message),
+            session: failed.session,
+            at: failed.at,
             ..Row::new("plugin_failed")
         },
         Event::RunJudged {
@@ -372,6 +374,8 @@ impl EventRows {
                 plugin: words("plugin", self.plugin.get(row))?,
                 part: known("what", self.what.get(row), plugin_part)?,
                 message: words("summary", self.summary.get(row))?,
+                session: self.session_id.get(row).map(|&session| SessionId(session as u64)),
+                at: self.at_ns.get(row).map(|&at| at as u64),
             }),
             "plugin_called" => Event::PluginCalled(PluginCall {
                 thread: words("thread", self.thread.get(row))?,

@@ -101,7 +101,7 @@ table! {
     end: Optional<Text>, Dictionary;
     thread: Optional<Text>, Dictionary;
     /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`,
-    /// `request_check`, `slo_check`).
+    /// `request_check`, `slo_check`, `workload`).
     what: Optional<Text>, Dictionary;
     begin_ns: Optional<Int>, Delta;
     end_ns: Optional<Int>, Delta;

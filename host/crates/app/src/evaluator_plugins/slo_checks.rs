@@ -41,6 +41,8 @@ pub(super) fn failed_plugin(failure: &PluginFailure, part: PluginRole) -> Failed
         plugin: failure.plugin.clone(),
         part,
         message: format!("in `{}`: {why}", failure.function),
+        session: None,
+        at: None,
     }
 }
 

@@ -45,6 +45,10 @@ enum TraceLine<'a> {
         plugin: &'a str,
         part: &'static str,
         message: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session_id: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        at: Option<f64>,
     },
     RunJudged {
         plugin: &'a str,
@@ -165,6 +169,8 @@ pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> s
             plugin: &failed.plugin,
             part: failed.part.name(),
             message: &failed.message,
+            session_id: failed.session.map(|session| session.0),
+            at: failed.at.map(seconds),
         },
         Event::RunJudged {
             plugin,
@@ -323,6 +329,8 @@ mod tests {
                     plugin: "mine".to_owned(),
                     part: PluginRole::SloCheck,
                     message: "no \"luck\"".to_owned(),
+                    session: None,
+                    at: None,
                 }),
                 "plugin_failed",
             ),

@@ -1,7 +1,7 @@
 //! Requests that were due but not sent.
 
-use veeksha_events::{Event, NeverSentReason, Status};
-use veeksha_model::ErrorClass;
+use veeksha_events::{Event, FailedPlugin, NeverSentReason, PluginRole, Status};
+use veeksha_model::{ErrorClass, SessionId};
 
 use crate::support::{
     S, SENT, check, ended, failed, figure, finished, health, id, near, passed, rate, request, skipped,
@@ -38,6 +38,23 @@ fn large_share_of_withdrawn_requests_fails() {
     for reason in [NeverSentReason::RunEnded, NeverSentReason::Held] {
         passed(&of(50, reason));
     }
+}
+
+#[test]
+fn sessions_lost_to_the_workloads_plugin_fail_the_check() {
+    let lost = Event::PluginFailed(FailedPlugin {
+        plugin: "agents".into(),
+        part: PluginRole::Workload,
+        message: "in `agent.answered`: boom".into(),
+        session: Some(SessionId(0)),
+        at: Some(S),
+    });
+    let events = vec![finished(&request(0, 0, 0, S)), lost];
+    let check = check(&health(rate(1.0), &ended(events, 2 * S)), SENT).clone();
+    failed(
+        &check,
+        "1 session ended early, because the workload's plugin failed",
+    );
 }
 
 #[test]

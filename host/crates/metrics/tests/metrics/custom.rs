@@ -5,7 +5,7 @@ use serde_json::Value;
 use veeksha_events::{Event, FailedPlugin, PluginRole};
 use veeksha_metrics::{Catalogue, Evaluation, Objectives, Setup, Stated};
 use veeksha_model::ChunkKind::Content;
-use veeksha_model::{Better, ErrorClass, MetricDefinition, MetricSample, RequestId};
+use veeksha_model::{Better, ErrorClass, MetricDefinition, MetricSample, RequestId, SessionId};
 use veeksha_ports::{RunResults, SloVerdict};
 use veeksha_slo::Objective;
 
@@ -289,6 +289,8 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
             },
             part,
             message: "in `it`: no".into(),
+            session: None,
+            at: None,
         })
     };
     let answers = [answer(0, 100, "gold"), answer(1, 100, "gold")];
@@ -421,6 +423,8 @@ fn where_a_judge_failed_nobody_knows_whether_all_is_met() {
             plugin: "odd".into(),
             part,
             message: "in `check`: no".into(),
+            session: None,
+            at: None,
         });
         let mut events = vec![answer(0, 100, "gold"), failed];
         events.push(Event::RunEnded { at: ms(1000) });
@@ -434,6 +438,38 @@ fn where_a_judge_failed_nobody_knows_whether_all_is_met() {
     assert_eq!(met(PluginRole::RequestCheck), (Value::Null, Some(1)));
     // What it measures is no objective.
     assert_eq!(met(PluginRole::Metric), (true.into(), Some(0)));
+}
+
+/// A workload's plugin that fails on session after session is one entry, with the number, the first
+/// message and the first sessions; the objectives do not depend on it.
+#[test]
+fn failures_of_the_workload_are_summarized() {
+    let failed = |session| {
+        Event::PluginFailed(FailedPlugin {
+            plugin: "agents".into(),
+            part: PluginRole::Workload,
+            message: format!("in `agent.answered`: boom in {session}"),
+            session: Some(SessionId(session)),
+            at: Some(ms(session)),
+        })
+    };
+    let mut events = vec![answer(0, 100, "gold")];
+    events.extend((7..307).map(failed));
+    events.push(Event::RunEnded { at: ms(1000) });
+    let seen = evaluate(Vec::new(), events);
+    let summary = seen.summary_stats();
+    assert_eq!(
+        summary["Failed Plugins"],
+        serde_json::json!([{
+            "plugin": "agents", "part": "workload", "message": "in `agent.answered`: boom in 7", "failures": 300,
+            "sessions": (7..27).collect::<Vec<u64>>(),
+        }])
+    );
+    assert_eq!(
+        seen.workload_failures[0].to_string(),
+        "the plugin `agents` failed 300 times; the first, session 7: in `agent.answered`: boom in 7"
+    );
+    assert_eq!(seen.slo_results()["all_slos_met"], true);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
 use crate::partition::Partition;
 use crate::pieces::PromptSource;
-use crate::plan::{PipelineError, Plan, RunEnd};
+use crate::plan::{PipelineError, Plan, RunEnd, session_failed};
 use crate::schedule::Timing;
 
 use super::in_flight::{InFlight, record_of};
@@ -193,7 +193,9 @@ impl Simulation<'_> {
                     }));
                 }
                 Err(failure) => {
-                    self.end.plugin_failures.push(failure);
+                    let session = self.source.part.session(self.source.next);
+                    (self.record)(session_failed(&failure, session, self.now).into());
+                    self.end.keep_failure(failure);
                     self.source.end = self.source.next;
                 }
             }
@@ -253,7 +255,8 @@ impl Simulation<'_> {
                             done: step.done,
                         },
                         Err(failure) => {
-                            self.end.plugin_failures.push(failure);
+                            (self.record)(session_failed(&failure, session, self.now).into());
+                            self.end.keep_failure(failure);
                             Input::AgentFailed { session }
                         }
                     });

@@ -76,6 +76,8 @@ pub(crate) enum Kind {
     Agents,
     /// Agents that are done with their first step.
     HastyAgents,
+    /// Agents that fail on every answer.
+    FailingAgents,
 }
 
 pub(crate) struct Factory {
@@ -114,8 +116,18 @@ impl WorkloadFactory for Factory {
                 session,
                 only,
             })),
-            Kind::Agents => Workload::Reactive(Box::new(Agents { hasty: false })),
-            Kind::HastyAgents => Workload::Reactive(Box::new(Agents { hasty: true })),
+            Kind::Agents => Workload::Reactive(Box::new(Agents {
+                hasty: false,
+                fails: false,
+            })),
+            Kind::HastyAgents => Workload::Reactive(Box::new(Agents {
+                hasty: true,
+                fails: false,
+            })),
+            Kind::FailingAgents => Workload::Reactive(Box::new(Agents {
+                hasty: false,
+                fails: true,
+            })),
         })
     }
 }
@@ -173,6 +185,7 @@ impl SessionSource for Generated {
 
 struct Agents {
     hasty: bool,
+    fails: bool,
 }
 
 impl AgentSource for Agents {
@@ -189,11 +202,20 @@ impl AgentSource for Agents {
 
     fn answered(
         &mut self,
-        _: SessionId,
+        session: SessionId,
         node: NodeId,
         response: &Response,
         _: u64,
     ) -> Result<AgentStep, PluginFailure> {
+        if self.fails {
+            let message = format!("boom in {session}\nand a second line");
+            return Err(PluginFailure::new(
+                "fake",
+                "agent.answered",
+                PluginFailureKind::Trap,
+                message,
+            ));
+        }
         assert_eq!(response.text, "four words of answer");
         let next = if node == NodeId(0) {
             vec![request(1, &[0])]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crossbeam_channel::unbounded;
-use veeksha_events::{Event, RequestRecord, SessionEnd};
+use veeksha_events::{Event, PluginRole, RequestRecord, SessionEnd};
 use veeksha_pipeline::{Content, Control, EventEntry, PipelineError, Plan, RunEnd, run};
 use veeksha_ports::Job;
 use veeksha_prompt::Tokenizer;
@@ -117,6 +117,36 @@ fn every_request_is_answered_and_recorded_once() {
             assert!(ran.end.plugin_failures.is_empty() && !ran.end.interrupted);
         }
     }
+}
+
+/// Each failure of an agent is an event with its session; the report lists 20 and counts the rest.
+#[test]
+fn failing_agents_are_recorded_and_counted() {
+    let mut plan = plan();
+    plan.scheduler.max_sessions = Some(50);
+    let ran = drive(&plan, Kind::FailingAgents, &Control::default()).unwrap();
+    let failed: BTreeSet<(u64, String)> = ran
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::PluginFailed(failed) => {
+                assert_eq!(
+                    (failed.plugin.as_str(), failed.part),
+                    ("fake", PluginRole::Workload)
+                );
+                assert!(failed.at.is_some());
+                Some((failed.session.unwrap().0, failed.message.clone()))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = (0..50).map(|session| (session, format!("in `agent.answered`: boom in {session}")));
+    assert_eq!(failed, expected.collect());
+    assert_eq!(
+        (ran.end.plugin_failures.len(), ran.end.unlisted_plugin_failures),
+        (20, 30)
+    );
+    assert_eq!(ran.ends(), vec![SessionEnd::Errored; 50]);
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
             failed.plugin, failed.message
         )
     }));
+    run.remarks
+        .extend(evaluation.workload_failures.iter().map(ToString::to_string));
     run.elapsed = evaluation.curves.window.map(|(_, to)| seconds(to));
     run.remarks.extend(
         evaluation

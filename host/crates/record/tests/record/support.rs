@@ -240,9 +240,9 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             Event::Sampled(MetricSample { metric, value, weight, request })
         }),
         2 => (words(), request_id(), any::<bool>()).prop_map(|(plugin, request, good)| Event::Judged { plugin, request, good }),
-        1 => (words(), prop::sample::select(PluginRole::ALL.to_vec()), words()).prop_map(|(plugin, part, message)| {
-            Event::PluginFailed(FailedPlugin { plugin, part, message })
-        }),
+        1 => (words(), prop::sample::select(PluginRole::ALL.to_vec()), words(), option::of(session()), option::of(wide())).prop_map(
+            |(plugin, part, message, session, at)| Event::PluginFailed(FailedPlugin { plugin, part, message, session, at })
+        ),
         1 => (words(), words(), any::<bool>(), option::of(float()), float(), words()).prop_map(
             |(plugin, name, met, observed, threshold, detail)| Event::RunJudged { plugin, name, met, observed, threshold, detail }
         ),
