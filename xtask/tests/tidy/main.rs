@@ -7,3 +7,4 @@ mod conventions;
 mod dependencies;
 mod files;
 mod layers;
+mod recipes;
