@@ -168,7 +168,7 @@ fn every_key_and_column_is_documented() {
 #[test]
 fn lines_of_interim_figures_are_as_documented() {
     let text = std::fs::read_to_string(root().join("docs/results.md")).expect("the document");
-    let (_, section) = text.split_once("## Lines of interim figures").expect("a section");
+    let (_, section) = text.split_once("## Interim lines").expect("a section");
     let section = section.split("\n## ").next().expect("its text");
     // `| part | unit | what |`
     let rows: Vec<Vec<&str>> = section
