@@ -210,7 +210,8 @@ fn a_finished_table_that_is_cut_is_damage_and_both_are_an_error() {
     assert!(matches!(error, RecordError::Unreadable { .. }));
     let text = error.to_string();
     assert!(
-        text.contains("requests.parquet: it is no whole") && text.contains("events.parquet: it is no whole"),
+        text.contains("requests.parquet: it is not a complete")
+            && text.contains("events.parquet: it is not a complete"),
         "{text}"
     );
 }
@@ -334,21 +335,20 @@ fn missing_record_has_a_hint() {
     );
     let error = text(run.path());
     assert!(
-        error.contains("record/events.parquet")
-            && error.contains("the one with config.yml and record/ in it"),
+        error.contains("record/events.parquet") && error.contains("which contains config.yml and record/"),
         "{error}"
     );
     let config = run.path().join("config.yml");
     fs::write(&config, "seed: 1\n").unwrap();
     let error = text(&config);
     assert!(
-        error.contains("it is a file; give the folder of a run"),
+        error.contains("it is a file; pass the folder of a run"),
         "{error}"
     );
     fs::create_dir(run.path().join("metrics")).unwrap();
     fs::write(run.path().join("metrics/request_level_metrics.jsonl"), "{}\n").unwrap();
     let error = text(run.path());
-    assert!(error.contains("looks like a run of Veeksha"), "{error}");
+    assert!(error.contains("seems to be a run of Veeksha"), "{error}");
 
     // A run that was killed before its first part: there is nothing yet, or half a file.
     fs::create_dir(run.path().join("record")).unwrap();
@@ -375,14 +375,14 @@ fn missing_record_has_a_hint() {
         }
         let error = text(run.path());
         assert!(
-            error.contains("its record is gone") && !error.contains("Veeksha") && !error.contains("killed"),
+            error.contains("its record was removed") && !error.contains("Veeksha") && !error.contains("killed"),
             "{error}"
         );
     }
 
     let (run, _) = finished_run();
     let error = text(&run.path().join("record"));
-    assert!(error.contains("give the folder above it"), "{error}");
+    assert!(error.contains("pass its parent folder"), "{error}");
 }
 
 #[test]
