@@ -1,0 +1,310 @@
+//! Every view of a run shows the same samples: summary, slices, request lines, Lua, the report
+//! page, the live view and the statistics by prompt length.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test may panic, also in its functions"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use veeksha_events::{Event, RequestRecord, Status, request_line};
+use veeksha_lua::{LuaGrants, LuaLimits, LuaScenario};
+use veeksha_metrics::{Evaluator, LiveFigures, Metric, PrefillStats, Slo, latencies};
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId};
+use veeksha_page::{PageData, RequestSample};
+use veeksha_ports::OpenMetric;
+
+/// The metrics that Lua has by name.
+const IN_LUA: [Metric; 3] = [Metric::Ttfc, Metric::Tpot, Metric::EndToEnd];
+
+const SCRIPT: &str = "
+local function reading(name)
+    return { observe = function(request) return request[name] end }
+end
+return { metrics = {
+    of_ttfc = reading('ttfc'),
+    of_tpot = reading('tpot'),
+    of_end_to_end_latency = reading('end_to_end_latency'),
+} }
+";
+
+fn lua() -> OpenMetric {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("metrics.lua");
+    std::fs::write(&path, SCRIPT).unwrap();
+    let limits = LuaLimits {
+        load_deadline: Duration::from_secs(60),
+        call_deadline: Duration::from_secs(60),
+        memory_bytes: 32 << 20,
+    };
+    let grants = LuaGrants {
+        seed: 1,
+        tokens: None,
+        log: Arc::new(|_, _| {}),
+    };
+    let loaded = LuaScenario::load(&path, limits).unwrap();
+    let evaluator = loaded.evaluator("", None, grants).unwrap();
+    evaluator.metric.unwrap().open().unwrap()
+}
+
+/// The samples that a request has in a view.
+type Samples = BTreeMap<(u64, &'static str), f64>;
+
+fn in_evaluation(records: &[RequestRecord]) -> Samples {
+    let mut samples = Samples::new();
+    for record in records {
+        // Alone, so that the samples of each request are known.
+        let mut evaluator = Evaluator::new(Vec::<Slo>::new());
+        evaluator.on(&Event::Finished(Box::new(record.clone())));
+        let evaluation = evaluator.finish();
+        for metric in Metric::charted() {
+            evaluation.samples.each_sample(metric.name(), |_, value, _| {
+                assert!(
+                    samples
+                        .insert((record.id.session.0, metric.name()), value)
+                        .is_none()
+                );
+            });
+        }
+    }
+    samples
+}
+
+fn in_lua(lua: &mut OpenMetric, records: &[RequestRecord]) -> Samples {
+    let counting = records.iter().filter(|record| record.measured && record.is_ok());
+    let records: Vec<&RequestRecord> = counting.collect();
+    let names: Vec<&str> = lua
+        .definitions
+        .iter()
+        .map(|definition| {
+            let metric = IN_LUA
+                .into_iter()
+                .find(|metric| definition.name == format!("of_{metric}"));
+            metric.unwrap().name()
+        })
+        .collect();
+    let seen = lua.collector.observe(&records).unwrap();
+    seen.iter()
+        .map(|sample| {
+            let record = records[sample.of.unwrap() as usize];
+            ((record.id.session.0, names[sample.metric as usize]), sample.value)
+        })
+        .collect()
+}
+
+fn in_request_lines(records: &[RequestRecord]) -> Samples {
+    let mut samples = Samples::new();
+    for record in records.iter().filter(|record| record.measured && record.is_ok()) {
+        let mut line = Vec::new();
+        request_line(&mut line, record, &latencies(record)).unwrap();
+        let line: Value = serde_json::from_slice(&line).unwrap();
+        for metric in Metric::charted() {
+            if let Some(value) = line[metric.name()].as_f64() {
+                samples.insert((record.id.session.0, metric.name()), value);
+            }
+        }
+    }
+    samples
+}
+
+fn on_page(records: &[RequestRecord]) -> Samples {
+    let mut sample = RequestSample::new(1000);
+    for record in records {
+        sample.on(&Event::Finished(Box::new(record.clone())));
+    }
+    let data = PageData {
+        requests: sample.finish(),
+        ..PageData::default()
+    };
+    let data: Value = serde_json::from_str(&data.json()).unwrap();
+    let requests = &data["requests"];
+    let mut samples = Samples::new();
+    for column in requests["metrics"].as_array().unwrap() {
+        let metric: Metric = column["name"].as_str().unwrap().parse().unwrap();
+        for (row, value) in column["values"].as_array().unwrap().iter().enumerate() {
+            let is_drained = requests["drained"][row] == 1;
+            let has_failed = requests["failed"][row].is_u64();
+            if let Some(value) = value.as_f64().filter(|_| !is_drained && !has_failed) {
+                let session = requests["session"][row].as_u64().unwrap();
+                samples.insert(
+                    (session, metric.name()),
+                    value / column["divisor"].as_f64().unwrap(),
+                );
+            }
+        }
+    }
+    samples
+}
+
+fn only(samples: &Samples, metrics: &[Metric]) -> Samples {
+    let wanted = |name: &str| metrics.iter().any(|metric| metric.name() == name);
+    samples
+        .iter()
+        .filter(|((_, name), _)| wanted(name))
+        .map(|(key, value)| (*key, *value))
+        .collect()
+}
+
+/// Compares two views; values may differ by this share.
+fn same(one: &Samples, other: &Samples, tolerance: f64) -> Result<(), TestCaseError> {
+    prop_assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    for (key, value) in one {
+        let found = other[key];
+        prop_assert!(
+            (found - value).abs() <= tolerance * value.abs(),
+            "{key:?}: {value} and {found}"
+        );
+    }
+    Ok(())
+}
+
+fn record() -> impl Strategy<Value = RequestRecord> {
+    let gap = prop_oneof![Just(0u64), 1u64..2_000_000, 1_000_000u64..3_000_000_000];
+    let kind = prop_oneof![
+        6 => Just(ChunkKind::Content),
+        1 => Just(ChunkKind::Reasoning),
+        1 => Just(ChunkKind::Tool),
+        1 => Just(ChunkKind::Role),
+    ];
+    (
+        prop::collection::vec((gap, kind, 0u32..25), 0..9),
+        prop::option::weighted(0.5, 0u32..60),
+        0u64..1_000_000_000,
+        0u64..50_000_000,
+        prop::bool::weighted(0.8),
+        prop::bool::weighted(0.8),
+        any::<bool>(),
+    )
+        .prop_map(|(chunks, usage, intended, late, measured, answered, counted)| {
+            let mut record = RequestRecord::answered(RequestId {
+                session: SessionId(0),
+                node: NodeId(0),
+            });
+            record.intended = intended;
+            record.dispatched_at = intended + late;
+            record.sent_at = Some(record.dispatched_at + 20_000);
+            let mut at = record.dispatched_at + 100_000;
+            for (gap, kind, tokens) in &chunks {
+                at += gap;
+                record.chunks.push(Chunk {
+                    at,
+                    lag: 0,
+                    bytes: 1,
+                    kind: *kind,
+                    merged: false,
+                });
+                if counted && kind.is_generated() {
+                    record.chunk_tokens.push(*tokens);
+                }
+            }
+            let by_host = record.chunk_tokens.iter().sum();
+            record.output_tokens = usage.unwrap_or(by_host);
+            record.output_tokens_from_usage = usage.is_some();
+            record.completed_at = at;
+            record.processed_at = at;
+            record.measured = measured;
+            if !answered {
+                record.status = Status::Failed {
+                    class: ErrorClass::Truncated,
+                    message: "cut".into(),
+                };
+            }
+            record
+        })
+}
+
+fn close(figures: Option<LiveFigures>, samples: &[f64]) -> Result<(), TestCaseError> {
+    prop_assert_eq!(figures.map_or(0, |figures| figures.count), samples.len() as u64);
+    if let Some(figures) = figures {
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        // Three digits, and a nanosecond of rounding.
+        prop_assert!(
+            (figures.mean - mean).abs() <= 2e-3 * mean + 2e-9,
+            "{} and {mean}",
+            figures.mean
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_view_has_the_same_samples(records in prop::collection::vec(record(), 1..12)) {
+        let mut records = records;
+        for (session, record) in (0u64..).zip(&mut records) {
+            record.id.session = SessionId(session);
+        }
+        let expected = in_evaluation(&records);
+        // JSON is read back with an error in the last digit.
+        same(&expected, &in_request_lines(&records), 1e-15)?;
+        same(&expected, &on_page(&records), 5e-6)?;
+        same(&only(&expected, &IN_LUA), &in_lua(&mut lua(), &records), 0.0)?;
+
+        let mut evaluator = Evaluator::new(Vec::<Slo>::new());
+        let mut prefill = PrefillStats::new();
+        for record in &records {
+            evaluator.on(&Event::Finished(Box::new(record.clone())));
+            prefill.on(record);
+        }
+        let of = |metric: Metric| -> Vec<f64> { only(&expected, &[metric]).into_values().collect() };
+        let live = {
+            let mut live = Evaluator::new(Vec::<Slo>::new());
+            for record in records.iter().filter(|record| record.measured) {
+                live.on(&Event::Finished(Box::new(record.clone())));
+            }
+            live.live()
+        };
+        close(live.ttfc, &of(Metric::Ttfc))?;
+        close(live.tpot, &of(Metric::Tpot))?;
+        close(live.end_to_end, &of(Metric::EndToEnd))?;
+        let mut by_length: Vec<f64> = prefill.groups().flat_map(|(_, times)| times.to_vec()).collect();
+        let mut ttfc = of(Metric::Ttfc);
+        by_length.sort_unstable_by(f64::total_cmp);
+        ttfc.sort_unstable_by(f64::total_cmp);
+        prop_assert_eq!(by_length, ttfc);
+
+        let evaluation = evaluator.finish();
+        let (_, slices) = evaluation.slices.table();
+        let (columns, _) = evaluation.slices.table();
+        for metric in Metric::charted() {
+            let samples = of(metric);
+            let count = evaluation.metric(metric).map_or(0, |summary| summary.count);
+            prop_assert_eq!(count, samples.len(), "{}", metric);
+            if let Some(column) = columns.iter().position(|name| *name == format!("{metric}_count")) {
+                let in_slices: f64 = slices.iter().filter_map(|slice| slice[column]).sum();
+                prop_assert_eq!(in_slices, samples.len() as f64, "{}", metric);
+            }
+        }
+    }
+}
+
+/// Chunks of one read: the host has no TPOT for them, and neither has Lua.
+#[test]
+fn lua_has_no_tpot_where_the_host_has_none() {
+    let mut short = RequestRecord::answered(RequestId {
+        session: SessionId(0),
+        node: NodeId(0),
+    });
+    short.output_tokens = 3;
+    let chunk = |kind| Chunk {
+        at: 5_000_000,
+        lag: 0,
+        bytes: 1,
+        kind,
+        merged: false,
+    };
+    short.chunks = vec![chunk(ChunkKind::Content); 3];
+    assert_eq!(latencies(&short).tpot, None);
+    let seen = in_lua(&mut lua(), &[short]);
+    assert_eq!(
+        seen.keys().map(|(_, name)| *name).collect::<Vec<_>>(),
+        ["end_to_end_latency", "ttfc"]
+    );
+}
