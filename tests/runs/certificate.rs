@@ -79,7 +79,7 @@ fn a_run_that_does_not_trust_itself_says_which_metric_and_ends_with_6() {
     assert_code(&output, 6);
     let said = stderr(&output);
     assert!(
-        said.contains("the measurement is INVALID") && said.contains("TTFC"),
+        said.contains("the measurement is INVALID") && said.contains("TTFT"),
         "{said}"
     );
     let certificate = json(&latest(folder.path()), "certificate.json");

@@ -10,7 +10,7 @@ fn an_evaluation_is_kept_in_the_run_s_folder() {
     let output = evaluate(&run, &[]);
     assert_code(&output, 0);
     assert!(
-        stdout(&output).contains("Time to First Chunk"),
+        stdout(&output).contains("Time to First Token (TTFT)"),
         "{}",
         stdout(&output)
     );

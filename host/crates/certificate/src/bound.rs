@@ -1,9 +1,10 @@
 //! The error bound of each metric, and the finding that follows from it.
 
-use veeksha_metrics::{ErrorEstimate, ErrorPart, Metric};
+use veeksha_metrics::{AnswerTokens, ErrorEstimate, ErrorPart, Metric};
 use veeksha_stats::{Summary, duration, share};
 
 use crate::self_test::SelfTest;
+use crate::tokens::disagreement;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// Fewest samples with which a metric is certified.
@@ -58,12 +59,16 @@ pub struct ErrorBound {
     pub relative_to_p50: Option<f64>,
     /// Samples whose error is partly unknown and not included.
     pub unknown: u64,
+    /// The share by which two counts of the tokens that it is computed from differ, where that is
+    /// more than 1 %.
+    pub token_disagreement: Option<f64>,
 }
 
 /// Returns the bound of a metric and its finding.
 pub(crate) fn of_metric(
     estimate: &ErrorEstimate,
     summary: &Summary,
+    tokens: &AnswerTokens,
     thresholds: &Thresholds,
     self_test: Option<&SelfTest>,
 ) -> (ErrorBound, CertFinding) {
@@ -85,6 +90,7 @@ pub(crate) fn of_metric(
         relative_to_p50: (reference > 0.0).then(|| error / reference),
         // A self-test sees the whole error, also what the run could not.
         unknown: if measured.is_some() { 0 } else { estimate.unknown },
+        token_disagreement: disagreement(metric, tokens),
     };
     let decided_by = from_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest);
     let mut finding = judged(&bound, decided_by, estimate.main, in_bursts, thresholds);
@@ -122,6 +128,14 @@ fn judged(
         duration(bound.mean_error),
         duration(bound.reference)
     );
+    if bound.metric.definition_of().from_schedule && !thresholds.has_schedule {
+        return CertFinding {
+            metric: Some(bound.metric),
+            ..CertFinding::remark(format!(
+                "{what}; not judged, because closed-loop traffic has no schedule"
+            ))
+        };
+    }
     let mut verdict = thresholds.of_error(relative);
     let mut remedy = None;
     if verdict > Verdict::Valid {

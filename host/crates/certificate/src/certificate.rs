@@ -30,7 +30,7 @@ use serde_json::Value;
 use veeksha_metrics::{Evaluation, HostFigures, Metric};
 
 use crate::bound::{self, ErrorBound};
-use crate::findings::{findings_of_run, nothing_answered, of_record};
+use crate::findings::{failed, findings_of_run, nothing_answered, of_record};
 use crate::json;
 use crate::self_test::SelfTest;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
@@ -91,7 +91,8 @@ pub fn certify(
         let Some(summary) = evaluation.metric(estimate.metric) else {
             continue;
         };
-        let (bound, finding) = bound::of_metric(estimate, summary, thresholds, self_test);
+        let tokens = evaluation.samples.answer_tokens();
+        let (bound, finding) = bound::of_metric(estimate, summary, &tokens, thresholds, self_test);
         bounds.push(bound);
         findings.push(finding);
     }
@@ -130,6 +131,7 @@ impl Certificate {
         if evaluation.counts.completed == 0 {
             findings.push(nothing_answered(evaluation));
         }
+        findings.extend(failed(&evaluation.counts, thresholds));
         Certificate {
             verdict: worst(&findings),
             basis: Basis::Simulated,

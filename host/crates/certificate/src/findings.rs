@@ -6,6 +6,7 @@ use veeksha_stats::{duration, share};
 
 use crate::bound::{DOCTOR, ENOUGH, ErrorBound};
 use crate::self_test::SelfTest;
+use crate::tokens::token_findings;
 use crate::verdict::{CertFinding, Thresholds, Verdict, counted};
 
 /// A client thread that is on a processor for this share of a second has no reserve; with lag, the
@@ -15,8 +16,6 @@ const SATURATED: f64 = 0.95;
 const KEPT_WAITING: f64 = 0.10;
 /// A lag, in seconds, that would be an error without kernel timestamps.
 const LONG_LAG: f64 = 1e-3;
-/// Counts of output tokens that differ by more than this share are by other tokenizers.
-const OTHER_TOKENS: f64 = 0.05;
 
 /// What is missing of the record itself. What came before a cut is all that happened until then; of a damaged record nobody knows
 /// what the lost part would have said.
@@ -73,7 +72,8 @@ pub(crate) fn findings_of_run(
     findings.extend(openings(host, bounds));
     findings.extend(clock_steps(host));
     findings.extend(starved(host));
-    findings.extend(other_tokens(evaluation));
+    findings.extend(token_findings(&evaluation.samples.answer_tokens()));
+    findings.extend(failed(&evaluation.counts, thresholds));
     findings.extend(self_test.and_then(test_itself));
     findings
 }
@@ -218,17 +218,20 @@ fn lag(host: &HostFigures) -> Option<CertFinding> {
     )))
 }
 
-/// `itl` divides gaps by the host's count of each chunk's tokens, and every other figure of tokens goes by the server's.
-fn other_tokens(evaluation: &Evaluation) -> Option<CertFinding> {
-    let counts = evaluation.samples.answer_tokens();
-    let (host, server) = (counts.by_host as f64, counts.by_server as f64);
-    let differ = counts.by_server > 0 && (host - server).abs() > OTHER_TOKENS * server;
-    differ.then(|| {
-        CertFinding::remark(format!(
-            "itl is of other tokens than the rest: the host counts each chunk's, {} in answers that have {} by the server's usage, because its \
-             tokenizer is not the model's (`client.tokenizer` names one) or because chunks end within words",
-            counts.by_host, counts.by_server
-        ))
+/// Failed requests leave the metrics to those that were answered.
+pub(crate) fn failed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFinding> {
+    let rate = counts.error_rate()?;
+    let verdict = thresholds.of_failed(rate);
+    (verdict > Verdict::Valid && counts.completed > 0).then(|| CertFinding {
+        metric: None,
+        verdict,
+        what: format!(
+            "{} of {} failed ({}): the metrics describe only those that were answered",
+            counts.errored,
+            counted(counts.requests, "request"),
+            share(rate)
+        ),
+        remedy: Some("find out why they failed, or send less".into()),
     })
 }
 

@@ -24,6 +24,8 @@ pub(crate) fn certificate(certificate: &Certificate) -> Value {
             "invalid": thresholds.invalid,
             "missed": thresholds.missed,
             "busy": thresholds.busy,
+            "failed": thresholds.failed,
+            "mostly_failed": thresholds.mostly_failed,
         },
         "host": certificate.host.json(),
         "self_test": certificate.self_test.as_ref().map(self_test),
@@ -48,6 +50,7 @@ fn bound(bound: &ErrorBound) -> Value {
         "reference": bound.reference,
         "relative_to_p50": bound.relative_to_p50,
         "unknown": bound.unknown,
+        "token_disagreement": bound.token_disagreement,
     })
 }
 

@@ -15,6 +15,7 @@ mod certificate;
 mod findings;
 mod json;
 mod self_test;
+mod tokens;
 mod verdict;
 
 pub use bound::{ENOUGH, ErrorBound, ErrorSource, FINEST};

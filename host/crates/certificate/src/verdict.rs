@@ -16,6 +16,14 @@ pub struct Thresholds {
     pub missed: f64,
     /// A client thread that was on a processor for this share of any second degrades the run.
     pub busy: f64,
+    /// More than this share of failed requests degrades the run: its metrics describe only the
+    /// requests that were answered, which are the lucky ones of an overloaded server.
+    pub failed: f64,
+    /// More than this share of failed requests invalidates the run.
+    pub mostly_failed: f64,
+    /// Whether the traffic has a schedule. Closed-loop traffic has none: the instants at which its
+    /// requests were due follow from the server's answers, so lateness against them is not judged.
+    pub has_schedule: bool,
 }
 
 impl Default for Thresholds {
@@ -25,6 +33,9 @@ impl Default for Thresholds {
             invalid: 0.05,
             missed: 0.01,
             busy: 0.70,
+            failed: 0.05,
+            mostly_failed: 0.50,
+            has_schedule: true,
         }
     }
 }
@@ -35,6 +46,17 @@ impl Thresholds {
         if share > self.invalid {
             Verdict::Invalid
         } else if share > self.degraded {
+            Verdict::Degraded
+        } else {
+            Verdict::Valid
+        }
+    }
+
+    /// The verdict on a run of which this share of requests failed.
+    pub(crate) fn of_failed(&self, share: f64) -> Verdict {
+        if share > self.mostly_failed {
+            Verdict::Invalid
+        } else if share > self.failed {
             Verdict::Degraded
         } else {
             Verdict::Valid

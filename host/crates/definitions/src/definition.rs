@@ -105,6 +105,9 @@ pub struct Definition {
     pub of_failed: bool,
     /// The way in which the client's error is certified.
     pub certification: Certification,
+    /// Whether it counts from the instant that the schedule asked for: the certificate does not
+    /// judge it where traffic has no schedule.
+    pub from_schedule: bool,
     /// The property of a workload without which it has no samples.
     pub needs: Needs,
     /// The reason why two runs cannot be compared by it, if they cannot.
@@ -135,6 +138,7 @@ pub(crate) const LATENCY: Definition = Definition {
     samples: Samples::Session,
     of_failed: false,
     certification: Certification::Exempt,
+    from_schedule: false,
     needs: Needs::Nothing,
     not_comparable: None,
     rank: None,

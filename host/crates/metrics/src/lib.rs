@@ -59,6 +59,7 @@ mod threads;
 mod throughput;
 mod timed;
 mod token_bins;
+mod token_counts;
 mod token_times;
 mod windows;
 mod workload;
@@ -86,13 +87,13 @@ pub use objectives::{
 };
 pub use prefill::PrefillStats;
 pub use refused::{RefusedSamples, SampleFault};
-pub use requests::AnswerTokens;
 pub use run_samples::RunSamples;
 pub use sessions::SessionFigures;
 pub use setup::Setup;
 pub use slices::{Slice, TimeSlices};
 pub use threads::ThreadFigures;
 pub use throughput::Throughput;
+pub use token_counts::AnswerTokens;
 pub use veeksha_definitions::{
     Certification, Metric, Needs, Observation, Samples, Scope, UnknownMetric, seconds_between,
 };

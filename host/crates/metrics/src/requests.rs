@@ -8,6 +8,7 @@ use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{Gaps, Stretch};
 use crate::label_sets::LabelSets;
 use crate::row::Row;
+use crate::token_counts::AnswerTokens;
 
 /// The requests, each with its place for what is of no fixed size.
 #[derive(Debug)]
@@ -21,25 +22,6 @@ pub(crate) struct Requests {
     itl_differs: bool,
     /// Output tokens of answers that both the host and the server counted.
     pub(crate) answer_tokens: AnswerTokens,
-}
-
-/// Output tokens of those answers that have both counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AnswerTokens {
-    /// The sum over their chunks, by the host's tokenizer.
-    pub by_host: u64,
-    /// The sum of the totals that the server reported.
-    pub by_server: u64,
-}
-
-impl AnswerTokens {
-    fn add(&mut self, record: &RequestRecord) {
-        if record.output_tokens_from_usage && !record.chunk_tokens.is_empty() {
-            let counted: u64 = record.chunk_tokens.iter().map(|tokens| u64::from(*tokens)).sum();
-            self.by_host = self.by_host.saturating_add(counted);
-            self.by_server += u64::from(record.output_tokens);
-        }
-    }
 }
 
 impl Requests {

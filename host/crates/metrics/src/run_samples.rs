@@ -13,12 +13,13 @@ use crate::fluidity::Deadlines;
 use crate::label_sets::Matching;
 use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
-use crate::requests::{AnswerTokens, Requests};
+use crate::requests::Requests;
 use crate::row::Row;
 use crate::sample_set::{SampleSet, stats};
 use crate::schedule::Schedule;
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionFigures;
+use crate::token_counts::AnswerTokens;
 use crate::windows::Span;
 use veeksha_definitions::Metric;
 

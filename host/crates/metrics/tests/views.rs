@@ -1,11 +1,7 @@
 //! Every view of a run shows the same samples: summary, slices, request lines, Lua, the report
 //! page, the live view and the statistics by prompt length.
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    reason = "a test may panic, also in its functions"
-)]
+#![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The inputs of a certificate that are not part of the record.
 
 use veeksha_certificate::{SelfTest, Thresholds};
-use veeksha_scenario::Scenario;
+use veeksha_scenario::{Scenario, Traffic};
 
 use crate::thread_settings::ThreadSettings;
 
@@ -31,6 +31,7 @@ pub fn thresholds(scenario: &Scenario) -> Thresholds {
     Thresholds {
         degraded: scenario.certificate.degraded,
         invalid: scenario.certificate.invalid,
+        has_schedule: !matches!(scenario.traffic_scheduler, Traffic::Concurrent(_)),
         ..Thresholds::default()
     }
 }

@@ -116,8 +116,13 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
             let bound = certificate.bound(metric);
             cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
         }
-        let few = summary.p99_is_thin();
-        let note = few.then(|| format!("P99 of {}", summary.count));
+        let thin = summary.p99_is_thin().then(|| format!("P99 of {}", summary.count));
+        let disagreement = certificate
+            .bound(metric)
+            .and_then(|bound| bound.token_disagreement)
+            .map(|differ| format!("token counts differ by {}", share(differ)));
+        let notes: Vec<String> = thin.into_iter().chain(disagreement).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         Some(Row {
             note,
             ..row(metric.title(), cells)

@@ -129,32 +129,126 @@ fn thread(name: &str, busy_ms: u64, waiting_ms: u64) -> Event {
     })
 }
 
-/// `itl` is of the host's tokens; where the server counts clearly others, that is told.
-#[test]
-fn tokens_that_host_and_server_count_differently_are_told() {
-    let with = |tokens: u32| {
-        let counted = |number| {
-            let mut record = request(number, QUIET);
-            record.chunk_tokens = vec![tokens; 5];
-            record.output_tokens = 20;
-            finished(record)
-        };
-        let certificate = judge((0..40).map(counted).collect());
-        let about_itl = certificate
-            .findings
-            .iter()
-            .find(|finding| finding.what.starts_with("itl "));
-        about_itl.map(|finding| {
-            // What is of no metric in the table of errors is shown in words; what to do is not known, so none is advised.
-            assert_eq!((finding.metric, &finding.remedy), (None, &None));
-            (finding.verdict, finding.what.clone())
-        })
+/// Answers of five chunks of 4 tokens by usage, of which the host counts `tokens` each.
+fn counted_as(tokens: u32) -> Certificate {
+    let counted = |number| {
+        let mut record = request(number, QUIET);
+        record.chunk_tokens = vec![tokens; 5];
+        record.output_tokens = 20;
+        finished(record)
     };
-    assert_eq!(with(4), None);
-    let (verdict, what) = with(5).expect("a remark");
-    assert_eq!(verdict, Verdict::Valid);
-    assert!(what.contains("1000 in answers that have 800"), "{what}");
-    assert!(with(3).is_some());
+    judge((0..40).map(counted).collect())
+}
+
+#[test]
+fn marks_tpot_where_token_counts_disagree() {
+    assert_eq!(
+        counted_as(4).bound(Metric::Tpot).unwrap().token_disagreement,
+        None
+    );
+    let other_tokenizer = counted_as(5);
+    let bound = other_tokenizer.bound(Metric::Tpot).unwrap();
+    assert_eq!(bound.token_disagreement, Some(0.25));
+    assert_eq!(
+        other_tokenizer.bound(Metric::Ttfc).unwrap().token_disagreement,
+        None
+    );
+    let finding = saying(&other_tokenizer, "token counts differ by 25 %");
+    assert_eq!((finding.metric, finding.verdict), (None, Verdict::Valid));
+    assert!(
+        finding
+            .what
+            .contains("1000 in the chunks of answers that have 800"),
+        "{}",
+        finding.what
+    );
+    assert_eq!(
+        other_tokenizer.json()["bounds"]["tpot"]["token_disagreement"],
+        0.25
+    );
+}
+
+/// Usage that covers two choices of which one is read: twice the tokens.
+#[test]
+fn degrades_a_run_whose_usage_is_wrong() {
+    let doubled = counted_as(2);
+    assert_eq!(doubled.verdict, Verdict::Degraded);
+    let finding = saying(&doubled, "token counts differ by 50 %");
+    assert_eq!(
+        (finding.metric, finding.verdict),
+        (Some(Metric::Tpot), Verdict::Degraded)
+    );
+    let with_usage = |total: u32| {
+        let mut events = Vec::new();
+        for number in 0..40 {
+            let mut record = request(number, QUIET);
+            record.output_tokens = total;
+            events.push(finished(record));
+        }
+        judge(events)
+    };
+    // Five chunks: five tokens, or six with the one that ends the answer.
+    assert_eq!(with_usage(5).verdict, Verdict::Valid);
+    assert_eq!(with_usage(6).verdict, Verdict::Valid);
+    let too_few = with_usage(3);
+    assert_eq!(too_few.verdict, Verdict::Degraded);
+    saying(
+        &too_few,
+        "in 40 of 40 answers the server's usage has fewer tokens than the answer has chunks",
+    );
+    let unknown = with_usage(100);
+    assert_eq!(unknown.verdict, Verdict::Degraded);
+    saying(
+        &unknown,
+        "in 40 of 40 answers the tokens of the first chunk are not known",
+    );
+}
+
+/// 168 of 200 failed: what is left says little, and the run must not end VALID.
+#[test]
+fn failed_requests_degrade_and_invalidate_a_run() {
+    let with_failures = |failures: u64| {
+        let events = (0..200).map(|number| {
+            let record = request(number, QUIET);
+            finished(if number < failures {
+                failed(record, ErrorClass::Status, Some(503))
+            } else {
+                record
+            })
+        });
+        judge(events.collect())
+    };
+    assert_eq!(with_failures(10).verdict, Verdict::Valid);
+    let some = with_failures(11);
+    assert_eq!(some.verdict, Verdict::Degraded);
+    saying(&some, "11 of 200 requests failed (5.5 %)");
+    assert_eq!(with_failures(100).verdict, Verdict::Degraded);
+    let most = with_failures(168);
+    assert_eq!(most.verdict, Verdict::Invalid);
+    saying(&most, "168 of 200 requests failed (84 %)");
+}
+
+#[test]
+fn does_not_judge_lateness_against_a_schedule_that_does_not_exist() {
+    let late = || requests(40, Way { late: 2_000, ..QUIET });
+    let open_loop = judge(late());
+    assert_eq!(
+        about(&open_loop, Metric::TtfcFromIntended).verdict,
+        Verdict::Invalid
+    );
+    let closed = Thresholds {
+        has_schedule: false,
+        ..Thresholds::default()
+    };
+    let closed_loop = certify(&run(late()), &closed, None);
+    assert_eq!(closed_loop.verdict, Verdict::Valid, "{:#?}", closed_loop.findings);
+    for metric in [Metric::TtfcFromIntended, Metric::EndToEndFromIntended] {
+        assert!(
+            about(&closed_loop, metric)
+                .what
+                .ends_with("closed-loop traffic has no schedule")
+        );
+    }
 }
 
 /// What is missing of a record is not known, whatever the rest looks like: in virtual time too.

@@ -1,0 +1,79 @@
+//! Disagreement between independent counts of tokens: it is in the definition of TPOT and ITL, where
+//! no error of time shows it.
+
+use veeksha_metrics::{AnswerTokens, Metric};
+use veeksha_stats::share;
+
+use crate::verdict::{CertFinding, Verdict};
+
+/// Counts that differ by more than this share are reported, and the metric is marked.
+const DISAGREE: f64 = 0.01;
+
+/// Tokenizers of current models differ by up to about a quarter on ordinary text. Where counts
+/// differ by more, one of them is wrong.
+const WRONG: f64 = 0.25;
+
+/// Returns the disagreement of the token counts that a metric is computed from, where it is more
+/// than 1 %.
+pub(crate) fn disagreement(metric: Metric, tokens: &AnswerTokens) -> Option<f64> {
+    let is_per_token = matches!(metric, Metric::Tpot | Metric::Itl);
+    tokens
+        .disagreement_share()
+        .filter(|share| is_per_token && *share > DISAGREE)
+}
+
+/// Returns a finding for each pair of token counts that contradict each other.
+pub(crate) fn token_findings(tokens: &AnswerTokens) -> Vec<CertFinding> {
+    let mut findings = Vec::new();
+    if let Some(differ) = disagreement(Metric::Tpot, tokens) {
+        let what = format!(
+            "TPOT and ITL: token counts differ by {}: the host's tokenizer counts {} in the chunks of answers that have {} by the \
+             server's usage. The metrics go by usage",
+            share(differ),
+            tokens.by_host,
+            tokens.by_server
+        );
+        findings.push(CertFinding {
+            metric: (differ > WRONG).then_some(Metric::Tpot),
+            verdict: if differ > WRONG {
+                Verdict::Degraded
+            } else {
+                Verdict::Valid
+            },
+            remedy: Some(
+                "name the model's tokenizer (`client.tokenizer`); if it is, the server's usage is wrong"
+                    .into(),
+            ),
+            ..CertFinding::remark(what)
+        });
+    }
+    let affected = |count: u64| count as f64 > DISAGREE * tokens.answers as f64;
+    if affected(tokens.too_few) {
+        findings.push(about_tpot(
+            format!(
+                "TPOT: in {} of {} answers the server's usage has fewer tokens than the answer has chunks",
+                tokens.too_few, tokens.answers
+            ),
+            "the server's usage is wrong; do not rely on metrics per token",
+        ));
+    }
+    if affected(tokens.assumed) {
+        findings.push(about_tpot(
+            format!(
+                "TPOT: in {} of {} answers the tokens of the first chunk are not known, and an equal share is assumed",
+                tokens.assumed, tokens.answers
+            ),
+            "have the server report usage with each chunk (vLLM: `stream_options.continuous_usage_stats`)",
+        ));
+    }
+    findings
+}
+
+fn about_tpot(what: String, remedy: &str) -> CertFinding {
+    CertFinding {
+        metric: Some(Metric::Tpot),
+        verdict: Verdict::Degraded,
+        what,
+        remedy: Some(remedy.into()),
+    }
+}
