@@ -8,7 +8,7 @@ pub struct Latencies {
     pub ttfc: Option<f64>,
     /// First generated chunk − intended.
     pub ttfc_from_intended: Option<f64>,
-    /// (Last generated chunk − first) / (output tokens − 1); needs two tokens.
+    /// (Last generated chunk − first) / (output tokens after the first chunk).
     pub tpot: Option<f64>,
     /// Last generated chunk − dispatched.
     pub end_to_end: Option<f64>,
